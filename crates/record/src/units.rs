@@ -1,0 +1,136 @@
+//! Newtypes for quantities with a unit.
+//!
+//! A bare number never crosses a public boundary. Arithmetic that could lose precision or sign is spelled
+//! out by the caller.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds per second.
+const NANOS_PER_SEC: f64 = 1e9;
+
+/// A length of time in whole nanoseconds, the unit of `clock_gettime(2)`; enough for 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// From whole microseconds, the unit of `struct timeval` and of a cgroup's `cpu.stat`.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+
+    /// From whole milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// From seconds, rounded to the nearest nanosecond; negative and non-finite values become zero.
+    pub fn from_secs_f64(s: f64) -> Self {
+        // The cast saturates, so an absurdly long time becomes the longest one.
+        Self((s * NANOS_PER_SEC).round() as u64)
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC
+    }
+
+    /// The time from `earlier` to `self`, zero where the order is the other way round.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(values: I) -> Self {
+        values.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(d: Duration) -> Self {
+        Self(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(n: Nanos) -> Self {
+        Self::from_nanos(n.0)
+    }
+}
+
+/// An amount of memory or data in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// From kibibytes, the unit of `ru_maxrss` on Linux and of cache sizes in sysfs.
+    pub const fn from_kib(kib: u64) -> Self {
+        Self(kib * 1024)
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// With a binary prefix and up to one decimal: `512 B`, `1.5 MiB`, `32 MiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const PREFIXES: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut prefix = 0;
+        while value >= 1024.0 && prefix + 1 < PREFIXES.len() {
+            value /= 1024.0;
+            prefix += 1;
+        }
+        let rounded = (value * 10.0).round() / 10.0;
+        if rounded.fract() == 0.0 {
+            write!(f, "{rounded:.0} {}", PREFIXES[prefix])
+        } else {
+            write!(f, "{rounded:.1} {}", PREFIXES[prefix])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_round_trip_to_the_nanosecond() {
+        for ns in [0, 1, 999, 569_000, 98_400_000_123] {
+            assert_eq!(Nanos::from_secs_f64(Nanos(ns).as_secs_f64()), Nanos(ns));
+        }
+        assert_eq!(Nanos::from_secs_f64(-1.0), Nanos::ZERO);
+        assert_eq!(Nanos::from_secs_f64(f64::NAN), Nanos::ZERO);
+    }
+
+    #[test]
+    fn bytes_read_as_people_write_them() {
+        let text: Vec<String> =
+            [0, 1023, 1024, 1536, 32 << 20, (24 << 30) + 1].map(|b| Bytes(b).to_string()).to_vec();
+        assert_eq!(text, ["0 B", "1023 B", "1 KiB", "1.5 KiB", "32 MiB", "24 GiB"]);
+    }
+}
