@@ -1,0 +1,192 @@
+//! What is to be measured: the command, the CPU counts and the rules of the sweep.
+//!
+//! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
+//! resumed. It holds no results.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, Nanos};
+
+/// The command under measurement, as the user wrote it, with `{n}` not yet replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Command {
+    /// A program and its arguments, started without a shell.
+    Program {
+        /// `argv`; never empty.
+        argv: Vec<String>,
+    },
+    /// One line for `/bin/sh -c`.
+    Shell {
+        /// The line.
+        line: String,
+    },
+}
+
+impl Command {
+    /// The words of the command as a person would recognise it.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Program { argv } => argv.clone(),
+            Self::Shell { line } => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+        }
+    }
+}
+
+/// By what means a run is held to its allotted CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// `sched_setaffinity(2)`; a program can widen it again.
+    Affinity,
+    /// A cgroup's cpuset, version 1 or 2; a program cannot widen it.
+    Cpuset,
+    /// All other CPUs are taken offline; CPU 0 always stays. Interrupts and kernel threads move too.
+    Hotplug,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Affinity => "affinity",
+            Self::Cpuset => "cpuset",
+            Self::Hotplug => "hotplug",
+        })
+    }
+}
+
+/// One CPU count of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// How many CPUs are allotted.
+    pub cpus: u32,
+    /// What `{n}` becomes.
+    pub n: u32,
+    /// Which CPUs are allotted; `cpus` of them.
+    pub cpu_set: CpuSet,
+}
+
+/// When a sweep has measured enough.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Half-width of the 95% interval of every median, as a share of that median, at which to stop; none: go
+    /// on to `max_runs`.
+    pub precision: Option<f64>,
+    /// Runs of each point before `precision` may stop the sweep.
+    pub min_runs: u32,
+    /// Runs of each point at which the sweep ends whatever the precision.
+    pub max_runs: u32,
+    /// Time for the whole sweep, after which no further round begins; the round under way is finished.
+    pub max_time: Option<Nanos>,
+}
+
+/// The state of the page cache before each run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Cache {
+    /// As the run before left it, after the warm-up runs.
+    Warm,
+    /// Written back and dropped before each run; the named file systems mounted anew too, the protocol of the
+    /// Linux Gazette's benchmark (source 000).
+    Cold {
+        /// Mount points to mount anew.
+        remount: Vec<String>,
+    },
+}
+
+/// Whether more or less of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// A rate: operations a second.
+    Higher,
+    /// A cost: seconds an operation.
+    Lower,
+}
+
+/// A figure that the command prints and that is measured instead of its elapsed time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Regular expression; its first group, or the whole match, is the number. The last match counts.
+    pub regex: String,
+    /// Unit to print behind the number.
+    pub unit: Option<String>,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// Commands of the user's that run around the measured ones, through `/bin/sh -c`, and are never measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooks {
+    /// Once, before the first run.
+    pub setup: Option<String>,
+    /// Before every run.
+    pub prepare: Option<String>,
+    /// Once, after the last run, also when the study failed.
+    pub cleanup: Option<String>,
+}
+
+/// Where the command's standard output and error go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Output {
+    /// To a file in memory whose end is shown when the command fails.
+    #[default]
+    Captured,
+    /// To `/dev/null`.
+    Null,
+    /// To the terminal or pipe of morecores itself.
+    Inherited,
+}
+
+/// Whether runs are traced after the timing runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceMode {
+    /// Never.
+    Off,
+    /// Where the machine allows it.
+    #[default]
+    Auto,
+    /// Always; where it cannot be done, the study does not start.
+    On,
+}
+
+/// Everything that was decided before the first run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The CPU counts, ascending.
+    pub points: Vec<Point>,
+    /// How runs are held to their CPUs.
+    pub limit: Limit,
+    /// In which order CPUs are added: a policy's name, or `list` where the user gave the CPUs.
+    pub placement: String,
+    /// Seed of the shuffle of every round and of every resampling in the analysis.
+    pub seed: u64,
+    /// Runs of each point before the timed ones.
+    pub warmup: u32,
+    /// When to stop.
+    pub stop: Stop,
+    /// The page cache before each run.
+    pub cache: Cache,
+    /// The user's commands around the runs.
+    pub hooks: Hooks,
+    /// After how long a run is ended and counts as failed.
+    pub timeout: Option<Nanos>,
+    /// What is measured instead of the elapsed time.
+    pub metric: Option<Metric>,
+    /// Whether OMP_NUM_THREADS and its like were set to `n`.
+    pub thread_env: bool,
+    /// Whether a failing run ends the study.
+    pub ignore_failure: bool,
+    /// Whether processes that outlive the command are left alone.
+    pub keep_survivors: bool,
+    /// File that becomes the command's standard input; `/dev/null` where absent.
+    pub input: Option<String>,
+    /// Where the command's output goes.
+    pub output: Output,
+    /// Whether runs are traced.
+    pub trace: TraceMode,
+}

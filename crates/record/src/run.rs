@@ -1,0 +1,182 @@
+//! One run of the command: the line that is appended to `runs.jsonl` the moment the run ends.
+//!
+//! Only what was measured; a median or a ratio has no place here. What could not be read is absent, never zero.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, CpuSet, Limit, Nanos};
+
+/// Whether a run counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the timed runs; recorded, never used for an estimate.
+    Warmup,
+    /// Counts.
+    Timed,
+}
+
+/// How the main process of a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited with this status.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+    /// It ran past the time limit and was ended.
+    TimedOut,
+}
+
+impl Exit {
+    /// Whether the run succeeded.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+/// Where the user and system times of a run come from; see `docs/methods.md`, "User and system time".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuEstimator {
+    /// `cpu.stat` of a version 2 cgroup that held the tree.
+    Cgroup,
+    /// `cpuacct` of a version 1 cgroup that held the tree, its exact usage split by its raw ticks.
+    CgroupV1,
+    /// Raw tick sums that the kernel reports when a task exits (taskstats).
+    Taskstats,
+    /// `getrusage(2)`: scaled per process, so that a short process is all user time. Also misses processes
+    /// that nobody waited for.
+    Getrusage,
+}
+
+impl CpuEstimator {
+    /// The name used beside every figure.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cgroup => "cgroup",
+            Self::CgroupV1 => "cgroup_v1",
+            Self::Taskstats => "taskstats",
+            Self::Getrusage => "getrusage",
+        }
+    }
+}
+
+/// User and system time of the command's tree, with their source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In user mode.
+    pub user_ns: Nanos,
+    /// In the kernel.
+    pub system_ns: Nanos,
+    /// How it was told.
+    pub estimator: CpuEstimator,
+}
+
+/// What the kernel counted for the command's tree in `struct rusage`: the main process, every descendant that
+/// was waited for, and the orphans that fell to morecores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rusage {
+    /// User time as scaled by the kernel per process.
+    pub user_ns: Nanos,
+    /// System time, likewise.
+    pub system_ns: Nanos,
+    /// Largest resident set of any one process. Never below what the starting process itself had resident
+    /// (`exec` inherits the mark), which is [`Run::max_rss_floor_bytes`].
+    pub max_rss_bytes: Bytes,
+    /// Page faults served without a device.
+    pub minor_faults: u64,
+    /// Page faults that needed a device.
+    pub major_faults: u64,
+    /// Times a thread gave up its CPU to wait.
+    pub voluntary_switches: u64,
+    /// Times a thread was taken off its CPU.
+    pub involuntary_switches: u64,
+    /// Read from block devices.
+    pub block_read_bytes: Bytes,
+    /// Written towards block devices.
+    pub block_written_bytes: Bytes,
+}
+
+/// What only a cgroup can tell of the tree as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeUsage {
+    /// Peak memory of the whole tree, page cache that it brought in included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<Bytes>,
+    /// Pages read back from swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swapped_in_pages: Option<u64>,
+    /// Pages written to swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swapped_out_pages: Option<u64>,
+    /// Read from block devices, also by processes that nobody waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_read_bytes: Option<Bytes>,
+    /// Written to block devices, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_written_bytes: Option<Bytes>,
+}
+
+/// What the machine did since it was last looked at: over the run, and over any shorter runs before it, since
+/// its clocks count in steps of 10 ms and are not read more often than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The wall time that these figures cover.
+    pub covers_ns: Nanos,
+    /// Time that a hypervisor took from the allotted CPUs.
+    pub steal_ns: Nanos,
+    /// Time for which a CPU quota of this or an enclosing cgroup held the tree back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<Nanos>,
+    /// CPU time that processes outside the tree, and morecores itself, used on the allotted CPUs.
+    pub others_allotted_ns: Nanos,
+    /// The same on all other CPUs: where a daemon works for the command, it shows here or in the line above.
+    pub others_elsewhere_ns: Nanos,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Position in the order of execution, from 0, counting every run of the study.
+    pub index: u32,
+    /// The round it belongs to, from 0; warm-up rounds have numbers of their own.
+    pub round: u32,
+    /// Whether it counts.
+    pub phase: Phase,
+    /// How many CPUs it was allotted.
+    pub cpus: u32,
+    /// What `{n}` was.
+    pub n: u32,
+    /// The CPUs it was allotted.
+    pub cpu_set: CpuSet,
+    /// How it was held to them.
+    pub limit: Limit,
+    /// When it began: nanoseconds of `CLOCK_REALTIME` since 1970.
+    pub started_at_ns: Nanos,
+    /// From the main process's `exec` to its exit.
+    pub elapsed_ns: Nanos,
+    /// How the main process ended.
+    pub exit: Exit,
+    /// User and system time by the best estimator there was.
+    pub cpu: CpuTime,
+    /// The kernel's own counts for the tree.
+    pub rusage: Rusage,
+    /// What `rusage.max_rss_bytes` can at least be on this machine.
+    pub max_rss_floor_bytes: Bytes,
+    /// What the tree's cgroup told.
+    #[serde(default)]
+    pub tree: TreeUsage,
+    /// What went on around the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Surroundings>,
+    /// The figure that the command printed, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<f64>,
+    /// Processes that outlived the main process, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub survivors: Vec<String>,
+    /// Fields written by a later version.
+    #[serde(flatten)]
+    pub unknown: serde_json::Map<String, serde_json::Value>,
+}

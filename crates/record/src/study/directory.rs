@@ -1,0 +1,240 @@
+//! The study directory on a disk: created, appended to, read, resumed.
+//!
+//! Each run is one `write(2)` of one line to a file opened for appending, so that a kill leaves at most one
+//! incomplete last line. There is no `fsync`: it would cost more than a short run, and protects only against
+//! the machine itself failing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Closing, Header, STUDY_SCHEMA, Study};
+use crate::Run;
+
+const HEADER_FILE: &str = "study.json";
+const RUNS_FILE: &str = "runs.jsonl";
+
+/// Why a study could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The directory to be created is there already.
+    #[error("{} exists: go on with it by --resume, or name another with -o", .0.display())]
+    Exists(PathBuf),
+    /// There is no study at the path.
+    #[error("{} is not a study: it holds no study.json", .0.display())]
+    NotAStudy(PathBuf),
+    /// It was written by a later version.
+    #[error("{} has schema {found}; this version reads up to {STUDY_SCHEMA}: use a newer morecores", .path.display())]
+    NewerSchema {
+        /// The study.
+        path: PathBuf,
+        /// What it says of itself.
+        found: String,
+    },
+    /// `study.json` is not what it should be.
+    #[error("{}: {reason}: restore the file, the runs beside it are untouched", .path.display())]
+    DamagedHeader {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another morecores is writing to the study.
+    #[error("{} is being written by another morecores: wait for it, or name another study with -o", .0.display())]
+    Busy(PathBuf),
+    /// A system call failed.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// Adds what was tried, and on what, to a system call's error.
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StudyError {
+    let path = path.to_owned();
+    move |source| StudyError::Io { action, path, source }
+}
+
+/// A study that is being made. Holds a lock on `runs.jsonl` for as long as it lives.
+#[derive(Debug)]
+pub struct StudyWriter {
+    path: PathBuf,
+    header: Header,
+    runs: File,
+    /// Kept between runs, so that appending does not allocate.
+    line: Vec<u8>,
+}
+
+impl StudyWriter {
+    /// Creates the directory and its two files.
+    ///
+    /// # Errors
+    /// [`StudyError::Exists`] where anything is at `path`; [`StudyError::Io`] where it cannot be written.
+    pub fn create(path: &Path, header: Header) -> Result<Self, StudyError> {
+        fs::create_dir(path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => StudyError::Exists(path.to_owned()),
+            _ => io_error("create", path)(e),
+        })?;
+        let made = Self::fill(path, header);
+        if made.is_err() {
+            // Nothing was recorded yet, so a half-made directory would only stand in the way of the next try.
+            let _ = fs::remove_dir_all(path);
+        }
+        made
+    }
+
+    fn fill(path: &Path, header: Header) -> Result<Self, StudyError> {
+        write_header(path, &header)?;
+        let runs = open_runs(path)?;
+        Ok(Self { path: path.to_owned(), header, runs, line: Vec::new() })
+    }
+
+    /// Opens a study to go on with it, and returns what it holds.
+    ///
+    /// # Errors
+    /// As [`Study::read`]; [`StudyError::Busy`] while another process writes to it.
+    pub fn resume(path: &Path) -> Result<(Study, Self), StudyError> {
+        let mut study = Study::read(path)?;
+        let mut runs = open_runs(path)?;
+        end_last_line(&mut runs).map_err(io_error("read", &path.join(RUNS_FILE)))?;
+        // The study is unfinished again from here on.
+        study.header.closing = None;
+        write_header(path, &study.header)?;
+        let writer = Self { path: path.to_owned(), header: study.header.clone(), runs, line: Vec::new() };
+        Ok((study, writer))
+    }
+
+    /// Where the study is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one run.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`], for example on a full disk; the lines before are whole.
+    pub fn append(&mut self, run: &Run) -> Result<(), StudyError> {
+        self.line.clear();
+        let encoded = serde_json::to_writer(&mut self.line, run).map_err(io::Error::from);
+        encoded
+            .and_then(|()| self.write_line())
+            .map_err(io_error("append a run to", &self.path.join(RUNS_FILE)))
+    }
+
+    /// Writes the buffered line whole or not at all, as far as the file system lets us.
+    fn write_line(&mut self) -> io::Result<()> {
+        self.line.push(b'\n');
+        let before = self.runs.seek(SeekFrom::End(0))?;
+        let written = self.runs.write_all(&self.line);
+        if written.is_err() {
+            let _ = self.runs.set_len(before);
+        }
+        written
+    }
+
+    /// Writes what is known only at the end.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`]; the study stays readable as an unfinished one.
+    pub fn close(mut self, closing: Closing) -> Result<(), StudyError> {
+        self.header.closing = Some(closing);
+        write_header(&self.path, &self.header)
+    }
+}
+
+impl Study {
+    /// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
+    ///
+    /// # Errors
+    /// [`StudyError::NotAStudy`], [`StudyError::NewerSchema`], [`StudyError::DamagedHeader`], [`StudyError::Io`].
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        let header = read_header(path)?;
+        let file = path.join(RUNS_FILE);
+        let (mut runs, mut damaged_lines) = (Vec::new(), 0);
+        let mut reader = match File::open(&file) {
+            Ok(file) => BufReader::new(file),
+            // Killed between making the two files: a study without a run.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self { header, runs, damaged_lines }),
+            Err(e) => return Err(io_error("read", &file)(e)),
+        };
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).map_err(io_error("read", &file))? > 0 {
+            match serde_json::from_slice(&line) {
+                Ok(run) => runs.push(run),
+                Err(_) if line.trim_ascii().is_empty() => {}
+                Err(_) => damaged_lines += 1,
+            }
+            line.clear();
+        }
+        Ok(Self { header, runs, damaged_lines })
+    }
+}
+
+/// Replaces `study.json` whole, so that a kill leaves the old one or the new one.
+fn write_header(path: &Path, header: &Header) -> Result<(), StudyError> {
+    let (file, new) = (path.join(HEADER_FILE), path.join("study.json.new"));
+    let text = serde_json::to_vec_pretty(header).map_err(io::Error::from);
+    text.and_then(|mut text| {
+        text.push(b'\n');
+        fs::write(&new, text)?;
+        fs::rename(&new, &file)
+    })
+    .map_err(io_error("write", &file))
+}
+
+fn read_header(path: &Path) -> Result<Header, StudyError> {
+    let file = path.join(HEADER_FILE);
+    let text = match fs::read(&file) {
+        Ok(text) => text,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(StudyError::NotAStudy(path.to_owned()));
+        }
+        Err(e) => return Err(io_error("read", &file)(e)),
+    };
+    let damaged = |reason: String| StudyError::DamagedHeader { path: file.clone(), reason };
+    // The schema is looked at before anything else is understood.
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    let schema = value.get("schema").and_then(|s| s.as_str()).unwrap_or_default();
+    let version = schema.strip_prefix("morecores.study/").and_then(|v| v.parse::<u32>().ok());
+    match version {
+        Some(1) => serde_json::from_value(value).map_err(|e| damaged(e.to_string())),
+        Some(2..) => Err(StudyError::NewerSchema { path: path.to_owned(), found: schema.to_owned() }),
+        _ => Err(damaged(format!("its schema is `{schema}`, not `{STUDY_SCHEMA}`"))),
+    }
+}
+
+/// Opens `runs.jsonl` for appending and locks it against a second writer.
+fn open_runs(path: &Path) -> Result<File, StudyError> {
+    let file = path.join(RUNS_FILE);
+    let runs = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(&file)
+        .map_err(io_error("open", &file))?;
+    match runs.try_lock() {
+        Ok(()) => Ok(runs),
+        Err(fs::TryLockError::WouldBlock) => Err(StudyError::Busy(path.to_owned())),
+        Err(fs::TryLockError::Error(e)) => Err(io_error("lock", &file)(e)),
+    }
+}
+
+/// Ends an incomplete last line, so that it stays a line of its own: damaged and counted, but not lost, and not
+/// the beginning of the next run's.
+fn end_last_line(runs: &mut File) -> io::Result<()> {
+    if runs.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    runs.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    runs.read_exact(&mut last)?;
+    if last != *b"\n" {
+        runs.write_all(b"\n")?;
+    }
+    Ok(())
+}

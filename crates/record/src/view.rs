@@ -1,0 +1,282 @@
+//! The derived view of a study: what `morecores show --json` prints. Its keys are a public contract, described
+//! in `docs/format.md`; times are seconds, because that is what readers of JSON expect.
+//!
+//! These are only the shapes; `morecores-analyse` computes them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Better, Closing, CpuEstimator, CpuSet, Host, Limit, Neighbour, Plan};
+
+/// Name of the schema of [`View`].
+pub const VIEW_SCHEMA: &str = "morecores.view/1";
+
+/// A sample in five numbers, in the unit that the field's name ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The median: the estimate.
+    pub median: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// 95% confidence interval of the median, `[low, high]`; null with fewer than six runs.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// An estimate with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Its 95% confidence interval, `[low, high]`; null where there are too few runs for one.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// The figure that the command printed, where `--metric` asked for one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricView {
+    /// The values.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Unit to print behind them.
+    pub unit: Option<String>,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// One CPU count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointView {
+    /// How many CPUs were allotted.
+    pub cpus: u32,
+    /// What `{n}` was.
+    pub n: u32,
+    /// Which CPUs.
+    pub cpu_set: CpuSet,
+    /// How the runs were held to them.
+    pub limit: Limit,
+    /// Timed runs that succeeded: the ones every figure here is computed from.
+    pub runs: u32,
+    /// Timed runs that failed; part of no figure.
+    pub failed_runs: u32,
+    /// Runs whose elapsed time lies far from the median (modified z-score above 3.5); part of every figure.
+    pub outliers: u32,
+    /// From exec to exit.
+    pub elapsed_s: Summary,
+    /// In user mode, over the tree.
+    pub user_s: Summary,
+    /// In the kernel, over the tree.
+    pub system_s: Summary,
+    /// (user + system) / elapsed, in percent: 200 is two CPUs busy all the time.
+    pub cpu_percent: f64,
+    /// Median of the largest resident set of any one process.
+    pub max_rss_bytes: u64,
+    /// Whether `max_rss_bytes` is only an upper bound, since the starting process's own mark hides a smaller one.
+    pub max_rss_is_bound: bool,
+    /// Median of the peak memory of the tree, page cache included.
+    pub tree_peak_bytes: Option<u64>,
+    /// Median over runs.
+    pub minor_faults: f64,
+    /// Median over runs.
+    pub major_faults: f64,
+    /// Mean over runs.
+    pub swapped_in_pages: Option<f64>,
+    /// Mean over runs.
+    pub swapped_out_pages: Option<f64>,
+    /// Median over runs.
+    pub voluntary_switches: f64,
+    /// Median over runs.
+    pub involuntary_switches: f64,
+    /// Median over runs.
+    pub block_read_bytes: f64,
+    /// Median over runs.
+    pub block_written_bytes: f64,
+    /// Time taken by a hypervisor from the allotted CPUs, over all runs of the point; null where not known.
+    pub steal_s: Option<f64>,
+    /// Time held back by a CPU quota, over all runs of the point.
+    pub throttled_s: Option<f64>,
+    /// CPU time of others on the allotted CPUs, over all runs of the point.
+    pub others_allotted_s: Option<f64>,
+    /// CPU time of others on the other CPUs, over all runs of the point.
+    pub others_elsewhere_s: Option<f64>,
+    /// The metric, where one was asked for; then speedup is computed from it.
+    pub metric: Option<MetricView>,
+    /// T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.
+    pub speedup: Estimate,
+    /// Speedup over the growth in CPUs.
+    pub efficiency: f64,
+    /// Karp and Flatt's serial fraction; null at the base.
+    pub serial_fraction: Option<f64>,
+    /// Its 95% interval.
+    pub serial_fraction_ci95: Option<[f64; 2]>,
+    /// System over user + system, from their sums over the runs; null where no CPU time was counted.
+    pub kernel_ratio: Option<f64>,
+    /// What told user and system time.
+    pub kernel_ratio_estimator: CpuEstimator,
+    /// Relative difference of two medians of as many runs as these that chance alone gives in one case of
+    /// twenty (A/A); null with too few runs.
+    pub noise_floor: Option<f64>,
+}
+
+/// Something that spoils, or may spoil, the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Warning {
+    /// Fewer than six runs: no interval.
+    TooFewRuns {
+        /// At this CPU count.
+        cpus: u32,
+        /// So many.
+        runs: u32,
+    },
+    /// The sweep ended before the asked precision was reached.
+    Imprecise {
+        /// At this CPU count.
+        cpus: u32,
+        /// Half-width of the interval over the median.
+        half_width: f64,
+        /// What was asked.
+        precision: f64,
+    },
+    /// Runs far from the others.
+    Outliers {
+        /// At this CPU count.
+        cpus: u32,
+        /// So many.
+        count: u32,
+    },
+    /// The first timed run differs from all later ones: a cold cache, or work that is done only once.
+    FirstRunDiffers {
+        /// At this CPU count.
+        cpus: u32,
+        /// First run over the median of the later ones.
+        ratio: f64,
+    },
+    /// The speed of the machine changed during the study.
+    Drift {
+        /// At this CPU count.
+        cpus: u32,
+        /// Median of the second half of the runs over that of the first half.
+        ratio: f64,
+    },
+    /// A hypervisor took time from the allotted CPUs.
+    Steal {
+        /// At this CPU count.
+        cpus: u32,
+        /// Share of the CPUs' time.
+        share: f64,
+    },
+    /// A CPU quota held the command back.
+    Throttled {
+        /// At this CPU count.
+        cpus: u32,
+        /// Seconds over all runs.
+        seconds: f64,
+    },
+    /// A CPU quota is below the CPU count.
+    QuotaBelowCpus {
+        /// At this CPU count.
+        cpus: u32,
+        /// CPUs' worth of time that the quota allows.
+        quota: f64,
+    },
+    /// The point adds SMT siblings of cores already in use.
+    SmtSiblings {
+        /// At this CPU count.
+        cpus: u32,
+    },
+    /// The point mixes core types.
+    MixedCoreTypes {
+        /// At this CPU count.
+        cpus: u32,
+    },
+    /// The clock rate may have changed during the study.
+    FrequencyScaling {
+        /// The governor.
+        governor: Option<String>,
+        /// Whether boost is on.
+        boost: Option<bool>,
+    },
+    /// The command used no more CPUs than before, though it was given more.
+    ThreadsDidNotFollow {
+        /// At this CPU count.
+        cpus: u32,
+        /// (user + system) / elapsed.
+        used: f64,
+        /// Whether `{n}` or --thread-env told the command how many to use.
+        told: bool,
+    },
+    /// Work was done outside the command's tree while it ran.
+    WorkOutsideTree {
+        /// At this CPU count.
+        cpus: u32,
+        /// CPU time of others over CPU time of the tree.
+        share: f64,
+        /// The busiest others.
+        neighbours: Vec<Neighbour>,
+    },
+    /// The command is known to hand its work to a daemon.
+    KnownClient {
+        /// Its name.
+        program: String,
+        /// What does the work.
+        daemon: String,
+    },
+    /// The machine was busy before the first run.
+    NotQuiet {
+        /// CPUs' worth of work by others.
+        busy_cpus: f64,
+    },
+    /// User and system time by `getrusage` only.
+    OnlyGetrusage,
+    /// Processes outlived the command and were ended.
+    Survivors {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether they were left alone.
+        kept: bool,
+    },
+    /// Runs failed and were left out.
+    FailedRuns {
+        /// At this CPU count.
+        cpus: u32,
+        /// So many.
+        count: u32,
+    },
+    /// Lines of runs.jsonl could not be read.
+    DamagedLines {
+        /// So many.
+        count: usize,
+    },
+    /// With this limit the other CPUs serve interrupts and kernel threads, which flatters the smallest count.
+    OtherCpusHelp,
+}
+
+/// Everything derived from a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// [`VIEW_SCHEMA`].
+    pub schema: String,
+    /// Version of the tool that made the study.
+    pub tool: String,
+    /// The command's words.
+    pub command: Vec<String>,
+    /// On what.
+    pub host: Host,
+    /// How.
+    pub plan: Plan,
+    /// Why the sweep ended; null while it goes on and after a kill.
+    pub closing: Option<Closing>,
+    /// The CPU counts, ascending; only those with a successful run.
+    pub points: Vec<PointView>,
+    /// Traced runs; none before the tracer exists.
+    pub traces: Vec<serde_json::Value>,
+    /// Speedup stacks, likewise.
+    pub stack: Vec<serde_json::Value>,
+    /// Prediction of larger machines, likewise.
+    pub prediction: Option<serde_json::Value>,
+    /// What spoils the measurement.
+    pub warnings: Vec<Warning>,
+}
