@@ -5,18 +5,24 @@
 
 mod cpu;
 mod host;
+mod placement;
 mod plan;
 mod run;
 mod study;
+mod topology;
 mod units;
+mod usable;
 mod view;
 
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use host::{Frequency, Host};
+pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Command, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
     Closing, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError, StudyWriter,
 };
-pub use units::{Bytes, Nanos};
+pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
+pub use units::{Bytes, Kilohertz, Nanos};
+pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{Estimate, MetricView, PointView, Summary, VIEW_SCHEMA, View, Warning};

@@ -114,6 +114,18 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A clock rate in kilohertz, the unit of cpufreq's files in sysfs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Kilohertz(pub u64);
+
+impl fmt::Display for Kilohertz {
+    /// In GHz with up to two decimals: `3 GHz`, `4.7 GHz`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} GHz", (self.0 as f64 / 1e4).round() / 1e2)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +137,14 @@ mod tests {
         }
         assert_eq!(Nanos::from_secs_f64(-1.0), Nanos::ZERO);
         assert_eq!(Nanos::from_secs_f64(f64::NAN), Nanos::ZERO);
+    }
+
+    #[test]
+    fn clock_rates_read_in_gigahertz() {
+        assert_eq!(
+            [4_700_000, 3_000_000, 1_416_000].map(|k| Kilohertz(k).to_string()),
+            ["4.7 GHz", "3 GHz", "1.42 GHz"]
+        );
     }
 
     #[test]

@@ -1,0 +1,192 @@
+//! Which CPUs a command may use, and every restriction that makes them fewer.
+//!
+//! A restriction is a fact with the file it was read from. What follows from all of them together is
+//! computed where they are read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, Nanos};
+
+/// The CPUs that may be used, how many of them at once, and why not more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usable {
+    /// Online CPUs that the affinity mask and all cpusets allow.
+    pub cpus: CpuSet,
+    /// How many can run at full speed at once: the least of `cpus` and the smallest quota, rounded down but
+    /// at least 1. Rounded down because the last CPU of 3 under a quota of 2.5 would be throttled half of
+    /// the time, and the curve would show the quota instead of the program.
+    pub count: usize,
+    /// The smallest quota in force, unrounded, in CPUs; none where there is no quota.
+    pub quota_cpus: Option<f64>,
+    /// Every restriction found, also those that a narrower one hides.
+    pub restrictions: Vec<Restriction>,
+}
+
+impl Usable {
+    /// The restrictions that make the count smaller than the number of CPUs in the machine: those that take
+    /// CPUs away, and the quotas that are below the CPUs left.
+    pub fn why_fewer(&self) -> impl Iterator<Item = &Restriction> + '_ {
+        self.restrictions.iter().filter(|restriction| match restriction {
+            Restriction::Offline { .. } | Restriction::Affinity { .. } | Restriction::Cpuset { .. } => true,
+            Restriction::Quota { quota, .. } => quota.cpus() < self.cpus.len() as f64,
+            Restriction::Isolated { .. } | Restriction::NohzFull { .. } => false,
+        })
+    }
+}
+
+/// Something that keeps CPUs, or time on them, from a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Restriction {
+    /// CPUs that are there but switched off.
+    Offline {
+        /// The CPUs switched off.
+        cpus: CpuSet,
+        /// Whether SMT was switched off as a whole (`/sys/devices/system/cpu/smt/control`).
+        smt_off: bool,
+    },
+    /// The affinity mask leaves out online CPUs that the cpusets would allow.
+    Affinity {
+        /// The online CPUs allowed.
+        cpus: CpuSet,
+    },
+    /// A cpuset leaves out online CPUs.
+    Cpuset {
+        /// Whose it is.
+        level: CgroupLevel,
+        /// The online CPUs allowed.
+        cpus: CpuSet,
+        /// The file that says so.
+        file: String,
+    },
+    /// A cgroup may use only so much CPU time.
+    Quota {
+        /// Whose it is.
+        level: CgroupLevel,
+        /// How much.
+        quota: Quota,
+        /// The file that says so.
+        file: String,
+    },
+    /// CPUs taken out of the scheduler's load balancing at boot (`isolcpus`). They are used only by threads
+    /// bound to them, and nothing moves those on: information, not a limit.
+    Isolated {
+        /// The CPUs.
+        cpus: CpuSet,
+    },
+    /// CPUs without a periodic tick while one thread runs (`nohz_full`): information, not a limit. Their user
+    /// and system times are taken at every switch between the modes instead of estimated.
+    NohzFull {
+        /// The CPUs.
+        cpus: CpuSet,
+    },
+}
+
+/// How far up from the process a cgroup is: 0 is its own, 1 the parent of that, and so on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CgroupLevel(pub u32);
+
+/// So much CPU time in every period, over all CPUs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// CPU time allowed in a period.
+    pub time: Nanos,
+    /// Length of a period; never zero.
+    pub period: Nanos,
+}
+
+impl Quota {
+    /// How many CPUs the quota keeps busy.
+    pub fn cpus(self) -> f64 {
+        self.time.0 as f64 / self.period.0 as f64
+    }
+
+    /// How many whole CPUs the quota keeps busy, at least 1.
+    pub fn whole_cpus(self) -> usize {
+        // In integers: 300 ms of 100 ms must be 3 and not a hair less.
+        usize::try_from(self.time.0 / self.period.0.max(1)).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+impl fmt::Display for CgroupLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("own cgroup"),
+            1 => f.write_str("parent cgroup"),
+            n => write!(f, "cgroup {n} levels up"),
+        }
+    }
+}
+
+impl fmt::Display for Quota {
+    /// `2.5 CPUs (250 ms in every 100 ms)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus = (self.cpus() * 1000.0).round() / 1000.0;
+        let ms = |time: Nanos| (time.as_secs_f64() * 1e6).round() / 1e3;
+        let unit = if cpus == 1.0 { "CPU" } else { "CPUs" };
+        write!(f, "{cpus} {unit} ({} ms in every {} ms)", ms(self.time), ms(self.period))
+    }
+}
+
+impl fmt::Display for Restriction {
+    /// One clause without a full stop, such as `affinity mask allows CPUs 0-3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Offline { cpus, smt_off: false } => write!(f, "{} offline", named(cpus)),
+            Self::Offline { cpus, smt_off: true } => write!(f, "SMT switched off: {} offline", named(cpus)),
+            Self::Affinity { cpus } => write!(f, "affinity mask allows {}", named(cpus)),
+            Self::Cpuset { level, cpus, file } => {
+                write!(f, "cpuset of {level} allows {} ({file})", named(cpus))
+            }
+            Self::Quota { level, quota, file } => write!(f, "quota of {level} is {quota} ({file})"),
+            Self::Isolated { cpus } => {
+                write!(f, "isolcpus: {} not load-balanced, used only by threads bound to them", named(cpus))
+            }
+            Self::NohzFull { cpus } => write!(f, "nohz_full: {} without a periodic tick", named(cpus)),
+        }
+    }
+}
+
+/// `CPU 3`, `CPUs 0-3` or `no CPU`.
+fn named(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        0 => "no CPU".to_owned(),
+        1 => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(time_us: u64, period_us: u64) -> Quota {
+        Quota { time: Nanos::from_micros(time_us), period: Nanos::from_micros(period_us) }
+    }
+
+    #[test]
+    fn quotas_round_down_but_never_to_nothing() {
+        let whole = [(300_000, 100_000), (299_999, 100_000), (250_000, 100_000), (1_000, 100_000)];
+        assert_eq!(whole.map(|(time, period)| quota(time, period).whole_cpus()), [3, 2, 2, 1]);
+        assert_eq!(quota(150_000, 100_000).cpus(), 1.5);
+        assert_eq!(quota(150_000, 100_000).to_string(), "1.5 CPUs (150 ms in every 100 ms)");
+        assert_eq!(quota(20_000, 20_000).to_string(), "1 CPU (20 ms in every 20 ms)");
+    }
+
+    #[test]
+    fn a_quota_above_the_cpus_left_is_no_reason_for_fewer() {
+        let file = "/sys/fs/cgroup/cpu.max".to_owned();
+        let of =
+            |time| Restriction::Quota { level: CgroupLevel(1), quota: quota(time, 100), file: file.clone() };
+        let usable = Usable {
+            cpus: "0-3".parse().unwrap(),
+            count: 2,
+            quota_cpus: Some(2.5),
+            restrictions: vec![of(250), of(800), Restriction::Isolated { cpus: "3".parse().unwrap() }],
+        };
+        assert_eq!(usable.why_fewer().cloned().collect::<Vec<_>>(), [of(250)]);
+    }
+}
