@@ -4,5 +4,6 @@
 //! statistics or print.
 
 pub mod cgroup;
+pub mod placement;
 pub mod topology;
 pub mod tree;
