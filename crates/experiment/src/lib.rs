@@ -4,6 +4,7 @@
 //! statistics or print.
 
 pub mod cgroup;
+pub mod counts;
 pub mod placement;
 pub mod topology;
 pub mod tree;
