@@ -1,10 +1,13 @@
-//! Experiments on this machine: what CPUs there are and which of them a command gets.
+//! Experiments on this machine: what CPUs there are, which of them a command gets, and how it is run there.
 //!
 //! This crate reads and changes the machine and fills in the nouns of `morecores-record`. It must not compute
 //! statistics or print.
 
+pub mod capture;
 pub mod cgroup;
 pub mod counts;
 pub mod placement;
+pub mod program;
+pub mod spawn;
 pub mod topology;
 pub mod tree;

@@ -1,0 +1,230 @@
+//! From the command as the user wrote it to the image that is started at one CPU count.
+//!
+//! Decides everything about a start that can be decided before it: the words after `{n}`, the file that PATH
+//! leads to, the environment. Starts nothing.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use morecores_record::{Command, Point};
+
+use crate::spawn::Image;
+
+/// Variables that runtimes read their thread count from, set by `--thread-env`. One a line, with its reader.
+const THREAD_VARIABLES: &[&str] = &[
+    "OMP_NUM_THREADS",            // OpenMP
+    "OPENBLAS_NUM_THREADS",       // OpenBLAS
+    "MKL_NUM_THREADS",            // Intel MKL
+    "BLIS_NUM_THREADS",           // BLIS
+    "VECLIB_MAXIMUM_THREADS",     // Accelerate
+    "NUMEXPR_NUM_THREADS",        // numexpr
+    "GOTO_NUM_THREADS",           // GotoBLAS
+    "RAYON_NUM_THREADS",          // Rust's rayon
+    "TOKIO_WORKER_THREADS",       // Rust's tokio
+    "GOMAXPROCS",                 // Go
+    "JULIA_NUM_THREADS",          // Julia
+    "NUMBA_NUM_THREADS",          // numba
+    "POLARS_MAX_THREADS",         // polars
+    "CMAKE_BUILD_PARALLEL_LEVEL", // cmake --build
+    "CTEST_PARALLEL_LEVEL",       // ctest
+    "CARGO_BUILD_JOBS",           // cargo
+    "UV_THREADPOOL_SIZE",         // Node.js's libuv
+];
+
+/// Why a command cannot be started at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// No such file anywhere on PATH, or at the path given.
+    #[error("{0}: command not found")]
+    NotFound(String),
+    /// There is a file, but it cannot be executed.
+    #[error("{0}: permission denied: is it executable?")]
+    NotExecutable(String),
+    /// An argument holds a null byte.
+    #[error("an argument of the command holds a null byte")]
+    NullByte,
+}
+
+/// Replaces `{n}` in `text`; `{{n}}` stands for a literal `{n}`.
+pub fn substitute(text: &str, n: u32) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(brace) = rest.find('{') {
+        out.push_str(&rest[..brace]);
+        rest = &rest[brace..];
+        if let Some(after) = rest.strip_prefix("{{n}}") {
+            out.push_str("{n}");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("{n}") {
+            out.push_str(&n.to_string());
+            rest = after;
+        } else {
+            out.push('{');
+            rest = &rest[1..];
+        }
+    }
+    out + rest
+}
+
+/// Whether `{n}` is replaced anywhere in the command.
+pub fn uses_n(command: &Command) -> bool {
+    command.words().iter().any(|word| substitute(word, 0) != substitute(word, 1))
+}
+
+/// Where PATH, or the name itself where it has a slash, leads.
+///
+/// # Errors
+/// [`ProgramError::NotFound`], [`ProgramError::NotExecutable`].
+pub fn resolve(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
+    if name.is_empty() {
+        return Err(Unusable::Missing.of(name));
+    }
+    if name.contains('/') {
+        return executable(Path::new(name)).map(|()| PathBuf::from(name)).map_err(|e| e.of(name));
+    }
+    // As execvp(3): an entry that cannot be executed is passed over, and named only if no other serves.
+    let mut found = Unusable::Missing;
+    for dir in std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin"))) {
+        let file = dir.join(name);
+        match executable(&file) {
+            Ok(()) => return Ok(file),
+            Err(Unusable::Denied) => found = Unusable::Denied,
+            Err(Unusable::Missing) => {}
+        }
+    }
+    Err(found.of(name))
+}
+
+/// Why a path is not a program.
+enum Unusable {
+    Missing,
+    Denied,
+}
+
+impl Unusable {
+    fn of(self, name: &str) -> ProgramError {
+        match self {
+            Self::Missing => ProgramError::NotFound(name.to_owned()),
+            Self::Denied => ProgramError::NotExecutable(name.to_owned()),
+        }
+    }
+}
+
+fn executable(path: &Path) -> Result<(), Unusable> {
+    let data = std::fs::metadata(path).map_err(|_| Unusable::Missing)?;
+    let allowed = rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    if data.is_file() && allowed { Ok(()) } else { Err(Unusable::Denied) }
+}
+
+/// The variables of a run: `inherited`, and ours on top.
+fn environment(
+    inherited: impl Iterator<Item = (OsString, OsString)>,
+    point: &Point,
+    thread_env: bool,
+) -> Vec<(OsString, OsString)> {
+    let threads = if thread_env { THREAD_VARIABLES } else { &[] };
+    let ours: Vec<(OsString, OsString)> = [("MORECORES_CPUS", point.cpus)]
+        .into_iter()
+        .chain(threads.iter().map(|&name| (name, point.n)))
+        .map(|(name, value)| (name.into(), value.to_string().into()))
+        .collect();
+    let theirs = inherited.filter(|(name, _)| ours.iter().all(|(our, _)| our != name));
+    theirs.chain(ours.clone()).collect()
+}
+
+/// The image of `command` at one CPU count.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
+    let words: Vec<String> = command.words().iter().map(|word| substitute(word, point.n)).collect();
+    let name = words.first().map_or("", String::as_str);
+    let path = resolve(name, std::env::var_os("PATH").as_deref())?;
+    image_of(&path, &words, environment(std::env::vars_os(), point, thread_env))
+}
+
+/// The image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not take for a program: as
+/// execvp(3) and every shell do.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
+    let mut words: Vec<String> = command.words().iter().map(|word| substitute(word, point.n)).collect();
+    if let Some(name) = words.first_mut() {
+        *name = resolve(name, std::env::var_os("PATH").as_deref())?.to_string_lossy().into_owned();
+    }
+    words.insert(0, "sh".to_owned());
+    image_of(Path::new("/bin/sh"), &words, environment(std::env::vars_os(), point, thread_env))
+}
+
+fn image_of(path: &Path, words: &[String], env: Vec<(OsString, OsString)>) -> Result<Image, ProgramError> {
+    let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| ProgramError::NullByte);
+    let argv = words.iter().map(|w| c_string(w.as_bytes())).collect::<Result<_, _>>()?;
+    let env = env
+        .into_iter()
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            c_string(name.as_bytes())
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Image::new(c_string(path.as_os_str().as_bytes())?, argv, env))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n_is_replaced_and_doubled_braces_are_literal() {
+        for (text, expected) in [
+            ("-j{n}", "-j8"),
+            ("{n}{n}", "88"),
+            ("{{n}}", "{n}"),
+            ("{{n}}={n}", "{n}=8"),
+            ("awk '{print $1}'", "awk '{print $1}'"),
+            ("{", "{"),
+            ("{m}", "{m}"),
+            ("ä{n}ö", "ä8ö"),
+        ] {
+            assert_eq!(substitute(text, 8), expected);
+        }
+    }
+
+    #[test]
+    fn a_literal_n_is_not_a_use_of_n() {
+        let shell = |line: &str| Command::Shell { line: line.into() };
+        assert!(uses_n(&shell("make -j{n}")));
+        assert!(!uses_n(&shell("echo '{{n}}'")));
+    }
+
+    #[test]
+    fn path_is_searched_as_a_shell_does() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("plain"), "").unwrap();
+        let path = Some(dir.path().as_os_str());
+        assert!(matches!(resolve("plain", path), Err(ProgramError::NotExecutable(_))));
+        assert!(matches!(resolve("absent", path), Err(ProgramError::NotFound(_))));
+        assert!(matches!(resolve("", path), Err(ProgramError::NotFound(_))));
+        assert!(matches!(resolve("/", path), Err(ProgramError::NotExecutable(_))));
+        assert_eq!(resolve("sh", Some(OsStr::new("/nowhere:/bin"))).unwrap(), Path::new("/bin/sh"));
+        assert_eq!(resolve("/bin/sh", None).unwrap(), Path::new("/bin/sh"));
+    }
+
+    #[test]
+    fn the_environment_names_the_cpus_once() {
+        let inherited = [("MORECORES_CPUS", "9"), ("HOME", "/h"), ("GOMAXPROCS", "9")];
+        let inherited = || inherited.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)));
+        let has = |env: &[(OsString, OsString)], name: &str, value: &str| {
+            env.iter().filter(|(k, _)| k == name).map(|(_, v)| v).eq([value])
+        };
+        let point = Point { cpus: 1, n: 2, cpu_set: "0".parse().unwrap() };
+        let plain = environment(inherited(), &point, false);
+        assert!(
+            has(&plain, "MORECORES_CPUS", "1") && has(&plain, "HOME", "/h") && has(&plain, "GOMAXPROCS", "9")
+        );
+        let threads = environment(inherited(), &point, true);
+        assert!(has(&threads, "GOMAXPROCS", "2") && has(&threads, "OMP_NUM_THREADS", "2"));
+    }
+}
