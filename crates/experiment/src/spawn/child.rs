@@ -6,9 +6,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
 
-use morecores_record::{CpuSet, Nanos};
+use morecores_record::Nanos;
 
 use super::{SpawnError, Start};
+use crate::process::affinity_mask;
 
 /// What the child tried when it failed; the order is that of the attempts.
 #[derive(Clone, Copy, Debug)]
@@ -27,28 +28,12 @@ pub(super) struct Plan {
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     stdio: [RawFd; 3],
-    affinity: Option<Affinity>,
+    affinity: Option<Vec<libc::c_ulong>>,
     parent: libc::pid_t,
     /// The signals that the caller had blocked before it blocked them all for the time of the clone.
     pub(super) mask: libc::sigset_t,
     exec_at: libc::timespec,
     failed: Option<(Step, libc::c_int)>,
-}
-
-/// A CPU mask as the system call takes it, of any length: `cpu_set_t` ends at 1024 CPUs.
-#[derive(Debug)]
-struct Affinity(Vec<libc::c_ulong>);
-
-impl Affinity {
-    fn new(cpus: &CpuSet) -> Self {
-        const BITS: usize = libc::c_ulong::BITS as usize;
-        let words = cpus.iter().next_back().map_or(0, |last| last.0 as usize / BITS + 1);
-        let mut mask = vec![0; words];
-        for cpu in cpus.iter() {
-            mask[cpu.0 as usize / BITS] |= 1 << (cpu.0 as usize % BITS);
-        }
-        Self(mask)
-    }
 }
 
 impl Plan {
@@ -61,7 +46,7 @@ impl Plan {
             argv: start.image.argv.pointers.as_ptr(),
             envp: start.image.envp.pointers.as_ptr(),
             stdio: [start.stdin, start.stdout, start.stderr].map(|fd| fd.as_raw_fd()),
-            affinity: start.affinity.map(Affinity::new),
+            affinity: start.affinity.map(affinity_mask),
             parent,
             mask,
             exec_at: libc::timespec { tv_sec: 0, tv_nsec: 0 },
@@ -126,7 +111,7 @@ unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
     if unsafe { connect(plan.stdio) }.is_none() {
         return Step::Descriptors;
     }
-    if let Some(Affinity(mask)) = &plan.affinity {
+    if let Some(mask) = &plan.affinity {
         let size = std::mem::size_of_val(mask.as_slice());
         // SAFETY: the kernel reads `size` bytes at the pointer, a slice of that size.
         if unsafe { libc::sched_setaffinity(0, size, mask.as_ptr().cast()) } != 0 {

@@ -1,0 +1,138 @@
+//! Facts about, and signals to, processes and threads by number.
+//!
+//! Thin: no policy of when to look at or end which.
+
+use std::fs;
+use std::io;
+use std::mem::size_of_val;
+
+use morecores_record::{CpuId, CpuSet};
+use rustix::process::{Pid, Signal};
+
+/// When a process or thread started, in clock ticks since boot; absent where there is none of that number.
+pub fn start_time(task: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{task}/stat")).ok()?;
+    // The name, in parentheses, may itself hold parentheses and spaces: fields are counted from the last one.
+    // starttime is field 22 of proc_pid_stat(5), so the 20th behind the name.
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+/// The name of a process, as in `ps -o comm`.
+pub fn name(process: u32) -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim_end().to_owned())
+}
+
+/// Whether `task` is a thread of this process.
+pub fn is_our_thread(task: u32) -> bool {
+    fs::exists(format!("/proc/self/task/{task}")).unwrap_or(false)
+}
+
+/// Ends a process at once; nothing happens where there is none.
+pub fn kill(process: u32) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// The processes whose parent is `process`, threads of it included.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// All descendants of `process`, parents before children.
+pub fn descendants(process: u32) -> Vec<u32> {
+    let mut found = children(process);
+    let mut next = 0;
+    while next < found.len() {
+        let below = children(found[next]);
+        found.extend(below);
+        next += 1;
+    }
+    found
+}
+
+/// The CPUs that a thread may use; 0 is the calling thread.
+///
+/// # Errors
+/// Where there is no such thread.
+pub fn affinity(task: u32) -> io::Result<CpuSet> {
+    // Room for 8192 CPUs, the most that Linux supports; a shorter mask fails with EINVAL on a larger machine.
+    let mut mask = [0 as libc::c_ulong; 8192 / libc::c_ulong::BITS as usize];
+    // SAFETY: the kernel writes at most the given size at the pointer, an array of that size.
+    #[allow(unsafe_code)]
+    let result =
+        unsafe { libc::sched_getaffinity(task as libc::pid_t, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let bits = libc::c_ulong::BITS;
+    let is_set = |cpu: &u32| mask[(cpu / bits) as usize] >> (cpu % bits) & 1 == 1;
+    Ok((0..mask.len() as u32 * bits).filter(is_set).map(CpuId).collect())
+}
+
+/// Sets the CPUs that a thread may use; 0 is the calling thread.
+///
+/// # Errors
+/// Where there is no such thread, or none of the CPUs may be used.
+pub fn set_affinity(task: u32, cpus: &CpuSet) -> io::Result<()> {
+    let mask = affinity_mask(cpus);
+    let size = size_of_val(mask.as_slice());
+    // SAFETY: the kernel reads `size` bytes at the pointer, a slice of that size.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::sched_setaffinity(task as libc::pid_t, size, mask.as_ptr().cast()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A CPU mask as `sched_setaffinity(2)` takes it, of any length: `cpu_set_t` ends at 1024 CPUs.
+pub(crate) fn affinity_mask(cpus: &CpuSet) -> Vec<libc::c_ulong> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    let words = cpus.iter().next_back().map_or(0, |last| last.0 as usize / BITS + 1);
+    let mut mask = vec![0; words];
+    for cpu in cpus.iter() {
+        mask[cpu.0 as usize / BITS] |= 1 << (cpu.0 as usize % BITS);
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_a_later_one_of_the_same_number() {
+        let ours = std::process::id();
+        assert!(start_time(ours).is_some_and(|t| t > 0));
+        assert_eq!(start_time(u32::MAX), None);
+        assert!(is_our_thread(ours) && !is_our_thread(1));
+    }
+
+    #[test]
+    fn affinity_reads_back_as_set() {
+        let before = affinity(0).unwrap();
+        let one: CpuSet = before.first().into_iter().collect();
+        set_affinity(0, &one).unwrap();
+        assert_eq!(affinity(0).unwrap(), one);
+        set_affinity(0, &before).unwrap();
+        assert_eq!(affinity(0).unwrap(), before);
+        assert!(set_affinity(0, &CpuSet::new()).is_err());
+    }
+
+    #[test]
+    fn descendants_are_found() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let ours = std::process::id();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while !descendants(ours).iter().any(|&pid| name(pid).as_deref() == Some("sleep")) {
+            assert!(std::time::Instant::now() < deadline);
+        }
+        for pid in descendants(child.id()) {
+            kill(pid);
+        }
+        kill(child.id());
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,218 @@
+//! Every change to the system, written down before it is made and undone in reverse when the study ends.
+//!
+//! One mechanism serves success, failure, signals and panics (the journal undoes on drop) and a SIGKILL or a
+//! power cut (the next start finds the file of a process that is no more, and undoes what it lists). Undoing
+//! a change that was never made, or that is undone already, does nothing.
+
+mod change;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use change::{Change, UndoError};
+
+use crate::process;
+
+/// Why a change could not be written down, and therefore was not made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot note a change to the system in {}: {source}; nothing was changed", .path.display())]
+pub struct JournalError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// The content of a journal's file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    /// The process that made the changes.
+    pid: u32,
+    /// When it started, in clock ticks since boot: tells it from a later process of the same number.
+    start_time: u64,
+    /// In the order made.
+    changes: Vec<Change>,
+}
+
+/// The changes of this process, undone on drop.
+#[derive(Debug)]
+pub struct Journal {
+    file: PathBuf,
+    content: Content,
+}
+
+impl Journal {
+    /// An empty journal. Nothing is written before the first change.
+    pub fn new() -> Self {
+        Self::in_directory(&directory())
+    }
+
+    fn in_directory(directory: &Path) -> Self {
+        let pid = std::process::id();
+        let start_time = process::start_time(pid).unwrap_or(0);
+        Self {
+            file: directory.join(format!("{pid}.json")),
+            content: Content { pid, start_time, changes: vec![] },
+        }
+    }
+
+    /// Notes a change that is about to be made.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written; the change must then not be made.
+    pub fn note(&mut self, change: Change) -> Result<(), JournalError> {
+        if self.content.changes.contains(&change) {
+            return Ok(());
+        }
+        self.content.changes.push(change);
+        self.write().map_err(|source| {
+            self.content.changes.pop();
+            JournalError { path: self.file.clone(), source }
+        })
+    }
+
+    /// Undoes everything, last change first. What could not be undone stays in the journal for the next start.
+    pub fn undo(&mut self) -> Vec<UndoError> {
+        let mut errors = Vec::new();
+        let mut left = Vec::new();
+        for change in std::mem::take(&mut self.content.changes).into_iter().rev() {
+            if let Err(error) = change.undo() {
+                errors.push(error);
+                left.insert(0, change);
+            }
+        }
+        self.content.changes = left;
+        // Where even this fails, the changes are undone once more at the next start: harmless.
+        let _ = self.write();
+        errors
+    }
+
+    fn write(&self) -> io::Result<()> {
+        if self.content.changes.is_empty() {
+            return match fs::remove_file(&self.file) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                _ => Ok(()),
+            };
+        }
+        if let Some(directory) = self.file.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let new = self.file.with_extension("new");
+        fs::write(&new, serde_json::to_vec(&self.content)?)?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Whoever wants to know of errors calls `undo` first; here it is the last resort.
+        let _ = self.undo();
+    }
+}
+
+/// What an earlier process left changed.
+#[derive(Debug)]
+pub struct Repair {
+    /// That process's number.
+    pub pid: u32,
+    /// What was undone.
+    pub undone: Vec<Change>,
+    /// What could not be.
+    pub errors: Vec<UndoError>,
+}
+
+/// Undoes what dead processes left changed; says what it did, process by process.
+pub fn repair_leftovers() -> Vec<Repair> {
+    repair_in(&directory())
+}
+
+fn repair_in(directory: &Path) -> Vec<Repair> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let journals =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "json"));
+    journals.filter_map(|file| repair_one(&file)).collect()
+}
+
+fn repair_one(file: &Path) -> Option<Repair> {
+    let content: Content = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    if process::start_time(content.pid) == Some(content.start_time) {
+        return None; // Its process is alive and will undo it itself.
+    }
+    let pid = content.pid;
+    let mut journal = Journal { file: file.to_owned(), content };
+    let before = journal.content.changes.clone();
+    let errors = journal.undo();
+    let left = &journal.content.changes;
+    Some(Repair { pid, undone: before.into_iter().filter(|c| !left.contains(c)).collect(), errors })
+}
+
+/// Where journals are kept: a place that is empty after a reboot, as all the changes are.
+fn directory() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/run/morecores");
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) => PathBuf::from(dir).join("morecores"),
+        None => std::env::temp_dir().join(format!("morecores-{}", rustix::process::geteuid().as_raw())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory_change(path: &Path) -> Change {
+        Change::CgroupCreated { dir: path.to_owned(), keep: false }
+    }
+
+    #[test]
+    fn what_was_noted_is_undone_on_drop_and_the_file_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = dir.path().join("made");
+        let mut journal = Journal::in_directory(&dir.path().join("journal"));
+        journal.note(directory_change(&made)).unwrap();
+        fs::create_dir(&made).unwrap();
+        assert!(journal.file.exists());
+        let file = journal.file.clone();
+        drop(journal);
+        assert!(!made.exists() && !file.exists());
+    }
+
+    #[test]
+    fn a_dead_process_is_repaired_and_a_living_one_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));
+        let mut journal = Journal::in_directory(dir.path());
+        journal.note(directory_change(&ours)).unwrap();
+        let dead = Content { pid: 1, start_time: u64::MAX, changes: vec![directory_change(&theirs)] };
+        fs::write(dir.path().join("1.json"), serde_json::to_vec(&dead).unwrap()).unwrap();
+        fs::create_dir(&ours).unwrap();
+        fs::create_dir(&theirs).unwrap();
+
+        let repairs = repair_in(dir.path());
+        assert_eq!(repairs.len(), 1);
+        assert_eq!(repairs[0].undone, [directory_change(&theirs)]);
+        assert!(ours.exists() && !theirs.exists() && !dir.path().join("1.json").exists());
+        assert!(repair_in(dir.path()).is_empty(), "a second time there is nothing to do");
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_said_and_kept_for_the_next_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let full = dir.path().join("full");
+        fs::create_dir_all(full.join("inner")).unwrap();
+        let mut journal = Journal::in_directory(dir.path());
+        journal.note(directory_change(&full)).unwrap();
+        assert_eq!(journal.undo().len(), 1);
+        assert!(journal.file.exists());
+        fs::remove_dir(full.join("inner")).unwrap();
+        assert!(journal.undo().is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! The kinds of change that morecores makes to a system, and how each is undone.
+//!
+//! Every variant holds the state from before, so that undoing needs no memory of the process that made it.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use morecores_record::{CpuId, CpuSet};
+use serde::{Deserialize, Serialize};
+
+use crate::process;
+
+/// How long processes that were told to die may take before a cgroup is called busy.
+const DEATH: Duration = Duration::from_secs(2);
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Change {
+    /// A cgroup was made. Undone by ending its processes, or moving them up where `keep`, and removing it.
+    CgroupCreated {
+        /// Its directory.
+        dir: PathBuf,
+        /// Whether processes in it are to live on.
+        keep: bool,
+    },
+    /// A controller was enabled for the children of a version 2 cgroup.
+    ControllerEnabled {
+        /// The cgroup.
+        dir: PathBuf,
+        /// The controller.
+        controller: String,
+    },
+    /// CPUs were, or are about to be, taken offline.
+    CpusOffline {
+        /// The CPUs that were online before.
+        online: CpuSet,
+    },
+    /// A version 1 cpuset may lose CPUs that go offline; the kernel does not give them back.
+    CpusetShrinks {
+        /// Its directory.
+        dir: PathBuf,
+        /// `cpuset.cpus` from before.
+        cpus: CpuSet,
+    },
+    /// A thread may lose its affinity when its CPUs go offline.
+    AffinityLost {
+        /// The thread.
+        tid: u32,
+        /// Its start, in clock ticks since boot.
+        start_time: u64,
+        /// Its CPUs from before.
+        cpus: CpuSet,
+    },
+    /// A file system was unmounted in order to be mounted anew.
+    Unmounted {
+        /// Device or other source.
+        source: String,
+        /// Where it was mounted.
+        target: PathBuf,
+        /// Its type.
+        fs_type: String,
+        /// Its options.
+        options: String,
+    },
+}
+
+/// Why a change is still in force.
+#[derive(Debug, thiserror::Error)]
+#[error("{change}: {source}")]
+pub struct UndoError {
+    /// The change, in words that say what to restore.
+    pub change: String,
+    /// Why it could not be undone.
+    pub source: io::Error,
+}
+
+impl fmt::Display for Change {
+    /// What undoing it does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CgroupCreated { dir, .. } => write!(f, "remove the cgroup {}", dir.display()),
+            Self::ControllerEnabled { dir, controller } => {
+                write!(f, "disable the controller {controller} below {}", dir.display())
+            }
+            Self::CpusOffline { online } => write!(f, "bring CPUs {online} online"),
+            Self::CpusetShrinks { dir, cpus } => write!(f, "give cpuset {} its CPUs {cpus}", dir.display()),
+            Self::AffinityLost { tid, cpus, .. } => write!(f, "give thread {tid} its CPUs {cpus}"),
+            Self::Unmounted { source, target, .. } => write!(f, "mount {source} on {}", target.display()),
+        }
+    }
+}
+
+impl Change {
+    /// Puts the state from before back.
+    ///
+    /// # Errors
+    /// Where the system refuses; calling again may help.
+    pub fn undo(&self) -> Result<(), UndoError> {
+        let done = match self {
+            Self::CgroupCreated { dir, keep } => remove_cgroup(dir, *keep),
+            Self::ControllerEnabled { dir, controller } => {
+                ignore_missing(fs::write(dir.join("cgroup.subtree_control"), format!("-{controller}")))
+            }
+            Self::CpusOffline { online } => online.iter().try_for_each(|cpu| set_online(cpu, true)),
+            Self::CpusetShrinks { dir, cpus } => restore_cpuset(dir, cpus),
+            Self::AffinityLost { tid, start_time, cpus } => match process::start_time(*tid) {
+                Some(start) if start == *start_time => process::set_affinity(*tid, cpus),
+                _ => Ok(()), // The thread is no more.
+            },
+            Self::Unmounted { source, target, fs_type, options } => mount(source, target, fs_type, options),
+        };
+        done.map_err(|source| UndoError { change: self.to_string(), source })
+    }
+}
+
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Sets a CPU online or offline. CPU 0 and CPUs that cannot be switched have no such file and are online.
+pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    match fs::read(&file) {
+        Ok(now) if now.trim_ascii() == if online { b"1" } else { b"0" } => Ok(()),
+        Ok(_) => fs::write(&file, if online { "1" } else { "0" }),
+        Err(e) if e.kind() == io::ErrorKind::NotFound && online => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
+    let file = dir.join("cpuset.cpus");
+    let now = match fs::read_to_string(&file) {
+        Ok(now) => now.parse::<CpuSet>().unwrap_or_default(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    if now == *cpus { Ok(()) } else { fs::write(&file, cpus.to_string()) }
+}
+
+/// Empties a cgroup of either version and removes it.
+fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
+    let deadline = Instant::now() + DEATH;
+    loop {
+        match fs::remove_dir(dir) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if Instant::now() > deadline => return Err(e),
+            Err(_) => empty_cgroup(dir, keep),
+        }
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Moves our own threads, and all others where `keep`, to the parent; ends the rest.
+fn empty_cgroup(dir: &Path, keep: bool) {
+    // Version 1 lists threads in `tasks`, and a thread of ours may be there without its process.
+    let (members, procs) =
+        if dir.join("tasks").exists() { ("tasks", "tasks") } else { ("cgroup.procs", "cgroup.procs") };
+    let listed = fs::read_to_string(dir.join(members)).unwrap_or_default();
+    for task in listed.lines().filter_map(|line| line.parse::<u32>().ok()) {
+        if keep || process::is_our_thread(task) {
+            if let Some(parent) = dir.parent() {
+                let _ = fs::write(parent.join(procs), task.to_string());
+            }
+        } else {
+            process::kill(task);
+        }
+    }
+}
+
+fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Result<()> {
+    let mounted = fs::read_to_string("/proc/self/mounts")?;
+    let target = target.to_string_lossy();
+    if mounted.lines().filter_map(|line| line.split(' ').nth(1)).any(|at| at == target) {
+        return Ok(());
+    }
+    // mount(8) rather than mount(2): it knows the helpers of network and loop file systems.
+    let status = Command::new("mount").args(["-t", fs_type, "-o", options, source, &target]).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("mount: {status}"))) }
+}
