@@ -5,7 +5,10 @@
 
 pub mod capture;
 pub mod cgroup;
+pub mod cold;
 pub mod counts;
+pub mod group;
+pub mod limit;
 pub mod placement;
 pub mod process;
 pub mod program;

@@ -34,22 +34,18 @@ pub fn kill(process: u32) {
     }
 }
 
-/// The processes whose parent is `process`, threads of it included.
-pub fn children(process: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
-}
-
-/// All descendants of `process`, parents before children.
+/// All living descendants of `process`, parents before children; zombies are not among them.
 pub fn descendants(process: u32) -> Vec<u32> {
-    let mut found = children(process);
+    let stats =
+        procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
+    let living = stats.filter(|stat| !matches!(stat.state, 'Z' | 'X'));
+    let parents: Vec<(u32, u32)> =
+        living.map(|stat| (stat.pid.cast_unsigned(), stat.ppid.cast_unsigned())).collect();
+    let children = |of: u32| parents.iter().filter(move |(_, parent)| *parent == of).map(|(pid, _)| *pid);
+    let mut found: Vec<u32> = children(process).collect();
     let mut next = 0;
     while next < found.len() {
-        let below = children(found[next]);
-        found.extend(below);
+        found.extend(children(found[next]));
         next += 1;
     }
     found

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use change::set_online;
 pub use change::{Change, UndoError};
 
 use crate::process;

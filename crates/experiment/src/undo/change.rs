@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 
-/// How long processes that were told to die may take before a cgroup is called busy.
-const DEATH: Duration = Duration::from_secs(2);
+/// How long the kernel may take to bring something about that we asked for: the end of a killed process, the
+/// return of a CPU to a cpuset. Far longer than it ever does.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,12 +145,22 @@ fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(e),
     };
-    if now == *cpus { Ok(()) } else { fs::write(&file, cpus.to_string()) }
+    if now == *cpus {
+        return Ok(());
+    }
+    // A CPU that has just come online reaches the cpusets a moment later, from a work queue of the kernel's.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match fs::write(&file, cpus.to_string()) {
+            Err(_) if Instant::now() < deadline => sleep(Duration::from_millis(1)),
+            written => return written,
+        }
+    }
 }
 
 /// Empties a cgroup of either version and removes it.
 fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
-    let deadline = Instant::now() + DEATH;
+    let deadline = Instant::now() + PATIENCE;
     loop {
         match fs::remove_dir(dir) {
             Ok(()) => return Ok(()),

@@ -1,0 +1,77 @@
+//! A kernel file of counters, kept open and read again and again.
+//!
+//! Reading costs one system call and no allocation, since it is done around every run.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// One such file.
+#[derive(Debug)]
+pub(super) struct Counter {
+    file: File,
+    text: Vec<u8>,
+}
+
+/// Room for the longest of the files, `memory.stat`, several times over.
+const ROOM: usize = 16 * 1024;
+
+impl Counter {
+    /// Opens the file; absent where there is none, or we may not read it.
+    pub(super) fn open(path: PathBuf) -> Option<Self> {
+        Some(Self { file: File::open(path).ok()?, text: Vec::new() })
+    }
+
+    /// A file that holds one number.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        self.read()?.trim().parse().ok()
+    }
+
+    /// A file of lines `name value`: the values of some names, each absent where its name is.
+    pub(super) fn fields<const N: usize>(&mut self, names: [&str; N]) -> Option<[Option<u64>; N]> {
+        let text = self.read()?;
+        let mut values = [None; N];
+        for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+            if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+                values[at] = value.parse().ok();
+            }
+        }
+        Some(values)
+    }
+
+    /// `io.stat`: bytes read and written, over all devices.
+    pub(super) fn block_bytes(&mut self) -> Option<(u64, u64)> {
+        let text = self.read()?;
+        let sum = |name: &str| {
+            let words = text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(name));
+            words.filter_map(|value| value.parse::<u64>().ok()).sum()
+        };
+        Some((sum("rbytes="), sum("wbytes=")))
+    }
+
+    fn read(&mut self) -> Option<&str> {
+        self.text.resize(ROOM, 0);
+        let length = self.file.read_at(&mut self.text, 0).ok()?;
+        std::str::from_utf8(&self.text[..length]).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_three_forms_are_read_again_as_they_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "usage_usec 12\nuser_usec 5\n").unwrap();
+        let mut counter = Counter::open(path.clone()).unwrap();
+        assert_eq!(counter.fields(["user_usec", "usage_usec", "none"]), Some([Some(5), Some(12), None]));
+        fs::write(&path, "7\n").unwrap();
+        assert_eq!(counter.number(), Some(7));
+        fs::write(&path, "8:0 rbytes=1 wbytes=2 rios=9\n8:16 rbytes=10 wbytes=20\n").unwrap();
+        assert_eq!(counter.block_bytes(), Some((11, 22)));
+        assert!(Counter::open(dir.path().join("absent")).is_none());
+    }
+}
