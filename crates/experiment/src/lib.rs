@@ -9,6 +9,7 @@ pub mod cold;
 pub mod counts;
 pub mod group;
 pub mod limit;
+pub mod machine;
 pub mod placement;
 pub mod process;
 pub mod program;
