@@ -6,7 +6,9 @@
 pub mod capture;
 pub mod cgroup;
 pub mod cold;
+pub mod control;
 pub mod counts;
+pub mod executor;
 pub mod group;
 pub mod limit;
 pub mod machine;
@@ -17,3 +19,5 @@ pub mod spawn;
 pub mod topology;
 pub mod tree;
 pub mod undo;
+
+mod account;

@@ -1,0 +1,94 @@
+//! What the thread that watches for signals and time limits shares with the thread that measures.
+//!
+//! The measuring thread sleeps in `wait` and looks at nothing; the watching thread ends its run from outside,
+//! and the measuring thread finds out why when it wakes. Costs a short run nothing: two stores.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_record::Nanos;
+use rustix::process::Signal;
+
+use crate::process;
+use crate::spawn::{Current, monotonic};
+
+/// How long a command may take to end after it was asked to, before it is killed.
+pub const GRACE: Nanos = Nanos::from_millis(2_000);
+
+/// Shared between the two threads.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// The run in progress.
+    pub(crate) current: Current,
+    /// When it began, on the monotonic clock; 0 between runs.
+    began: AtomicU64,
+    interrupted: AtomicBool,
+    timed_out: AtomicBool,
+}
+
+impl Control {
+    /// Whether the study is to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Asks the study to stop, and the run in progress, if any, to end by `signal`.
+    pub fn interrupt(&self, signal: Signal) {
+        self.interrupted.store(true, Ordering::SeqCst);
+        self.current.signal(signal);
+    }
+
+    /// How long the run in progress has been going on; absent between runs.
+    pub fn running_for(&self) -> Option<Nanos> {
+        match self.began.load(Ordering::SeqCst) {
+            0 => None,
+            began => Some(monotonic().since(Nanos(began))),
+        }
+    }
+
+    /// Ends the run in progress because it took too long.
+    pub fn time_out(&self) {
+        self.timed_out.store(true, Ordering::SeqCst);
+        self.current.signal(Signal::TERM);
+    }
+
+    /// Ends every process below this one, whatever it does about signals.
+    pub fn kill_everything(&self) {
+        self.current.signal(Signal::KILL);
+        kill_descendants(&[]);
+    }
+
+    /// The measuring thread is about to start a run.
+    pub(crate) fn begin(&self) {
+        self.timed_out.store(false, Ordering::SeqCst);
+        self.began.store(monotonic().0, Ordering::SeqCst);
+    }
+
+    /// The run has ended; whether because it took too long.
+    pub(crate) fn end(&self) -> bool {
+        self.began.store(0, Ordering::SeqCst);
+        self.timed_out.load(Ordering::SeqCst)
+    }
+}
+
+/// Ends every process below this one except `spared` and what is below them. What forks meanwhile is caught by
+/// looking again.
+pub(crate) fn kill_descendants(spared: &[u32]) {
+    // A tree that forks faster than it is killed is not worth more than a second.
+    for _ in 0..500 {
+        let doomed = descendants_except(spared);
+        if doomed.is_empty() {
+            return;
+        }
+        doomed.into_iter().for_each(process::kill);
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// The living processes below this one, without `spared`.
+pub(crate) fn descendants_except(spared: &[u32]) -> Vec<u32> {
+    let mut found = process::descendants(std::process::id());
+    found.retain(|pid| !spared.contains(pid));
+    found
+}

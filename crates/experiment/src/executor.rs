@@ -1,0 +1,389 @@
+//! Makes one run of the command as the plan says, and reports what was measured.
+//!
+//! Everything with an effect is here or below: limits, hooks, caches, the process itself. It decides nothing
+//! about which run comes next and computes nothing from several runs.
+
+mod hooks;
+mod metric;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Run, Rusage};
+
+use crate::account::{Reading, add_orphan};
+use crate::capture::Capture;
+use crate::cgroup::Hierarchies;
+use crate::cold::{Cold, ColdError};
+use crate::control::{Control, descendants_except, kill_descendants};
+use crate::group::{GroupError, StudyGroup};
+use crate::limit::{LimitError, Limiter};
+use crate::machine::Watch;
+use crate::process;
+use crate::program::{self, ProgramError};
+use crate::spawn::{self, ChildStack, Ended, Image, Orphan, SpawnError, Start, monotonic};
+use crate::undo::{Journal, UndoError};
+
+pub use hooks::HookError;
+pub use metric::MetricError;
+
+use hooks::Hook;
+use metric::MetricReader;
+
+/// How long processes that outlive the command may take to end by themselves: the tail of a pipeline, a
+/// compiler's own helpers. Anything longer is a process that means to stay.
+const TAIL: Nanos = Nanos::from_millis(100);
+/// How long the machine is left alone after CPUs came or went, for the kernel to move what must move.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// One run to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Position in the study.
+    pub index: u32,
+    /// Its round.
+    pub round: u32,
+    /// Whether it will count.
+    pub phase: Phase,
+    /// At which CPU count.
+    pub point: Point,
+}
+
+/// A run that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// What was measured.
+    pub run: Run,
+    /// The end of what a failed command printed; empty for a successful one.
+    pub output: String,
+}
+
+/// Why a run could not be made. A command that ran and failed is no error here.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The command is not there, or cannot be executed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The CPUs could not be allotted.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The cache could not be emptied.
+    #[error(transparent)]
+    Cold(#[from] ColdError),
+    /// A command around the runs failed.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// The metric could not be read.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The command's input cannot be opened.
+    #[error("cannot open --input {path}: {source}")]
+    Input {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// Makes runs. A trait, so that the sweep is tested without running anything.
+pub trait Executor {
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// Where it could not be made at all.
+    fn execute(&mut self, order: &Order) -> Result<Outcome, ExecuteError>;
+}
+
+/// Makes runs on this machine.
+#[derive(Debug)]
+pub struct ProcessExecutor {
+    command: Command,
+    plan: Plan,
+    control: Arc<Control>,
+    images: HashMap<(u32, u32), Image>,
+    capture: Capture,
+    input: File,
+    stack: ChildStack,
+    limiter: Limiter,
+    group: Option<StudyGroup>,
+    no_group: Option<GroupError>,
+    watch: Watch,
+    cold: Option<Cold>,
+    metric: Option<MetricReader>,
+    /// Our descendants that are not the command's: servers that a hook started, survivors that are kept.
+    spared: Vec<u32>,
+    /// Last, so that everything above is let go of before the system is put back.
+    journal: Journal,
+}
+
+impl ProcessExecutor {
+    /// Makes everything ready that the plan needs, and changes the system as far as that takes. To be called on
+    /// the thread that will make the runs, and dropped there.
+    ///
+    /// # Errors
+    /// Where the plan cannot be carried out here. The system is put back.
+    pub fn new(command: &Command, plan: &Plan, control: Arc<Control>) -> Result<Self, ExecuteError> {
+        let io_error = |action| move |source| ExecuteError::Io { action, source };
+        spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
+        let metric = plan.metric.as_ref().map(MetricReader::new).transpose()?;
+        let path = plan.input.as_deref().unwrap_or("/dev/null");
+        let input =
+            File::open(path).map_err(|source| ExecuteError::Input { path: path.to_owned(), source })?;
+        let mut images = HashMap::new();
+        for point in &plan.points {
+            images.insert((point.cpus, point.n), program::image(command, point, plan.thread_env)?);
+        }
+        let capture = Capture::new(&plan.output).map_err(io_error("make a file in memory"))?;
+
+        let mut journal = Journal::new();
+        let cold = match &plan.cache {
+            Cache::Warm => None,
+            Cache::Cold { remount } => Some(Cold::prepare(remount, &mut journal)?),
+        };
+        let hierarchies = Hierarchies::of_this_process();
+        let limiter = Limiter::new(plan.limit, &mut journal)?;
+        let limit = plan.limit == Limit::Cpuset;
+        let (group, no_group) =
+            match StudyGroup::create(&hierarchies, limit, plan.keep_survivors, &mut journal) {
+                Ok(group) => (Some(group), None),
+                Err(error) if limit => return Err(LimitError::from(error).into()),
+                Err(error) => (None, Some(error)),
+            };
+        let mut executor = Self {
+            command: command.clone(),
+            plan: plan.clone(),
+            control,
+            images,
+            capture,
+            input,
+            stack: ChildStack::new(),
+            limiter,
+            group,
+            no_group,
+            watch: Watch::new(&hierarchies),
+            cold,
+            metric,
+            spared: Vec::new(),
+            journal,
+        };
+        executor.enter_group()?;
+        Ok(executor)
+    }
+
+    fn enter_group(&mut self) -> Result<(), ExecuteError> {
+        if let Some(point) = self.plan.points.last() {
+            // A version 1 cpuset takes no thread before it has CPUs.
+            if self.plan.limit == Limit::Cpuset {
+                self.limiter.allot(&point.cpu_set, self.group.as_ref())?;
+            }
+        }
+        if let Some(Err(error)) = self.group.as_ref().map(StudyGroup::enter) {
+            if self.plan.limit == Limit::Cpuset {
+                return Err(LimitError::from(error).into());
+            }
+            (self.group, self.no_group) = (None, Some(error));
+        }
+        Ok(())
+    }
+
+    /// Why no cgroup tells the tree's CPU time, where none does.
+    pub fn without_group(&self) -> Option<&GroupError> {
+        self.no_group.as_ref()
+    }
+
+    /// Runs the plan's set-up command, if there is one.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn set_up(&mut self) -> Result<(), ExecuteError> {
+        self.hook(Hook::Setup, None)
+    }
+
+    /// Runs the plan's clean-up command, if there is one.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn clean_up(&mut self) -> Result<(), ExecuteError> {
+        self.hook(Hook::Cleanup, None)
+    }
+
+    /// Puts the system back now rather than on drop, and says what could not be.
+    pub fn put_back(&mut self) -> Vec<UndoError> {
+        self.journal.undo()
+    }
+
+    fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
+        hooks::run(hook, &self.plan.hooks, point)?;
+        // What a hook leaves running, a server for the command to talk to, is none of the command's tree.
+        if hook.is_given(&self.plan.hooks) && !matches!(spawn::reap_orphan(), Orphan::None) {
+            self.spared = descendants_except(&[]);
+        }
+        Ok(())
+    }
+
+    /// Starts the command; falls back to plainer ways where the kernel refuses the better ones.
+    fn start(&mut self, point: &Point) -> Result<Ended, ExecuteError> {
+        loop {
+            let image = match self.images.get(&(point.cpus, point.n)) {
+                Some(image) => image,
+                None => {
+                    let image = program::image(&self.command, point, self.plan.thread_env)?;
+                    self.images.entry((point.cpus, point.n)).or_insert(image)
+                }
+            };
+            let start = Start {
+                image,
+                stdin: self.input.as_fd(),
+                stdout: self.capture.stdout(),
+                stderr: self.capture.stderr(),
+                affinity: self.limiter.child_affinity(&point.cpu_set),
+                cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
+            };
+            match spawn::run(&start, &mut self.stack, &self.control.current) {
+                Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
+                    self.lose_birthplace(source);
+                }
+                Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+                    let script = program::script_image(&self.command, point, self.plan.thread_env)?;
+                    self.images.insert((point.cpus, point.n), script);
+                }
+                ended => return Ok(ended?),
+            }
+        }
+    }
+
+    fn lose_birthplace(&mut self, source: io::Error) {
+        if let Some(group) = &mut self.group {
+            group.forget_birthplace();
+            if !group.tells_cpu() {
+                self.group = None;
+            }
+        }
+        self.no_group = Some(GroupError::Io {
+            action: "start a process inside (clone3)",
+            path: "the study's cgroup".into(),
+            source,
+        });
+    }
+
+    /// Collects what the main process left behind: counts of those that ended, names of those that would not.
+    fn gather_orphans(&mut self, rusage: &mut Rusage) -> Vec<String> {
+        let deadline = monotonic() + TAIL;
+        let mut survivors = Vec::new();
+        loop {
+            match spawn::reap_orphan() {
+                Orphan::Reaped(orphan) => add_orphan(rusage, &orphan),
+                Orphan::None => return survivors,
+                Orphan::StillRunning => {
+                    let alive = descendants_except(&self.spared);
+                    if alive.is_empty() && !self.spared.is_empty() {
+                        return survivors;
+                    }
+                    if monotonic() > deadline && survivors.is_empty() {
+                        survivors = alive.iter().filter_map(|&pid| process::name(pid)).collect();
+                        if self.plan.keep_survivors {
+                            self.spared.extend(alive);
+                        } else {
+                            kill_descendants(&self.spared);
+                        }
+                    }
+                    sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+}
+
+impl Executor for ProcessExecutor {
+    fn execute(&mut self, order: &Order) -> Result<Outcome, ExecuteError> {
+        let point = &order.point;
+        if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
+            sleep(SETTLE);
+            self.watch.restart();
+        }
+        if Hook::Prepare.is_given(&self.plan.hooks) {
+            self.hook(Hook::Prepare, Some(point))?;
+            self.watch.restart();
+        }
+        if let Some(cold) = &self.cold {
+            cold.empty()?;
+            self.watch.restart();
+        }
+        self.capture
+            .clear()
+            .map_err(|source| ExecuteError::Io { action: "cut the captured output", source })?;
+
+        // From its beginning for every run; a pipe or a terminal has none.
+        let _ = self.input.rewind();
+        if let Some(group) = &mut self.group {
+            group.reset_peak();
+        }
+        let before = Reading::take(self.group.as_mut());
+        self.control.begin();
+        let ended = self.start(point);
+        let timed_out = self.control.end();
+        let ended = ended?;
+        let mut rusage = ended.rusage;
+        let survivors = self.gather_orphans(&mut rusage);
+        let after = Reading::take(self.group.as_mut());
+        let peak = self.group.as_mut().and_then(StudyGroup::peak_memory);
+
+        let cpu = after.cpu_since(&before, &rusage);
+        let exit = if timed_out { Exit::TimedOut } else { ended.exit };
+        let metric = match &self.metric {
+            Some(reader) if exit.is_success() => Some(reader.read(&self.capture.tail().unwrap_or_default())?),
+            _ => None,
+        };
+        let output = if exit.is_success() { String::new() } else { self.capture.tail().unwrap_or_default() };
+        let run = Run {
+            index: order.index,
+            round: order.round,
+            phase: order.phase,
+            cpus: point.cpus,
+            n: point.n,
+            cpu_set: point.cpu_set.clone(),
+            limit: self.plan.limit,
+            started_at_ns: ended.started_at,
+            elapsed_ns: ended.elapsed,
+            exit,
+            cpu,
+            rusage,
+            max_rss_floor_bytes: own_peak(),
+            tree: after.tree_since(&before, peak),
+            surroundings: self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set),
+            metric,
+            survivors,
+            unknown: serde_json::Map::new(),
+        };
+        Ok(Outcome { run, output })
+    }
+}
+
+/// The most memory that this process has had resident: the child's own mark begins there.
+fn own_peak() -> Bytes {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the rusage; all-zero bytes would be a valid one too.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    Bytes::from_kib(usage.ru_maxrss as u64)
+}

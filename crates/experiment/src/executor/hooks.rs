@@ -1,0 +1,124 @@
+//! The user's own commands around the runs: `--setup`, `--prepare`, `--cleanup`.
+//!
+//! Never measured, never limited to the allotted CPUs.
+
+use std::io::{self, Read, Seek};
+use std::process::{Command, Stdio};
+
+use morecores_record::{Hooks, Point};
+
+use crate::program::substitute;
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hook {
+    Setup,
+    Prepare,
+    Cleanup,
+}
+
+impl Hook {
+    fn option(self) -> &'static str {
+        match self {
+            Self::Setup => "--setup",
+            Self::Prepare => "--prepare",
+            Self::Cleanup => "--cleanup",
+        }
+    }
+
+    fn line(self, hooks: &Hooks) -> Option<&str> {
+        match self {
+            Self::Setup => hooks.setup.as_deref(),
+            Self::Prepare => hooks.prepare.as_deref(),
+            Self::Cleanup => hooks.cleanup.as_deref(),
+        }
+    }
+
+    pub(super) fn is_given(self, hooks: &Hooks) -> bool {
+        self.line(hooks).is_some()
+    }
+}
+
+/// Why a command around the runs failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It could not be started.
+    #[error("cannot run {option} `{line}`: {source}")]
+    Start {
+        /// The option that gave it.
+        option: &'static str,
+        /// The command.
+        line: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("{option} `{line}` failed ({status}){}", last_lines(.output))]
+    Failed {
+        /// The option that gave it.
+        option: &'static str,
+        /// The command.
+        line: String,
+        /// How it ended.
+        status: String,
+        /// What it printed.
+        output: String,
+    },
+}
+
+/// The last lines of an output, for a message.
+fn last_lines(output: &str) -> String {
+    const LINES: usize = 5;
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    if last.is_empty() { String::new() } else { format!(":\n{}", last.join("\n")) }
+}
+
+/// Runs a hook where it is given. `{n}` in it is replaced where there is a point.
+pub(super) fn run(hook: Hook, hooks: &Hooks, point: Option<&Point>) -> Result<(), HookError> {
+    let Some(line) = hook.line(hooks) else { return Ok(()) };
+    let option = hook.option();
+    let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &line]).stdin(Stdio::null());
+    if let Some(point) = point {
+        command.env("MORECORES_CPUS", point.cpus.to_string());
+    }
+    // Into files rather than pipes: a server that the hook leaves behind would hold a pipe open for ever.
+    let captured = tempfile::tempfile().and_then(|file| {
+        command.stdout(file.try_clone()?).stderr(file.try_clone()?);
+        let status = command.status()?;
+        Ok((status, file))
+    });
+    let (status, mut file) =
+        captured.map_err(|source| HookError::Start { option, line: line.clone(), source })?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut output = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut output));
+    let output = read.map(|_| String::from_utf8_lossy(&output).into_owned()).unwrap_or_default();
+    Err(HookError::Failed { option, line, status: status.to_string(), output })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_hook_shows_its_last_words() {
+        let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
+        let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap() };
+        let error = run(Hook::Prepare, &hooks, Some(&point)).unwrap_err().to_string();
+        assert_eq!(error, "--prepare `seq 9; exit 3` failed (exit status: 3):\n5\n6\n7\n8\n9");
+        assert!(run(Hook::Setup, &hooks, None).is_ok());
+    }
+
+    #[test]
+    fn a_hook_that_leaves_a_process_behind_is_not_waited_for() {
+        let hooks = Hooks { setup: Some("sleep 5 &".into()), ..Hooks::default() };
+        let begun = std::time::Instant::now();
+        run(Hook::Setup, &hooks, None).unwrap();
+        assert!(begun.elapsed().as_secs() < 4);
+    }
+}
