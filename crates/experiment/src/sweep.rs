@@ -1,0 +1,173 @@
+//! The loop over rounds: orders runs, hands each to whoever keeps them, and stops when enough is known.
+//!
+//! Knows neither processes nor files nor statistics: all three are passed in, so that the loop is tested with
+//! none of them. It goes on where the runs already made left off.
+
+use morecores_record::{Exit, Nanos, Phase, Plan, Run, StopReason};
+
+use crate::executor::{ExecuteError, Executor, Order, Outcome};
+use crate::schedule::{Stream, round_order};
+
+/// Whether the samples so far suffice. The argument holds, for each point of the plan, the values of its
+/// successful timed runs in the order made.
+pub type Enough<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
+
+/// Takes each run as it ends.
+pub trait Keeper {
+    /// What keeping can fail with.
+    type Error;
+
+    /// A run is about to begin.
+    fn begins(&mut self, order: &Order);
+
+    /// A run has ended: to be kept before the next begins.
+    ///
+    /// # Errors
+    /// Where it cannot be kept; the sweep ends.
+    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error>;
+}
+
+/// The instant, and whether to stop.
+pub trait Pulse {
+    /// The monotonic clock.
+    fn now(&self) -> Nanos;
+
+    /// Whether the user asked to stop.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// Why a sweep could not go on.
+#[derive(Debug)]
+pub enum SweepError<K> {
+    /// A run could not be made.
+    Execute(ExecuteError),
+    /// A run could not be kept.
+    Keep(K),
+}
+
+/// How a sweep ended.
+#[derive(Debug)]
+pub struct Finish {
+    /// Why.
+    pub reason: StopReason,
+    /// The run that failed, where one ended the sweep.
+    pub failed: Option<Outcome>,
+}
+
+/// The value that a sweep is about: the metric where there is one, the elapsed time in seconds elsewhere.
+pub fn value_of(run: &Run) -> f64 {
+    run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())
+}
+
+/// Makes the runs of `plan` that are not among `done`.
+///
+/// # Errors
+/// [`SweepError`]; all runs before were kept.
+pub fn sweep<K: Keeper>(
+    plan: &Plan,
+    done: &[Run],
+    executor: &mut dyn Executor,
+    keeper: &mut K,
+    enough: &mut Enough<'_>,
+    pulse: &dyn Pulse,
+) -> Result<Finish, SweepError<K::Error>> {
+    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, began: pulse.now() }.go(done, enough)
+}
+
+struct Sweep<'a, K> {
+    plan: &'a Plan,
+    executor: &'a mut dyn Executor,
+    keeper: &'a mut K,
+    pulse: &'a dyn Pulse,
+    /// Number of the next run.
+    next: u32,
+    began: Nanos,
+}
+
+impl<K: Keeper> Sweep<'_, K> {
+    fn go(mut self, done: &[Run], enough: &mut Enough<'_>) -> Result<Finish, SweepError<K::Error>> {
+        let finish = |reason| Ok(Finish { reason, failed: None });
+        let mut samples = self.samples(done);
+        for round in 0..self.plan.warmup {
+            if let Some(finish) = self.round(Phase::Warmup, round, done, &mut samples)? {
+                return Ok(finish);
+            }
+        }
+        let mut made = 0;
+        for round in 0..self.plan.stop.max_runs {
+            let complete = made_in(done, Phase::Timed, round) >= self.plan.points.len();
+            if !complete && made > 0 && self.is_late() {
+                return finish(StopReason::TimeExhausted);
+            }
+            if !complete {
+                made += 1;
+                if let Some(finish) = self.round(Phase::Timed, round, done, &mut samples)? {
+                    return Ok(finish);
+                }
+            }
+            let precise = self.plan.stop.precision.is_some() && round + 1 >= self.plan.stop.min_runs;
+            if precise && enough(&samples) {
+                return finish(StopReason::Precise);
+            }
+        }
+        finish(StopReason::RunsExhausted)
+    }
+
+    /// Makes the runs of one round that are not done; a finish where the sweep must not go on.
+    fn round(
+        &mut self,
+        phase: Phase,
+        round: u32,
+        done: &[Run],
+        samples: &mut [Vec<f64>],
+    ) -> Result<Option<Finish>, SweepError<K::Error>> {
+        let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
+        let is_done = |cpus: u32, n: u32| {
+            done.iter().any(|r| r.phase == phase && r.round == round && r.cpus == cpus && r.n == n)
+        };
+        for position in round_order(self.plan.seed, stream, round, self.plan.points.len()) {
+            let point = &self.plan.points[position];
+            if is_done(point.cpus, point.n) {
+                continue;
+            }
+            if self.pulse.is_interrupted() {
+                return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
+            }
+            let order = Order { index: self.next, round, phase, point: point.clone() };
+            self.keeper.begins(&order);
+            let outcome = self.executor.execute(&order).map_err(SweepError::Execute)?;
+            // A run that was cut short by our own end is no measurement, and no failure of the command's.
+            if self.pulse.is_interrupted() && !outcome.run.exit.is_success() {
+                return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
+            }
+            self.keeper.ended(&outcome).map_err(SweepError::Keep)?;
+            self.next += 1;
+            if !outcome.run.exit.is_success() {
+                if self.plan.ignore_failure {
+                    continue;
+                }
+                return Ok(Some(Finish { reason: StopReason::RunFailed, failed: Some(outcome) }));
+            }
+            if phase == Phase::Timed {
+                samples[position].push(value_of(&outcome.run));
+            }
+        }
+        Ok(None)
+    }
+
+    fn samples(&self, done: &[Run]) -> Vec<Vec<f64>> {
+        let of = |cpus, n| {
+            let runs = done.iter().filter(move |r| r.phase == Phase::Timed && r.cpus == cpus && r.n == n);
+            runs.filter(|r| r.exit == Exit::Code(0)).map(value_of).collect()
+        };
+        self.plan.points.iter().map(|point| of(point.cpus, point.n)).collect()
+    }
+
+    fn is_late(&self) -> bool {
+        self.plan.stop.max_time.is_some_and(|limit| self.pulse.now().since(self.began) >= limit)
+    }
+}
+
+fn made_in(done: &[Run], phase: Phase, round: u32) -> usize {
+    done.iter().filter(|run| run.phase == phase && run.round == round).count()
+}
