@@ -43,7 +43,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 
 /// One run to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct Trial {
     /// Position in the study.
     pub index: u32,
     /// Its round.
@@ -108,7 +108,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// Where it could not be made at all.
-    fn execute(&mut self, order: &Order) -> Result<Outcome, ExecuteError>;
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError>;
 }
 
 /// Makes runs on this machine.
@@ -312,8 +312,8 @@ impl ProcessExecutor {
 }
 
 impl Executor for ProcessExecutor {
-    fn execute(&mut self, order: &Order) -> Result<Outcome, ExecuteError> {
-        let point = &order.point;
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let point = &trial.point;
         if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
             sleep(SETTLE);
             self.watch.restart();
@@ -353,9 +353,9 @@ impl Executor for ProcessExecutor {
         };
         let output = if exit.is_success() { String::new() } else { self.capture.tail().unwrap_or_default() };
         let run = Run {
-            index: order.index,
-            round: order.round,
-            phase: order.phase,
+            index: trial.index,
+            round: trial.round,
+            phase: trial.phase,
             cpus: point.cpus,
             n: point.n,
             cpu_set: point.cpu_set.clone(),

@@ -219,7 +219,7 @@ mod tests {
         let has = |env: &[(OsString, OsString)], name: &str, value: &str| {
             env.iter().filter(|(k, _)| k == name).map(|(_, v)| v).eq([value])
         };
-        let point = Point { cpus: 1, n: 2, cpu_set: "0".parse().unwrap() };
+        let point = Point { cpus: 1, n: 2, cpu_set: "0".parse().unwrap(), adds: Default::default() };
         let plain = environment(inherited(), &point, false);
         assert!(
             has(&plain, "MORECORES_CPUS", "1") && has(&plain, "HOME", "/h") && has(&plain, "GOMAXPROCS", "9")

@@ -5,7 +5,7 @@
 
 use morecores_record::{Exit, Nanos, Phase, Plan, Run, StopReason};
 
-use crate::executor::{ExecuteError, Executor, Order, Outcome};
+use crate::executor::{ExecuteError, Executor, Outcome, Trial};
 use crate::schedule::{Stream, round_order};
 
 /// Whether the samples so far suffice. The argument holds, for each point of the plan, the values of its
@@ -18,7 +18,7 @@ pub trait Keeper {
     type Error;
 
     /// A run is about to begin.
-    fn begins(&mut self, order: &Order);
+    fn begins(&mut self, trial: &Trial);
 
     /// A run has ended: to be kept before the next begins.
     ///
@@ -133,9 +133,9 @@ impl<K: Keeper> Sweep<'_, K> {
             if self.pulse.is_interrupted() {
                 return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
             }
-            let order = Order { index: self.next, round, phase, point: point.clone() };
-            self.keeper.begins(&order);
-            let outcome = self.executor.execute(&order).map_err(SweepError::Execute)?;
+            let trial = Trial { index: self.next, round, phase, point: point.clone() };
+            self.keeper.begins(&trial);
+            let outcome = self.executor.execute(&trial).map_err(SweepError::Execute)?;
             // A run that was cut short by our own end is no measurement, and no failure of the command's.
             if self.pulse.is_interrupted() && !outcome.run.exit.is_success() {
                 return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
+use crate::{Bytes, Topology};
 
 /// What keeps the clock rate where it is, as far as the kernel tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Frequency {
 }
 
 /// The machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Its name.
     pub hostname: String,
@@ -38,8 +38,8 @@ pub struct Host {
     pub clocksource: Option<String>,
     /// Clock rate and who changes it.
     pub frequency: Frequency,
-    /// Whether sibling threads share cores.
-    pub smt_active: Option<bool>,
+    /// Its CPUs, and why fewer of them may be usable.
+    pub topology: Topology,
     /// Fields written by a later version.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,

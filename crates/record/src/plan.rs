@@ -3,11 +3,12 @@
 //! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
 //! resumed. It holds no results.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Nanos};
+use crate::{CpuKind, CpuSet, Nanos, Placement};
 
 /// The command under measurement, as the user wrote it, with `{n}` not yet replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +67,8 @@ pub struct Point {
     pub n: u32,
     /// Which CPUs are allotted; `cpus` of them.
     pub cpu_set: CpuSet,
+    /// Kinds of CPU that this count adds to the one before.
+    pub adds: BTreeSet<CpuKind>,
 }
 
 /// When a sweep has measured enough.
@@ -161,8 +164,8 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// How runs are held to their CPUs.
     pub limit: Limit,
-    /// In which order CPUs are added: a policy's name, or `list` where the user gave the CPUs.
-    pub placement: String,
+    /// By which policy CPUs are added; none where the user listed them.
+    pub placement: Option<Placement>,
     /// Seed of the shuffle of every round and of every resampling in the analysis.
     pub seed: u64,
     /// Runs of each point before the timed ones.

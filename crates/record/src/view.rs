@@ -3,9 +3,11 @@
 //!
 //! These are only the shapes; `morecores-analyse` computes them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Better, Closing, CpuEstimator, CpuSet, Host, Limit, Neighbour, Plan};
+use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
 
 /// Name of the schema of [`View`].
 pub const VIEW_SCHEMA: &str = "morecores.view/1";
@@ -55,6 +57,8 @@ pub struct PointView {
     pub n: u32,
     /// Which CPUs.
     pub cpu_set: CpuSet,
+    /// Kinds of CPU that this count adds to the one before.
+    pub adds: BTreeSet<CpuKind>,
     /// How the runs were held to them.
     pub limit: Limit,
     /// Timed runs that succeeded: the ones every figure here is computed from.

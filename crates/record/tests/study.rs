@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use morecores_record::{
-    Bytes, Cache, Closing, Command, CpuEstimator, CpuTime, Exit, Header, Hooks, Host, Limit, Nanos, Output,
-    Phase, Plan, Point, Run, Rusage, STUDY_SCHEMA, Stop, StopReason, Study, StudyError, StudyWriter,
-    TraceMode, TreeUsage,
+    Bytes, Cache, Closing, Command, CpuEstimator, CpuKind, CpuTime, Exit, Header, Hooks, Host, Limit, Nanos,
+    Output, Phase, Placement, Plan, Point, Run, Rusage, STUDY_SCHEMA, Stop, StopReason, Study, StudyError,
+    StudyWriter, TraceMode, TreeUsage,
 };
 
 fn header() -> Header {
@@ -18,9 +18,14 @@ fn header() -> Header {
         created_at_ns: Nanos(1),
         command: Command::Program { argv: vec!["true".into()] },
         plan: Plan {
-            points: vec![Point { cpus: 1, n: 1, cpu_set: "0".parse().unwrap() }],
+            points: vec![Point {
+                cpus: 1,
+                n: 1,
+                cpu_set: "0".parse().unwrap(),
+                adds: [CpuKind::First].into(),
+            }],
             limit: Limit::Affinity,
-            placement: "cores-first".into(),
+            placement: Some(Placement::CoresFirst),
             seed: 7,
             warmup: 0,
             stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 10, max_time: None },

@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_failing_hook_shows_its_last_words() {
         let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
-        let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap() };
+        let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap(), adds: Default::default() };
         let error = run(Hook::Prepare, &hooks, Some(&point)).unwrap_err().to_string();
         assert_eq!(error, "--prepare `seq 9; exit 3` failed (exit status: 3):\n5\n6\n7\n8\n9");
         assert!(run(Hook::Setup, &hooks, None).is_ok());
