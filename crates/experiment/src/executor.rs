@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Run, Rusage};
+use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Quiet, Run, Rusage};
 
 use crate::account::{Reading, add_orphan};
 use crate::capture::Capture;
@@ -38,6 +38,10 @@ use metric::MetricReader;
 /// How long processes that outlive the command may take to end by themselves: the tail of a pipeline, a
 /// compiler's own helpers. Anything longer is a process that means to stay.
 const TAIL: Nanos = Nanos::from_millis(100);
+/// A run this long shows that the study has time to spare for a look at the machine while nothing is measured.
+const LONG_RUN: Nanos = Nanos::from_millis(1_000);
+/// How long that look takes: fifty of the machine's ticks.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long the machine is left alone after CPUs came or went, for the kernel to move what must move.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -125,6 +129,7 @@ pub struct ProcessExecutor {
     group: Option<StudyGroup>,
     no_group: Option<GroupError>,
     watch: Watch,
+    quiet: Option<Quiet>,
     cold: Option<Cold>,
     metric: Option<MetricReader>,
     /// Our descendants that are not the command's: servers that a hook started, survivors that are kept.
@@ -178,6 +183,7 @@ impl ProcessExecutor {
             group,
             no_group,
             watch: Watch::new(&hierarchies),
+            quiet: None,
             cold,
             metric,
             spared: Vec::new(),
@@ -222,6 +228,11 @@ impl ProcessExecutor {
     /// Where it fails.
     pub fn clean_up(&mut self) -> Result<(), ExecuteError> {
         self.hook(Hook::Cleanup, None)
+    }
+
+    /// How busy the machine was while nothing was measured; absent while no run has been long.
+    pub fn quiet(&self) -> Option<Quiet> {
+        self.quiet
     }
 
     /// Puts the system back now rather than on drop, and says what could not be.
@@ -346,6 +357,10 @@ impl Executor for ProcessExecutor {
         let peak = self.group.as_mut().and_then(StudyGroup::peak_memory);
 
         let cpu = after.cpu_since(&before, &rusage);
+        let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
+        if self.quiet.is_none() && ended.elapsed >= LONG_RUN {
+            self.quiet = Some(self.watch.quiet(LOOK));
+        }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
         let metric = match &self.metric {
             Some(reader) if exit.is_success() => Some(reader.read(&self.capture.tail().unwrap_or_default())?),
@@ -367,7 +382,7 @@ impl Executor for ProcessExecutor {
             rusage,
             max_rss_floor_bytes: own_peak(),
             tree: after.tree_since(&before, peak),
-            surroundings: self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set),
+            surroundings,
             metric,
             survivors,
             unknown: serde_json::Map::new(),

@@ -7,8 +7,10 @@ mod neighbours;
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
 
-use morecores_record::{CpuId, CpuSet, Nanos, Surroundings};
+use morecores_record::{CpuId, CpuSet, Nanos, Quiet, Surroundings};
 
 use crate::cgroup::{Hierarchies, Version};
 use crate::spawn::monotonic;
@@ -79,6 +81,8 @@ pub struct Watch {
     at: Nanos,
     /// CPU time of the tree since the clocks were read.
     tree: Nanos,
+    /// CPU time of this process when the clocks were read.
+    own: Nanos,
 }
 
 /// A `cpu.stat` file of a cgroup on the way up from our own.
@@ -96,13 +100,8 @@ impl Watch {
             dir.ancestors().map(|path| Throttle { file: path.join("cpu.stat"), version: dir.version() })
         });
         let throttles = throttles.collect();
-        let mut watch = Self {
-            throttles,
-            clocks: Clocks::default(),
-            throttled: Nanos::ZERO,
-            at: Nanos::ZERO,
-            tree: Nanos::ZERO,
-        };
+        let (throttled, at, tree, own) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+        let mut watch = Self { throttles, clocks: Clocks::default(), throttled, at, tree, own };
         watch.restart();
         watch
     }
@@ -113,6 +112,7 @@ impl Watch {
         self.throttled = self.throttled_so_far();
         self.at = monotonic();
         self.tree = Nanos::ZERO;
+        self.own = own_cpu_time();
     }
 
     /// After a run that used `tree` of CPU time on `allotted`: what went on since the last reading, where that
@@ -126,16 +126,30 @@ impl Watch {
         let clocks = Clocks::read();
         let here = clocks.since(&self.clocks, |cpu| allotted.contains(cpu));
         let elsewhere = clocks.since(&self.clocks, |cpu| !allotted.contains(cpu));
-        let throttled = self.throttled_so_far();
+        let (throttled, own) = (self.throttled_so_far(), own_cpu_time());
         let seen = Surroundings {
             covers_ns: now.since(self.at),
             steal_ns: here.steal,
             throttled_ns: (!self.throttles.is_empty()).then(|| throttled.since(self.throttled)),
-            others_allotted_ns: here.busy.since(self.tree),
-            others_elsewhere_ns: elsewhere.busy,
+            busy_allotted_ns: here.busy,
+            busy_elsewhere_ns: elsewhere.busy,
+            tree_ns: self.tree,
+            own_ns: own.since(self.own),
         };
-        (self.clocks, self.throttled, self.at, self.tree) = (clocks, throttled, now, Nanos::ZERO);
+        (self.clocks, self.throttled, self.at) = (clocks, throttled, now);
+        (self.tree, self.own) = (Nanos::ZERO, own);
         Some(seen)
+    }
+
+    /// Watches for `time` while nothing is measured.
+    pub fn quiet(&mut self, time: Duration) -> Quiet {
+        self.restart();
+        sleep(time);
+        let done = Clocks::read().since(&self.clocks, |_| true);
+        let quiet =
+            Quiet { watched_ns: monotonic().since(self.at), busy_ns: done.busy, steal_ns: done.steal };
+        self.restart();
+        quiet
     }
 
     /// Time for which a quota held this cgroup, or one above it, back.
@@ -154,6 +168,12 @@ impl Throttle {
             Version::V2 => value("throttled_usec ").map(Nanos::from_micros),
         }
     }
+}
+
+/// CPU time of this process.
+fn own_cpu_time() -> Nanos {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 #[cfg(test)]

@@ -129,10 +129,14 @@ pub struct Surroundings {
     /// Time for which a CPU quota of this or an enclosing cgroup held the tree back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<Nanos>,
-    /// CPU time that processes outside the tree, and morecores itself, used on the allotted CPUs.
-    pub others_allotted_ns: Nanos,
-    /// The same on all other CPUs: where a daemon works for the command, it shows here or in the line above.
-    pub others_elsewhere_ns: Nanos,
+    /// Time for which the allotted CPUs did any work, the tree's and everybody else's, interrupts included.
+    pub busy_allotted_ns: Nanos,
+    /// The same for all other online CPUs.
+    pub busy_elsewhere_ns: Nanos,
+    /// CPU time of the tree meanwhile.
+    pub tree_ns: Nanos,
+    /// CPU time of morecores itself meanwhile.
+    pub own_ns: Nanos,
 }
 
 /// One run.

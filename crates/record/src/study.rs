@@ -54,10 +54,12 @@ pub struct Closing {
     pub reason: StopReason,
     /// The busiest processes outside the command's tree, busiest first.
     pub neighbours: Vec<Neighbour>,
+    /// How busy the machine was between runs, where the runs were long enough to spend time on that.
+    pub quiet: Option<Quiet>,
 }
 
-/// How busy the machine was just before the first run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// How busy the machine was while nothing was being measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     /// How long it was watched.
     pub watched_ns: Nanos,
@@ -82,9 +84,6 @@ pub struct Header {
     pub plan: Plan,
     /// On what.
     pub host: Host,
-    /// How busy the machine was before the first run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<Quiet>,
     /// Absent while the study is being made, and after it was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing: Option<Closing>,

@@ -228,7 +228,7 @@ pub enum Warning {
         /// What does the work.
         daemon: String,
     },
-    /// The machine was busy before the first run.
+    /// The machine was busy while nothing was measured.
     NotQuiet {
         /// CPUs' worth of work by others.
         busy_cpus: f64,

@@ -41,7 +41,6 @@ fn header() -> Header {
             trace: TraceMode::Auto,
         },
         host: Host::default(),
-        quiet: None,
         closing: None,
         unknown: Default::default(),
     }
@@ -136,7 +135,8 @@ fn fields_of_a_later_version_are_kept() {
 
     let (study, writer) = StudyWriter::resume(&path).unwrap();
     assert_eq!(study.runs[0].unknown["phase_of_moon"], 3);
-    let closing = Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, neighbours: vec![] };
+    let closing =
+        Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, neighbours: vec![], quiet: None };
     writer.close(closing.clone()).unwrap();
     let header = Study::read(&path).unwrap().header;
     assert_eq!(header.unknown["colour"], "teal");
