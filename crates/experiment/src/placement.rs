@@ -19,7 +19,8 @@
 //! | spread | by thread number, then type; within those, CPUs are dealt in turn from the packages, in a package from its nodes, in a node from its dies, and so on down the path |
 //!
 //! An efficiency core comes before the sibling of a performance core because it has execution units of its
-//! own; Linux's scheduler fills such machines in the same order (`arch/x86/kernel/itmt.c`).
+//! own. Linux packs tasks onto such machines likewise: a sibling of a busy core is not preferred, whatever its
+//! priority (`sched_use_asym_prio` in `kernel/sched/fair.c`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
