@@ -50,7 +50,7 @@ fn too_many_says_how_many_are_usable_and_why() {
          affinity mask allows CPUs 0,2,16,18"
     );
     let quota = error("hybrid-v1-v2", "5");
-    assert!(quota.contains("usable are 4 of the 8") && quota.contains("4.5 CPUs (450 ms in"), "{quota}");
+    assert!(quota.contains("usable are 4 of the 8") && quota.contains("4.5 CPUs, 450 ms in"), "{quota}");
 }
 
 #[test]

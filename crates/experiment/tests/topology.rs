@@ -86,8 +86,8 @@ fn quotas_and_cpusets_on_several_levels() {
             "cpuset of own cgroup allows CPUs 0-3,8-11 (/sys/fs/cgroup/kubepods.slice/pod1/app/cpuset.cpus.effective)",
             "cpuset of parent cgroup allows CPUs 0-3,8-11 (/sys/fs/cgroup/kubepods.slice/pod1/cpuset.cpus.effective)",
             "cpuset of cgroup 2 levels up allows CPUs 0-5,8-13 (/sys/fs/cgroup/kubepods.slice/cpuset.cpus.effective)",
-            "quota of own cgroup is 3 CPUs (300 ms in every 100 ms) (/sys/fs/cgroup/kubepods.slice/pod1/app/cpu.max)",
-            "quota of parent cgroup is 2.5 CPUs (250 ms in every 100 ms) (/sys/fs/cgroup/kubepods.slice/pod1/cpu.max)",
+            "quota of own cgroup is 3 CPUs, 300 ms in every 100 ms (/sys/fs/cgroup/kubepods.slice/pod1/app/cpu.max)",
+            "quota of parent cgroup is 2.5 CPUs, 250 ms in every 100 ms (/sys/fs/cgroup/kubepods.slice/pod1/cpu.max)",
         ]
     );
 }
@@ -115,7 +115,7 @@ fn version_1_joined_and_hybrid() {
     assert_eq!(
         words(&hybrid),
         [
-            "quota of parent cgroup is 4.5 CPUs (450 ms in every 100 ms) (/sys/fs/cgroup/cpu/ci/cpu.cfs_quota_us)"
+            "quota of parent cgroup is 4.5 CPUs, 450 ms in every 100 ms (/sys/fs/cgroup/cpu/ci/cpu.cfs_quota_us)"
         ]
     );
 }

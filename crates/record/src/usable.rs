@@ -122,12 +122,12 @@ impl fmt::Display for CgroupLevel {
 }
 
 impl fmt::Display for Quota {
-    /// `2.5 CPUs (250 ms in every 100 ms)`.
+    /// `2.5 CPUs, 250 ms in every 100 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpus = (self.cpus() * 1000.0).round() / 1000.0;
         let ms = |time: Nanos| (time.as_secs_f64() * 1e6).round() / 1e3;
         let unit = if cpus == 1.0 { "CPU" } else { "CPUs" };
-        write!(f, "{cpus} {unit} ({} ms in every {} ms)", ms(self.time), ms(self.period))
+        write!(f, "{cpus} {unit}, {} ms in every {} ms", ms(self.time), ms(self.period))
     }
 }
 
@@ -172,8 +172,8 @@ mod tests {
         let whole = [(300_000, 100_000), (299_999, 100_000), (250_000, 100_000), (1_000, 100_000)];
         assert_eq!(whole.map(|(time, period)| quota(time, period).whole_cpus()), [3, 2, 2, 1]);
         assert_eq!(quota(150_000, 100_000).cpus(), 1.5);
-        assert_eq!(quota(150_000, 100_000).to_string(), "1.5 CPUs (150 ms in every 100 ms)");
-        assert_eq!(quota(20_000, 20_000).to_string(), "1 CPU (20 ms in every 20 ms)");
+        assert_eq!(quota(150_000, 100_000).to_string(), "1.5 CPUs, 150 ms in every 100 ms");
+        assert_eq!(quota(20_000, 20_000).to_string(), "1 CPU, 20 ms in every 20 ms");
     }
 
     #[test]

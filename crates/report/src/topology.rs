@@ -1,0 +1,197 @@
+//! A machine's CPUs as text: what there is, what may be used, and why not more.
+//!
+//! Plain ASCII in two columns, labels and facts. Whatever is alike is said once with a number, so that 256
+//! CPUs take no more lines than 16. The order of CPUs in a sweep is not shown: it depends on the policy.
+
+mod caches;
+
+use std::collections::BTreeSet;
+
+use morecores_record::{Core, CoreClass, CpuSet, Restriction, Topology};
+use textwrap::core::Word;
+
+/// The narrowest layout: a label, and a range of CPU numbers beside it.
+const MIN_WIDTH: usize = 40;
+
+/// Columns of the labels, the longest of which is `Why fewer`, and of two spaces.
+const LABEL_WIDTH: usize = 11;
+
+/// Describes the machine in lines of at most `width` columns; fewer than 40 count as so many. Only the path of
+/// a file may make a line longer, so that it can be copied.
+pub fn topology(topology: &Topology, width: usize) -> String {
+    let mut page = Page { text: String::new(), width: width.max(MIN_WIDTH) };
+    page.line("Usable", &usable(topology));
+    page.lines("Why fewer", topology.usable.why_fewer().map(ToString::to_string));
+    page.lines("Note", notes(topology));
+    page.line("Online", &named(&topology.online));
+    if !topology.offline.is_empty() {
+        page.line("Offline", &named(&topology.offline));
+    }
+    page.lines("Packages", places(topology));
+    page.lines("Cores", cores(topology));
+    page.lines("Clusters", clusters(topology));
+    page.lines("Caches", caches::lines(topology));
+    let unread = topology.unread.iter().map(|unread| format!("{}: {}", unread.path, unread.why));
+    page.lines("Unknown", unread);
+    page.text
+}
+
+/// A text in two columns.
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, fact: &str) {
+        let first = format!("{label:LABEL_WIDTH$}");
+        let rest = " ".repeat(LABEL_WIDTH + 2);
+        let options = textwrap::Options::new(self.width)
+            .initial_indent(&first)
+            .subsequent_indent(&rest)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .word_separator(textwrap::WordSeparator::Custom(words));
+        for line in textwrap::wrap(&shown(fact), options) {
+            self.text.push_str(line.trim_end());
+            self.text.push('\n');
+        }
+    }
+
+    /// One fact after the other, the label before the first; nothing where there are none.
+    fn lines(&mut self, label: &str, facts: impl IntoIterator<Item = String>) {
+        for (index, fact) in facts.into_iter().enumerate() {
+            self.line(if index == 0 { label } else { "" }, &fact);
+        }
+    }
+}
+
+/// Lists of CPUs that are longer than this many characters may be broken after a comma.
+const LONG_LIST: usize = 24;
+
+/// Lines may break at spaces, and within a long list of numbers; not within `cpu,cpuacct`, a path.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    Box::new(line.split_inclusive(' ').flat_map(|word| {
+        let breaks = word.len() > LONG_LIST && word.starts_with(|c: char| c.is_ascii_digit());
+        word.split_inclusive(move |c| breaks && c == ',').map(Word::from)
+    }))
+}
+
+/// The text without control characters: a cgroup's name must not steer the terminal.
+fn shown(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { plain.extend(c.escape_default()) } else { plain.push(c) }
+    }
+    plain
+}
+
+fn usable(topology: &Topology) -> String {
+    let usable = &topology.usable;
+    let head = format!("{} of {}", usable.count, count(topology.present.len(), "CPU"));
+    if usable.count == usable.cpus.len() {
+        return format!("{head}: {}", usable.cpus);
+    }
+    let quota = usable.quota_cpus.map(rounded).unwrap_or_default();
+    format!("{head}: a quota of {} on {}", cpus_of_time(&quota), named(&usable.cpus))
+}
+
+fn notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
+    let usable = &topology.usable;
+    usable.restrictions.iter().filter_map(|restriction| match restriction {
+        Restriction::Isolated { .. } | Restriction::NohzFull { .. } => Some(restriction.to_string()),
+        // Those that bind are under "why fewer".
+        Restriction::Quota { .. } if !usable.why_fewer().any(|why| why == restriction) => {
+            Some(format!("{restriction}, which is enough for all"))
+        }
+        _ => None,
+    })
+}
+
+/// Each package with its nodes.
+fn places(topology: &Topology) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, package) in topology.packages.iter().enumerate() {
+        let nodes: Vec<_> =
+            topology.nodes.iter().filter(|node| !node.cpus.intersection(&package.cpus).is_empty()).collect();
+        let id = package.id.map_or_else(|| format!("[{index}]"), |id| id.to_string());
+        let node = match nodes[..] {
+            [node] => format!(", node {}", node.id),
+            [] => String::new(),
+            _ => format!(", {}", count(nodes.len(), "node")),
+        };
+        let cores = count(topology.cores_in(&package.cpus), "core");
+        lines.push(format!("{id}{node}: {cores}, {}", named(&package.cpus)));
+        if nodes.len() > 1 {
+            lines.extend(nodes.iter().map(|node| format!("- node {}: {}", node.id, named(&node.cpus))));
+        }
+    }
+    let memory = topology.nodes.iter().filter(|node| node.cpus.is_empty());
+    lines.extend(memory.map(|node| format!("node {}: memory without CPUs", node.id)));
+    lines
+}
+
+/// Each type of core: how many, how many threads, how fast, which CPUs.
+fn cores(topology: &Topology) -> Vec<String> {
+    let several = topology.core_types.len() > 1;
+    let line = |(index, core_type): (usize, &morecores_record::CoreType)| {
+        let cores: Vec<&Core> = topology.cores.iter().filter(|core| core.core_type == index).collect();
+        let kind = match core_type.class {
+            CoreClass::Performance => "performance core",
+            CoreClass::Efficiency => "efficiency core",
+            CoreClass::LowPower => "low-power core",
+            CoreClass::Uniform | CoreClass::Capacity(_) => "core",
+        };
+        let capacity = match core_type.class {
+            CoreClass::Capacity(capacity) => format!(" of capacity {capacity}"),
+            _ => String::new(),
+        };
+        let rate = cores.iter().filter_map(|core| core.max_frequency).max();
+        let rate = rate.map(|rate| format!(", up to {rate}")).unwrap_or_default();
+        let cpus = if several { format!(": {}", named(&core_type.cpus)) } else { String::new() };
+        format!("{}{capacity}, {}{rate}{cpus}", count(cores.len(), kind), threads(&cores))
+    };
+    topology.core_types.iter().enumerate().map(line).collect()
+}
+
+/// How many hardware threads these cores have online.
+fn threads(cores: &[&Core]) -> String {
+    let counts: BTreeSet<usize> = cores.iter().map(|core| core.cpus.len()).collect();
+    match (counts.first(), counts.last()) {
+        (Some(1), Some(1)) => "one thread each".to_owned(),
+        (Some(least), Some(most)) if least == most => format!("{most} threads each (SMT)"),
+        (Some(least), Some(most)) => format!("{least} to {most} threads each (SMT)"),
+        _ => "no threads".to_owned(),
+    }
+}
+
+/// Clusters of more than a core, unless they are what a cache shows anyway.
+fn clusters(topology: &Topology) -> Option<String> {
+    let cached = |set: &&CpuSet| topology.caches.iter().any(|cache| cache.cpus == **set);
+    let (_, told): (Vec<&CpuSet>, Vec<&CpuSet>) = topology.clusters.iter().partition(cached);
+    (!told.is_empty()).then(|| sets(&told))
+}
+
+/// `0-3; 4-5`.
+fn sets(sets: &[&CpuSet]) -> String {
+    sets.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// `1 core`, `2 cores`.
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `CPU 3` or `CPUs 0-3`.
+fn named(cpus: &CpuSet) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
+}
+
+fn cpus_of_time(cpus: &str) -> String {
+    format!("{cpus} {}", if cpus == "1" { "CPU" } else { "CPUs" })
+}
+
+/// Up to three decimals: quotas are set in hundredths of a CPU, seldom finer.
+fn rounded(cpus: f64) -> String {
+    ((cpus * 1e3).round() / 1e3).to_string()
+}
