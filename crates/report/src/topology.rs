@@ -102,7 +102,7 @@ fn notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
         Restriction::Isolated { .. } | Restriction::NohzFull { .. } => Some(restriction.to_string()),
         // Those that bind are under "why fewer".
         Restriction::Quota { .. } if !usable.why_fewer().any(|why| why == restriction) => {
-            Some(format!("{restriction}, which is enough for all"))
+            Some(format!("{restriction}, enough for the CPUs usable"))
         }
         _ => None,
     })
