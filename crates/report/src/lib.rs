@@ -1,8 +1,19 @@
-//! What people and programs read: text for a terminal.
+//! What people and programs read: text for a terminal, Markdown, CSV and JSON.
 //!
 //! Every function here turns data into text and hands it back. This crate must not print, read a file, look
 //! at the environment, measure, or estimate anything that the data does not hold already.
 
+mod command;
+mod format;
+mod markdown;
+mod terminal;
 mod topology;
+mod verdict;
+mod warning;
 
+pub use format::{TimeUnit, count, duration, percent, ratio, time};
+pub use markdown::view_markdown;
+pub use terminal::{Style, run_report};
 pub use topology::topology;
+pub use verdict::{Answer, Gain, Remark, Subject, Verdict, decide, word};
+pub use warning::{Notice, Severity, notices};

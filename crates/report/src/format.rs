@@ -1,0 +1,375 @@
+//! One way to write each quantity, used by every report for people.
+//!
+//! Pure text; `±`, `µ` and their like are written as such, and [`Style::text`](crate::Style) replaces them
+//! for a terminal that has only ASCII. Machine-readable reports write plain numbers and do not come here.
+
+use morecores_record::Bytes;
+
+/// The significant digits of a figure that comes without an interval.
+const PLAIN_DIGITS: i32 = 3;
+
+/// The significant digits beyond which nothing measured here is believed, however narrow its interval.
+const MAX_DIGITS: i32 = 6;
+
+/// What stands where a figure does not exist.
+pub(crate) const ABSENT: &str = "–";
+
+/// A unit of time, chosen once for a whole column so that its figures can be compared at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+}
+
+impl TimeUnit {
+    const ALL: [Self; 5] =
+        [Self::Nanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds, Self::Minutes];
+
+    /// Its symbol.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::Minutes => "min",
+        }
+    }
+
+    /// Its length in seconds.
+    pub const fn seconds(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1e-9,
+            Self::Microseconds => 1e-6,
+            Self::Milliseconds => 1e-3,
+            Self::Seconds => 1.0,
+            Self::Minutes => 60.0,
+        }
+    }
+
+    /// The unit for a column of times in seconds: the largest in which the smallest time is still at least 1,
+    /// or a larger one where the largest time would have more than four digits before the point. Minutes only
+    /// for that second reason: people who compare times of minutes compare them in seconds.
+    pub fn for_column(seconds: impl IntoIterator<Item = f64>) -> Self {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for time in seconds.into_iter().filter(|t| t.is_finite() && *t > 0.0) {
+            least = least.min(time);
+            most = most.max(time);
+        }
+        if most == 0.0 {
+            return Self::Seconds;
+        }
+        let fits = |unit: Self| most / unit.seconds() < 10_000.0;
+        let whole = |unit: &Self| *unit < Self::Minutes && least / unit.seconds() >= 1.0;
+        let unit = Self::ALL.into_iter().rev().find(whole).unwrap_or(Self::Nanoseconds);
+        Self::ALL.into_iter().find(|u| *u >= unit && fits(*u)).unwrap_or(Self::Minutes)
+    }
+}
+
+/// A figure and the half-width of its interval, as text rounded to the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Uncertain {
+    /// The figure.
+    pub(crate) value: String,
+    /// The half-width; `?` where there is no interval.
+    pub(crate) half: Half,
+}
+
+/// What stands behind the `±`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// A half-width.
+    Known(String),
+    /// There are too few runs for an interval.
+    Unknown,
+    /// The figure is exact, or stands for nothing: no `±` at all.
+    None,
+}
+
+impl Uncertain {
+    /// A figure that needs no interval.
+    pub(crate) fn exact(value: impl Into<String>) -> Self {
+        Self { value: value.into(), half: Half::None }
+    }
+
+    /// A figure in units of `unit`, with its interval. An interval is rarely symmetric; the half-width
+    /// written is that of its wider side, so that what is written covers the interval, and never the other
+    /// way round.
+    pub(crate) fn new(value: f64, ci95: Option<[f64; 2]>, unit: f64) -> Self {
+        if !value.is_finite() {
+            return Self::exact(ABSENT);
+        }
+        let value = value / unit;
+        let half = ci95.map(|[low, high]| (value - low / unit).max(high / unit - value).max(0.0));
+        let places = places(value, half);
+        let half = match half {
+            Some(half) => {
+                // A half-width is never rounded to nothing: that would claim certainty.
+                let least = 10_f64.powi(-places);
+                Half::Known(fixed(half.max(least), places))
+            }
+            None => Half::Unknown,
+        };
+        Self { value: fixed(value, places), half }
+    }
+
+    /// On one line: `98.4 ± 0.3`, `98.4 ± ?`, `1`.
+    pub(crate) fn inline(&self) -> String {
+        match &self.half {
+            Half::Known(half) => format!("{} ± {half}", self.value),
+            Half::Unknown => format!("{} ± ?", self.value),
+            Half::None => self.value.clone(),
+        }
+    }
+}
+
+/// A figure and the ends of its interval, all written to the place of the first digit of its wider side: in a
+/// sentence both ends stand beside the figure, and more digits would only be harder to read.
+pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
+    let places = match ci95.map(|[low, high]| (value - low).max(high - value)) {
+        Some(half) if half > 0.0 => (-magnitude(half)).clamp(0, MAX_DIGITS - 1),
+        _ => plain_places(value),
+    };
+    (fixed(value, places), ci95.map(|ends| ends.map(|end| fixed(end, places))))
+}
+
+/// To how many places behind the point a figure is written; negative: rounded to tens, hundreds, ….
+///
+/// The half-width gets one significant digit, two where the first is a 1 (after the Particle Data Group's
+/// rule, which exists for the same reason: one digit of 0.14 would be 40% off); the figure goes to the same
+/// place.
+fn places(value: f64, half: Option<f64>) -> i32 {
+    let most = MAX_DIGITS - 1 - magnitude(value.abs());
+    match half {
+        Some(half) if half > 0.0 => {
+            let first_digit = half / 10_f64.powi(magnitude(half));
+            let digits = if first_digit < 1.95 { 2 } else { 1 };
+            (digits - 1 - magnitude(half)).min(most)
+        }
+        Some(_) => most.clamp(0, 3),
+        None => plain_places(value),
+    }
+}
+
+/// The power of ten of the first significant digit.
+fn magnitude(value: f64) -> i32 {
+    if value.abs() > 0.0 { value.abs().log10().floor() as i32 } else { 0 }
+}
+
+/// Places for [`PLAIN_DIGITS`] significant digits; whole numbers are not rounded.
+fn plain_places(value: f64) -> i32 {
+    // Of the rounded value: 9.996 is 10.0, not 10.00.
+    (PLAIN_DIGITS - 1 - magnitude(value * 1.0005)).clamp(0, 3)
+}
+
+/// `value` rounded to `places` behind the point, or before it where negative.
+fn fixed(value: f64, places: i32) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let text = if places >= 0 {
+        format!("{value:.*}", places as usize)
+    } else {
+        let step = 10_f64.powi(-places);
+        format!("{:.0}", (value / step).round() * step)
+    };
+    // "-0.0" says nothing that "0.0" does not.
+    if text.starts_with('-') && text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
+        text[1..].to_owned()
+    } else {
+        text
+    }
+}
+
+/// A number with three significant digits and no unit: `1.93`, `28.0`, `1234`.
+pub fn ratio(value: f64) -> String {
+    fixed(value, plain_places(value))
+}
+
+/// A number for a guess, with two significant digits: `6.4`, `28`, `130`.
+pub(crate) fn rough(value: f64) -> String {
+    fixed(value, 1 - magnitude(value))
+}
+
+/// A share in percent, with two significant digits below 10% and whole above: `0.21%`, `3.6%`, `96%`. Not
+/// zero, but rounded to it, is written `<0.01%`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.005 {
+        return "<0.01%".to_owned();
+    }
+    format!("{}%", fixed(percent, percent_places(percent)))
+}
+
+/// Places of a figure in percent.
+fn percent_places(percent: f64) -> i32 {
+    match percent.abs() {
+        0.0 => 0,
+        small if small < 0.995 => 2,
+        middling if middling < 9.95 => 1,
+        _ => 0,
+    }
+}
+
+/// A serial fraction: `3.6%`, `4%` where its interval bears no more; `≤ 1.2%` where the interval holds zero,
+/// so that it cannot be told from none.
+pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> String {
+    match (fraction, ci95) {
+        (None, _) => ABSENT.to_owned(),
+        (Some(_), Some([low, high])) if low <= 0.0 && high >= 0.0 => format!("≤ {}", percent(high)),
+        (Some(fraction), Some([low, high])) if high > low => {
+            let half = (high - fraction).max(fraction - low) * 100.0;
+            let places = percent_places(fraction * 100.0).min((-magnitude(half)).max(0));
+            format!("{}%", fixed(fraction * 100.0, places))
+        }
+        (Some(fraction), _) => percent(fraction),
+    }
+}
+
+/// A count or the median of counts: `987`, `12.3 k`, `4.56 M`.
+pub fn count(value: f64) -> String {
+    const PREFIXES: [&str; 4] = ["k", "M", "G", "T"];
+    if value.abs() < 9_999.5 {
+        // Medians of an even number of counts may end in a half, which is noise.
+        return fixed(value, 0);
+    }
+    let mut scaled = value / 1e3;
+    let mut prefix = 0;
+    while scaled.abs() >= 999.5 && prefix + 1 < PREFIXES.len() {
+        scaled /= 1e3;
+        prefix += 1;
+    }
+    format!("{} {}", fixed(scaled, plain_places(scaled)), PREFIXES[prefix])
+}
+
+/// An amount of data: `24.5 MiB`.
+pub(crate) fn bytes(value: f64) -> String {
+    // The cast saturates; negative amounts do not exist.
+    Bytes(value.round() as u64).to_string()
+}
+
+/// One time in the unit that suits it: `98.4 s`, `569 µs`.
+pub fn time(seconds: f64) -> String {
+    let unit = TimeUnit::for_column([seconds]);
+    format!("{} {}", ratio(seconds / unit.seconds()), unit.symbol())
+}
+
+/// A length of time for reading, not for comparing: `45 s`, `16 min`, `1 h 4 min`.
+pub fn duration(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).round();
+    if seconds < 10.0 {
+        time(seconds)
+    } else if seconds < 99.5 {
+        format!("{} s", fixed(seconds, 0))
+    } else if minutes < 60.0 {
+        format!("{minutes:.0} min")
+    } else {
+        format!("{:.0} h {:.0} min", (minutes / 60.0).floor(), minutes % 60.0)
+    }
+}
+
+/// `1 CPU`, `2 CPUs`.
+pub(crate) fn cpus(n: u32) -> String {
+    if n == 1 { "1 CPU".to_owned() } else { format!("{n} CPUs") }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|i| i.to_string()).collect();
+    match items.split_last() {
+        None => String::new(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn uncertain(value: f64, half: f64) -> String {
+        Uncertain::new(value, Some([value - half, value + half]), 1.0).inline()
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        assert_eq!(uncertain(98.412, 0.31), "98.4 ± 0.3");
+        assert_eq!(uncertain(98.412, 0.142), "98.41 ± 0.14");
+        assert_eq!(uncertain(569.3, 4.2), "569 ± 4");
+        assert_eq!(uncertain(1234.0, 80.0), "1230 ± 80");
+        assert_eq!(uncertain(1.0, 0.96), "1.0 ± 1.0");
+        assert_eq!(uncertain(0.05, 3.0), "0 ± 3");
+        assert_eq!(uncertain(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
+        assert_eq!(uncertain(2.0, 0.0), "2.000 ± 0.001");
+    }
+
+    #[test]
+    fn the_wider_side_of_an_interval_is_written() {
+        assert_eq!(Uncertain::new(10.0, Some([9.9, 10.5]), 1.0).inline(), "10.0 ± 0.5");
+    }
+
+    #[test]
+    fn a_missing_interval_is_seen() {
+        assert_eq!(Uncertain::new(98.412, None, 1.0).inline(), "98.4 ± ?");
+    }
+
+    #[test]
+    fn a_column_has_one_unit() {
+        assert_eq!(TimeUnit::for_column([98.4, 51.0]), TimeUnit::Seconds);
+        assert_eq!(TimeUnit::for_column([1_200.0, 640.0]), TimeUnit::Seconds);
+        assert_eq!(TimeUnit::for_column([569e-6, 1.2e-3]), TimeUnit::Microseconds);
+        assert_eq!(TimeUnit::for_column([120.0, 0.9]), TimeUnit::Seconds);
+        assert_eq!(TimeUnit::for_column([20_000.0, 5_000.0]), TimeUnit::Minutes);
+        assert_eq!(TimeUnit::for_column([0.0, f64::NAN]), TimeUnit::Seconds);
+    }
+
+    #[test]
+    fn a_serial_fraction_claims_no_more_than_its_interval() {
+        assert_eq!(serial_fraction(Some(0.0366), Some([0.0315, 0.0417])), "3.7%");
+        assert_eq!(serial_fraction(Some(0.04), Some([0.022, 0.058])), "4%");
+        assert_eq!(serial_fraction(Some(0.004), Some([-0.002, 0.01])), "≤ 1.0%");
+        assert_eq!(serial_fraction(Some(0.00525), Some([0.0052, 0.0053])), "0.53%");
+        assert_eq!(serial_fraction(Some(-0.109), Some([-0.12, -0.10])), "-11%");
+        assert_eq!(serial_fraction(Some(0.0366), None), "3.7%");
+        assert_eq!(serial_fraction(None, None), ABSENT);
+    }
+
+    #[test]
+    fn quantities_read_well() {
+        assert_eq!([1.934, 28.0, 1234.4, 9.996, 0.0].map(ratio), ["1.93", "28.0", "1234", "10.0", "0.00"]);
+        assert_eq!(
+            [0.036, 0.962, 0.0996, 0.0, 0.0002, -0.012].map(percent),
+            ["3.6%", "96%", "10%", "0%", "0.02%", "-1.2%"]
+        );
+        assert_eq!(
+            [0.0, 987.5, 12_345.0, 999_900.0, 4.56e6].map(count),
+            ["0", "988", "12.3 k", "1.00 M", "4.56 M"]
+        );
+        assert_eq!([4.2, 45.0, 960.0, 3_840.0].map(duration), ["4.20 s", "45 s", "16 min", "1 h 4 min"]);
+        assert_eq!([6.43, 27.8, 131.0].map(rough), ["6.4", "28", "130"]);
+        assert_eq!(time(569.2e-6), "569 µs");
+        assert_eq!(list([1, 2, 4]), "1, 2 and 4");
+    }
+
+    proptest! {
+        /// What is written covers the interval but for half a unit of its last digit.
+        #[test]
+        fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
+            let text = Uncertain::new(value, Some([value - below, value + above]), 1.0);
+            let Half::Known(half) = &text.half else { panic!("no half-width") };
+            let (mid, half): (f64, f64) = (text.value.parse().unwrap(), half.parse().unwrap());
+            // One significant digit of 1.95 and more is at most 25% off, and the figure half a digit.
+            let slack = 0.26 * below.max(above) + 1e-9;
+            prop_assert!(half >= below.max(above) - slack && (mid - value).abs() <= half, "{text:?}");
+        }
+    }
+}

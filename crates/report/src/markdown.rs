@@ -1,0 +1,122 @@
+//! A study for a pull request: verdict, table and warnings in GitHub's Markdown.
+//!
+//! The figures are written as everywhere else; no colour, no curve.
+
+use std::fmt::{self, Write};
+
+use morecores_record::{PointView, View};
+
+use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
+use crate::{Severity, command, decide, notices, word};
+
+/// Writes verdict, table and warnings.
+///
+/// # Errors
+///
+/// What `out` fails with; a `String` never does.
+pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "{}\n", code(&command::for_reading(&view.command)))?;
+    let verdict = decide(view);
+    writeln!(out, "{}\n", prose(&word(&verdict)))?;
+    if !view.points.is_empty() {
+        table(view, out)?;
+    }
+    let notices = notices(&view.warnings, &verdict);
+    for notice in &notices {
+        let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
+        writeln!(out, "- **{label}:** {}", prose(&notice.text))?;
+    }
+    if !notices.is_empty() {
+        writeln!(out)?;
+    }
+    let host = &view.host;
+    let machine: Vec<&str> = [host.cpu_model.as_str(), host.os.as_str(), host.kernel.as_str()]
+        .into_iter()
+        .filter(|p| !p.is_empty())
+        .collect();
+    let estimators: Vec<&str> = view.points.iter().map(|p| p.kernel_ratio_estimator.name()).collect();
+    let estimator = estimators.first().copied().unwrap_or(ABSENT);
+    let mixed = estimators.iter().any(|e| *e != estimator);
+    writeln!(
+        out,
+        "<sub>{}; CPUs limited by {}; ±: 95% interval of the median, its wider side; kernel ratio by {}; morecores {}.</sub>",
+        prose(&machine.join(", ")),
+        view.plan.limit,
+        if mixed { "several estimators" } else { estimator },
+        prose(&view.tool)
+    )
+}
+
+fn table(view: &View, out: &mut impl Write) -> fmt::Result {
+    let unit = TimeUnit::for_column(view.points.iter().map(|p| p.elapsed_s.median));
+    let metric = view.points.iter().find_map(|p| p.metric.as_ref());
+    let metric_name = metric.map(|m| m.unit.clone().unwrap_or("metric".to_owned()));
+
+    let mut header = vec!["CPUs".to_owned()];
+    header.extend(metric_name.map(|name| prose(&name)));
+    header.push(format!("elapsed ({})", unit.symbol()));
+    header.extend(
+        ["speedup", "efficiency", "serial fraction", "kernel ratio", "%CPU", "runs"].map(str::to_owned),
+    );
+    writeln!(out, "| {} |", header.join(" | "))?;
+    writeln!(out, "|{}", "---:|".repeat(header.len()))?;
+    let base = view.points.first().map_or(0, |p| p.cpus);
+    for point in &view.points {
+        let mut cells = vec![point.cpus.to_string()];
+        if metric.is_some() {
+            cells.push(point.metric.as_ref().map_or(ABSENT.to_owned(), |m| {
+                Uncertain::new(m.summary.median, m.summary.ci95, 1.0).inline()
+            }));
+        }
+        cells.push(Uncertain::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline());
+        cells.extend(ratios(point, base));
+        cells.push(point.runs.to_string());
+        writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    let without: Vec<String> =
+        view.points.iter().filter(|p| p.elapsed_s.ci95.is_none()).map(|p| cpus(p.cpus)).collect();
+    if !without.is_empty() {
+        writeln!(out, "\n± ?: no interval with fewer than six runs ({}).", without.join(", "))?;
+    }
+    writeln!(out)
+}
+
+fn ratios(point: &PointView, base: u32) -> [String; 5] {
+    let speedup = if point.cpus == base {
+        Uncertain::exact("1")
+    } else {
+        Uncertain::new(point.speedup.value, point.speedup.ci95, 1.0)
+    };
+    [
+        speedup.inline(),
+        percent(point.efficiency),
+        crate::format::serial_fraction(point.serial_fraction, point.serial_fraction_ci95),
+        point.kernel_ratio.map_or(ABSENT.to_owned(), percent),
+        format!("{:.0}", point.cpu_percent),
+    ]
+}
+
+/// Text that Markdown shows as it is: what would start a table cell, a tag or emphasis is escaped.
+fn prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '<' | '>' | '`' | '[' | ']' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A code span, fenced by more backticks than the text holds in a row (CommonMark 0.31, section 6.1).
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let pad = if text.contains('`') { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}

@@ -1,0 +1,140 @@
+//! The report of `morecores run` and `morecores show`, for a terminal or a pipe.
+//!
+//! Composes headline, table, curve, verdict and warnings. What the terminal can do is passed in: nothing here
+//! asks the terminal or the environment.
+
+mod curve;
+mod headline;
+mod paint;
+mod table;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use morecores_record::View;
+
+use crate::warning::Severity;
+use crate::{Verdict, decide, notices, word};
+use paint::Paint;
+
+/// What the reader's terminal can do and what the reader wants to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; fewer than [`Style::MIN_WIDTH`] count as so many.
+    pub width: usize,
+    /// Whether to colour.
+    pub colour: bool,
+    /// Whether the terminal shows more than ASCII.
+    pub unicode: bool,
+    /// Whether to show every column, in several tables where one does not fit.
+    pub wide: bool,
+}
+
+impl Style {
+    /// The narrowest layout: a CPU count and a figure with its interval beside each other.
+    pub const MIN_WIDTH: usize = 40;
+
+    /// The width of running text and of the curve: longer lines are hard to read.
+    const MAX_TEXT_WIDTH: usize = 100;
+
+    fn table_width(&self) -> usize {
+        self.width.max(Self::MIN_WIDTH)
+    }
+
+    fn text_width(&self) -> usize {
+        self.table_width().min(Self::MAX_TEXT_WIDTH)
+    }
+
+    fn paint(&self) -> Paint {
+        Paint { colour: self.colour }
+    }
+
+    /// `text` as this terminal can show it: control characters escaped, so that no command or process name
+    /// can steer the terminal, and without Unicode also what has no ASCII form.
+    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let shown = |c: char| !c.is_control() && (self.unicode || c.is_ascii());
+        if text.chars().all(shown) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                c if shown(c) => out.push(c),
+                c if c.is_control() => out.extend(c.escape_default()),
+                '±' => out.push_str("+/-"),
+                '≤' => out.push_str("<="),
+                'µ' => out.push('u'),
+                '–' => out.push('-'),
+                '·' => out.push('|'),
+                '†' => out.push('*'),
+                '‡' => out.push('#'),
+                '●' => out.push('o'),
+                '┈' => out.push('.'),
+                _ => out.push('?'),
+            }
+        }
+        Cow::Owned(out)
+    }
+
+    /// `text` made showable and broken into lines of the text width; `indent` before every line but the
+    /// first.
+    fn wrap(&self, text: &str, indent: &str) -> Vec<String> {
+        let text = self.text(text);
+        // Measured without colour, and broken at spaces only: a file name broken at its hyphens cannot be
+        // copied.
+        let options = textwrap::Options::new(self.text_width())
+            .subsequent_indent(indent)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .word_separator(textwrap::WordSeparator::AsciiSpace);
+        textwrap::wrap(&text, options).into_iter().map(Cow::into_owned).collect()
+    }
+}
+
+/// The whole report, each line ended by a newline. No line is wider than the style's width but the last one,
+/// the path of the study, which is never broken so that it can be copied.
+pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
+    let mut sections = vec![headline::headline(view, style)];
+    if !view.points.is_empty() {
+        sections.push(table::table(view, style));
+    }
+    sections.extend(curve::curve(view, style));
+    let answer = decide(view);
+    sections.push(verdict(&answer, style));
+    let warnings = warnings(view, &answer, style);
+    if !warnings.is_empty() {
+        sections.push(warnings);
+    }
+    if let Some(path) = study {
+        // A path keeps its letters on every terminal, so that it can be copied; only control characters go.
+        let letters = Style { unicode: true, ..*style };
+        sections.push(vec![format!("study: {}", letters.text(&path.to_string_lossy()))]);
+    }
+    sections.iter().map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// The verdict, its answer set off from the rest.
+fn verdict(verdict: &Verdict, style: &Style) -> Vec<String> {
+    let mut lines = style.wrap(&word(verdict), "");
+    if let Some(first) = lines.first_mut()
+        && let Some(end) = first.find(':')
+    {
+        let rest = first.split_off(end + 1);
+        *first = style.paint().answer(&verdict.answer, first) + &rest;
+    }
+    lines
+}
+
+/// The warnings, each with its label.
+fn warnings(view: &View, verdict: &Verdict, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for notice in notices(&view.warnings, verdict) {
+        let label = if notice.severity == Severity::Note { "note:" } else { "warning:" };
+        let mut wrapped = style.wrap(&format!("{label} {}", notice.text), "  ");
+        if let Some(first) = wrapped.first_mut() {
+            let rest = first.split_off(label.len());
+            *first = style.paint().label(notice.severity, label) + &rest;
+        }
+        lines.append(&mut wrapped);
+    }
+    lines
+}

@@ -1,0 +1,224 @@
+//! The speedup curve against the ideal line, in characters.
+//!
+//! Lines are drawn by ratatui's canvas into a buffer; axes, points and whiskers are put around and over it
+//! here, since a point must stand above a line and a label must name a CPU count that was measured.
+
+mod axis;
+
+use morecores_record::{PointView, View};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Color;
+use ratatui_core::symbols::Marker;
+use ratatui_core::widgets::Widget;
+use ratatui_widgets::canvas::{Canvas, Line, Points};
+
+use super::Style;
+use axis::{Axis, Scale};
+
+/// The widest and the narrowest plot in characters, labels not counted. A wider one only stretches the lines.
+const WIDTHS: (usize, usize) = (24, 64);
+
+/// Characters of width for one line of height: a cell is about twice as high as it is wide, so the ideal line
+/// rises at some 20 degrees, and a report of a few points fits on one screen.
+const SHAPE: usize = 5;
+
+/// The colour that stands for the measured curve within the buffer; painted as the style says.
+const MEASURED: Color = Color::Cyan;
+
+/// The dots of a character cell.
+struct Dots {
+    across: usize,
+    down: usize,
+}
+
+/// What is drawn with.
+struct Glyphs {
+    point: &'static str,
+    bar: &'static str,
+    ideal: &'static str,
+    corner: char,
+    horizontal: char,
+    vertical: char,
+    tick_x: char,
+    tick_y: char,
+    line: Marker,
+    dot: Marker,
+    /// Dots of a cell, across and down, in which the canvas draws lines.
+    dots: Dots,
+}
+
+const UNICODE: Glyphs = Glyphs {
+    point: "●",
+    bar: "│",
+    ideal: "⠠⠐⠈",
+    corner: '└',
+    horizontal: '─',
+    vertical: '│',
+    tick_x: '┬',
+    tick_y: '┤',
+    line: Marker::Braille,
+    dot: Marker::Braille,
+    dots: Dots { across: 2, down: 4 },
+};
+
+const ASCII: Glyphs = Glyphs {
+    point: "o",
+    bar: "|",
+    ideal: "...",
+    corner: '+',
+    horizontal: '-',
+    vertical: '|',
+    tick_x: '+',
+    tick_y: '+',
+    line: Marker::Custom('-'),
+    dot: Marker::Custom('.'),
+    dots: Dots { across: 1, down: 1 },
+};
+
+/// The curve with axes and a legend; none for fewer than two points.
+pub(super) fn curve(view: &View, style: &Style) -> Option<Vec<String>> {
+    let [base, .., largest] = view.points.as_slice() else { return None };
+    let glyphs = if style.unicode { &UNICODE } else { &ASCII };
+    let ideal = |cpus: f64| cpus / f64::from(base.cpus);
+    let (x_from, x_to) = (f64::from(base.cpus), f64::from(largest.cpus));
+    let scale = Scale::for_range(x_from, x_to);
+
+    let reach = |p: &PointView| p.speedup.ci95.unwrap_or([p.speedup.value; 2]);
+    let lowest = view.points.iter().map(|p| reach(p)[0]).fold(1.0, f64::min);
+    let highest = view.points.iter().map(|p| reach(p)[1]).fold(ideal(x_to), f64::max);
+    if !(lowest > 0.0 && highest.is_finite()) {
+        return None;
+    }
+    let y = Axis::of_speedup(scale, lowest, highest);
+    let counts: Vec<f64> = view.points.iter().map(|p| f64::from(p.cpus)).collect();
+    let x = Axis::of_counts(scale, &counts);
+
+    let labels = y.label_width();
+    let margin = labels + 2;
+    let width = (style.text_width() - margin - 2).clamp(WIDTHS.0, WIDTHS.1);
+    let height = width / SHAPE;
+    let plot = Plot { x, y, width, height };
+
+    let mut buffer = plot.lines(view, ideal, glyphs);
+    let whiskers = plot.points(view, &mut buffer, glyphs);
+
+    let mut lines = vec![heading(scale, labels)];
+    for row in 0..height {
+        let (label, mark) = match plot.y.label_at(row, height, glyphs.dots.down) {
+            Some(label) => (label, glyphs.tick_y),
+            None => ("", glyphs.vertical),
+        };
+        lines.push(format!("{label:>labels$} {mark}{}", row_text(&buffer, row, style)));
+    }
+    let (rule, names) = plot.x.below(width, glyphs.dots.across, glyphs.tick_x, glyphs.horizontal);
+    lines.push(format!("{:>labels$} {}{rule}", "", glyphs.corner));
+    lines.push(format!("{:>margin$}{names}", ""));
+    lines.push(format!("{:>margin$}{:^width$}", "", "CPUs").trim_end().to_owned());
+    let legend = legend(view, glyphs, whiskers);
+    lines.extend(style.wrap(&legend, "  ").iter().map(|l| style.paint().dim(l)));
+    Some(lines.into_iter().map(|line| line.trim_end().to_owned()).collect())
+}
+
+fn heading(scale: Scale, labels: usize) -> String {
+    let scale = match scale {
+        Scale::Linear => "",
+        Scale::Log2 => " (logarithmic axes)",
+    };
+    format!("{:>labels$}{scale}", "speedup")
+}
+
+/// What the signs mean, and where the intervals are.
+fn legend(view: &View, glyphs: &Glyphs, whiskers: bool) -> String {
+    let intervals = match (whiskers, view.points.iter().skip(1).all(|p| p.speedup.ci95.is_none())) {
+        (true, _) => format!(", {} 95% interval", glyphs.bar),
+        (false, true) => " (no interval: too few runs)".to_owned(),
+        (false, false) => " (95% intervals are smaller than the mark)".to_owned(),
+    };
+    format!("{} measured{intervals}   {} ideal", glyphs.point, glyphs.ideal)
+}
+
+/// A plot's axes and size in characters.
+struct Plot {
+    x: Axis,
+    y: Axis,
+    width: usize,
+    height: usize,
+}
+
+impl Plot {
+    /// The ideal line, dotted, and the measured curve, drawn through.
+    fn lines(&self, view: &View, ideal: impl Fn(f64) -> f64, glyphs: &Glyphs) -> Buffer {
+        let area = Rect::new(0, 0, self.width as u16, self.height as u16);
+        let mut buffer = Buffer::empty(area);
+        let place = |p: &PointView| (self.x.position(f64::from(p.cpus)), self.y.position(p.speedup.value));
+        // One dot a cell. The ideal is a straight line on linear and on logarithmic axes alike.
+        let [start, end] = self.x.ends().map(|cpus| self.y.position(ideal(cpus)));
+        let dot = |i: usize| i as f64 / self.width as f64;
+        let dotted: Vec<(f64, f64)> =
+            (0..=self.width).map(|i| (dot(i), start + (end - start) * dot(i))).collect();
+        Canvas::default()
+            .x_bounds([0.0, 1.0])
+            .y_bounds([0.0, 1.0])
+            .marker(glyphs.dot)
+            .paint(|context| {
+                context.draw(&Points { coords: &dotted, color: Color::Reset });
+                context.layer();
+                context.marker(glyphs.line);
+                for pair in view.points.windows(2) {
+                    let ((x1, y1), (x2, y2)) = (place(&pair[0]), place(&pair[1]));
+                    context.draw(&Line { x1, y1, x2, y2, color: MEASURED });
+                }
+            })
+            .render(area, &mut buffer);
+        buffer
+    }
+
+    /// Puts points and whiskers over the lines; whether there was room for any whisker.
+    fn points(&self, view: &View, buffer: &mut Buffer, glyphs: &Glyphs) -> bool {
+        let mut whiskers = false;
+        let mut put = |column: usize, row: usize, sign: &str| {
+            if let Some(cell) = buffer.cell_mut((column as u16, row as u16)) {
+                cell.set_symbol(sign).set_fg(MEASURED);
+            }
+        };
+        for point in &view.points {
+            let column = cell(self.x.position(f64::from(point.cpus)), self.width, glyphs.dots.across);
+            let row = |speedup: f64| cell(1.0 - self.y.position(speedup), self.height, glyphs.dots.down);
+            if let Some([low, high]) = point.speedup.ci95
+                && (self.y.position(high) - self.y.position(low)) * self.height as f64 >= 1.0
+            {
+                whiskers = true;
+                (row(high)..=row(low)).for_each(|r| put(column, r, glyphs.bar));
+            }
+            put(column, row(point.speedup.value), glyphs.point);
+        }
+        whiskers
+    }
+}
+
+/// The cell in which the canvas draws a position between 0 and 1.
+fn cell(position: f64, cells: usize, dots: usize) -> usize {
+    ((position * (cells * dots - 1) as f64).round() as usize / dots).min(cells - 1)
+}
+
+/// One row of the buffer, the measured curve painted.
+fn row_text(buffer: &Buffer, row: usize, style: &Style) -> String {
+    let mut text = String::new();
+    let mut run = String::new();
+    let mut run_colour = Color::Reset;
+    let mut flush = |run: &mut String, colour: Color| {
+        text.push_str(&if colour == MEASURED { style.paint().measured(run) } else { run.clone() });
+        run.clear();
+    };
+    for column in 0..buffer.area.width {
+        let Some(cell) = buffer.cell((column, row as u16)) else { continue };
+        if cell.fg != run_colour {
+            flush(&mut run, run_colour);
+            run_colour = cell.fg;
+        }
+        run.push_str(cell.symbol());
+    }
+    flush(&mut run, run_colour);
+    text
+}

@@ -1,0 +1,136 @@
+//! An axis of the curve: which range it shows, on which scale, and where its labels stand.
+//!
+//! Knows nothing of what is plotted.
+
+use crate::format::ratio;
+
+/// The largest over the smallest CPU count above which the axes are logarithmic. Up to 8 a linear axis keeps
+/// 1, 2 and 4 apart at any width here; beyond, they would fall into one corner.
+const LINEAR_UP_TO: f64 = 8.0;
+
+/// Rows between two labels of the speedup, at least: closer ones are noise.
+const ROWS_PER_LABEL: f64 = 3.0;
+
+/// How values are spread over an axis; both axes have the same, so that the ideal line is straight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// Evenly.
+    Linear,
+    /// Each doubling takes the same room: equal efficiency is an equal distance below the ideal line.
+    Log2,
+}
+
+impl Scale {
+    /// The scale for CPU counts from `least` to `most`.
+    pub(super) fn for_range(least: f64, most: f64) -> Self {
+        if most / least > LINEAR_UP_TO { Self::Log2 } else { Self::Linear }
+    }
+
+    fn apply(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log2 => value.log2(),
+        }
+    }
+}
+
+/// An axis with its labels.
+pub(super) struct Axis {
+    scale: Scale,
+    from: f64,
+    to: f64,
+    labels: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// The axis of CPU counts, labelled at those that were measured.
+    pub(super) fn of_counts(scale: Scale, counts: &[f64]) -> Self {
+        let from = counts.iter().copied().fold(f64::INFINITY, f64::min);
+        let to = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let labels = counts.iter().map(|c| (*c, format!("{c:.0}"))).collect();
+        Self { scale, from, to, labels }
+    }
+
+    /// The axis of speedups, labelled at round numbers.
+    pub(super) fn of_speedup(scale: Scale, from: f64, to: f64) -> Self {
+        let values: Vec<f64> = match scale {
+            Scale::Linear => {
+                let step = round_step((to - from) / 5.0);
+                let first = (from / step).ceil();
+                (0..=10)
+                    .map(|i| (first + f64::from(i)) * step)
+                    .take_while(|v| *v <= to * (1.0 + 1e-9))
+                    .collect()
+            }
+            Scale::Log2 => {
+                let last = to.log2().floor() as i32;
+                (from.log2().ceil() as i32..=last).map(|power| 2_f64.powi(power)).collect()
+            }
+        };
+        let labels = values.into_iter().map(|v| (v, label(v))).collect();
+        Self { scale, from, to, labels }
+    }
+
+    /// Where `value` lies, from 0 to 1.
+    pub(super) fn position(&self, value: f64) -> f64 {
+        let (from, to) = (self.scale.apply(self.from), self.scale.apply(self.to));
+        ((self.scale.apply(value) - from) / (to - from)).clamp(0.0, 1.0)
+    }
+
+    /// The values at its ends.
+    pub(super) fn ends(&self) -> [f64; 2] {
+        [self.from, self.to]
+    }
+
+    /// The width of the widest label.
+    pub(super) fn label_width(&self) -> usize {
+        self.labels.iter().map(|(_, text)| text.len()).max().unwrap_or(0)
+    }
+
+    /// The label of a row of an upright axis of `height` rows, row 0 on top.
+    pub(super) fn label_at(&self, row: usize, height: usize, dots: usize) -> Option<&str> {
+        let row_of = |value: f64| super::cell(1.0 - self.position(value), height, dots);
+        // Where rows are scarce every second label, or every fourth, ….
+        let rows_each = (height - 1) as f64 / (self.labels.len().max(2) - 1) as f64;
+        let every = (ROWS_PER_LABEL / rows_each / 1.5).ceil().max(1.0) as usize;
+        self.labels.iter().step_by(every).find(|(v, _)| row_of(*v) == row).map(|(_, text)| text.as_str())
+    }
+
+    /// The axis line of a level axis and the labels below it. A label that would touch another is left out,
+    /// the ends never.
+    pub(super) fn below(&self, width: usize, dots: usize, tick: char, line: char) -> (String, String) {
+        let mut rule = vec![line; width];
+        // Room for half a label beyond the right end.
+        let mut names = vec![' '; width + 2];
+        let mut free_from = 0;
+        let last = self.labels.len().saturating_sub(1);
+        let span = |(value, text): &(f64, String)| {
+            let centre = super::cell(self.position(*value), width, dots);
+            let start = centre.saturating_sub(text.len() / 2).min(width + 2 - text.len());
+            (centre, start, start + text.len())
+        };
+        let last_start = self.labels.last().map_or(0, |label| span(label).1);
+        for (i, label) in self.labels.iter().enumerate() {
+            let (centre, start, end) = span(label);
+            rule[centre] = tick;
+            if i == 0 || i == last || (start >= free_from && end < last_start) {
+                names[start..end].iter_mut().zip(label.1.chars()).for_each(|(at, c)| *at = c);
+                free_from = end + 1;
+            }
+        }
+        (rule.into_iter().collect(), names.into_iter().collect())
+    }
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let digit = step / power;
+    power * [1.0, 2.0, 5.0].into_iter().find(|d| digit <= d + 1e-9).unwrap_or(10.0)
+}
+
+/// A round number without needless zeros.
+fn label(value: f64) -> String {
+    let text = ratio(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,71 @@
+//! What was measured, on what and how: the first lines of the report.
+
+use morecores_record::{Cache, StopReason, View};
+
+use super::Style;
+use crate::command;
+use crate::format::{cpus, duration, list};
+
+/// The most CPU counts that are listed one by one; the table below lists them anyway.
+const LISTED: usize = 5;
+
+/// The command, the machine and the way it was measured.
+pub(super) fn headline(view: &View, style: &Style) -> Vec<String> {
+    let command = style.wrap(&command::for_reading(&view.command), "  ");
+    let mut lines: Vec<String> = command.iter().map(|line| style.paint().bold(line)).collect();
+    for text in [Some(machine(view)), method(view)].into_iter().flatten().chain(ending(view)) {
+        lines.extend(style.wrap(&text, "  "));
+    }
+    lines
+}
+
+fn machine(view: &View) -> String {
+    let host = &view.host;
+    let mut parts =
+        vec![format!("on {}", host.hostname), host.cpu_model.clone(), format!("Linux {}", host.kernel)];
+    parts.extend(host.hypervisor.clone());
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join(" · ")
+}
+
+fn method(view: &View) -> Option<String> {
+    let counts: Vec<u32> = view.points.iter().map(|p| p.cpus).collect();
+    let counts = match counts.as_slice() {
+        [] => return None,
+        [only] => cpus(*only),
+        [first, .., last] if counts.len() > LISTED => {
+            format!("{} CPU counts from {first} to {last}", counts.len())
+        }
+        _ => format!("{} CPUs", list(&counts)),
+    };
+    let least = view.points.iter().map(|p| p.runs).min().unwrap_or(0);
+    let most = view.points.iter().map(|p| p.runs).max().unwrap_or(0);
+    let runs = match (least, most) {
+        (1, 1) => "1 run each".to_owned(),
+        _ if least == most => format!("{most} runs each"),
+        _ => format!("{least} to {most} runs each"),
+    };
+    let measured: f64 = view.points.iter().map(|p| p.elapsed_s.mean * f64::from(p.runs)).sum();
+    let mut parts = vec![
+        format!("{counts} by {}", view.plan.limit),
+        runs,
+        format!("{} in timed runs", duration(measured)),
+    ];
+    if matches!(view.plan.cache, Cache::Cold { .. }) {
+        parts.push("cold cache".to_owned());
+    }
+    Some(parts.join(" · "))
+}
+
+/// Why it ended, where it did not simply end.
+fn ending(view: &View) -> Option<String> {
+    let reason = view.closing.as_ref().map(|closing| closing.reason);
+    let text = match reason {
+        Some(StopReason::Precise | StopReason::RunsExhausted) => return None,
+        Some(StopReason::TimeExhausted) => "Ended by --max-time.",
+        Some(StopReason::RunFailed) => "Ended early, because a run failed.",
+        Some(StopReason::Interrupted) => "Interrupted: --resume goes on with it.",
+        None => "Not finished: --resume goes on with it.",
+    };
+    Some(text.to_owned())
+}

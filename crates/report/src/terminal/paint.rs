@@ -1,0 +1,77 @@
+//! The few colours of the report, and what each is for.
+//!
+//! A colour never says anything that the text beside it does not.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::verdict::Answer;
+use crate::warning::Severity;
+
+/// Efficiency from which a CPU count is green: four fifths of what was given is used. A choice.
+const GOOD: f64 = 0.8;
+
+/// Efficiency below which it is red: more than half of what was given is lost. A choice.
+const POOR: f64 = 0.5;
+
+/// Colours text, or leaves it as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Paint {
+    /// Whether to colour.
+    pub(super) colour: bool,
+}
+
+impl Paint {
+    fn with(self, style: Style, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// The command, column names.
+    pub(super) fn bold(self, text: &str) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    /// What is there to be looked up.
+    pub(super) fn dim(self, text: &str) -> String {
+        self.with(Style::new().dimmed(), text)
+    }
+
+    /// The measured curve.
+    pub(super) fn measured(self, text: &str) -> String {
+        self.with(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
+    }
+
+    /// A figure of a point with this efficiency.
+    pub(super) fn efficiency(self, efficiency: f64, text: &str) -> String {
+        let colour = if efficiency >= GOOD {
+            AnsiColor::Green
+        } else if efficiency >= POOR {
+            AnsiColor::Yellow
+        } else {
+            AnsiColor::Red
+        };
+        self.with(Style::new().fg_color(Some(colour.into())), text)
+    }
+
+    /// The first words of the verdict.
+    pub(super) fn answer(self, answer: &Answer, text: &str) -> String {
+        let colour = match answer {
+            Answer::Yes(_) | Answer::MoreThanIdeal(_) => AnsiColor::Green,
+            Answer::No { .. } | Answer::Worse(_) | Answer::DoesNotUse { .. } | Answer::NothingMeasured => {
+                AnsiColor::Red
+            }
+            _ => AnsiColor::Yellow,
+        };
+        self.with(Style::new().bold().fg_color(Some(colour.into())), text)
+    }
+
+    /// The label of a warning.
+    pub(super) fn label(self, severity: Severity, text: &str) -> String {
+        match severity {
+            Severity::Serious => {
+                self.with(Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())), text)
+            }
+            Severity::Caution => self.with(Style::new().fg_color(Some(AnsiColor::Yellow.into())), text),
+            Severity::Note => self.dim(text),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The columns of the table: their names, their figures, and how much each is worth.
+
+use morecores_record::{PointView, View, Warning};
+
+use crate::format::{self, ABSENT, Half, TimeUnit, Uncertain};
+use crate::terminal::Style;
+
+/// One column, with a cell for each point; all text is as the terminal can show it.
+pub(super) struct Column {
+    /// Two header lines; the upper one may be empty.
+    pub(super) header: [String; 2],
+    /// One cell a point.
+    pub(super) cells: Vec<String>,
+    /// Whether it is shown without being asked for.
+    pub(super) usual: bool,
+    /// Importance: the highest is dropped first.
+    pub(super) rank: u8,
+    /// Whether its cells are coloured by efficiency.
+    pub(super) is_efficiency: bool,
+}
+
+impl Column {
+    pub(super) fn width(&self) -> usize {
+        let width = |text: &String| textwrap::core::display_width(text);
+        self.header.iter().chain(&self.cells).map(width).max().unwrap_or(0)
+    }
+
+    /// Its name on one line.
+    pub(super) fn name(&self) -> String {
+        self.header.join(" ").trim().to_owned()
+    }
+}
+
+/// Collects columns in the order in which they are shown.
+struct Columns<'a> {
+    view: &'a View,
+    style: &'a Style,
+    columns: Vec<Column>,
+}
+
+/// Every column that the view has figures for, the most telling first.
+pub(super) fn columns(view: &View, style: &Style) -> Vec<Column> {
+    let mut all = Columns { view, style, columns: Vec::new() };
+    all.usual(0, ["", "CPUs"], |p| marked(view, p));
+    all.wide(20, ["", "n"], |p| p.n.to_string());
+    all.wide(21, ["", "runs"], |p| p.runs.to_string());
+    all.metric();
+    all.elapsed();
+    all.speedup();
+    all.usual(3, ["effi-", "ciency"], efficiency);
+    if let Some(column) = all.columns.last_mut() {
+        column.is_efficiency = true;
+    }
+    all.usual(4, ["serial", "fraction"], |p| {
+        format::serial_fraction(p.serial_fraction, p.serial_fraction_ci95)
+    });
+    all.cpu_time(7, "user", |p| p.user_s.median);
+    all.cpu_time(8, "system", |p| p.system_s.median);
+    all.usual(6, ["kernel", "ratio"], |p| p.kernel_ratio.map_or(ABSENT.to_owned(), format::percent));
+    all.usual(5, ["", "%CPU"], |p| format!("{:.0}", p.cpu_percent));
+    all.wide(30, ["minor", "faults"], |p| format::count(p.minor_faults));
+    all.wide(31, ["major", "faults"], |p| format::count(p.major_faults));
+    all.wide(32, ["voluntary", "switches"], |p| format::count(p.voluntary_switches));
+    all.wide(33, ["involuntary", "switches"], |p| format::count(p.involuntary_switches));
+    all.wide(34, ["peak of the", "largest process"], |p| {
+        let bound = if p.max_rss_is_bound { "≤ " } else { "" };
+        format!("{bound}{}", format::bytes(p.max_rss_bytes as f64))
+    });
+    all.known(35, ["peak of", "the tree"], |p| p.tree_peak_bytes.map(|b| format::bytes(b as f64)));
+    all.wide(36, ["block", "read"], |p| format::bytes(p.block_read_bytes));
+    all.wide(37, ["block", "written"], |p| format::bytes(p.block_written_bytes));
+    all.known(38, ["swapped", "in (pages)"], |p| p.swapped_in_pages.map(format::count));
+    all.known(39, ["swapped", "out (pages)"], |p| p.swapped_out_pages.map(format::count));
+    all.known(40, ["steal,", "all runs"], |p| p.steal_s.map(none_or_time));
+    all.known(41, ["throttled,", "all runs"], |p| p.throttled_s.map(none_or_time));
+    all.columns
+}
+
+impl Columns<'_> {
+    fn push(&mut self, usual: bool, rank: u8, header: [&str; 2], cells: impl IntoIterator<Item = String>) {
+        let text = |t: &str| self.style.text(t).into_owned();
+        let cells = cells.into_iter().map(|cell| text(&cell)).collect();
+        let column = Column { header: header.map(text), cells, usual, rank, is_efficiency: false };
+        self.columns.push(column);
+    }
+
+    fn usual(&mut self, rank: u8, header: [&str; 2], cell: impl Fn(&PointView) -> String) {
+        self.push(true, rank, header, self.view.points.iter().map(cell).collect::<Vec<_>>());
+    }
+
+    fn wide(&mut self, rank: u8, header: [&str; 2], cell: impl Fn(&PointView) -> String) {
+        self.push(false, rank, header, self.view.points.iter().map(cell).collect::<Vec<_>>());
+    }
+
+    /// A wide column that is left out where no point has the figure.
+    fn known(&mut self, rank: u8, header: [&str; 2], cell: impl Fn(&PointView) -> Option<String>) {
+        let cells: Vec<_> = self.view.points.iter().map(cell).collect();
+        if cells.iter().any(Option::is_some) {
+            self.push(false, rank, header, cells.into_iter().map(|c| c.unwrap_or(ABSENT.to_owned())));
+        }
+    }
+
+    fn metric(&mut self) {
+        let cells: Vec<Uncertain> = self.view.points.iter().map(metric).collect();
+        if self.view.points.iter().all(|p| p.metric.is_none()) {
+            return;
+        }
+        let unit = self.view.points.iter().find_map(|p| p.metric.as_ref()?.unit.clone());
+        self.push(true, 1, ["", &unit.unwrap_or("metric".to_owned())], aligned(&cells, self.style));
+    }
+
+    fn elapsed(&mut self) {
+        // With a metric the time is what the program was told to run for.
+        let rank = if self.view.plan.metric.is_some() { 9 } else { 1 };
+        let unit = TimeUnit::for_column(self.view.points.iter().map(|p| p.elapsed_s.median));
+        let cell = |p: &PointView| Uncertain::new(p.elapsed_s.median, p.elapsed_s.ci95, unit.seconds());
+        let cells: Vec<Uncertain> = self.view.points.iter().map(cell).collect();
+        self.push(true, rank, ["", &format!("elapsed ({})", unit.symbol())], aligned(&cells, self.style));
+    }
+
+    fn speedup(&mut self) {
+        let base = self.view.points.first().map(|p| p.cpus);
+        let cell = |p: &PointView| match base {
+            // By definition, not by measurement.
+            Some(base) if p.cpus == base => Uncertain::exact("1"),
+            _ => Uncertain::new(p.speedup.value, p.speedup.ci95, 1.0),
+        };
+        let cells: Vec<Uncertain> = self.view.points.iter().map(cell).collect();
+        self.push(true, 2, ["", "speedup"], aligned(&cells, self.style));
+    }
+
+    fn cpu_time(&mut self, rank: u8, name: &str, seconds: fn(&PointView) -> f64) {
+        let times = || self.view.points.iter().map(seconds);
+        // One unit for both, so that they can be compared with each other too.
+        let both = self.view.points.iter().map(|p| p.user_s.median.max(p.system_s.median));
+        let unit = TimeUnit::for_column(both);
+        let cells: Vec<Uncertain> =
+            times().map(|s| Uncertain::exact(format::ratio(s / unit.seconds()))).collect();
+        self.push(true, rank, [name, &format!("({})", unit.symbol())], aligned(&cells, self.style));
+    }
+}
+
+/// The CPU count, marked where the CPUs are not alike.
+fn marked(view: &View, point: &PointView) -> String {
+    let has = |wanted: Warning| view.warnings.contains(&wanted);
+    let smt = if has(Warning::SmtSiblings { cpus: point.cpus }) { "†" } else { "" };
+    let mixed = if has(Warning::MixedCoreTypes { cpus: point.cpus }) { "‡" } else { "" };
+    format!("{}{smt}{mixed}", point.cpus)
+}
+
+fn metric(point: &PointView) -> Uncertain {
+    match &point.metric {
+        Some(metric) => Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0),
+        None => Uncertain::exact(ABSENT),
+    }
+}
+
+fn efficiency(point: &PointView) -> String {
+    format::percent(point.efficiency)
+}
+
+/// A time that is nearly always none.
+fn none_or_time(seconds: f64) -> String {
+    if seconds == 0.0 { "0".to_owned() } else { format::time(seconds) }
+}
+
+/// Cells of one width in which points and half-widths stand below each other.
+fn aligned(cells: &[Uncertain], style: &Style) -> Vec<String> {
+    let split = |text: &str| match text.find('.') {
+        Some(point) => (text[..point].to_owned(), text[point..].to_owned()),
+        None => (text.to_owned(), String::new()),
+    };
+    let parts: Vec<_> = cells
+        .iter()
+        .map(|cell| {
+            let half = match &cell.half {
+                Half::Known(half) => format!(" ± {half}"),
+                Half::Unknown => " ± ?".to_owned(),
+                Half::None => String::new(),
+            };
+            let (whole, fraction) = split(&cell.value);
+            (whole, fraction, style.text(&half).into_owned())
+        })
+        .collect();
+    let widest = |part: fn(&(String, String, String)) -> &String| {
+        parts.iter().map(|p| part(p).chars().count()).max().unwrap_or(0)
+    };
+    let (whole, fraction, half) = (widest(|p| &p.0), widest(|p| &p.1), widest(|p| &p.2));
+    parts.iter().map(|p| format!("{:>whole$}{:<fraction$}{:<half$}", p.0, p.1, p.2)).collect()
+}

@@ -1,0 +1,263 @@
+//! What is to be said of a view.
+//!
+//! Pure: no words here, and no thresholds but the choices below.
+
+use morecores_record::{Better, PointView, Summary, View, Warning};
+
+use super::{Answer, Gain, Remark, Subject, Verdict};
+
+/// A step that gives less than this share of what its CPUs could give is called out: 1.5 times for a
+/// doubling. A choice, not a measurement: below it most of what was added is idle or wasted.
+const WORTHWHILE_STEP: f64 = 0.5;
+
+/// With two counts only, a step that gives less than this share is called little: 1.25 times for two CPUs
+/// instead of one. A choice.
+const MORE_THAN_A_LITTLE: f64 = 0.25;
+
+/// Efficiency below which it is said how many CPUs were busy: the first thing to ask where a fifth is lost. A
+/// choice.
+const GOOD_EFFICIENCY: f64 = 0.8;
+
+/// How far beyond the largest measured count the guess looks: two doublings, the size of machine that one
+/// thinks of next. A choice.
+const GUESS_AHEAD: u32 = 4;
+
+/// The upper end of the serial fraction's interval over its lower end, above which nothing is guessed from
+/// it: the guessed limit of the speedup would be uncertain by the same factor.
+const GUESSABLE_INTERVAL: f64 = 3.0;
+
+/// Runs of each count from which complete separation says something without an interval: three runs all
+/// faster than three others happens by chance in one case of 20 (3!·3!/6!).
+const SEPARABLE_RUNS: u32 = 3;
+
+/// Decides what the view answers.
+pub fn decide(view: &View) -> Verdict {
+    let answer = answer(view);
+    let remarks = remarks(view, &answer);
+    Verdict { subject: subject(view), answer, remarks }
+}
+
+fn subject(view: &View) -> Subject {
+    match &view.plan.metric {
+        None => Subject::Time,
+        Some(metric) => match metric.better {
+            Better::Higher => Subject::Rate(metric.unit.clone()),
+            Better::Lower => Subject::Cost(metric.unit.clone()),
+        },
+    }
+}
+
+fn answer(view: &View) -> Answer {
+    let (base, largest) = match view.points.as_slice() {
+        [] => return Answer::NothingMeasured,
+        [only] => return Answer::OneCount { cpus: only.cpus, used: used(only) },
+        [base, .., largest] => (base, largest),
+    };
+    let gain = gain(base, largest);
+    if gain.speedup.ci95.is_none() {
+        let separate = gain.runs >= SEPARABLE_RUNS && separated(base, largest);
+        return if separate { Answer::Seems(gain) } else { Answer::TooFewRuns(gain) };
+    }
+
+    let enough = enough(base, &view.points);
+    if enough.cpus == base.cpus {
+        return if differs(base, base, largest) { Answer::Worse(gain) } else { no_gain(view, largest, gain) };
+    }
+    if enough.cpus < largest.cpus {
+        let slower = differs(base, enough, largest);
+        return Answer::UpTo { enough: self::gain(base, enough), largest: gain, slower };
+    }
+
+    let ideal = f64::from(largest.cpus) / f64::from(base.cpus);
+    let above = gain.speedup.value / ideal - 1.0;
+    if gain.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > floor(base, largest) {
+        return Answer::MoreThanIdeal(gain);
+    }
+    let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);
+    let share = last_step(&view.points).map_or(1.0, |(_, _, share)| share);
+    // An SMT sibling is not expected to give what a core gives; the remark on the step says what it gave.
+    match view.points.len() {
+        2 if share < MORE_THAN_A_LITTLE => Answer::ALittle(gain),
+        3.. if share < WORTHWHILE_STEP && !smt => Answer::LessAndLess(gain),
+        _ => Answer::Yes(gain),
+    }
+}
+
+/// No difference: because the command did not use the CPUs, or in spite of using them.
+fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
+    for warning in &view.warnings {
+        if let Warning::ThreadsDidNotFollow { cpus, used, told } = *warning
+            && cpus == largest.cpus
+        {
+            return Answer::DoesNotUse { gain, used, told };
+        }
+    }
+    let base = view.points.first().and_then(|p| p.noise_floor);
+    Answer::No { gain, noise: base.into_iter().chain(largest.noise_floor).reduce(f64::max) }
+}
+
+fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
+    let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
+    let mut remarks = Vec::new();
+    let smt = first_smt(view).filter(|first| *first > base.cpus);
+    let step = last_step(&view.points);
+    let doubtful = view.warnings.iter().any(is_doubtful);
+
+    let little = matches!(answer, Answer::LessAndLess(_) | Answer::ALittle(_));
+    let improves = little || matches!(answer, Answer::Yes(_) | Answer::MoreThanIdeal(_));
+    if let Some((from, factor, share)) = step.filter(|_| improves) {
+        let smt = smt.is_some_and(|first| first <= largest.cpus);
+        if smt || (share < WORTHWHILE_STEP && view.points.len() > 2) {
+            remarks.push(Remark::LastStep { from, to: largest.cpus, factor, smt });
+        }
+    }
+    let falls_short = match answer {
+        Answer::Yes(gain) => gain.efficiency < GOOD_EFFICIENCY,
+        Answer::UpTo { .. } | Answer::No { .. } | Answer::Worse(_) => true,
+        _ => little,
+    };
+    if falls_short {
+        remarks.push(busy(view, base, largest));
+    }
+    if improves || matches!(answer, Answer::UpTo { .. }) {
+        let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
+        match serial_fraction_rises(view, smt) {
+            Some(remark) if !mixed => remarks.push(remark),
+            None if improves && !mixed && !doubtful && smt.is_none() && view.prediction.is_none() => {
+                remarks.extend(if_serial_fraction_stays(base, largest, view.points.len()));
+            }
+            _ => {}
+        }
+    }
+    if doubtful {
+        remarks.push(Remark::Doubtful);
+    }
+    remarks
+}
+
+/// Whether something other than the command's own scaling may have made the speedup.
+fn is_doubtful(warning: &Warning) -> bool {
+    matches!(
+        warning,
+        Warning::QuotaBelowCpus { .. }
+            | Warning::Throttled { .. }
+            | Warning::WorkOutsideTree { .. }
+            | Warning::KnownClient { .. }
+            | Warning::FailedRuns { .. }
+    )
+}
+
+/// What the CPUs did at `point`.
+fn busy(view: &View, base: &PointView, point: &PointView) -> Remark {
+    let cpu_time = |p: &PointView| p.user_s.median + p.system_s.median;
+    // With a metric the program usually runs for a fixed time, so its CPU time says nothing of the work.
+    let same_work = view.plan.metric.is_none() && cpu_time(base) > 0.0;
+    Remark::Busy {
+        cpus: point.cpus,
+        used: used(point),
+        cpu_time_growth: same_work.then(|| cpu_time(point) / cpu_time(base)),
+        base: base.cpus,
+    }
+}
+
+/// Whether the serial fraction of the last point without SMT siblings lies above that of the first beyond
+/// both intervals.
+fn serial_fraction_rises(view: &View, smt: Option<u32>) -> Option<Remark> {
+    let alike = |p: &&PointView| smt.is_none_or(|first| p.cpus < first);
+    let mut known = view
+        .points
+        .iter()
+        .filter(alike)
+        .filter_map(|p| Some((p.cpus, p.serial_fraction?, p.serial_fraction_ci95?)));
+    let (from, first, [_, first_high]) = known.next()?;
+    let (to, last, [last_low, _]) = known.next_back()?;
+    (last_low > first_high.max(0.0))
+        .then_some(Remark::SerialFractionRises { from: (from, first), to: (to, last) })
+}
+
+/// Amdahl's law, `1 / (f + (1 - f) / n)`, n counted in multiples of the base; none where the fraction is
+/// within its own noise.
+fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize) -> Option<Remark> {
+    let serial_fraction = largest.serial_fraction?;
+    let [low, high] = largest.serial_fraction_ci95?;
+    let told_apart_from_none = low > 0.0 && high / low <= GUESSABLE_INTERVAL;
+    let cpus = largest.cpus.checked_mul(GUESS_AHEAD)?;
+    let n = f64::from(cpus) / f64::from(base.cpus);
+    told_apart_from_none.then(|| Remark::IfSerialFractionStays {
+        serial_fraction,
+        cpus,
+        speedup: 1.0 / (serial_fraction + (1.0 - serial_fraction) / n),
+        limit: 1.0 / serial_fraction,
+        points,
+    })
+}
+
+/// The smallest count that is as good as the best, as far as can be told. `points` is not empty.
+fn enough<'a>(base: &'a PointView, points: &'a [PointView]) -> &'a PointView {
+    let judged = || points.iter().filter(|p| p.cpus == base.cpus || p.speedup.ci95.is_some());
+    let best = judged().max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value)).unwrap_or(base);
+    judged().find(|p| !differs(base, p, best)).unwrap_or(best)
+}
+
+/// Whether two points differ beyond the noise floor and beyond their intervals.
+fn differs(base: &PointView, a: &PointView, b: &PointView) -> bool {
+    if a.cpus == b.cpus {
+        return false;
+    }
+    let beyond_floor = (b.speedup.value / a.speedup.value - 1.0).abs() > floor(a, b);
+    let beyond_interval = match (a.cpus == base.cpus, b.speedup.ci95) {
+        (true, Some([low, high])) => low > 1.0 || high < 1.0,
+        // Between two other points the base's noise is common to both speedups; their own intervals count.
+        _ => match (measured(a).ci95, measured(b).ci95) {
+            (Some([a_low, a_high]), Some([b_low, b_high])) => a_low > b_high || b_low > a_high,
+            _ => false,
+        },
+    };
+    beyond_floor && beyond_interval
+}
+
+/// Whether every run of one point lies beyond every run of the other.
+fn separated(a: &PointView, b: &PointView) -> bool {
+    let (a, b) = (measured(a), measured(b));
+    a.min > b.max || b.min > a.max
+}
+
+/// What speedup is computed from.
+fn measured(point: &PointView) -> &Summary {
+    point.metric.as_ref().map_or(&point.elapsed_s, |metric| &metric.summary)
+}
+
+/// The larger noise floor of two points; zero where neither has one, since the intervals still speak.
+fn floor(a: &PointView, b: &PointView) -> f64 {
+    a.noise_floor.into_iter().chain(b.noise_floor).fold(0.0, f64::max)
+}
+
+/// The count before the last, the factor that the last step gave, and its share of what the added CPUs could
+/// have given.
+fn last_step(points: &[PointView]) -> Option<(u32, f64, f64)> {
+    let [.., before, last] = points else { return None };
+    let factor = last.speedup.value / before.speedup.value;
+    let ideal = f64::from(last.cpus) / f64::from(before.cpus);
+    Some((before.cpus, factor, (factor - 1.0) / (ideal - 1.0)))
+}
+
+/// The smallest count with SMT siblings.
+fn first_smt(view: &View) -> Option<u32> {
+    let smt = |w: &Warning| if let Warning::SmtSiblings { cpus } = w { Some(*cpus) } else { None };
+    view.warnings.iter().filter_map(smt).min()
+}
+
+fn gain(base: &PointView, point: &PointView) -> Gain {
+    Gain {
+        base: base.cpus,
+        cpus: point.cpus,
+        speedup: point.speedup,
+        efficiency: point.efficiency,
+        runs: base.runs.min(point.runs),
+    }
+}
+
+/// CPUs busy on average.
+fn used(point: &PointView) -> f64 {
+    point.cpu_percent / 100.0
+}

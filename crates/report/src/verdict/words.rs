@@ -1,0 +1,177 @@
+//! The verdict in plain words.
+//!
+//! Only wording: whatever is said here was decided before.
+
+use super::{Answer, Gain, Remark, Subject, Verdict};
+use crate::format::{bounded, cpus, percent, ratio, rough};
+
+/// The verdict as one paragraph on one line. It begins with a short answer and a colon.
+pub fn word(verdict: &Verdict) -> String {
+    let mut sentences = vec![answer(&verdict.answer, &verdict.subject)];
+    sentences.extend(verdict.remarks.iter().map(remark));
+    sentences.join(" ")
+}
+
+fn answer(answer: &Answer, subject: &Subject) -> String {
+    match answer {
+        Answer::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
+        Answer::OneCount { cpus: count, used } => format!(
+            "Nothing to compare: it was measured on {} only, and kept {} busy. Name two counts or more with --cpus.",
+            cpus(*count),
+            busy_cpus(*used)
+        ),
+        Answer::TooFewRuns(gain) => {
+            format!("Too few runs to tell: {}. {}", claim(gain, subject, &no_interval(gain)), more_runs())
+        }
+        Answer::Seems(gain) => {
+            let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
+            let how = if gain.speedup.value > 1.0 { "better" } else { "worse" };
+            format!(
+                "{lead}: {}, and every run was {how} than every run on {}. {}",
+                claim(gain, subject, &no_interval(gain)),
+                gain.base,
+                more_runs()
+            )
+        }
+        Answer::Yes(gain) => format!("Yes: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain)),
+        Answer::LessAndLess(gain) => {
+            format!("Yes, but less and less: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain))
+        }
+        Answer::ALittle(gain) => {
+            format!("A little: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain))
+        }
+        Answer::MoreThanIdeal(gain) => format!(
+            "Yes, and more than they should: {}, {}. More cache or memory bandwidth comes with the \
+             CPUs, or something slowed the runs on {} down.",
+            claim(gain, subject, &interval(gain)),
+            of_ideal(gain),
+            gain.base
+        ),
+        Answer::UpTo { enough, largest, slower } => {
+            let beyond = if *slower {
+                format!(
+                    "With {} it is slower than that: {} times.",
+                    largest.cpus,
+                    ratio(largest.speedup.value)
+                )
+            } else {
+                format!("More, up to {}, gave no difference beyond the noise.", largest.cpus)
+            };
+            format!(
+                "Yes, up to {}: {}, {}. {beyond}",
+                cpus(enough.cpus),
+                claim(enough, subject, &interval(enough)),
+                of_ideal(enough)
+            )
+        }
+        Answer::No { gain, noise } => {
+            let noise = noise.map(|n| format!(" of {}", percent(n))).unwrap_or_default();
+            format!("No: {}: no difference beyond the noise{noise}.", claim(gain, subject, &interval(gain)))
+        }
+        Answer::Worse(gain) => {
+            format!("No, they make it worse: {}.", claim(gain, subject, &interval(gain)))
+        }
+        Answer::DoesNotUse { gain, used, told } => {
+            let advice = if *told {
+                "It was told how many it had, so it has too little parallel work, or takes its \
+                 thread count from elsewhere."
+            } else {
+                "Nothing told it how many it had: put {n} where it takes a thread count, or use --thread-env."
+            };
+            format!(
+                "It does not use them: it kept {} busy when it had {}, and {}. {advice}",
+                busy_cpus(*used),
+                gain.cpus,
+                claim(gain, subject, &interval(gain))
+            )
+        }
+    }
+}
+
+fn remark(remark: &Remark) -> String {
+    match remark {
+        Remark::LastStep { from, to, factor, smt: false } => {
+            format!("The last step, from {from} to {to} CPUs, gave {} times.", ratio(*factor))
+        }
+        Remark::LastStep { from, to, factor, smt: true } => format!(
+            "The last step, from {from} to {to} CPUs, gave {} times: with SMT siblings of cores \
+             already in use, which give less than whole cores.",
+            ratio(*factor)
+        ),
+        Remark::Busy { cpus: count, used, cpu_time_growth, base } => {
+            let kept = format!("It kept {used:.1} of {} busy", cpus(*count));
+            match cpu_time_growth {
+                Some(growth) => {
+                    format!("{kept}, and took {} times the CPU time it took on {base}.", ratio(*growth))
+                }
+                None => format!("{kept}."),
+            }
+        }
+        Remark::SerialFractionRises { from, to } => format!(
+            "The serial fraction rises from {} at {} to {} at {}: it is not a fixed serial part that \
+             limits it, but what grows with the CPUs (locks, memory traffic, uneven shares).",
+            percent(from.1),
+            cpus(from.0),
+            percent(to.1),
+            to.0
+        ),
+        Remark::Doubtful => {
+            "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
+        }
+        Remark::IfSerialFractionStays { serial_fraction, cpus: count, speedup, limit, points } => format!(
+            "If the serial fraction of {} stays, {} would give about {} times, and no number more \
+             than {}: a guess from {} points, not a prediction.",
+            percent(*serial_fraction),
+            cpus(*count),
+            rough(*speedup),
+            rough(*limit),
+            number(*points)
+        ),
+    }
+}
+
+/// `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
+fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
+    let (times, _) = bounded(gain.speedup.value, gain.speedup.ci95);
+    let verb = if gain.cpus == 1 { "gives" } else { "give" };
+    let unit = |unit: &Option<String>, otherwise: &str| unit.clone().unwrap_or_else(|| otherwise.to_owned());
+    let figure = match subject {
+        Subject::Time => {
+            let verb = if gain.cpus == 1 { "runs" } else { "run" };
+            format!("{verb} it {times} times as fast as {}", gain.base)
+        }
+        Subject::Rate(name) => format!("{verb} {times} times the {} of {}", unit(name, "rate"), gain.base),
+        Subject::Cost(name) => format!("{verb} {times} times less {} than {}", unit(name, "cost"), gain.base),
+    };
+    format!("{} {figure} {aside}", cpus(gain.cpus))
+}
+
+fn interval(gain: &Gain) -> String {
+    match bounded(gain.speedup.value, gain.speedup.ci95).1 {
+        Some([low, high]) => format!("(95% interval {low} to {high})"),
+        None => no_interval(gain),
+    }
+}
+
+fn no_interval(gain: &Gain) -> String {
+    let runs = if gain.runs == 1 { "1 run".to_owned() } else { format!("{} runs", gain.runs) };
+    format!("(no interval: {runs})")
+}
+
+fn more_runs() -> String {
+    "Six runs of each are the least that give an interval: --runs 6.".to_owned()
+}
+
+fn of_ideal(gain: &Gain) -> String {
+    format!("{} of ideal", percent(gain.efficiency))
+}
+
+fn busy_cpus(used: f64) -> String {
+    format!("{used:.1} CPUs")
+}
+
+/// Small numbers as words.
+fn number(n: usize) -> String {
+    const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    WORDS.get(n).map_or_else(|| n.to_string(), |word| (*word).to_owned())
+}

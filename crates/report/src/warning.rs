@@ -1,0 +1,300 @@
+//! What spoils a measurement, in words: one sentence for what is so, and what to do about it.
+//!
+//! Warnings of one kind are merged over CPU counts and put in order of weight. Whether to warn is decided in
+//! the analysis, never here.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use morecores_record::Warning;
+
+use crate::format::{cpus, duration, list, percent, ratio};
+use crate::verdict::{Answer, Verdict};
+
+/// How much a warning weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// To be known; the figures stand.
+    Note,
+    /// The figures may be off.
+    Caution,
+    /// The figures do not mean what they seem to.
+    Serious,
+}
+
+/// One warning in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Its weight.
+    pub severity: Severity,
+    /// What is so and what to do, in whole sentences, on one line.
+    pub text: String,
+}
+
+/// The warnings in words: similar ones merged, the most serious first. What the verdict says and advises
+/// already is not said twice.
+pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
+    let said = |warning: &Warning| match verdict.answer {
+        Answer::DoesNotUse { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
+        Answer::TooFewRuns(_) | Answer::Seems(_) => matches!(warning, Warning::TooFewRuns { .. }),
+        _ => false,
+    };
+    let mut groups: BTreeMap<Rank, Vec<&Warning>> = BTreeMap::new();
+    for warning in warnings.iter().filter(|w| !said(w)) {
+        groups.entry(rank(warning)).or_default().push(warning);
+    }
+    groups
+        .into_iter()
+        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group) })
+        .collect()
+}
+
+/// Order of the groups, heaviest first: severity, place within it, and what else keeps warnings of one kind
+/// apart.
+type Rank = Reverse<(Severity, u8, Reverse<String>)>;
+
+/// Which group a warning belongs to. Within a severity, what invalidates most comes first.
+fn rank(warning: &Warning) -> Rank {
+    use Severity::{Caution, Note, Serious};
+    let (severity, place) = match warning {
+        Warning::FailedRuns { .. } => (Serious, 9),
+        Warning::KnownClient { .. } => (Serious, 8),
+        Warning::WorkOutsideTree { .. } => (Serious, 7),
+        Warning::QuotaBelowCpus { .. } => (Serious, 6),
+        Warning::Throttled { .. } => (Serious, 5),
+        Warning::ThreadsDidNotFollow { .. } => (Serious, 4),
+        Warning::TooFewRuns { .. } => (Serious, 3),
+        Warning::DamagedLines { .. } => (Serious, 2),
+        Warning::Steal { .. } => (Caution, 9),
+        Warning::Drift { .. } => (Caution, 8),
+        Warning::NotQuiet { .. } => (Caution, 7),
+        Warning::FirstRunDiffers { .. } => (Caution, 6),
+        Warning::Imprecise { .. } => (Caution, 5),
+        Warning::Outliers { .. } => (Caution, 4),
+        Warning::Survivors { .. } => (Caution, 3),
+        Warning::MixedCoreTypes { .. } => (Caution, 2),
+        Warning::FrequencyScaling { .. } => (Caution, 1),
+        Warning::SmtSiblings { .. } => (Note, 3),
+        Warning::OnlyGetrusage => (Note, 2),
+        Warning::OtherCpusHelp => (Note, 1),
+    };
+    let apart = match warning {
+        Warning::KnownClient { program, daemon } => format!("{program} {daemon}"),
+        Warning::ThreadsDidNotFollow { told, .. } => told.to_string(),
+        Warning::Survivors { kept, .. } => kept.to_string(),
+        _ => String::new(),
+    };
+    Reverse((severity, place, Reverse(apart)))
+}
+
+/// The CPU count that a warning is about and the figure that goes with it, where it has them.
+fn figure(warning: &Warning) -> (Option<u32>, f64) {
+    match *warning {
+        Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
+        Warning::Outliers { cpus, count } | Warning::FailedRuns { cpus, count } => {
+            (Some(cpus), f64::from(count))
+        }
+        Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
+        Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
+        Warning::Steal { cpus, share } | Warning::WorkOutsideTree { cpus, share, .. } => (Some(cpus), share),
+        Warning::Throttled { cpus, seconds } => (Some(cpus), seconds),
+        Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
+        Warning::ThreadsDidNotFollow { cpus, used, .. } => (Some(cpus), used),
+        Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } => (Some(cpus), f64::NAN),
+        Warning::NotQuiet { busy_cpus } => (None, busy_cpus),
+        Warning::DamagedLines { count } => (None, count as f64),
+        Warning::FrequencyScaling { .. }
+        | Warning::KnownClient { .. }
+        | Warning::OnlyGetrusage
+        | Warning::Survivors { .. }
+        | Warning::OtherCpusHelp => (None, f64::NAN),
+    }
+}
+
+/// The words for warnings of one kind; `group` is not empty.
+fn word(group: &[&Warning]) -> String {
+    let Some(first) = group.first() else { return String::new() };
+    let at = at(group);
+    match first {
+        Warning::TooFewRuns { .. } => format!(
+            "There is no 95% interval {at}: {} of the 6 runs that it takes. Use --runs 6 or more.",
+            range(group, whole)
+        ),
+        Warning::Imprecise { precision, .. } => format!(
+            "The median {at} is known to within {}, not to the {} asked for. Allow more runs \
+             (--runs, --max-time), or make the machine quieter.",
+            range(group, percent),
+            percent(*precision)
+        ),
+        Warning::Outliers { .. } => format!(
+            "Runs far from the others: {}. They count in every figure. See what else ran at that \
+             time; more runs outweigh them.",
+            counts(group)
+        ),
+        Warning::FirstRunDiffers { .. } => format!(
+            "The first run {at} took {} times as long as the later ones: a cold cache, or work that \
+             is done only once. Use --warmup 1 to leave it out, or --prepare or --cold to make every \
+             run like it.",
+            range(group, ratio)
+        ),
+        Warning::Drift { .. } => format!(
+            "The machine's speed changed during the study: the later half of the runs {at} took {} \
+             times as long as the earlier half. Look for heat, a changing clock rate or a neighbour, \
+             and repeat.",
+            range(group, ratio)
+        ),
+        Warning::Steal { .. } => format!(
+            "The hypervisor took {} of the CPUs' time {at} (steal), so the speedup may be off. \
+             Repeat at a quieter time, or on a machine with CPUs of its own.",
+            range(group, percent)
+        ),
+        Warning::Throttled { .. } => format!(
+            "A CPU quota held the command back {at}, for {} over all its runs: this measures the \
+             quota, not the command. Raise the quota; `morecores topology` shows where it is set.",
+            range(group, duration)
+        ),
+        Warning::QuotaBelowCpus { .. } => format!(
+            "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}. Raise it, or \
+             measure fewer CPUs; `morecores topology` shows where it is set.",
+            range(group, one_place)
+        ),
+        Warning::SmtSiblings { .. } => format!(
+            "SMT siblings, second threads of cores already in use, take part {at} and give less than \
+             whole cores: judge those counts apart."
+        ),
+        Warning::MixedCoreTypes { .. } => format!(
+            "Cores of different types work together {at}, so efficiency and serial fraction do not \
+             mean what they say. Choose CPUs of one type with --cpu-list."
+        ),
+        Warning::FrequencyScaling { governor, boost } => frequency(governor.as_deref(), *boost),
+        Warning::ThreadsDidNotFollow { told, .. } => format!(
+            "The command kept only {} CPUs busy {at}, {}",
+            range(group, one_place),
+            if *told {
+                "though it was told how many it had. It has too little parallel work, or takes its \
+                 thread count from elsewhere: see its manual."
+            } else {
+                "and nothing told it how many it had. Put {n} where it takes a thread count, or use --thread-env."
+            }
+        ),
+        Warning::WorkOutsideTree { .. } => format!(
+            "While the command ran {at}, processes outside its tree used {} of the CPU time that it \
+             used{}. If they worked for it, no figure here counts that: measure without the daemon. \
+             If not, stop them and repeat.",
+            range(group, percent),
+            neighbours(group)
+        ),
+        Warning::KnownClient { program, daemon } => format!(
+            "{program} hands its work to {daemon}, which runs outside the CPU limit and is counted \
+             in no figure. Measure a command that does the work itself."
+        ),
+        Warning::NotQuiet { .. } => format!(
+            "Other processes kept {} CPUs busy just before the first run. Stop them and repeat.",
+            range(group, one_place)
+        ),
+        Warning::OnlyGetrusage => "User and system time come from getrusage alone, which counts much \
+            of short processes' system time as user time and misses processes that nobody waited \
+            for. `morecores doctor` says how to enable the cgroup's counters."
+            .to_owned(),
+        Warning::Survivors { kept, .. } => format!(
+            "Processes outlived the command{}{}",
+            names(group),
+            if *kept {
+                " and were left running, so later runs shared the CPUs with them."
+            } else {
+                " and were ended after each run. Wait for them in the command, or leave them with --keep-survivors."
+            }
+        ),
+        Warning::FailedRuns { .. } => format!(
+            "Failed runs, left out of every figure: {}. The runs that are left may be a biased \
+             choice: find out why the others failed.",
+            counts(group)
+        ),
+        Warning::DamagedLines { .. } => format!(
+            "Damaged lines of runs.jsonl, left out of every figure: {}. The runs that they held are \
+             lost; the others are whole.",
+            range(group, whole)
+        ),
+        Warning::OtherCpusHelp => "The other CPUs go on serving interrupts and kernel threads, which \
+            flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."
+            .to_owned(),
+    }
+}
+
+/// What may change the clock rate, as far as it is known.
+fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
+    let governor = governor.map(|g| format!("governor {g}"));
+    let boost = boost.filter(|on| *on).map(|_| "boost on".to_owned());
+    let what: Vec<String> = governor.into_iter().chain(boost).collect();
+    let what = if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) };
+    format!(
+        "The clock rate may have changed with the number of busy CPUs{what}, which makes few CPUs \
+         look faster than many. `morecores doctor` says how to fix it while you measure."
+    )
+}
+
+/// The busiest processes outside the tree, each once, busiest first: ` (cc1plus, dockerd)`.
+fn neighbours(group: &[&Warning]) -> String {
+    const SHOWN: usize = 3;
+    let mut names: Vec<&str> = Vec::new();
+    for warning in group {
+        if let Warning::WorkOutsideTree { neighbours, .. } = warning {
+            for neighbour in neighbours {
+                if names.len() < SHOWN && !names.contains(&neighbour.name.as_str()) {
+                    names.push(&neighbour.name);
+                }
+            }
+        }
+    }
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// The names of survivors, each once: ` (gopls)`.
+fn names(group: &[&Warning]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for warning in group {
+        if let Warning::Survivors { names, .. } = warning {
+            all.extend(names.iter().map(String::as_str));
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+}
+
+/// The CPU counts of a group: `at 2 and 4 CPUs`.
+fn at(group: &[&Warning]) -> String {
+    let mut counts: Vec<u32> = group.iter().filter_map(|w| figure(w).0).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    match counts.as_slice() {
+        [] => String::new(),
+        [only] => format!("at {}", cpus(*only)),
+        _ => format!("at {} CPUs", list(&counts)),
+    }
+}
+
+/// The figures of a group with their CPU counts: `1 at 1 CPU, 2 at 4 CPUs`.
+fn counts(group: &[&Warning]) -> String {
+    let mut by_count: Vec<(u32, f64)> =
+        group.iter().filter_map(|w| figure(w).0.map(|cpus| (cpus, figure(w).1))).collect();
+    by_count.sort_by_key(|(cpus, _)| *cpus);
+    let words = by_count.iter().map(|(n, count)| format!("{count:.0} at {}", cpus(*n)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The figures of a group from the smallest to the largest: `3.1%`, `1.2% to 3.1%`.
+fn range(group: &[&Warning], write: fn(f64) -> String) -> String {
+    let figures = || group.iter().map(|w| figure(w).1);
+    let low = write(figures().fold(f64::INFINITY, f64::min));
+    let high = write(figures().fold(f64::NEG_INFINITY, f64::max));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+fn one_place(value: f64) -> String {
+    format!("{value:.1}")
+}

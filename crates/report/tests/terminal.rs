@@ -1,0 +1,157 @@
+//! The terminal report: how it looks, and what must hold however it looks.
+
+mod support;
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use morecores_record::{Better, View};
+use morecores_report::{Style, run_report};
+use proptest::prelude::*;
+
+const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+
+fn report(view: &View, style: Style) -> String {
+    run_report(view, Some(Path::new("make.study")), &style)
+}
+
+#[test]
+fn two_points() {
+    assert_snapshot!(report(&support::two_points(), PLAIN));
+}
+
+#[test]
+fn five_points_with_intervals() {
+    assert_snapshot!(report(&support::five_points(), PLAIN));
+}
+
+#[test]
+fn nine_points_to_256() {
+    assert_snapshot!(report(&support::nine_points(), PLAIN));
+}
+
+#[test]
+fn nine_points_wide() {
+    assert_snapshot!(report(&support::nine_points(), Style { width: 120, wide: true, ..PLAIN }));
+}
+
+#[test]
+fn a_rate() {
+    assert_snapshot!(report(&support::rates(), PLAIN));
+}
+
+#[test]
+fn one_point() {
+    assert_snapshot!(report(&support::one_point(), PLAIN));
+}
+
+#[test]
+fn too_few_runs() {
+    assert_snapshot!(report(&support::too_few_runs(), PLAIN));
+}
+
+#[test]
+fn no_scaling() {
+    assert_snapshot!(report(&support::no_scaling(), PLAIN));
+}
+
+#[test]
+fn slower() {
+    assert_snapshot!(report(&support::slower(), PLAIN));
+}
+
+#[test]
+fn wide_intervals_have_whiskers() {
+    let view =
+        support::view(&["./noisy"]).point(1, 10.0, 0.6, 1.0).point(2, 6.0, 0.8, 1.7).point(4, 3.6, 0.5, 3.1);
+    let report = report(&view.build(), PLAIN);
+    assert!(report.contains("│ 95% interval"));
+    assert_snapshot!(report);
+}
+
+#[test]
+fn superlinear() {
+    assert_snapshot!(report(&support::superlinear(), PLAIN));
+}
+
+#[test]
+fn plateau_at_60_columns() {
+    assert_snapshot!(report(&support::plateau(), Style { width: 60, ..PLAIN }));
+}
+
+#[test]
+fn everything_warned() {
+    assert_snapshot!(report(&support::everything_warned(), PLAIN));
+}
+
+#[test]
+fn narrow() {
+    assert_snapshot!(report(&support::five_points(), Style { width: 40, ..PLAIN }));
+}
+
+#[test]
+fn ascii() {
+    assert_snapshot!(report(&support::five_points(), Style { unicode: false, ..PLAIN }));
+}
+
+#[test]
+fn nothing_measured() {
+    assert_snapshot!(report(&support::view(&["false"]).build(), PLAIN));
+}
+
+#[test]
+fn colour_marks_and_adds_nothing() {
+    let view = support::everything_warned();
+    let coloured = report(&view, Style { colour: true, ..PLAIN });
+    assert_eq!(strip(&coloured), report(&view, PLAIN));
+    let efficiency =
+        coloured.lines().find(|line| line.contains("82%")).expect("the efficiency of the second point");
+    assert!(efficiency.contains("\u{1b}[32m"), "green from 80%: {efficiency:?}");
+}
+
+#[test]
+fn a_command_cannot_steer_the_terminal() {
+    let view = support::view(&["printf", "\u{1b}]0;owned\u{7}\n"]).point(1, 1.0, 0.1, 1.0).build();
+    let text = report(&view, PLAIN);
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text}");
+}
+
+/// `text` without the colour codes, which end in `m`.
+fn strip(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| out + part.split_once('m').expect("a colour code ends in m").1)
+}
+
+/// Views of every shape: any CPU counts, times from nanoseconds to hours, any runs, warnings and words.
+fn views() -> impl Strategy<Value = View> {
+    let point = (1e-9..1e5f64, 0.0..0.3f64, 0.01..300.0f64, 1u32..12);
+    let points = proptest::collection::btree_map(1u32..2049, point, 0..11);
+    let words = proptest::collection::vec("(\\PC{0,30}|[a-z/{}]{0,60}|\u{1b}\\[31m|多核{1,20})", 1..6);
+    let warnings = proptest::sample::subsequence(support::all_warnings(), 0..=10);
+    (points, words, warnings, any::<bool>()).prop_map(|(points, words, warnings, rate)| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let rates: Vec<f64> = points.values().map(|(elapsed, ..)| 1e4 / elapsed).collect();
+        let mut view = support::view(&words).warn(warnings);
+        for (cpus, (elapsed, half, used, runs)) in points {
+            view = view.point_of(cpus, elapsed, elapsed * half, used, runs);
+        }
+        if rate { view.rate("多 op/s", Better::Higher, &rates).build() } else { view.build() }
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_too_wide_and_nothing_shows_that_was_not_asked_for(
+        view in views(), width in 1usize..200, colour: bool, unicode: bool, wide: bool,
+    ) {
+        let text = run_report(&view, None, &Style { width, colour, unicode, wide });
+        prop_assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
+        prop_assert!(unicode || text.is_ascii(), "{text}");
+        for line in strip(&text).lines() {
+            let columns = textwrap::core::display_width(line);
+            prop_assert!(columns <= width.max(Style::MIN_WIDTH), "{columns} > {width}: {line:?}\n{text}");
+            prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+        }
+    }
+}

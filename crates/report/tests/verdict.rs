@@ -1,0 +1,143 @@
+//! What is decided from a view, and the words for it.
+
+mod support;
+
+use insta::assert_snapshot;
+use morecores_record::{Better, View, Warning};
+use morecores_report::{Answer, Remark, decide, word};
+
+fn words(view: &View) -> String {
+    word(&decide(view))
+}
+
+#[test]
+fn each_answer_is_given_for_its_reason() {
+    let answer = |view: View| decide(&view).answer;
+    assert!(matches!(answer(support::view(&["x"]).build()), Answer::NothingMeasured));
+    assert!(matches!(answer(support::one_point()), Answer::OneCount { cpus: 1, .. }));
+    assert!(matches!(answer(support::two_points()), Answer::Yes(_)));
+    assert!(matches!(answer(support::nine_points()), Answer::LessAndLess(_)));
+    assert!(matches!(answer(support::no_scaling()), Answer::DoesNotUse { told: false, .. }));
+    assert!(matches!(answer(support::slower()), Answer::Worse(_)));
+    assert!(matches!(answer(support::superlinear()), Answer::MoreThanIdeal(_)));
+    assert!(matches!(answer(support::too_few_runs()), Answer::Seems(_)));
+    let Answer::UpTo { enough, slower: false, .. } = answer(support::plateau()) else { panic!("no plateau") };
+    assert_eq!(enough.cpus, 8);
+}
+
+#[test]
+fn no_difference_inside_the_noise_is_called_one() {
+    // The interval excludes 1, but two medians of the same thing differ as much by chance.
+    let inside = support::view(&["x"])
+        .point(1, 10.0, 0.02, 1.0)
+        .point(2, 9.9, 0.02, 1.9)
+        .with(|v| v.points[1].noise_floor = Some(0.012))
+        .build();
+    assert!(inside.points[1].speedup.ci95.is_some_and(|[low, _]| low > 1.0));
+    assert!(matches!(decide(&inside).answer, Answer::No { .. }));
+    // Beyond the floor, but the interval holds 1.
+    let wide = support::view(&["x"])
+        .point(1, 10.0, 0.5, 1.0)
+        .point(2, 9.6, 0.5, 1.9)
+        .with(|v| v.points.iter_mut().for_each(|p| p.noise_floor = Some(0.001)))
+        .build();
+    assert!(matches!(decide(&wide).answer, Answer::No { .. }));
+}
+
+#[test]
+fn runs_that_overlap_tell_nothing_without_an_interval() {
+    let overlap = |runs| {
+        support::view(&["x"]).point_of(1, 10.0, 0.5, 1.0, runs).point_of(2, 9.0, 0.5, 1.5, runs).build()
+    };
+    assert!(matches!(decide(&overlap(5)).answer, Answer::TooFewRuns(_)));
+    let apart = |runs| {
+        support::view(&["x"]).point_of(1, 10.0, 0.1, 1.0, runs).point_of(2, 6.0, 0.1, 1.5, runs).build()
+    };
+    assert!(matches!(decide(&apart(3)).answer, Answer::Seems(_)));
+    assert!(
+        matches!(decide(&apart(2)).answer, Answer::TooFewRuns(_)),
+        "two against two are apart by chance in 1 of 3"
+    );
+}
+
+#[test]
+fn a_guess_is_made_only_where_the_points_can_bear_one() {
+    let guesses =
+        |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::IfSerialFractionStays { .. }));
+    assert!(guesses(&support::two_points()));
+    // A serial fraction within its noise, SMT siblings, foreign work: no guess.
+    assert!(!guesses(&support::view(&["x"]).point(1, 98.4, 0.8, 1.0).point(2, 49.4, 0.5, 1.9).build()));
+    for warning in [Warning::SmtSiblings { cpus: 2 }, Warning::QuotaBelowCpus { cpus: 2, quota: 1.5 }] {
+        let mut view = support::two_points();
+        view.warnings.push(warning);
+        assert!(!guesses(&view));
+    }
+    // A rising fraction says why more CPUs bring less; Amdahl's law would promise too much.
+    assert!(!guesses(&support::nine_points()));
+}
+
+#[test]
+fn amdahl_is_computed_from_the_smallest_count() {
+    // Base 2: at 4 CPUs n = 2, S = 1.6, f = (1/1.6 - 1/2)/(1 - 1/2) = 0.25; at 16, n = 8: 1/(0.25 + 0.75/8).
+    let view = support::view(&["x"]).point(2, 16.0, 0.02, 1.9).point(4, 10.0, 0.02, 2.5).build();
+    let verdict = decide(&view);
+    let Some(Remark::IfSerialFractionStays { cpus, speedup, limit, .. }) = verdict.remarks.last() else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!(*cpus, 16);
+    assert!((speedup - 1.0 / (0.25 + 0.75 / 8.0)).abs() < 1e-9 && (limit - 4.0).abs() < 1e-9);
+}
+
+#[test]
+fn verdicts_read_well() {
+    let smt = support::view(&["x"])
+        .point(1, 80.0, 0.3, 1.0)
+        .point(2, 40.9, 0.2, 2.0)
+        .point(4, 34.0, 0.2, 3.9)
+        .warn([Warning::SmtSiblings { cpus: 4 }])
+        .build();
+    let told = support::view(&["x", "{n}"])
+        .point(1, 80.0, 0.3, 1.0)
+        .point(2, 80.1, 0.2, 1.0)
+        .warn([Warning::ThreadsDidNotFollow { cpus: 2, used: 1.0, told: true }])
+        .build();
+    let no = support::view(&["x"]).point(1, 80.0, 0.8, 1.0).point(2, 79.6, 0.9, 1.9).build();
+    let a_little = support::view(&["x"]).point(1, 80.0, 0.3, 1.0).point(2, 66.0, 0.3, 1.3).build();
+    let falls = support::view(&["x"])
+        .point(1, 80.0, 0.3, 1.0)
+        .point(2, 44.0, 0.3, 1.9)
+        .point(4, 52.0, 0.3, 3.7)
+        .build();
+    let cost = support::view(&["x"])
+        .point(1, 10.0, 0.01, 1.0)
+        .point(2, 10.0, 0.01, 1.9)
+        .rate("ns/op", Better::Lower, &[31.0, 17.5])
+        .build();
+    let one_run = support::view(&["x"]).point_of(1, 80.0, 0.3, 1.0, 1).point_of(2, 44.0, 0.3, 1.9, 1).build();
+    let quota = support::view(&["x"])
+        .point(1, 80.0, 0.3, 1.0)
+        .point(2, 54.0, 0.3, 1.5)
+        .warn([Warning::QuotaBelowCpus { cpus: 2, quota: 1.5 }])
+        .build();
+    let all = [
+        support::two_points(),
+        support::five_points(),
+        support::nine_points(),
+        support::plateau(),
+        falls,
+        a_little,
+        no,
+        support::slower(),
+        support::no_scaling(),
+        told,
+        support::superlinear(),
+        smt,
+        support::rates(),
+        cost,
+        support::too_few_runs(),
+        one_run,
+        support::one_point(),
+        quota,
+    ];
+    assert_snapshot!(all.iter().map(words).collect::<Vec<_>>().join("\n\n"));
+}
