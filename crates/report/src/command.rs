@@ -1,6 +1,8 @@
-//! The command's words as one line for reading.
+//! The command's words as one line: for reading, and for a shell.
 //!
 //! Nothing here is ever run.
+
+use morecores_record::Command;
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
 pub(crate) fn for_reading(words: &[String]) -> String {
@@ -13,14 +15,33 @@ pub(crate) fn for_reading(words: &[String]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
+/// The command with `{n}` replaced, as a line that a shell runs as it was run.
+pub(crate) fn for_a_shell(command: &Command, n: u32) -> String {
+    match command {
+        Command::Program { argv } => shell_words::join(argv.iter().map(|word| substitute(word, n))),
+        Command::Shell { line } => substitute(line, n),
+    }
+}
+
+/// Replaces `{n}` by the number; `{{n}}` stands for a literal `{n}`.
+fn substitute(text: &str, n: u32) -> String {
+    let literal = |part: &str| part.replace("{n}", &n.to_string());
+    text.split("{{n}}").map(literal).collect::<Vec<_>>().join("{n}")
+}
+
 #[cfg(test)]
 mod tests {
-    use morecores_record::Command;
-
     use super::*;
 
     fn program(argv: &[&str]) -> Command {
         Command::Program { argv: argv.iter().map(|a| (*a).to_owned()).collect() }
+    }
+
+    #[test]
+    fn the_number_is_put_in_and_quoted() {
+        assert_eq!(for_a_shell(&program(&["make", "-j{n}", "vmlinux"]), 2), "make -j2 vmlinux");
+        assert_eq!(for_a_shell(&program(&["awk", "{{n}} {n}"]), 2), "awk '{n} 2'");
+        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".to_owned() }, 8), "seq 8 | wc");
     }
 
     #[test]

@@ -4,14 +4,20 @@
 //! at the environment, measure, or estimate anything that the data does not hold already.
 
 mod command;
+mod csv;
 mod format;
+mod hyperfine;
+mod json;
 mod markdown;
 mod terminal;
 mod topology;
 mod verdict;
 mod warning;
 
+pub use csv::view_csv;
 pub use format::{TimeUnit, count, duration, percent, ratio, time};
+pub use hyperfine::hyperfine_json;
+pub use json::view_json;
 pub use markdown::view_markdown;
 pub use terminal::{Style, run_report};
 pub use topology::topology;

@@ -1,0 +1,91 @@
+//! The points of a study as CSV (RFC 4180): one row a CPU count, numbers unrounded, for spreadsheets and
+//! scripts.
+//!
+//! Column names are a public contract: each ends in its unit, new columns are added at the end, and an empty
+//! field is a figure that does not exist. They are the keys of the view's JSON made flat: `elapsed_median_s`
+//! is `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
+
+use std::io;
+
+use morecores_record::{PointView, Summary, View};
+
+/// A column's value for a point.
+type Value = fn(&PointView) -> String;
+
+/// The columns in order: the name and the value. Units: `_s` seconds, `_bytes` bytes, `_percent` percent,
+/// `_pages` pages; a name without a unit is a count, a ratio or a text. `_low` and `_high` bound a 95%
+/// interval.
+const COLUMNS: &[(&str, Value)] = &[
+    ("cpus", |p| p.cpus.to_string()),
+    ("n", |p| p.n.to_string()),
+    ("cpu_set", |p| p.cpu_set.to_string()),
+    ("limit", |p| p.limit.to_string()),
+    ("runs", |p| p.runs.to_string()),
+    ("failed_runs", |p| p.failed_runs.to_string()),
+    ("outliers", |p| p.outliers.to_string()),
+    ("elapsed_median_s", |p| p.elapsed_s.median.to_string()),
+    ("elapsed_low_s", |p| bound(p.elapsed_s.ci95, 0)),
+    ("elapsed_high_s", |p| bound(p.elapsed_s.ci95, 1)),
+    ("elapsed_mean_s", |p| p.elapsed_s.mean.to_string()),
+    ("elapsed_min_s", |p| p.elapsed_s.min.to_string()),
+    ("elapsed_max_s", |p| p.elapsed_s.max.to_string()),
+    ("speedup", |p| p.speedup.value.to_string()),
+    ("speedup_low", |p| bound(p.speedup.ci95, 0)),
+    ("speedup_high", |p| bound(p.speedup.ci95, 1)),
+    ("efficiency", |p| p.efficiency.to_string()),
+    ("serial_fraction", |p| optional(p.serial_fraction)),
+    ("serial_fraction_low", |p| bound(p.serial_fraction_ci95, 0)),
+    ("serial_fraction_high", |p| bound(p.serial_fraction_ci95, 1)),
+    ("metric_median", |p| metric(p, |m| Some(m.median))),
+    ("metric_low", |p| metric(p, |m| m.ci95.map(|c| c[0]))),
+    ("metric_high", |p| metric(p, |m| m.ci95.map(|c| c[1]))),
+    ("metric_unit", |p| p.metric.as_ref().and_then(|m| m.unit.clone()).unwrap_or_default()),
+    ("user_median_s", |p| p.user_s.median.to_string()),
+    ("system_median_s", |p| p.system_s.median.to_string()),
+    ("kernel_ratio", |p| optional(p.kernel_ratio)),
+    ("kernel_ratio_estimator", |p| p.kernel_ratio_estimator.name().to_owned()),
+    ("cpu_percent", |p| p.cpu_percent.to_string()),
+    ("max_rss_bytes", |p| p.max_rss_bytes.to_string()),
+    ("max_rss_is_bound", |p| p.max_rss_is_bound.to_string()),
+    ("tree_peak_bytes", |p| p.tree_peak_bytes.map(|b| b.to_string()).unwrap_or_default()),
+    ("minor_faults", |p| p.minor_faults.to_string()),
+    ("major_faults", |p| p.major_faults.to_string()),
+    ("swapped_in_pages", |p| optional(p.swapped_in_pages)),
+    ("swapped_out_pages", |p| optional(p.swapped_out_pages)),
+    ("voluntary_switches", |p| p.voluntary_switches.to_string()),
+    ("involuntary_switches", |p| p.involuntary_switches.to_string()),
+    ("block_read_bytes", |p| p.block_read_bytes.to_string()),
+    ("block_written_bytes", |p| p.block_written_bytes.to_string()),
+    ("steal_s", |p| optional(p.steal_s)),
+    ("throttled_s", |p| optional(p.throttled_s)),
+    ("others_allotted_s", |p| optional(p.others_allotted_s)),
+    ("others_elsewhere_s", |p| optional(p.others_elsewhere_s)),
+    ("noise_floor", |p| optional(p.noise_floor)),
+];
+
+/// Writes the points as CSV with a header row.
+///
+/// # Errors
+///
+/// What `out` fails with.
+pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(COLUMNS.iter().map(|(name, _)| name))?;
+    for point in &view.points {
+        writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)))?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+fn bound(ci95: Option<[f64; 2]>, side: usize) -> String {
+    optional(ci95.map(|c| c[side]))
+}
+
+fn metric(point: &PointView, value: fn(&Summary) -> Option<f64>) -> String {
+    optional(point.metric.as_ref().and_then(|m| value(&m.summary)))
+}

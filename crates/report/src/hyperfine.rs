@@ -1,0 +1,101 @@
+//! A study in the shape of `hyperfine --export-json`, so that scripts written for that read it too.
+//!
+//! One result for each CPU count, as if it were one of hyperfine's parameter scan named `cpus`. The fields
+//! and their meanings are those of hyperfine's `BenchmarkResult`, the statistics too: they are arithmetic
+//! that the format asks for, not estimates of ours, which are in `--json`.
+
+use std::collections::BTreeMap;
+
+use morecores_record::{Exit, Phase, Run, Study};
+use serde::Serialize;
+
+use crate::command;
+
+/// The whole export.
+#[derive(Serialize)]
+struct Export {
+    results: Vec<BenchmarkResult>,
+}
+
+/// One benchmark, after hyperfine's own definition (`src/benchmark/benchmark_result.rs`, version 1.19); times
+/// in seconds. Older readers ignore `memory_usage_byte`, which version 1.18 brought.
+#[derive(Serialize)]
+struct BenchmarkResult {
+    command: String,
+    mean: f64,
+    /// Null for a single run.
+    stddev: Option<f64>,
+    median: f64,
+    user: f64,
+    system: f64,
+    min: f64,
+    max: f64,
+    times: Vec<f64>,
+    memory_usage_byte: Vec<u64>,
+    /// Null where a signal ended the run.
+    exit_codes: Vec<Option<i32>>,
+    parameters: BTreeMap<&'static str, String>,
+}
+
+/// The study as hyperfine would have exported it: timed runs that succeeded, in the order they were made, by
+/// ascending CPU count. `user` and `system` are means, as hyperfine's are, by the study's own estimator. A
+/// CPU count without a successful run is left out.
+///
+/// # Errors
+///
+/// Never for a study that was read from a directory: only where a figure cannot be written as JSON.
+pub fn hyperfine_json(study: &Study) -> Result<String, serde_json::Error> {
+    let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+    for run in study.runs.iter().filter(|r| r.phase == Phase::Timed && r.exit.is_success()) {
+        by_count.entry(run.cpus).or_default().push(run);
+    }
+    let results = by_count.iter().map(|(&cpus, runs)| result(study, cpus, runs)).collect();
+    let mut text = serde_json::to_string_pretty(&Export { results })?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The result of one CPU count; `runs` is not empty.
+fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
+    let times: Vec<f64> = runs.iter().map(|r| r.elapsed_ns.as_secs_f64()).collect();
+    let mean_of = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).sum::<f64>() / runs.len() as f64;
+    let n = runs.first().map_or(cpus, |run| run.n);
+    let mut sorted = times.clone();
+    sorted.sort_by(f64::total_cmp);
+    BenchmarkResult {
+        command: command::for_a_shell(&study.header.command, n),
+        mean: mean_of(|r| r.elapsed_ns.as_secs_f64()),
+        stddev: standard_deviation(&times),
+        median: median(&sorted),
+        user: mean_of(|r| r.cpu.user_ns.as_secs_f64()),
+        system: mean_of(|r| r.cpu.system_ns.as_secs_f64()),
+        min: sorted[0],
+        max: sorted[sorted.len() - 1],
+        memory_usage_byte: runs.iter().map(|r| r.rusage.max_rss_bytes.0).collect(),
+        exit_codes: runs.iter().map(|r| code(r.exit)).collect(),
+        parameters: BTreeMap::from([("cpus", cpus.to_string())]),
+        times,
+    }
+}
+
+/// The exit status, where there is one.
+fn code(exit: Exit) -> Option<i32> {
+    match exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(_) | Exit::TimedOut => None,
+    }
+}
+
+/// Of a sorted sample that is not empty.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+/// The sample's standard deviation with n - 1 below the line, as hyperfine has it; none for a single value.
+fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
+}
