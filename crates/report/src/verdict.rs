@@ -129,17 +129,17 @@ pub enum Remark {
     /// The serial fraction rises with the CPUs, beyond its intervals: overhead, not a serial part, limits it
     /// (Karp & Flatt 1990).
     SerialFractionRises {
-        /// The first count with a fraction, and the fraction.
-        from: (u32, f64),
+        /// The first count with a fraction.
+        from: (u32, Estimate),
         /// The last one.
-        to: (u32, f64),
+        to: (u32, Estimate),
     },
     /// A warning says that the figures may not mean what they seem to.
     Doubtful,
     /// Amdahl's law with the serial fraction of the largest count: a guess.
     IfSerialFractionStays {
         /// The fraction.
-        serial_fraction: f64,
+        serial_fraction: Estimate,
         /// A larger count.
         cpus: u32,
         /// The speedup there.

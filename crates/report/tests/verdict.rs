@@ -77,6 +77,23 @@ fn a_guess_is_made_only_where_the_points_can_bear_one() {
 }
 
 #[test]
+fn a_serial_fraction_rises_only_beyond_the_intervals() {
+    let rises = |view: &View| {
+        decide(view).remarks.iter().find_map(|r| match r {
+            Remark::SerialFractionRises { from, to } => Some((from.0, to.0)),
+            _ => None,
+        })
+    };
+    assert_eq!(rises(&support::nine_points()), Some((4, 256)), "at 2 CPUs it cannot be told from none");
+    assert_eq!(rises(&support::rates()), Some((2, 4)));
+    assert_eq!(rises(&support::five_points()), None);
+    // What SMT siblings cost is not the command's serial part.
+    let mut view = support::rates();
+    view.warnings.push(Warning::SmtSiblings { cpus: 4 });
+    assert_eq!(rises(&view), None);
+}
+
+#[test]
 fn amdahl_is_computed_from_the_smallest_count() {
     // Base 2: at 4 CPUs n = 2, S = 1.6, f = (1/1.6 - 1/2)/(1 - 1/2) = 0.25; at 16, n = 8: 1/(0.25 + 0.75/8).
     let view = support::view(&["x"]).point(2, 16.0, 0.02, 1.9).point(4, 10.0, 0.02, 2.5).build();

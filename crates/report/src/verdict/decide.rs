@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{Better, PointView, Summary, View, Warning};
+use morecores_record::{Better, Estimate, PointView, Summary, View, Warning};
 
 use super::{Answer, Gain, Remark, Subject, Verdict};
 
@@ -160,34 +160,37 @@ fn busy(view: &View, base: &PointView, point: &PointView) -> Remark {
     }
 }
 
-/// Whether the serial fraction of the last point without SMT siblings lies above that of the first beyond
-/// both intervals.
+/// Whether the serial fraction of the last point without SMT siblings lies above that of an earlier one beyond both
+/// intervals. The earlier one is the first that can be told from zero, or else the first.
 fn serial_fraction_rises(view: &View, smt: Option<u32>) -> Option<Remark> {
-    let alike = |p: &&PointView| smt.is_none_or(|first| p.cpus < first);
-    let mut known = view
-        .points
-        .iter()
-        .filter(alike)
-        .filter_map(|p| Some((p.cpus, p.serial_fraction?, p.serial_fraction_ci95?)));
-    let (from, first, [_, first_high]) = known.next()?;
-    let (to, last, [last_low, _]) = known.next_back()?;
-    (last_low > first_high.max(0.0))
-        .then_some(Remark::SerialFractionRises { from: (from, first), to: (to, last) })
+    let alike = view.points.iter().filter(|p| smt.is_none_or(|first| p.cpus < first));
+    let known: Vec<(u32, Estimate)> =
+        alike.filter_map(|p| Some((p.cpus, serial_fraction(p)?))).filter(|(_, f)| f.ci95.is_some()).collect();
+    let (to, earlier) = known.split_last()?;
+    let ends = |f: &Estimate| f.ci95.unwrap_or([f.value; 2]);
+    let [last_low, _] = ends(&to.1);
+    let below = || earlier.iter().filter(|(_, f)| last_low > ends(f)[1].max(0.0));
+    let from = below().find(|(_, f)| ends(f)[0] > 0.0).or_else(|| below().next())?;
+    Some(Remark::SerialFractionRises { from: *from, to: *to })
+}
+
+fn serial_fraction(point: &PointView) -> Option<Estimate> {
+    point.serial_fraction.map(|value| Estimate { value, ci95: point.serial_fraction_ci95 })
 }
 
 /// Amdahl's law, `1 / (f + (1 - f) / n)`, n counted in multiples of the base; none where the fraction is
 /// within its own noise.
 fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize) -> Option<Remark> {
-    let serial_fraction = largest.serial_fraction?;
-    let [low, high] = largest.serial_fraction_ci95?;
+    let serial_fraction = serial_fraction(largest)?;
+    let (f, [low, high]) = (serial_fraction.value, serial_fraction.ci95?);
     let told_apart_from_none = low > 0.0 && high / low <= GUESSABLE_INTERVAL;
     let cpus = largest.cpus.checked_mul(GUESS_AHEAD)?;
     let n = f64::from(cpus) / f64::from(base.cpus);
     told_apart_from_none.then(|| Remark::IfSerialFractionStays {
         serial_fraction,
         cpus,
-        speedup: 1.0 / (serial_fraction + (1.0 - serial_fraction) / n),
-        limit: 1.0 / serial_fraction,
+        speedup: 1.0 / (f + (1.0 - f) / n),
+        limit: 1.0 / f,
         points,
     })
 }

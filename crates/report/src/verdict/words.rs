@@ -3,7 +3,9 @@
 //! Only wording: whatever is said here was decided before.
 
 use super::{Answer, Gain, Remark, Subject, Verdict};
-use crate::format::{bounded, cpus, percent, ratio, rough};
+use morecores_record::Estimate;
+
+use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
 
 /// The verdict as one paragraph on one line. It begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
@@ -110,23 +112,25 @@ fn remark(remark: &Remark) -> String {
         Remark::SerialFractionRises { from, to } => format!(
             "The serial fraction rises from {} at {} to {} at {}: it is not a fixed serial part that \
              limits it, but what grows with the CPUs (locks, memory traffic, uneven shares).",
-            percent(from.1),
+            fraction(&from.1),
             cpus(from.0),
-            percent(to.1),
+            fraction(&to.1),
             to.0
         ),
         Remark::Doubtful => {
             "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
         }
-        Remark::IfSerialFractionStays { serial_fraction, cpus: count, speedup, limit, points } => format!(
-            "If the serial fraction of {} stays, {} would give about {} times, and no number more \
+        Remark::IfSerialFractionStays { serial_fraction: stays, cpus: count, speedup, limit, points } => {
+            format!(
+                "If the serial fraction of {} stays, {} would give about {} times, and no number more \
              than {}: a guess from {} points, not a prediction.",
-            percent(*serial_fraction),
-            cpus(*count),
-            rough(*speedup),
-            rough(*limit),
-            number(*points)
-        ),
+                fraction(stays),
+                cpus(*count),
+                rough(*speedup),
+                rough(*limit),
+                number(*points)
+            )
+        }
     }
 }
 
@@ -164,6 +168,10 @@ fn more_runs() -> String {
 
 fn of_ideal(gain: &Gain) -> String {
     format!("{} of ideal", percent(gain.efficiency))
+}
+
+fn fraction(estimate: &Estimate) -> String {
+    serial_fraction(Some(estimate.value), estimate.ci95)
 }
 
 fn busy_cpus(used: f64) -> String {
