@@ -46,32 +46,6 @@ pub enum ProgramError {
     NullByte,
 }
 
-/// Replaces `{n}` in `text`; `{{n}}` stands for a literal `{n}`.
-pub fn substitute(text: &str, n: u32) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(brace) = rest.find('{') {
-        out.push_str(&rest[..brace]);
-        rest = &rest[brace..];
-        if let Some(after) = rest.strip_prefix("{{n}}") {
-            out.push_str("{n}");
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix("{n}") {
-            out.push_str(&n.to_string());
-            rest = after;
-        } else {
-            out.push('{');
-            rest = &rest[1..];
-        }
-    }
-    out + rest
-}
-
-/// Whether `{n}` is replaced anywhere in the command.
-pub fn uses_n(command: &Command) -> bool {
-    command.words().iter().any(|word| substitute(word, 0) != substitute(word, 1))
-}
-
 /// Where PATH, or the name itself where it has a slash, leads.
 ///
 /// # Errors
@@ -138,7 +112,7 @@ fn environment(
 /// # Errors
 /// See [`ProgramError`].
 pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
-    let words: Vec<String> = command.words().iter().map(|word| substitute(word, point.n)).collect();
+    let words = command.at(point.n).words();
     let name = words.first().map_or("", String::as_str);
     let path = resolve(name, std::env::var_os("PATH").as_deref())?;
     image_of(&path, &words, environment(std::env::vars_os(), point, thread_env))
@@ -150,7 +124,7 @@ pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image
 /// # Errors
 /// See [`ProgramError`].
 pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
-    let mut words: Vec<String> = command.words().iter().map(|word| substitute(word, point.n)).collect();
+    let mut words = command.at(point.n).words();
     if let Some(name) = words.first_mut() {
         *name = resolve(name, std::env::var_os("PATH").as_deref())?.to_string_lossy().into_owned();
     }
@@ -175,29 +149,6 @@ fn image_of(path: &Path, words: &[String], env: Vec<(OsString, OsString)>) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn n_is_replaced_and_doubled_braces_are_literal() {
-        for (text, expected) in [
-            ("-j{n}", "-j8"),
-            ("{n}{n}", "88"),
-            ("{{n}}", "{n}"),
-            ("{{n}}={n}", "{n}=8"),
-            ("awk '{print $1}'", "awk '{print $1}'"),
-            ("{", "{"),
-            ("{m}", "{m}"),
-            ("ä{n}ö", "ä8ö"),
-        ] {
-            assert_eq!(substitute(text, 8), expected);
-        }
-    }
-
-    #[test]
-    fn a_literal_n_is_not_a_use_of_n() {
-        let shell = |line: &str| Command::Shell { line: line.into() };
-        assert!(uses_n(&shell("make -j{n}")));
-        assert!(!uses_n(&shell("echo '{{n}}'")));
-    }
 
     #[test]
     fn path_is_searched_as_a_shell_does() {

@@ -3,6 +3,7 @@
 //! Everything here is plain data that other crates fill in or compute from. This crate must not measure,
 //! decide, compute statistics or print; its only system calls are those that keep a study on a disk.
 
+mod command;
 mod cpu;
 mod host;
 mod placement;
@@ -14,10 +15,11 @@ mod units;
 mod usable;
 mod view;
 
+pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use host::{Frequency, Host};
 pub use placement::{CpuKind, PlacedCpu, Placement};
-pub use plan::{Better, Cache, Command, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
+pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
     Closing, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError, StudyWriter,

@@ -1,4 +1,4 @@
-//! What is to be measured: the command, the CPU counts and the rules of the sweep.
+//! How a command is to be measured: the CPU counts and the rules of the sweep.
 //!
 //! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
 //! resumed. It holds no results.
@@ -9,32 +9,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuKind, CpuSet, Nanos, Placement};
-
-/// The command under measurement, as the user wrote it, with `{n}` not yet replaced.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Command {
-    /// A program and its arguments, started without a shell.
-    Program {
-        /// `argv`; never empty.
-        argv: Vec<String>,
-    },
-    /// One line for `/bin/sh -c`.
-    Shell {
-        /// The line.
-        line: String,
-    },
-}
-
-impl Command {
-    /// The words of the command as a person would recognise it.
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Self::Program { argv } => argv.clone(),
-            Self::Shell { line } => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
-        }
-    }
-}
 
 /// By what means a run is held to its allotted CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -15,18 +15,12 @@ pub(crate) fn for_reading(words: &[String]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The command with `{n}` replaced, as a line that a shell runs as it was run.
+/// The command at one CPU count, as a line that a shell runs as it was run.
 pub(crate) fn for_a_shell(command: &Command, n: u32) -> String {
-    match command {
-        Command::Program { argv } => shell_words::join(argv.iter().map(|word| substitute(word, n))),
-        Command::Shell { line } => substitute(line, n),
+    match command.at(n) {
+        Command::Program { argv } => shell_words::join(argv),
+        Command::Shell { line } => line,
     }
-}
-
-/// Replaces `{n}` by the number; `{{n}}` stands for a literal `{n}`.
-fn substitute(text: &str, n: u32) -> String {
-    let literal = |part: &str| part.replace("{n}", &n.to_string());
-    text.split("{{n}}").map(literal).collect::<Vec<_>>().join("{n}")
 }
 
 #[cfg(test)]

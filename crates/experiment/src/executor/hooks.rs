@@ -5,9 +5,7 @@
 use std::io::{self, Read, Seek};
 use std::process::{Command, Stdio};
 
-use morecores_record::{Hooks, Point};
-
-use crate::program::substitute;
+use morecores_record::{Hooks, Point, substitute};
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
