@@ -1,0 +1,19 @@
+//! What the runs of a study say.
+//!
+//! Pure functions of measured numbers: the same numbers always give the same answer, and where chance is
+//! used the seed is an argument. This crate must not do I/O, read a clock or print. Methods, their sources
+//! and their measured coverage are in `docs/methods.md`.
+//!
+//! Values are `f64` in whatever unit the caller has (seconds, requests per second); every function here is
+//! scale-equivariant, so the unit never matters, and no value may be NaN.
+#![forbid(unsafe_code)]
+
+mod design;
+mod interval;
+mod stopping;
+mod summary;
+
+pub use design::{Design, MIN_RUNS};
+pub use interval::{Interval, median_interval};
+pub use stopping::{Decision, StoppingRule};
+pub use summary::{Summary, median, outliers};
