@@ -8,12 +8,20 @@
 //! scale-equivariant, so the unit never matters, and no value may be NaN.
 #![forbid(unsafe_code)]
 
+mod assumptions;
 mod design;
 mod interval;
+mod noise;
+mod ratio;
+mod scaling;
 mod stopping;
 mod summary;
 
+pub use assumptions::{SerialCorrelation, serial_correlation, two_speeds};
 pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
+pub use noise::{SameConfiguration, compare_same, noise_floor};
+pub use ratio::ratio_interval;
+pub use scaling::{Better, Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers};

@@ -1,0 +1,120 @@
+//! Checks of what the intervals take for granted: that runs are independent, and that a median has a value to be
+//! near.
+//!
+//! They only detect; the words of a warning are the report's. What a failed check costs in coverage is measured in
+//! `docs/methods.md`.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::design::Design;
+use crate::median_interval;
+use crate::summary::sorted;
+
+/// The share of the median's interval that one gap between neighbours must fill. By simulation: 3% of six normal
+/// runs and 1% or fewer of more do so, and 96% of samples of two speeds as likely (docs/methods.md).
+const GAP_SHARE: f64 = 0.7;
+
+/// The fewest runs for the normal approximation of Bartels's ratio: Bartels, JASA 77(377), 1982, section 3.
+const FEWEST_FOR_CORRELATION: usize = 10;
+
+/// Whether the runs fall into two groups with the median in doubt between them: one gap fills most of its interval.
+///
+/// Such a program has two speeds and no typical time. The interval of its median still holds, but is as wide as the
+/// gap; that of a ratio may cover far less than 95%. False for too few runs to tell.
+pub fn two_speeds(values: &[f64]) -> bool {
+    let Some(interval) = median_interval(values, Design::Fixed) else { return false };
+    let inside: Vec<f64> = sorted(values).into_iter().filter(|v| interval.contains(*v)).collect();
+    let widest = inside.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    widest > GAP_SHARE * (interval.hi - interval.lo)
+}
+
+/// How much a run resembles the run before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SerialCorrelation {
+    /// About the correlation of the ranks of neighbours, `1 - RVN/2`; a pure number, 0 for independent runs, up to 1.
+    pub coefficient: f64,
+    /// The chance of at least as much resemblance between independent runs.
+    pub chance: f64,
+}
+
+/// The rank version of von Neumann's ratio, for `values` in the order in which they were measured: Bartels, *The Rank
+/// Version of von Neumann's Ratio Test for Randomness*, JASA 77(377), 1982, with its normal approximation. None for
+/// fewer than ten values or all equal ones.
+///
+/// Where the chance is small (below 1%, say), runs depend on one another or drift, and every interval here is too
+/// narrow.
+pub fn serial_correlation(values: &[f64]) -> Option<SerialCorrelation> {
+    if values.len() < FEWEST_FOR_CORRELATION {
+        return None;
+    }
+    let ranks = ranks(values);
+    let runs = ranks.len() as f64;
+    let mean = (runs + 1.0) / 2.0;
+    let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let spread: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
+    let ratio = steps / spread;
+    // Bartels 1982, equation for the variance of RVN; its mean is 2.
+    let variance = 4.0 * (runs - 2.0) * (5.0 * runs * runs - 2.0 * runs - 9.0)
+        / (5.0 * runs * (runs + 1.0) * (runs - 1.0).powi(2));
+    let chance = Normal::standard().cdf((ratio - 2.0) / variance.sqrt());
+    (spread > 0.0).then_some(SerialCorrelation { coefficient: 1.0 - ratio / 2.0, chance })
+}
+
+/// The rank of each value, from 1; equal values share the mean of theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let ordered = sorted(values);
+    let rank = |v: &f64| {
+        let below = ordered.partition_point(|o| o < v);
+        let up_to = ordered.partition_point(|o| o <= v);
+        (below + 1 + up_to) as f64 / 2.0
+    };
+    values.iter().map(rank).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn two_groups_are_two_speeds_and_one_is_not() {
+        let two = [1.0, 1.01, 1.02, 1.2, 1.21, 1.22, 1.0, 1.2];
+        assert!(two_speeds(&two));
+        assert!(!two_speeds(&[1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07]));
+        // A small second group does not put the median in doubt.
+        assert!(!two_speeds(&[1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.3]));
+        assert!(!two_speeds(&[1.0; 9]));
+        assert!(!two_speeds(&two[..5]));
+    }
+
+    #[test]
+    fn drift_and_alternation_are_opposite() {
+        let rising: Vec<f64> = (0..20).map(f64::from).collect();
+        let drift = serial_correlation(&rising).unwrap();
+        assert!(drift.coefficient > 0.9 && drift.chance < 1e-4, "{drift:?}");
+        let alternating: Vec<f64> = (0..20).map(|i| f64::from(i % 2)).collect();
+        assert!(serial_correlation(&alternating).unwrap().chance > 0.99);
+        assert_eq!(serial_correlation(&[1.0; 20]), None);
+        assert_eq!(serial_correlation(&rising[..9]), None);
+    }
+
+    #[test]
+    fn independent_runs_alarm_as_rarely_as_said() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for runs in [10, 30] {
+            let alarms = (0..2000)
+                .filter(|_| {
+                    let values: Vec<f64> = (0..runs).map(|_| rng.random()).collect();
+                    serial_correlation(&values).unwrap().chance < 0.05
+                })
+                .count();
+            assert!((60..140).contains(&alarms), "{alarms} of 2000 at 5%");
+        }
+    }
+
+    #[test]
+    fn equal_values_share_a_rank() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [3.5, 1.0, 3.5, 2.0]);
+    }
+}
