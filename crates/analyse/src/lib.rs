@@ -16,12 +16,14 @@ mod ratio;
 mod scaling;
 mod stopping;
 mod summary;
+mod view;
 
 pub use assumptions::{SerialCorrelation, serial_correlation, two_speeds};
 pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
 pub use noise::{SameConfiguration, compare_same, noise_floor};
 pub use ratio::ratio_interval;
-pub use scaling::{Better, Estimate, efficiency, serial_fraction, speedup};
+pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers};
+pub use view::view;

@@ -2,19 +2,12 @@
 //!
 //! These are formulas of two medians. What the program lost its time to is not their business.
 
+use morecores_record::Better;
+
 use crate::design::Design;
 use crate::interval::Interval;
 use crate::ratio::ratio_interval;
 use crate::summary::median;
-
-/// Which way a measured quantity improves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// A time, a latency: `S(n) = T(1)/T(n)`.
-    Lower,
-    /// A rate: `S(n) = X(n)/X(1)`.
-    Higher,
-}
 
 /// A derived value and, where there are runs enough, its 95% interval. A pure number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +19,8 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
-/// The speedup of the runs `here` over the runs at one CPU `base`, as a ratio of medians; None where either is
+/// The speedup of the runs `here` over the runs at one CPU `base`, as a ratio of medians: of times
+/// `T(1)/T(n)`, of rates `X(n)/X(1)`; None where either is
 /// empty or has a median that is not positive. `base` and `here` must be different runs: a sample has no speedup
 /// over itself, its point is 1 by definition.
 pub fn speedup(base: &[f64], here: &[f64], better: Better, design: Design) -> Option<Estimate> {

@@ -165,6 +165,18 @@ pub enum Warning {
         /// Median of the second half of the runs over that of the first half.
         ratio: f64,
     },
+    /// Each run depends on the one before, so that the intervals are too narrow.
+    DependentRuns {
+        /// At this CPU count.
+        cpus: u32,
+        /// Correlation of each run with the next.
+        correlation: f64,
+    },
+    /// The runs have two speeds, about as often the one as the other: their median says little.
+    TwoSpeeds {
+        /// At this CPU count.
+        cpus: u32,
+    },
     /// A hypervisor took time from the allotted CPUs.
     Steal {
         /// At this CPU count.

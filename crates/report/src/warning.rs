@@ -67,6 +67,8 @@ fn rank(warning: &Warning) -> Rank {
         Warning::DamagedLines { .. } => (Serious, 2),
         Warning::Steal { .. } => (Caution, 9),
         Warning::Drift { .. } => (Caution, 8),
+        Warning::DependentRuns { .. } => (Caution, 11),
+        Warning::TwoSpeeds { .. } => (Caution, 10),
         Warning::NotQuiet { .. } => (Caution, 7),
         Warning::FirstRunDiffers { .. } => (Caution, 6),
         Warning::Imprecise { .. } => (Caution, 5),
@@ -100,7 +102,10 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::Throttled { cpus, seconds } => (Some(cpus), seconds),
         Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
         Warning::ThreadsDidNotFollow { cpus, used, .. } => (Some(cpus), used),
-        Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } => (Some(cpus), f64::NAN),
+        Warning::DependentRuns { cpus, correlation } => (Some(cpus), correlation),
+        Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } | Warning::TwoSpeeds { cpus } => {
+            (Some(cpus), f64::NAN)
+        }
         Warning::NotQuiet { busy_cpus } => (None, busy_cpus),
         Warning::DamagedLines { count } => (None, count as f64),
         Warning::FrequencyScaling { .. }
@@ -142,6 +147,16 @@ fn word(group: &[&Warning]) -> String {
              times as long as the earlier half. Look for heat, a changing clock rate or a neighbour, \
              and repeat.",
             range(group, ratio)
+        ),
+        Warning::DependentRuns { .. } => format!(
+            "Each run {at} resembles the one before it (correlation {}), so the intervals are too \
+             narrow. Something changes slowly: heat, a clock rate, a neighbour. Repeat, or space the \
+             runs with --prepare 'sleep 1'.",
+            range(group, two_places)
+        ),
+        Warning::TwoSpeeds { .. } => format!(
+            "The runs {at} have two speeds, so the median may be either. Find what differs (memory \
+             placement, huge pages, a neighbour); `morecores show --json` has the spread."
         ),
         Warning::Steal { .. } => format!(
             "The hypervisor took {} of the CPUs' time {at} (steal), so the speedup may be off. \
@@ -189,7 +204,7 @@ fn word(group: &[&Warning]) -> String {
              in no figure. Measure a command that does the work itself."
         ),
         Warning::NotQuiet { .. } => format!(
-            "Other processes kept {} CPUs busy just before the first run. Stop them and repeat.",
+            "Other processes kept {} CPUs busy while nothing was measured. Stop them and repeat.",
             range(group, one_place)
         ),
         Warning::OnlyGetrusage => "User and system time come from getrusage alone, which counts much \
@@ -202,7 +217,7 @@ fn word(group: &[&Warning]) -> String {
             if *kept {
                 " and were left running, so later runs shared the CPUs with them."
             } else {
-                " and were ended after each run. Wait for them in the command, or leave them with --keep-survivors."
+                " and were ended after each run. Wait for them in the command, or leave them with --keep."
             }
         ),
         Warning::FailedRuns { .. } => format!(
@@ -297,4 +312,8 @@ fn whole(value: f64) -> String {
 
 fn one_place(value: f64) -> String {
     format!("{value:.1}")
+}
+
+fn two_places(value: f64) -> String {
+    format!("{value:.2}")
 }

@@ -1,0 +1,45 @@
+//! The derived view of a study: every figure that is computed from the runs, at one place.
+//!
+//! Which runs count: timed ones that succeeded. What a failed run or a warm-up cost is nobody's estimate.
+
+mod point;
+mod warnings;
+
+use morecores_record::{Study, VIEW_SCHEMA, View};
+
+use crate::design::Design;
+
+use point::Sample;
+
+/// Computes the view of a study, finished or not.
+pub fn view(study: &Study) -> View {
+    let header = &study.header;
+    let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
+    let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
+    let design = design(study);
+    let points: Vec<_> =
+        measured.iter().map(|sample| sample.view(measured[0], &header.plan, design)).collect();
+    let warnings = warnings::of(study, &samples, &points);
+    View {
+        schema: VIEW_SCHEMA.to_owned(),
+        tool: header.tool.clone(),
+        command: header.command.words(),
+        host: header.host.clone(),
+        plan: header.plan.clone(),
+        closing: header.closing.clone(),
+        points,
+        traces: Vec::new(),
+        stack: Vec::new(),
+        prediction: None,
+        warnings,
+    }
+}
+
+/// How it was decided how many runs there are.
+fn design(study: &Study) -> Design {
+    let stop = &study.header.plan.stop;
+    match stop.precision {
+        Some(_) => Design::Sequential { max_runs: stop.max_runs as usize },
+        None => Design::Fixed,
+    }
+}

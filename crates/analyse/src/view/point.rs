@@ -1,0 +1,212 @@
+//! One CPU count of a study: its runs, and the figures computed from them.
+
+use morecores_record::{
+    Better, CpuEstimator, Estimate as EstimateView, MetricView, Nanos, Phase, Plan, Point, PointView, Run,
+    Study, Summary as SummaryView, Surroundings,
+};
+
+use crate::design::Design;
+use crate::interval::{Interval, median_interval};
+use crate::noise::noise_floor;
+use crate::scaling::{Estimate, serial_fraction, speedup};
+use crate::summary::{Summary, median, outliers};
+
+/// CPU time of a run, in seconds, below which its split into user and system time is not known from that run
+/// alone: 25 ticks of 4 ms (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
+const SPLIT_KNOWN: f64 = 0.1;
+
+/// How far above the starting process's own mark a memory mark must lie to be the command's: both grow in steps
+/// of whole pages and huge pages.
+const ABOVE_FLOOR: f64 = 1.02;
+
+/// The timed runs of one CPU count.
+#[derive(Debug)]
+pub(super) struct Sample<'a> {
+    pub(super) point: &'a Point,
+    /// Those that succeeded, in the order made.
+    pub(super) runs: Vec<&'a Run>,
+    /// How many failed.
+    pub(super) failed: usize,
+}
+
+impl<'a> Sample<'a> {
+    /// The runs of `point`.
+    pub(super) fn of(study: &'a Study, point: &'a Point) -> Self {
+        let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
+        let (runs, failed): (Vec<_>, Vec<_>) =
+            study.runs.iter().filter(ours).partition(|run| run.exit.is_success());
+        Self { point, runs, failed: failed.len() }
+    }
+
+    /// Elapsed times in seconds.
+    pub(super) fn elapsed(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect()
+    }
+
+    /// What the study is about: the metric where there is one, the elapsed time elsewhere.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())).collect()
+    }
+
+    /// What went on around the runs.
+    pub(super) fn surroundings(&self) -> impl Iterator<Item = &'a Surroundings> + '_ {
+        self.runs.iter().filter_map(|run| run.surroundings.as_ref())
+    }
+
+    /// CPU time of others, in seconds over all runs: on the allotted CPUs and elsewhere; absent where nobody
+    /// looked. Only sums are compared: single readings are known to 10 ms.
+    pub(super) fn others(&self) -> Option<(f64, f64)> {
+        let sum = |what: fn(&Surroundings) -> Nanos| {
+            self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>()
+        };
+        self.surroundings().next()?;
+        let here = sum(|s| s.busy_allotted_ns) - sum(|s| s.tree_ns) - sum(|s| s.own_ns);
+        Some((here.max(0.0), sum(|s| s.busy_elsewhere_ns)))
+    }
+
+    /// The figures of this count; `base` is the smallest count of the study, perhaps this one.
+    pub(super) fn view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
+        let (elapsed, values) = (self.elapsed(), self.values());
+        let cpu = CpuTimes::of(&self.runs);
+        let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
+        let is_base = std::ptr::eq(self.point, base.point);
+        let speedup = if is_base {
+            let exactly_one = Interval { lo: 1.0, hi: 1.0 };
+            Some(Estimate { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
+        } else {
+            speedup(&base.values(), &values, better, design)
+        };
+        let speedup = speedup.unwrap_or(Estimate { value: f64::NAN, interval: None });
+        // Karp and Flatt's formula compares with one CPU.
+        let serial = if base.point.cpus == 1 { serial_fraction(speedup, self.point.cpus) } else { None };
+        let growth = f64::from(self.point.cpus) / f64::from(base.point.cpus);
+        let total = |what: fn(&Surroundings) -> Nanos| {
+            self.surroundings()
+                .next()
+                .map(|_| self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>())
+        };
+        let others = self.others();
+        let max_rss = self.median(|run| run.rusage.max_rss_bytes.0 as f64);
+        let floor = self.median(|run| run.max_rss_floor_bytes.0 as f64);
+        PointView {
+            cpus: self.point.cpus,
+            n: self.point.n,
+            cpu_set: self.point.cpu_set.clone(),
+            adds: self.point.adds.clone(),
+            limit: plan.limit,
+            runs: self.runs.len() as u32,
+            failed_runs: self.failed as u32,
+            outliers: outliers(&elapsed).len() as u32,
+            elapsed_s: summary(&elapsed, design),
+            user_s: summary(&cpu.user, design),
+            system_s: summary(&cpu.system, design),
+            cpu_percent: 100.0 * cpu.sum() / elapsed.iter().sum::<f64>().max(f64::MIN_POSITIVE),
+            max_rss_bytes: max_rss as u64,
+            max_rss_is_bound: max_rss <= floor * ABOVE_FLOOR,
+            tree_peak_bytes: self
+                .median_of(|run| Some(run.tree.peak_memory_bytes?.0 as f64))
+                .map(|m| m as u64),
+            minor_faults: self.median(|run| run.rusage.minor_faults as f64),
+            major_faults: self.median(|run| run.rusage.major_faults as f64),
+            swapped_in_pages: self.mean_of(|run| run.tree.swapped_in_pages),
+            swapped_out_pages: self.mean_of(|run| run.tree.swapped_out_pages),
+            voluntary_switches: self.median(|run| run.rusage.voluntary_switches as f64),
+            involuntary_switches: self.median(|run| run.rusage.involuntary_switches as f64),
+            block_read_bytes: self
+                .median(|run| run.tree.block_read_bytes.unwrap_or(run.rusage.block_read_bytes).0 as f64),
+            block_written_bytes: self.median(|run| {
+                run.tree.block_written_bytes.unwrap_or(run.rusage.block_written_bytes).0 as f64
+            }),
+            steal_s: total(|s| s.steal_ns),
+            throttled_s: self
+                .surroundings()
+                .filter_map(|s| s.throttled_ns)
+                .map(Nanos::as_secs_f64)
+                .reduce(|a, b| a + b),
+            others_allotted_s: others.map(|(here, _)| here),
+            others_elsewhere_s: others.map(|(_, elsewhere)| elsewhere),
+            metric: plan.metric.as_ref().map(|metric| MetricView {
+                summary: summary(&values, design),
+                unit: metric.unit.clone(),
+                better: metric.better,
+            }),
+            speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
+            efficiency: speedup.value / growth,
+            serial_fraction: serial.map(|serial| serial.value),
+            serial_fraction_ci95: serial.and_then(|serial| serial.interval).map(ends),
+            kernel_ratio: cpu.kernel_ratio(),
+            kernel_ratio_estimator: cpu.estimator,
+            noise_floor: noise_floor(&values),
+        }
+    }
+
+    fn median(&self, what: impl Fn(&Run) -> f64) -> f64 {
+        self.median_of(|run| Some(what(run))).unwrap_or(0.0)
+    }
+
+    fn median_of(&self, what: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+        median(&self.runs.iter().filter_map(|run| what(run)).collect::<Vec<_>>())
+    }
+
+    fn mean_of(&self, what: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| what(run)).map(|v| v as f64).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// User and system times of the runs, in seconds.
+struct CpuTimes {
+    user: Vec<f64>,
+    system: Vec<f64>,
+    /// The worst estimator among the runs.
+    estimator: CpuEstimator,
+}
+
+impl CpuTimes {
+    fn of(runs: &[&Run]) -> Self {
+        let column =
+            |what: fn(&Run) -> Nanos| runs.iter().map(|run| what(run).as_secs_f64()).collect::<Vec<_>>();
+        let (mut user, mut system) = (column(|r| r.cpu.user_ns), column(|r| r.cpu.system_ns));
+        let rung = |estimator: &CpuEstimator| match estimator {
+            CpuEstimator::Cgroup => 0,
+            CpuEstimator::CgroupV1 => 1,
+            CpuEstimator::Taskstats => 2,
+            CpuEstimator::Getrusage => 3,
+        };
+        let estimator =
+            runs.iter().map(|run| run.cpu.estimator).max_by_key(rung).unwrap_or(CpuEstimator::Getrusage);
+        let totals: Vec<f64> = user.iter().zip(&system).map(|(u, s)| u + s).collect();
+        // A cgroup's total is exact, and its split comes from ticks: of short runs only their sum knows it.
+        let by_ticks = estimator != CpuEstimator::Getrusage;
+        if by_ticks && median(&totals).is_some_and(|total| total < SPLIT_KNOWN) {
+            let share = ratio(system.iter().sum(), totals.iter().sum()).unwrap_or(0.0);
+            user = totals.iter().map(|total| total * (1.0 - share)).collect();
+            system = totals.iter().map(|total| total * share).collect();
+        }
+        Self { user, system, estimator }
+    }
+
+    fn sum(&self) -> f64 {
+        self.user.iter().chain(&self.system).sum()
+    }
+
+    fn kernel_ratio(&self) -> Option<f64> {
+        ratio(self.system.iter().sum(), self.sum())
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn summary(values: &[f64], design: Design) -> SummaryView {
+    let ci95 = median_interval(values, design).map(ends);
+    match Summary::of(values) {
+        Some(Summary { median, mean, min, max, .. }) => SummaryView { median, mean, min, max, ci95 },
+        None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95 },
+    }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
+}

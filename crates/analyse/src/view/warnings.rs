@@ -1,0 +1,226 @@
+//! What spoils, or may spoil, a study: each rule with its bound.
+//!
+//! Only whether and how much; the words are the report's.
+
+use morecores_record::{
+    Command, CpuEstimator, CpuKind, Limit, Neighbour, PointView, StopReason, Study, Surroundings, Warning,
+};
+
+use super::point::Sample;
+use crate::assumptions::{serial_correlation, two_speeds};
+use crate::design::MIN_RUNS;
+use crate::noise::compare_same;
+use crate::summary::median;
+
+/// Share of the CPUs' time that is lost without a word: below it, it cannot move a speedup by more than the
+/// precision asked for by default.
+const NEGLIGIBLE: f64 = 0.01;
+/// A first run this much slower than the median of the others is a different kind of run: a cold page cache
+/// costs more than this, noise does not.
+const FIRST_RUN: f64 = 1.1;
+/// A command that uses no more than this many CPUs runs on one.
+const ONE_CPU: f64 = 1.1;
+/// A growth in CPUs used below this share of the growth in CPUs given is none.
+const FOLLOWS: f64 = 0.1;
+/// CPUs' worth of others' work that is more than a system's idle housekeeping.
+const BUSY: f64 = 0.1;
+/// Others' CPU time over the tree's that is more than housekeeping.
+const OUTSIDE: f64 = 0.05;
+/// Seconds of others' work that their 10 ms clocks tell apart from nothing.
+const VISIBLE: f64 = 0.1;
+/// Chance below which runs are not taken for independent of each other.
+const DEPENDENT: f64 = 0.01;
+
+/// Programs that hand their work to a daemon, and the daemon.
+const CLIENTS: &[(&str, &str)] = &[
+    ("docker", "the Docker engine"),
+    ("podman", "conmon and the OCI runtime, in a cgroup of their own"),
+    ("nerdctl", "containerd"),
+    ("kubectl", "the cluster's nodes"),
+    ("sccache", "the sccache server"),
+    ("distcc", "distccd"),
+    ("bazel", "the Bazel server"),
+    ("bazelisk", "the Bazel server"),
+    ("buck2", "the Buck daemon"),
+    ("gradle", "the Gradle daemon"),
+    ("gradlew", "the Gradle daemon"),
+    ("mvnd", "the Maven daemon"),
+    ("nix", "nix-daemon"),
+    ("nix-build", "nix-daemon"),
+    ("systemd-run", "a unit of systemd's"),
+    ("ssh", "another machine"),
+    ("srun", "slurmstepd"),
+    ("sbatch", "slurmstepd"),
+];
+
+/// All warnings of a study; `points` are the views of those `samples` that have runs.
+pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
+    let mut warnings = of_study(study, points);
+    for sample in samples.iter().filter(|sample| sample.failed > 0) {
+        warnings.push(Warning::FailedRuns { cpus: sample.point.cpus, count: sample.failed as u32 });
+    }
+    for sample in samples {
+        if let Some(point) = points.iter().find(|p| p.cpus == sample.point.cpus && p.n == sample.point.n) {
+            of_runs(study, sample, point, &mut warnings);
+            of_machine(study, sample, point, &mut warnings);
+        }
+    }
+    threads(study, points, &mut warnings);
+    warnings
+}
+
+/// What concerns the study as a whole.
+fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let header = &study.header;
+    if study.damaged_lines > 0 {
+        warnings.push(Warning::DamagedLines { count: study.damaged_lines });
+    }
+    let base = program(&header.command);
+    if let Some((program, daemon)) = CLIENTS.iter().find(|(client, _)| *client == base) {
+        warnings.push(Warning::KnownClient { program: (*program).to_owned(), daemon: (*daemon).to_owned() });
+    }
+    if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
+        warnings.push(Warning::OnlyGetrusage);
+    }
+    if let Some(busy) = busy_when_quiet(study).filter(|busy| *busy > BUSY) {
+        warnings.push(Warning::NotQuiet { busy_cpus: busy });
+    }
+    let frequency = &header.host.frequency;
+    let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
+    if !steady || frequency.boost == Some(true) {
+        warnings
+            .push(Warning::FrequencyScaling { governor: frequency.governor.clone(), boost: frequency.boost });
+    }
+    let mut survivors: Vec<String> =
+        study.runs.iter().flat_map(|run| run.survivors.iter().cloned()).collect();
+    survivors.sort();
+    survivors.dedup();
+    if !survivors.is_empty() {
+        warnings.push(Warning::Survivors { names: survivors, kept: header.plan.keep_survivors });
+    }
+    let fewer_than_online =
+        points.first().is_some_and(|p| p.cpu_set.len() < header.host.topology.online.len());
+    if header.plan.limit != Limit::Hotplug && fewer_than_online {
+        warnings.push(Warning::OtherCpusHelp);
+    }
+    warnings
+}
+
+/// What concerns the runs of one count among themselves.
+fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+    let (cpus, values) = (point.cpus, sample.values());
+    if values.len() < MIN_RUNS {
+        warnings.push(Warning::TooFewRuns { cpus, runs: point.runs });
+        return;
+    }
+    let stop = &study.header.plan.stop;
+    let ended = study.header.closing.as_ref().is_some_and(|closing| closing.reason != StopReason::Precise);
+    let summary = point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
+    if let (Some(precision), Some([low, high]), true) = (stop.precision, summary.ci95, ended) {
+        let half_width = (high - low) / 2.0 / summary.median;
+        if half_width > precision {
+            warnings.push(Warning::Imprecise { cpus, half_width, precision });
+        }
+    }
+    if point.outliers > 0 {
+        warnings.push(Warning::Outliers { cpus, count: point.outliers });
+    }
+    let (first, later) = (values[0], &values[1..]);
+    let ratio = median(later).map_or(1.0, |later| first / later);
+    let beyond_all = later.iter().all(|value| *value < first);
+    if ratio > FIRST_RUN && beyond_all && point.metric.is_none() {
+        warnings.push(Warning::FirstRunDiffers { cpus, ratio });
+    }
+    let (before, after) = values.split_at(values.len() / 2);
+    let changed = compare_same(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
+    let drift =
+        changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
+    if let Some(ratio) = drift {
+        warnings.push(Warning::Drift { cpus, ratio });
+    } else if let Some(correlation) = serial_correlation(&values).filter(|c| c.chance < DEPENDENT) {
+        warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
+    }
+    let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE * summary.median);
+    if wide && two_speeds(&values) {
+        warnings.push(Warning::TwoSpeeds { cpus });
+    }
+}
+
+/// What the machine did to one count.
+fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+    let cpus = point.cpus;
+    let covered: f64 = sample.surroundings().map(covered_cpu_seconds(cpus)).sum();
+    if let Some(steal) = point.steal_s.filter(|steal| covered > 0.0 && *steal / covered > NEGLIGIBLE) {
+        warnings.push(Warning::Steal { cpus, share: steal / covered });
+    }
+    let wall = covered / f64::from(cpus);
+    if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE * wall) {
+        warnings.push(Warning::Throttled { cpus, seconds });
+    }
+    if let Some(quota) = study.header.host.topology.usable.quota_cpus.filter(|quota| *quota < f64::from(cpus))
+    {
+        warnings.push(Warning::QuotaBelowCpus { cpus, quota });
+    }
+    if point.adds.contains(&CpuKind::SmtSibling) {
+        warnings.push(Warning::SmtSiblings { cpus });
+    }
+    if point.adds.contains(&CpuKind::OtherCoreType) {
+        warnings.push(Warning::MixedCoreTypes { cpus });
+    }
+    outside(study, sample, point, wall, warnings);
+}
+
+fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
+    move |s| s.covers_ns.as_secs_f64() * f64::from(cpus)
+}
+
+/// Work by others while the command ran, beyond what they did while it did not: a daemon working for it, or a
+/// neighbour.
+fn outside(study: &Study, sample: &Sample<'_>, point: &PointView, wall: f64, warnings: &mut Vec<Warning>) {
+    let Some((here, elsewhere)) = sample.others() else { return };
+    let tree: f64 = sample.surroundings().map(|s| s.tree_ns.as_secs_f64()).sum();
+    let usual = busy_when_quiet(study).unwrap_or(0.0) * wall;
+    let beyond = here + elsewhere - usual;
+    if beyond > VISIBLE && beyond > OUTSIDE * tree {
+        let neighbours: Vec<Neighbour> =
+            study.header.closing.as_ref().map(|closing| closing.neighbours.clone()).unwrap_or_default();
+        warnings.push(Warning::WorkOutsideTree {
+            cpus: point.cpus,
+            share: beyond / tree.max(VISIBLE),
+            neighbours,
+        });
+    }
+}
+
+/// CPUs' worth of work that was going on while nothing was measured.
+fn busy_when_quiet(study: &Study) -> Option<f64> {
+    let quiet = study.header.closing.as_ref()?.quiet?;
+    let watched = quiet.watched_ns.as_secs_f64();
+    (watched > 0.0).then(|| quiet.busy_ns.as_secs_f64() / watched)
+}
+
+/// A command that was given more CPUs and used no more.
+fn threads(study: &Study, points: &[PointView], warnings: &mut Vec<Warning>) {
+    let told = study.header.command.uses_n() || study.header.plan.thread_env;
+    let Some(base) = points.first() else { return };
+    let used = |point: &PointView| point.cpu_percent / 100.0;
+    for point in points.iter().skip(1) {
+        let given = f64::from(point.cpus - base.cpus);
+        let followed = (used(point) - used(base)) / given;
+        if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS {
+            warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told });
+        }
+    }
+}
+
+/// The program's name without its directory.
+fn program(command: &Command) -> String {
+    let words = command.words();
+    let word = match command {
+        Command::Program { .. } => words.first(),
+        Command::Shell { .. } => words.last(),
+    };
+    let first = word.and_then(|word| word.split_whitespace().next()).unwrap_or_default();
+    first.rsplit('/').next().unwrap_or_default().to_owned()
+}
