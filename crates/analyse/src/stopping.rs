@@ -80,7 +80,8 @@ impl StoppingRule {
             .min(self.max_runs)
     }
 
-    fn is_look(&self, rounds: usize) -> bool {
+    /// Whether the rule looks at the values after `rounds` rounds.
+    pub fn is_look(&self, rounds: usize) -> bool {
         rounds > 0 && self.next_look(rounds - 1) == rounds
     }
 

@@ -10,6 +10,7 @@ pub mod control;
 pub mod counts;
 pub mod executor;
 pub mod group;
+pub mod host;
 pub mod limit;
 pub mod machine;
 pub mod placement;

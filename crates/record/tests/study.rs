@@ -113,7 +113,7 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_run() {
         // A line that only lacks its line feed is whole.
         assert!(study.runs.len() == ends || study.runs.len() == ends + 1, "cut at {cut}");
 
-        let (resumed, mut writer) = StudyWriter::resume(&path).unwrap();
+        let (resumed, mut writer) = StudyWriter::resume(&path, |_| ()).unwrap();
         assert_eq!(resumed.runs.len(), study.runs.len());
         writer.append(&run(9)).unwrap();
         drop(writer);
@@ -133,7 +133,7 @@ fn fields_of_a_later_version_are_kept() {
         serde_json::to_string(&run(0)).unwrap().replacen('{', "{\"phase_of_moon\": 3,", 1).as_bytes(),
     );
 
-    let (study, writer) = StudyWriter::resume(&path).unwrap();
+    let (study, writer) = StudyWriter::resume(&path, |_| ()).unwrap();
     assert_eq!(study.runs[0].unknown["phase_of_moon"], 3);
     let closing =
         Closing { ended_at_ns: Nanos(9), reason: StopReason::Precise, neighbours: vec![], quiet: None };
@@ -149,7 +149,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let text = fs::read_to_string(path.join("study.json")).unwrap().replace("study/1", "study/2");
     fs::write(path.join("study.json"), &text).unwrap();
     assert!(matches!(Study::read(&path), Err(StudyError::NewerSchema { .. })));
-    assert!(matches!(StudyWriter::resume(&path), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
     assert_eq!(fs::read_to_string(path.join("study.json")).unwrap(), text);
 }
 
@@ -163,10 +163,20 @@ fn what_is_no_study_is_said_to_be_none() {
 }
 
 #[test]
+fn only_a_study_without_runs_is_discarded() {
+    let (_dir, path) = study_of(0);
+    StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
+    assert!(!path.exists());
+    let (_dir, path) = study_of(1);
+    StudyWriter::resume(&path, |header| header.plan.stop.max_runs = 99).unwrap().1.discard().unwrap();
+    assert_eq!(Study::read(&path).unwrap().header.plan.stop.max_runs, 99);
+}
+
+#[test]
 fn two_writers_never_share_a_study() {
     let (_dir, path) = study_of(1);
-    let (_, first) = StudyWriter::resume(&path).unwrap();
-    assert!(matches!(StudyWriter::resume(&path), Err(StudyError::Busy(_))));
+    let (_, first) = StudyWriter::resume(&path, |_| ()).unwrap();
+    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
     drop(first);
-    assert!(StudyWriter::resume(&path).is_ok());
+    assert!(StudyWriter::resume(&path, |_| ()).is_ok());
 }

@@ -7,8 +7,13 @@ use regex::Regex;
 #[derive(Debug, thiserror::Error)]
 pub enum MetricError {
     /// The expression cannot be read.
-    #[error("--metric: {0}")]
-    Regex(#[from] regex::Error),
+    #[error("--metric `{regex}`: {reason}")]
+    Regex {
+        /// The expression.
+        regex: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// It matched nothing.
     #[error("--metric `{regex}` matched nothing in what the command printed; its last line was: {last_line}")]
     NoMatch {
@@ -36,7 +41,18 @@ pub(super) struct MetricReader {
 impl MetricReader {
     pub(super) fn new(metric: &Metric) -> Result<Self, MetricError> {
         // A person thinks of one line at a time: ^ and $ mean the line's ends.
-        let regex = regex::RegexBuilder::new(&metric.regex).multi_line(true).build()?;
+        let built = regex::RegexBuilder::new(&metric.regex).multi_line(true).build();
+        let regex = built.map_err(|error| MetricError::Regex {
+            regex: metric.regex.clone(),
+            // The lines before draw the expression; the last one says what is wrong.
+            reason: error
+                .to_string()
+                .lines()
+                .next_back()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned(),
+        })?;
         Ok(Self { regex })
     }
 
@@ -80,6 +96,6 @@ mod tests {
             assert!(matches!(reader("ops=(.*)").read(text), Err(MetricError::NotANumber { .. })), "{text}");
         }
         let bad = Metric { regex: "(".into(), unit: None, better: Better::Higher };
-        assert!(matches!(MetricReader::new(&bad), Err(MetricError::Regex(_))));
+        assert!(matches!(MetricReader::new(&bad), Err(MetricError::Regex { .. })));
     }
 }

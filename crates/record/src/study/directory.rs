@@ -94,16 +94,17 @@ impl StudyWriter {
         Ok(Self { path: path.to_owned(), header, runs, line: Vec::new() })
     }
 
-    /// Opens a study to go on with it, and returns what it holds.
+    /// Opens a study to go on with it, and returns what it holds. `adjust` may change what the plan leaves open.
     ///
     /// # Errors
     /// As [`Study::read`]; [`StudyError::Busy`] while another process writes to it.
-    pub fn resume(path: &Path) -> Result<(Study, Self), StudyError> {
+    pub fn resume(path: &Path, adjust: impl FnOnce(&mut Header)) -> Result<(Study, Self), StudyError> {
         let mut study = Study::read(path)?;
         let mut runs = open_runs(path)?;
         end_last_line(&mut runs).map_err(io_error("read", &path.join(RUNS_FILE)))?;
         // The study is unfinished again from here on.
         study.header.closing = None;
+        adjust(&mut study.header);
         write_header(path, &study.header)?;
         let writer = Self { path: path.to_owned(), header: study.header.clone(), runs, line: Vec::new() };
         Ok((study, writer))
@@ -112,6 +113,19 @@ impl StudyWriter {
     /// Where the study is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes a study that turned out to be impossible before its first run; one that holds runs is left alone.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`].
+    pub fn discard(mut self) -> Result<(), StudyError> {
+        let length = self.runs.seek(SeekFrom::End(0)).map_err(io_error("read", &self.path))?;
+        if length == 0 {
+            fs::remove_dir_all(&self.path).map_err(io_error("remove", &self.path))
+        } else {
+            Ok(())
+        }
     }
 
     /// Appends one run.

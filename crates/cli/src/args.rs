@@ -1,0 +1,135 @@
+//! The command line as clap understands it: texts and flags, one struct a subcommand.
+//!
+//! Only shapes and help. What the texts mean, and whether they make sense together, is `options`' business.
+
+mod literal_n;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+
+/// Will more cores help this program, and if not, what stops it?
+///
+/// morecores measures any unmodified command on 1, 2, … n CPUs, says how much faster it gets and how sure that
+/// is, and keeps everything it measured in a study that can be shown again and gone on with.
+#[derive(Debug, Parser)]
+#[command(name = "morecores", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// The command line as help, man pages and completions show it.
+    pub(crate) fn definition() -> clap::Command {
+        literal_n::keep_literal_n(Self::command())
+    }
+
+    /// Reads this process's arguments; help, the version and errors end the process as clap does it.
+    pub(crate) fn read() -> Self {
+        let matches = Self::definition().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  morecores run -- xz -kf -T{n} big.tar               how does xz scale here?
+  morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
+  morecores show xz-20261121-093000.study --json      everything derived from a study
+  morecores topology                                  what CPUs there are, and which are usable";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Show(ShowArgs),
+    Topology(TopologyArgs),
+    Work(WorkArgs),
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Show a study again, for people or for programs
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The study's directory
+    pub(crate) study: PathBuf,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    /// Every column of the table
+    #[arg(long, short)]
+    pub(crate) wide: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct FormatArgs {
+    /// The derived view as JSON; its keys are described in docs/format.md
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// One row a CPU count
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// A table and the verdict, for a pull request or an issue
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// In the format of hyperfine --export-json, for scripts that read that
+    #[arg(long)]
+    pub(crate) hyperfine_json: bool,
+}
+
+/// Print the machine and which of its CPUs are usable
+///
+/// Packages, NUMA nodes, cores, SMT siblings, core types and caches; offline CPUs, affinity, cpusets and CPU quotas of
+/// every cgroup above, as reasons why fewer CPUs are usable than there are.
+#[derive(Debug, Args)]
+pub(crate) struct TopologyArgs {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) record: Option<PathBuf>,
+    /// Read such a recording instead of this machine
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+/// Run one of the built-in programs once
+///
+/// As `morecores-work` does; `morecores work list` names them.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    /// The program's name and its options
+    #[arg(
+        value_name = "NAME [OPTIONS]",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+/// Write the man pages or a shell's completions, from the same definitions as this help.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(subcommand)]
+    pub(crate) what: Generate,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// One man page for morecores and one for each subcommand
+    Man {
+        /// Where to write them
+        directory: PathBuf,
+    },
+    /// Completions for every shell
+    Completions {
+        /// Where to write them
+        directory: PathBuf,
+    },
+}

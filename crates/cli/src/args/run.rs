@@ -1,0 +1,178 @@
+//! The options of `morecores run`, in the groups that its help shows.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Measure a command on 1, 2, … n CPUs
+///
+/// Each CPU count is measured once a round, in an order shuffled anew every round, so that a drift of the machine
+/// does not look like scaling. Rounds go on until every median is known to 1%, or as the options say. `{n}` in any
+/// argument becomes the CPU count.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+
+    /// Give the command's words to `/bin/sh -c` as one line
+    #[arg(long, help_heading = COMMAND)]
+    pub(crate) shell: bool,
+    /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count
+    #[arg(long, help_heading = COMMAND)]
+    pub(crate) thread_env: bool,
+    /// Refuse to start where `{n}` is nowhere in the command
+    #[arg(long, help_heading = COMMAND)]
+    pub(crate) expect_n: bool,
+    /// Standard input of the command
+    #[arg(long, value_name = "FILE", help_heading = COMMAND)]
+    pub(crate) input: Option<String>,
+    /// Where the command's output goes
+    #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
+    pub(crate) output: OutputArg,
+
+    /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]
+    #[arg(long, value_name = "LIST", help_heading = CPUS)]
+    pub(crate) cpus: Option<String>,
+    /// How runs are held to their CPUs
+    #[arg(long, value_enum, default_value_t = LimitArg::Affinity, help_heading = CPUS)]
+    pub(crate) limit: LimitArg,
+    /// In which order CPUs are added
+    #[arg(long, value_enum, default_value_t = PlacementArg::CoresFirst, help_heading = CPUS)]
+    pub(crate) placement: PlacementArg,
+    /// Add the CPUs of this list, in this order
+    #[arg(long, value_name = "LIST", conflicts_with = "placement", help_heading = CPUS)]
+    pub(crate) cpu_list: Option<String>,
+
+    /// Stop when the 95% interval of every median is within this share of it; 0 never stops early
+    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = RUNS)]
+    pub(crate) precision: String,
+    /// At most this many runs of each CPU count [default: 30]
+    #[arg(long, short, value_name = "N", help_heading = RUNS)]
+    pub(crate) runs: Option<u32>,
+    /// At least this many runs of each CPU count; fewer than 6 bear no interval
+    #[arg(long, value_name = "N", help_heading = RUNS)]
+    pub(crate) min_runs: Option<u32>,
+    /// Begin no further round after this long, for example 90s or 10m
+    #[arg(long, value_name = "TIME", help_heading = RUNS)]
+    pub(crate) max_time: Option<String>,
+    /// Runs of each CPU count before those that count [default: 1, with --cold 0]
+    #[arg(long, value_name = "N", help_heading = RUNS)]
+    pub(crate) warmup: Option<u32>,
+    /// End a run after this long; it has then failed
+    #[arg(long, value_name = "TIME", help_heading = RUNS)]
+    pub(crate) timeout: Option<String>,
+    /// Go on after a run that fails, and count it
+    #[arg(long, help_heading = RUNS)]
+    pub(crate) ignore_failure: bool,
+    /// Leave processes alone that outlive the command
+    #[arg(long, help_heading = RUNS)]
+    pub(crate) keep: bool,
+    /// Seed of the shuffle and of all resampling [default: from the clock]
+    #[arg(long, value_name = "NUMBER", help_heading = RUNS)]
+    pub(crate) seed: Option<u64>,
+
+    /// Run this shell line once, before the first run
+    #[arg(long, value_name = "LINE", help_heading = AROUND)]
+    pub(crate) setup: Option<String>,
+    /// Run this shell line before every run; `{n}` is replaced in it
+    #[arg(long, value_name = "LINE", help_heading = AROUND)]
+    pub(crate) prepare: Option<String>,
+    /// Run this shell line once, after the last run
+    #[arg(long, value_name = "LINE", help_heading = AROUND)]
+    pub(crate) cleanup: Option<String>,
+    /// Write back and drop the page cache before each run (root)
+    #[arg(long, help_heading = AROUND)]
+    pub(crate) cold: bool,
+    /// With --cold: also unmount and mount this file system before each run
+    #[arg(long, value_name = "PATH", requires = "cold", help_heading = AROUND)]
+    pub(crate) remount: Vec<String>,
+
+    /// Measure the number that the command prints instead of its time: a regular expression, its first group
+    #[arg(long, value_name = "REGEX", help_heading = METRIC)]
+    pub(crate) metric: Option<String>,
+    /// The number's unit
+    #[arg(long, value_name = "TEXT", requires = "metric", help_heading = METRIC)]
+    pub(crate) unit: Option<String>,
+    /// The number is a cost, not a rate
+    #[arg(long, requires = "metric", help_heading = METRIC)]
+    pub(crate) lower_is_better: bool,
+
+    /// Where to keep the study [default: NAME-DATE-TIME.study here]
+    #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
+    pub(crate) study: Option<PathBuf>,
+    /// Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ
+    #[arg(long, requires = "study", help_heading = STUDY)]
+    pub(crate) resume: bool,
+    /// Trace one more run of each CPU count
+    #[arg(long, value_enum, default_value_t = TraceArg::Auto, help_heading = STUDY)]
+    pub(crate) trace: TraceArg,
+    /// Every column of the table
+    #[arg(long, short, help_heading = STUDY)]
+    pub(crate) wide: bool,
+    /// Print nothing but errors
+    #[arg(long, short, help_heading = STUDY)]
+    pub(crate) quiet: bool,
+}
+
+const COMMAND: &str = "The command";
+const CPUS: &str = "CPUs";
+const RUNS: &str = "How many runs";
+const AROUND: &str = "Around the runs";
+const METRIC: &str = "A figure of the command's own";
+const STUDY: &str = "The study";
+
+const EXAMPLES: &str = "\
+Examples:
+  morecores run -- sort --parallel={n} -o /dev/null big.txt
+  morecores run --prepare 'make clean' -- make -j{n}
+  morecores run --cpus 1,2,4-8,all --runs 10 -o zstd.study -- zstd -qf -T{n} big.tar
+  morecores run --thread-env -- python3 numpy-job.py
+  morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
+  morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
+  sudo morecores run --limit hotplug --cold -- make -j{n}
+  morecores run --resume -o zstd.study --runs 50
+
+Exit status: 0 measured; 1 the command failed; 2 bad input, nothing was run; 126, 127 the command cannot be
+executed, is not found; 130, 143 ended by Ctrl-C, by SIGTERM: what was measured is kept.";
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LimitArg {
+    /// sched_setaffinity: needs no privilege; a program can widen it again
+    Affinity,
+    /// A cgroup's cpuset: a program cannot widen it
+    Cpuset,
+    /// All other CPUs are taken offline (root): also moves interrupts and kernel threads
+    Hotplug,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PlacementArg {
+    /// Whole cores before SMT siblings, one NUMA node before the next
+    CoresFirst,
+    /// Siblings of a core together, then the next core of the same cache and node
+    Compact,
+    /// In turn over packages, nodes and caches
+    Spread,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OutputArg {
+    /// Kept in memory; its end is shown when the command fails
+    Capture,
+    /// Thrown away
+    Null,
+    /// To this terminal
+    Inherit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceArg {
+    /// Never
+    Off,
+    /// Where the machine allows it
+    Auto,
+    /// Always
+    On,
+}

@@ -1,0 +1,7 @@
+//! The subcommands: each calls the crates below and prints.
+
+pub(crate) mod generate;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod topology;
+pub(crate) mod work;

@@ -1,0 +1,211 @@
+//! `morecores run`: plans a sweep, makes it while watching for signals, keeps it and shows it.
+
+mod keep;
+mod progress;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, ensure};
+use morecores_analyse::{Decision, StoppingRule, view};
+use morecores_experiment::control::Control;
+use morecores_experiment::executor::{Outcome, ProcessExecutor};
+use morecores_experiment::machine::Neighbourhood;
+use morecores_experiment::sweep::{Finish, SweepError, sweep};
+use morecores_experiment::{host, program, spawn, topology, undo};
+use morecores_record::{Closing, Exit, Header, Host, STUDY_SCHEMA, Stop, StopReason, Study, StudyWriter};
+
+use crate::args::RunArgs;
+use crate::options::{ResumeOptions, RunOptions};
+use crate::{exit, terminal};
+
+use keep::StudyKeeper;
+use progress::Progress;
+use watch::{Clock, Watched};
+
+/// Lines of a failed command's output that are shown.
+const LAST_LINES: usize = 10;
+
+pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+    repair();
+    let (study, writer) = if args.resume { resume(args)? } else { begin(args)? };
+    let path = writer.path().to_owned();
+    let header = study.header.clone();
+    let timeout = header.plan.timeout;
+    let progress = Arc::new(Progress::new(&header, args.quiet));
+    let control = Arc::new(Control::default());
+    let watched = {
+        let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
+        watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
+            measure(&study, writer, &control, &progress)
+        })?
+    };
+    finish(args, &path, watched)
+}
+
+/// Undoes what an earlier morecores left, and says so: it matters for what is measured now.
+fn repair() {
+    for repair in undo::repair_leftovers() {
+        for change in &repair.undone {
+            terminal::note(&format!(
+                "repaired what process {} left when it was killed: {change}",
+                repair.pid
+            ));
+        }
+        for error in &repair.errors {
+            terminal::note(&format!("could not repair what process {} left: {error}", repair.pid));
+        }
+    }
+}
+
+/// A new study.
+fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
+    let RunOptions { command, plan, study } = RunOptions::new(args, &topology::read())?;
+    for point in &plan.points {
+        program::image(&command, point, plan.thread_env)?;
+    }
+    let header = Header {
+        schema: STUDY_SCHEMA.to_owned(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at_ns: spawn::realtime(),
+        command,
+        plan,
+        host: host::read(),
+        closing: None,
+        unknown: serde_json::Map::new(),
+    };
+    let writer = StudyWriter::create(&study, header.clone())?;
+    Ok((Study { header, runs: Vec::new(), damaged_lines: 0 }, writer))
+}
+
+/// A study to go on with.
+fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
+    let options = ResumeOptions::new(args)?;
+    let before = Study::read(&options.study)?;
+    let (then, now) = (&before.header.host, host::read());
+    let of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
+    ensure!(
+        of(then) == of(&now),
+        "{} was made on {} ({}); a study is of one machine: make a new one here",
+        options.study.display(),
+        then.hostname,
+        then.cpu_model
+    );
+    let missing = before.header.plan.points.iter().find(|p| !p.cpu_set.is_subset(&now.topology.usable.cpus));
+    if let Some(point) = missing {
+        return Err(anyhow!("CPUs {} of the study are not all usable any more", point.cpu_set));
+    }
+    Ok(StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan.stop))?)
+}
+
+/// What the measuring thread brings back.
+#[derive(Debug)]
+struct Measured {
+    finish: Finish,
+}
+
+/// Makes the runs; on a thread of its own, which only measures.
+fn measure(
+    study: &Study,
+    writer: StudyWriter,
+    control: &Arc<Control>,
+    progress: &Progress,
+) -> Result<Measured> {
+    let header = &study.header;
+    let before = Neighbourhood::look();
+    let mut executor = match ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control)) {
+        Ok(executor) => executor,
+        Err(error) => {
+            writer.discard()?;
+            return Err(error.into());
+        }
+    };
+    let mut keeper = StudyKeeper::new(writer, progress);
+    let swept = executor.set_up().map_err(anyhow::Error::from).and_then(|()| {
+        let rule = rule(&header.plan.stop);
+        let mut enough = |samples: &[Vec<f64>]| {
+            let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
+            let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
+            let precise = rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise);
+            if let Some(rule) = rule.filter(|rule| !precise && rule.is_look(rounds)) {
+                progress.expect_rounds(rule.runs_needed(&samples));
+            }
+            precise
+        };
+        sweep(&header.plan, &study.runs, &mut executor, &mut keeper, &mut enough, &Clock(control)).map_err(
+            |error| match error {
+                SweepError::Execute(error) => error.into(),
+                SweepError::Keep(error) => anyhow::Error::from(error),
+            },
+        )
+    });
+    // Also after a failure: the user's files are to be cleaned up, and the system put back.
+    let cleaned = executor.clean_up();
+    for error in executor.put_back() {
+        terminal::note(&format!("could not {error}; the next start of morecores tries again"));
+    }
+    let finish = match swept {
+        Ok(finish) => finish,
+        Err(error) => {
+            // A study without a run would only stand in the way of the next try.
+            keeper.abandon()?;
+            return Err(error);
+        }
+    };
+    let neighbours = Neighbourhood::look().busiest_since(&before);
+    let ended_at_ns = spawn::realtime();
+    keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
+    cleaned?;
+    Ok(Measured { finish })
+}
+
+/// The stopping rule of a plan that has one.
+fn rule(stop: &Stop) -> Option<StoppingRule> {
+    let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
+    stop.precision.map(|precision| StoppingRule { precision, min_runs, max_runs })
+}
+
+/// Shows what was measured and says how it ended.
+fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8> {
+    let signal = watched.signal;
+    let measured = watched.result?;
+    let study = Study::read(path)?;
+    let failed = measured.finish.failed;
+    let worth_showing = failed.is_none() || study.runs.len() > 1;
+    if worth_showing && !args.quiet {
+        terminal::print(&morecores_report::run_report(
+            &view(&study),
+            Some(path),
+            &terminal::style(args.wide),
+        ))?;
+    }
+    if let Some(outcome) = failed {
+        report_failure(&outcome);
+        return Ok(exit::COMMAND_FAILED);
+    }
+    if measured.finish.reason == StopReason::Interrupted {
+        terminal::note(&format!("stopped; go on with: morecores run --resume -o {}", path.display()));
+        return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// The end of what a failed command printed, and how it ended.
+fn report_failure(outcome: &Outcome) {
+    let lines: Vec<&str> = outcome.output.trim_end().lines().collect();
+    for line in &lines[lines.len().saturating_sub(LAST_LINES)..] {
+        terminal::quote(line);
+    }
+    let run = &outcome.run;
+    let how = match run.exit {
+        Exit::Code(code) => format!("exited with status {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        Exit::TimedOut => "ran past --timeout and was ended".to_owned(),
+    };
+    let cpus = if run.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", run.cpus) };
+    terminal::note(&format!(
+        "the command {how} at {cpus} (run {}); --ignore-failure goes on and counts such runs",
+        run.index + 1
+    ));
+}

@@ -1,0 +1,42 @@
+//! Keeps each run as it ends, and tells the progress display.
+
+use morecores_experiment::executor::{Outcome, Trial};
+use morecores_experiment::sweep::Keeper;
+use morecores_record::{Closing, StudyError, StudyWriter};
+
+use super::progress::Progress;
+
+/// Writes runs to a study.
+#[derive(Debug)]
+pub(super) struct StudyKeeper<'a> {
+    writer: StudyWriter,
+    progress: &'a Progress,
+}
+
+impl<'a> StudyKeeper<'a> {
+    pub(super) fn new(writer: StudyWriter, progress: &'a Progress) -> Self {
+        Self { writer, progress }
+    }
+
+    /// Writes what is known only at the end.
+    pub(super) fn close(self, closing: Closing) -> Result<(), StudyError> {
+        self.writer.close(closing)
+    }
+
+    /// Gives the study up: it goes where it holds no run, and stays as it is where it does.
+    pub(super) fn abandon(self) -> Result<(), StudyError> {
+        self.writer.discard()
+    }
+}
+
+impl Keeper for StudyKeeper<'_> {
+    type Error = StudyError;
+
+    fn begins(&mut self, trial: &Trial) {
+        self.progress.begins(trial);
+    }
+
+    fn ended(&mut self, outcome: &Outcome) -> Result<(), StudyError> {
+        self.writer.append(&outcome.run)
+    }
+}

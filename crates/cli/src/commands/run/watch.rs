@@ -1,0 +1,155 @@
+//! Watches over the measuring thread: signals, time limits, the progress display.
+//!
+//! It sleeps whenever none of them needs it: a thread that wakes up takes a CPU from what is measured.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use morecores_experiment::control::{Control, GRACE};
+use morecores_experiment::spawn::monotonic;
+use morecores_experiment::sweep::Pulse;
+use morecores_record::Nanos;
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::progress::{DRAW_EVERY, Progress};
+
+/// What the measuring thread brought back, and the signal that ended it, if one did.
+#[derive(Debug)]
+pub(super) struct Watched<T> {
+    pub(super) result: Result<T>,
+    pub(super) signal: Option<i32>,
+}
+
+/// The clock and the wish to stop, as the sweep asks for them.
+#[derive(Debug)]
+pub(super) struct Clock<'a>(pub(super) &'a Control);
+
+impl Pulse for Clock<'_> {
+    fn now(&self) -> Nanos {
+        monotonic()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}
+
+enum Event<T> {
+    Signal(i32),
+    Done(thread::Result<Result<T>>),
+}
+
+/// Runs `measure` on a thread of its own and watches until it is done. A panic of that thread is an error here,
+/// after it has put the system back.
+pub(super) fn until_done<T: Send + 'static>(
+    timeout: Option<Nanos>,
+    control: Arc<Control>,
+    progress: Arc<Progress>,
+    measure: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<Watched<T>> {
+    let (send, events) = mpsc::channel();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
+    let handle = signals.handle();
+    let from_signals = send.clone();
+    let listener = thread::spawn(move || {
+        for signal in signals.forever() {
+            if from_signals.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(measure));
+        let _ = send.send(Event::Done(result));
+    });
+    let watched =
+        Watcher { timeout, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events);
+    handle.close();
+    let _ = listener.join();
+    watched
+}
+
+struct Watcher {
+    timeout: Option<Nanos>,
+    control: Arc<Control>,
+    progress: Arc<Progress>,
+    signal: Option<i32>,
+    /// When politeness ends.
+    kill_at: Option<Instant>,
+    /// The run that was told to end for its time, by how long it had been running when it was.
+    timed_out: Option<Instant>,
+}
+
+impl Watcher {
+    fn watch<T>(mut self, events: &Receiver<Event<T>>) -> Result<Watched<T>> {
+        loop {
+            let event = match self.sleep() {
+                Some(time) => events.recv_timeout(time),
+                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match event {
+                Ok(Event::Signal(signal)) => self.interrupt(signal),
+                Ok(Event::Done(result)) => {
+                    self.progress.clear();
+                    let result = result.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+                    return Ok(Watched { result, signal: self.signal });
+                }
+                Err(RecvTimeoutError::Timeout) => self.tick(),
+                Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the measuring thread has gone"),
+            }
+        }
+    }
+
+    /// How long until something is to be looked at; none: until an event.
+    fn sleep(&self) -> Option<Duration> {
+        let until_kill = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let draw = self.progress.is_shown().then_some(DRAW_EVERY);
+        // Between runs the next deadline is at least a whole time limit away.
+        let deadline =
+            self.timeout.map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
+        let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(1)));
+        [until_kill, draw, deadline].into_iter().flatten().min()
+    }
+
+    /// The first signal asks the command to end by the same signal, the second does not ask.
+    fn interrupt(&mut self, signal: i32) {
+        let again = self.signal.replace(signal).is_some();
+        if again {
+            self.control.kill_everything();
+            return;
+        }
+        self.control.interrupt(Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
+        self.kill_at = Some(Instant::now() + Duration::from(GRACE));
+    }
+
+    fn tick(&mut self) {
+        self.progress.draw();
+        if self.kill_at.is_some_and(|at| at <= Instant::now()) {
+            self.control.kill_everything();
+            // A hook may have started something new meanwhile.
+            self.kill_at = Some(Instant::now() + Duration::from(GRACE));
+        }
+        let Some(limit) = self.timeout else { return };
+        let late = self.control.running_for().is_some_and(|time| time >= limit);
+        match self.timed_out {
+            None if late => {
+                self.control.time_out();
+                self.timed_out = Some(Instant::now());
+            }
+            Some(asked) if late && asked.elapsed() >= Duration::from(GRACE) => self.control.kill_everything(),
+            Some(_) if !late => self.timed_out = None,
+            _ => {}
+        }
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> anyhow::Error {
+    let words =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    anyhow::anyhow!("internal error: {}; please report it", words.unwrap_or("panic"))
+}

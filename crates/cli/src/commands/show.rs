@@ -1,0 +1,37 @@
+//! `morecores show`: a study again, for people or for programs.
+
+use std::path::Path;
+
+use anyhow::Result;
+use morecores_analyse::view;
+use morecores_record::Study;
+use morecores_report as report;
+
+use crate::args::{FormatArgs, ShowArgs};
+use crate::{exit, terminal};
+
+pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
+    let study = Study::read(&args.study)?;
+    print(&study, &args.study, &args.format, args.wide)?;
+    Ok(exit::SUCCESS)
+}
+
+fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
+    if format.hyperfine_json {
+        return terminal::print(&(report::hyperfine_json(study)? + "\n"));
+    }
+    let view = view(study);
+    let mut text = String::new();
+    if format.json {
+        text = report::view_json(&view)? + "\n";
+    } else if format.csv {
+        let mut bytes = Vec::new();
+        report::view_csv(&view, &mut bytes)?;
+        text = String::from_utf8(bytes)?;
+    } else if format.markdown {
+        report::view_markdown(&view, &mut text)?;
+    } else {
+        text = report::run_report(&view, Some(path), &terminal::style(wide));
+    }
+    terminal::print(&text)
+}

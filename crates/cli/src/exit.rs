@@ -1,0 +1,43 @@
+//! What the process's exit status says, and the one place where an error becomes a status.
+
+use std::process::ExitCode;
+
+use morecores_experiment::executor::ExecuteError;
+use morecores_experiment::program::ProgramError;
+
+/// Everything was done.
+pub(crate) const SUCCESS: u8 = 0;
+/// The measured command failed.
+pub(crate) const COMMAND_FAILED: u8 = 1;
+/// Bad input, or a machine that cannot do what was asked.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// The command is there but cannot be executed, as a shell says it.
+const NOT_EXECUTABLE: u8 = 126;
+/// The command is not there, as a shell says it.
+const NOT_FOUND: u8 = 127;
+/// A signal's number is added to this, as a shell says it.
+const BY_SIGNAL: u8 = 128;
+
+/// The status for a signal that ended us.
+pub(crate) fn by_signal(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(COMMAND_FAILED, |signal| BY_SIGNAL + signal)
+}
+
+/// The status for an error.
+pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
+    let program =
+        error.downcast_ref::<ProgramError>().or_else(|| match error.downcast_ref::<ExecuteError>() {
+            Some(ExecuteError::Program(program)) => Some(program),
+            _ => None,
+        });
+    match program {
+        Some(ProgramError::NotFound(_)) => NOT_FOUND,
+        Some(ProgramError::NotExecutable(_)) => NOT_EXECUTABLE,
+        _ => BAD_INPUT,
+    }
+}
+
+/// For `main` to return.
+pub(crate) fn code(status: u8) -> ExitCode {
+    ExitCode::from(status)
+}

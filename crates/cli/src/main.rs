@@ -1,0 +1,29 @@
+//! The command line of morecores: arguments in, calls to the crates below, text and an exit status out.
+//!
+//! All printing and every exit status are here. What to measure is decided in `options`, measuring is the
+//! experiment's, figures are the analysis's, words the report's.
+
+mod args;
+mod commands;
+mod exit;
+mod options;
+mod terminal;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::read();
+    let done = match &cli.command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Show(args) => commands::show::show(args),
+        Command::Topology(args) => commands::topology::topology(args),
+        Command::Work(args) => commands::work::work(args),
+        Command::Generate(args) => commands::generate::generate(args),
+    };
+    exit::code(done.unwrap_or_else(|error| {
+        terminal::error(&error);
+        exit::of_error(&error)
+    }))
+}

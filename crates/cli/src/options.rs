@@ -1,0 +1,195 @@
+//! From the texts of the command line to a plan that can be carried out, or one clear line on why not.
+//!
+//! Decides and checks; touches nothing. A plan that leaves here fits this machine.
+
+mod texts;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use morecores_experiment::{counts, placement::Order};
+use morecores_record::{
+    Better, Cache, Command, Hooks, Limit, Metric, Output, Placement, Plan, Point, Stop, Topology, TraceMode,
+};
+
+use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+
+pub(crate) use texts::{duration, percent};
+
+/// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
+/// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
+const DEFAULT_RUNS: u32 = 30;
+/// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
+const LEAST_RUNS: u32 = 6;
+
+/// What `morecores run` is to do.
+#[derive(Debug)]
+pub(crate) struct RunOptions {
+    pub(crate) command: Command,
+    pub(crate) plan: Plan,
+    /// Where the study goes.
+    pub(crate) study: PathBuf,
+}
+
+/// What may differ when a study is gone on with.
+#[derive(Debug)]
+pub(crate) struct ResumeOptions {
+    pub(crate) study: PathBuf,
+    runs: Option<u32>,
+    min_runs: Option<u32>,
+    precision: Option<Option<f64>>,
+    max_time: Option<morecores_record::Nanos>,
+}
+
+impl RunOptions {
+    /// Reads the arguments, for a machine with `topology`.
+    pub(crate) fn new(args: &RunArgs, topology: &Topology) -> Result<Self> {
+        let command = command(args)?;
+        ensure!(
+            !args.expect_n || command.uses_n(),
+            "{{n}} is nowhere in the command, and --expect-n was given: put {{n}} where the command takes its \
+             thread or job count"
+        );
+        let limit = match args.limit {
+            LimitArg::Affinity => Limit::Affinity,
+            LimitArg::Cpuset => Limit::Cpuset,
+            LimitArg::Hotplug => Limit::Hotplug,
+        };
+        let (placement, order) = order(args, topology)?;
+        let points = points(args, topology, &order)?;
+        let plan = Plan {
+            points,
+            limit,
+            placement,
+            seed: args.seed.unwrap_or_else(clock_seed),
+            warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
+            stop: stop(args)?,
+            cache: if args.cold { Cache::Cold { remount: args.remount.clone() } } else { Cache::Warm },
+            hooks: Hooks {
+                setup: args.setup.clone(),
+                prepare: args.prepare.clone(),
+                cleanup: args.cleanup.clone(),
+            },
+            timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
+            metric: metric(args)?,
+            thread_env: args.thread_env,
+            ignore_failure: args.ignore_failure,
+            keep_survivors: args.keep,
+            input: args.input.clone(),
+            output: match args.output {
+                OutputArg::Capture => Output::Captured,
+                OutputArg::Null => Output::Null,
+                OutputArg::Inherit => Output::Inherited,
+            },
+            trace: trace(args.trace)?,
+        };
+        let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
+        Ok(Self { command, plan, study })
+    }
+}
+
+impl ResumeOptions {
+    /// Reads the arguments of `--resume`.
+    pub(crate) fn new(args: &RunArgs) -> Result<Self> {
+        ensure!(args.command.is_empty(), "--resume takes the command from the study: leave it out");
+        let Some(study) = args.study.clone() else { bail!("--resume needs the study: name it with -o") };
+        let stop = stop(args)?;
+        Ok(Self {
+            study,
+            runs: args.runs,
+            min_runs: args.min_runs,
+            // The default is not the user's word.
+            precision: (args.precision != "1%").then_some(stop.precision),
+            max_time: stop.max_time,
+        })
+    }
+
+    /// Changes a recorded rule as the user asked.
+    pub(crate) fn adjust(&self, stop: &mut Stop) {
+        stop.max_runs = self.runs.unwrap_or(stop.max_runs);
+        stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
+        stop.precision = self.precision.unwrap_or(stop.precision);
+        stop.max_time = self.max_time.or(stop.max_time);
+    }
+}
+
+fn command(args: &RunArgs) -> Result<Command> {
+    ensure!(
+        !args.command.is_empty(),
+        "no command given: morecores run -- COMMAND, for example: morecores run -- make -j{{n}}"
+    );
+    Ok(if args.shell {
+        Command::Shell { line: args.command.join(" ") }
+    } else {
+        Command::Program { argv: args.command.clone() }
+    })
+}
+
+fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Order)> {
+    if let Some(list) = &args.cpu_list {
+        return Ok((None, Order::by_list(topology, list).context("--cpu-list")?));
+    }
+    let placement = match args.placement {
+        PlacementArg::CoresFirst => Placement::CoresFirst,
+        PlacementArg::Compact => Placement::Compact,
+        PlacementArg::Spread => Placement::Spread,
+    };
+    Ok((Some(placement), Order::by_policy(topology, &topology.usable.cpus, placement)))
+}
+
+fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Point>> {
+    let most = topology.usable.count.min(order.steps().len());
+    let counts = match &args.cpus {
+        Some(text) => counts::parse(text, topology).context("--cpus")?,
+        None => counts::default(order, most),
+    };
+    if let Some(count) = counts.iter().find(|count| **count > order.steps().len()) {
+        bail!("--cpus asks for {count} CPUs, and --cpu-list names {}", order.steps().len());
+    }
+    let before = std::iter::once(0).chain(counts.iter().copied());
+    let points = before.zip(&counts).map(|(before, &count)| {
+        let cpus = u32::try_from(count).context("--cpus")?;
+        Ok(Point { cpus, n: cpus, cpu_set: order.cpus(count), adds: order.kinds_added(before, count) })
+    });
+    points.collect()
+}
+
+fn stop(args: &RunArgs) -> Result<Stop> {
+    let precision = percent("--precision", &args.precision)?;
+    let max_runs = args.runs.unwrap_or(DEFAULT_RUNS.max(args.min_runs.unwrap_or(0)));
+    ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and 6 for an interval");
+    let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));
+    ensure!(min_runs <= max_runs, "--min-runs {min_runs} is above --runs {max_runs}");
+    Ok(Stop {
+        precision: (precision > 0.0).then_some(precision),
+        min_runs,
+        max_runs,
+        max_time: args.max_time.as_deref().map(|text| duration("--max-time", text)).transpose()?,
+    })
+}
+
+fn metric(args: &RunArgs) -> Result<Option<Metric>> {
+    let Some(regex) = args.metric.clone() else { return Ok(None) };
+    ensure!(
+        matches!(args.output, OutputArg::Capture),
+        "--metric reads what the command prints: leave --output at capture"
+    );
+    let better = if args.lower_is_better { Better::Lower } else { Better::Higher };
+    Ok(Some(Metric { regex, unit: args.unit.clone(), better }))
+}
+
+fn trace(trace: TraceArg) -> Result<TraceMode> {
+    match trace {
+        TraceArg::Off => Ok(TraceMode::Off),
+        TraceArg::Auto => Ok(TraceMode::Auto),
+        TraceArg::On => {
+            bail!("--trace on: this version has no tracer yet; --trace auto measures without one")
+        }
+    }
+}
+
+/// A seed nobody chose: kept in the study, so that it can be chosen again.
+fn clock_seed() -> u64 {
+    // The low bits of the nanoseconds differ from run to run; six digits are easy to type.
+    morecores_experiment::spawn::realtime().0 % 1_000_000
+}

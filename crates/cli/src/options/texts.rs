@@ -1,0 +1,79 @@
+//! Small texts of the command line: a share, a time, the name of a study.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, ensure};
+use jiff::{SignedDuration, Zoned};
+use morecores_record::{Command, Nanos};
+
+/// A share from a percentage, with or without the sign: `1%` and `1` are 0.01.
+pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let percent = number.map_err(|_| anyhow!("{option} `{text}`: write a percentage like 1% or 0.5%"))?;
+    ensure!((0.0..100.0).contains(&percent), "{option} `{text}`: write a percentage from 0% to below 100%");
+    Ok(percent / 100.0)
+}
+
+/// A time with its unit: `90s`, `10m`, `1h 30m`, `500ms`; a bare number is seconds.
+pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
+    let wrong = || anyhow!("{option} `{text}`: write a time like 90s, 10m or 1h30m");
+    let nanos = match text.trim().parse::<f64>() {
+        Ok(seconds) => Nanos::from_secs_f64(seconds),
+        Err(_) => {
+            let parsed: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
+            Nanos(u64::try_from(parsed.as_nanos()).map_err(|_| wrong())?)
+        }
+    };
+    ensure!(nanos > Nanos::ZERO, wrong());
+    Ok(nanos)
+}
+
+/// `NAME-YYYYMMDD-HHMMSS.study` in the present directory, with the program's name.
+pub(super) fn study_name(command: &Command) -> PathBuf {
+    let words = command.words();
+    let program = match command {
+        Command::Program { .. } => words.first(),
+        // The line's first word says more than `sh`.
+        Command::Shell { .. } => words.last(),
+    };
+    let program = program.and_then(|text| text.split_whitespace().next()).unwrap_or("command");
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+    let safe: String =
+        name.unwrap_or_default().chars().filter(|c| c.is_alphanumeric() || "-_.+".contains(*c)).collect();
+    let safe = if safe.is_empty() { "command".to_owned() } else { safe };
+    PathBuf::from(format!("{safe}-{}.study", Zoned::now().strftime("%Y%m%d-%H%M%S")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_times_read_as_people_write_them() {
+        assert_eq!(percent("-", "1%").unwrap(), 0.01);
+        assert_eq!(percent("-", "0.5").unwrap(), 0.005);
+        assert_eq!(duration("-", "90s").unwrap(), Nanos::from_millis(90_000));
+        assert_eq!(duration("-", "1h 30m").unwrap(), Nanos::from_millis(5_400_000));
+        assert_eq!(duration("-", "500ms").unwrap(), Nanos::from_millis(500));
+        assert_eq!(duration("-", "2.5").unwrap(), Nanos::from_millis(2_500));
+    }
+
+    #[test]
+    fn slips_say_what_to_write() {
+        for text in ["", "one", "-1", "100%", "inf", "NaN"] {
+            let error = percent("--precision", text).unwrap_err().to_string();
+            assert!(error.contains("write a percentage"), "{text}: {error}");
+        }
+        for text in ["", "soon", "-5s", "0", "0s", "inf"] {
+            assert!(duration("--timeout", text).is_err() || text == "inf", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_study_is_named_after_its_program() {
+        let name = |command| study_name(&command).to_string_lossy().into_owned();
+        assert!(name(Command::Program { argv: vec!["/usr/bin/x z".into()] }).starts_with("x-"));
+        assert!(name(Command::Shell { line: "sort a | wc".into() }).starts_with("sort-"));
+        assert!(name(Command::Program { argv: vec!["..".into()] }).starts_with("command-"));
+    }
+}
