@@ -1,0 +1,17 @@
+//! The built-in programs: the workloads by which the classic sources measured SMP machines.
+//!
+//! One module a workload. Each is deterministic from its arguments, bounds its memory, checks its own result and
+//! says so loudly if it is wrong. The binary `morecores-work` runs one of them once, as a process of its own.
+//!
+//! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring instrument. It
+//! does not print or exit either; `main.rs` alone does.
+
+mod memory;
+mod outcome;
+pub mod soften;
+mod team;
+mod workload;
+
+pub use outcome::{Checksum, Outcome, Rate, WorkloadError};
+pub use team::Threads;
+pub use workload::Workload;

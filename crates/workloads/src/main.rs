@@ -1,0 +1,58 @@
+//! `morecores-work`: one run of one workload, one line of result.
+//!
+//! The only place of this crate that prints and exits. Exit status: 0 with a result that was checked, 1 with a
+//! wrong one, 2 where the run could not be made.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use morecores_workloads::Workload;
+
+/// Run one of the built-in workloads once, check its result and print it in one line
+#[derive(Parser)]
+#[command(version, disable_help_subcommand = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  morecores-work list
+  morecores-work soften --threads 2
+  morecores-work soften --help";
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the workloads
+    List,
+    #[command(flatten)]
+    Workload(Workload),
+}
+
+fn main() -> ExitCode {
+    let text = match Cli::parse().command {
+        Command::List => {
+            let list = Workload::list();
+            let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+            list.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
+        }
+        Command::Workload(workload) => match workload.run() {
+            Ok(outcome) => format!("{outcome}\n"),
+            Err(error) => {
+                eprintln!("morecores-work: {error}");
+                return ExitCode::from(error.exit_status());
+            }
+        },
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        // A reader that has gone (`| head`) wanted no more.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("morecores-work: the result could not be written: {error}");
+            ExitCode::from(2)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,53 @@
+//! Whether a workload's memory is there, asked before anything is allocated.
+//!
+//! The kernel promises memory it does not have and kills for it later; a clear line beforehand is better.
+
+use std::fs;
+
+use morecores_record::Bytes;
+
+use crate::WorkloadError;
+
+/// Refuses a run that needs more than the machine can give without swapping. `lower` names the arguments to
+/// change. Where the kernel does not say, the run goes on and the allocation decides.
+pub(crate) fn require(needed: Bytes, lower: &'static str) -> Result<(), WorkloadError> {
+    match fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available) {
+        Some(available) if available < needed => Err(WorkloadError::TooLarge { needed, available, lower }),
+        _ => Ok(()),
+    }
+}
+
+/// An empty vector with room for `len` bytes. The pages are not touched, so that the thread that fills them gets
+/// them on its own NUMA node.
+pub(crate) fn reserve(len: usize, lower: &'static str) -> Result<Vec<u8>, WorkloadError> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| WorkloadError::Refused { needed: Bytes(len as u64), lower })?;
+    Ok(bytes)
+}
+
+/// `MemAvailable` of `/proc/meminfo`: the kernel's estimate for starting a new program without swapping
+/// (Documentation/filesystems/proc.rst).
+fn available(meminfo: &str) -> Option<Bytes> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok().map(Bytes::from_kib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meminfo_is_read_as_the_kernel_writes_it() {
+        let text = "MemTotal:       24689652 kB\nMemFree:        20000000 kB\nMemAvailable:   23000000 kB\n";
+        assert_eq!(available(text), Some(Bytes::from_kib(23_000_000)));
+        assert_eq!(available("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn what_fits_passes_and_what_cannot_fit_is_refused() {
+        assert!(require(Bytes(4096), "--width").is_ok());
+        let error = require(Bytes(u64::MAX), "--width").unwrap_err();
+        assert!(error.to_string().ends_with("lower --width"), "{error}");
+        assert!(matches!(reserve(usize::MAX, "--width"), Err(WorkloadError::Refused { .. })));
+    }
+}

@@ -1,0 +1,152 @@
+//! What one run of a workload yields: its result line, or why there is none.
+//!
+//! Nothing here is specific to one workload, and nothing here prints.
+
+use std::fmt;
+use std::io;
+
+use morecores_record::{Bytes, Nanos};
+
+/// CRC-32 (IEEE 802.3) of a workload's result bytes: what `zlib.crc32` of any language gives for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checksum(pub u32);
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// Work done in a second of the parallel part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// How many of `unit`.
+    pub value: f64,
+    /// With its denominator: `megapixels/s`.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} {}", self.value, self.unit)
+    }
+}
+
+/// A run whose result was checked and found right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The workload's name on the command line.
+    pub name: &'static str,
+    /// Every parameter that the result or the speed depends on, in words.
+    pub parameters: String,
+    /// From the first thread's start of work to the last one's end: without creating threads and input, and
+    /// without the check of the result.
+    pub parallel: Nanos,
+    /// Work over `parallel`.
+    pub rate: Rate,
+    /// Of the result; the same for every number of threads.
+    pub checksum: Checksum,
+    /// What the result was checked against, in words.
+    pub checked: &'static str,
+}
+
+impl fmt::Display for Outcome {
+    /// One line. A number and its unit stand side by side, so that `--metric '([0-9.]+) megapixels/s'` reads them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, parameters, rate, checksum, checked, .. } = self;
+        let seconds = self.parallel.as_secs_f64();
+        write!(f, "{name}: {parameters}: {seconds:.4} s, {rate}, crc32 {checksum} ({checked})")
+    }
+}
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// There is less to do than threads to do it.
+    #[error("{threads} threads cannot share {parts} {what}: ask for at most --threads {parts}")]
+    TooManyThreads {
+        /// Threads asked for.
+        threads: usize,
+        /// Indivisible parts of the work.
+        parts: usize,
+        /// What a part is, in the plural.
+        what: &'static str,
+    },
+    /// The input and the working memory do not fit.
+    #[error("{needed} of memory are needed and {available} are available: lower {lower}")]
+    TooLarge {
+        /// By this run, at its peak.
+        needed: Bytes,
+        /// To a new process without swapping.
+        available: Bytes,
+        /// The arguments that decide it.
+        lower: &'static str,
+    },
+    /// The system refused memory that seemed to be there: a limit of the process or of its cgroup.
+    #[error("{needed} of memory were refused: lower {lower}, or raise `ulimit -v`")]
+    Refused {
+        /// In one allocation.
+        needed: Bytes,
+        /// The arguments that decide it.
+        lower: &'static str,
+    },
+    /// The system refused a thread.
+    #[error(
+        "thread {number} of {wanted} could not be started ({source}): lower --threads, or raise `ulimit -u`, \
+         `ulimit -v` or the cgroup's pids.max"
+    )]
+    Thread {
+        /// Which one, from 1.
+        number: usize,
+        /// How many were to be started.
+        wanted: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The result is wrong: the program, the compiler or the machine computes wrongly.
+    #[error(
+        "WRONG RESULT: {what}: expected {expected}, got {got}; this machine or this build cannot be trusted"
+    )]
+    Wrong {
+        /// What was compared.
+        what: String,
+        /// By the check.
+        expected: String,
+        /// By the run.
+        got: String,
+    },
+}
+
+impl WorkloadError {
+    /// The exit status of a process that ends with this: 1 for a wrong result, 2 for a run that could not be made.
+    pub const fn exit_status(&self) -> u8 {
+        match self {
+            Self::Wrong { .. } => 1,
+            Self::TooManyThreads { .. }
+            | Self::TooLarge { .. }
+            | Self::Refused { .. }
+            | Self::Thread { .. } => 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_is_one_line_with_numbers_beside_their_units() {
+        let outcome = Outcome {
+            name: "soften",
+            parameters: "2 threads".to_owned(),
+            parallel: Nanos::from_millis(1250),
+            rate: Rate { value: 5521.26, unit: "megapixels/s" },
+            checksum: Checksum(0xbeef),
+            checked: "known value",
+        };
+        assert_eq!(
+            outcome.to_string(),
+            "soften: 2 threads: 1.2500 s, 5521.3 megapixels/s, crc32 0000beef (known value)"
+        );
+    }
+}

@@ -1,0 +1,310 @@
+//! The threads' part: bands of rows, each in memory of its own, that tell each other their edges.
+//!
+//! A band keeps, beside its own rows, *ghost rows*: copies of its neighbours' rows nearest to it. With g of them it
+//! computes a stretch of g passes on its own, with one row fewer of the ghosts in each, and then exchanges g rows with
+//! each neighbour. No row is ever shared between threads, so there is nothing to lock in a pass, and each thread
+//! makes its rows itself, so that they lie on its own NUMA node.
+//!
+//! Bands sweep in turn downwards and upwards, two neighbours always both towards or both away from their boundary.
+//! So rows that a band sends late in a stretch are needed late in the next one, and early ones early: a message has a
+//! whole stretch of time, and a thread that was held up for less does not hold up the others.
+
+use std::iter;
+use std::mem;
+use std::ops::Range;
+use std::time::Instant;
+
+use morecores_record::{Bytes, Nanos};
+
+use super::bitmap::{self, Size};
+use super::neighbour::Neighbour;
+use super::reference::{self, Pixel};
+use super::sweep::Sweep;
+use super::{LOWER, Order, kernel};
+use crate::{Checksum, WorkloadError, memory};
+
+/// Ghost rows at most, and passes of a stretch. Eight passes over half of the default bitmap take 0.8 ms, against
+/// which the some 10 to 50 µs of waking a thread that had to wait are little.
+const MAX_GHOSTS: usize = 8;
+
+/// Own rows for each ghost row at least. On each side that has a neighbour, g ghost rows cost (g-1)/2 rows a pass
+/// more: with this, less than 1% of the band.
+const ROWS_PER_GHOST: usize = 64;
+
+/// What the piece of a sweep may take: half the second-level cache of the smallest cores of the last ten years.
+const PIECE: Bytes = Bytes::from_kib(128);
+
+/// Copies of a band: a pass reads one and writes the other.
+const COPIES: usize = 2;
+
+/// What all bands have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) size: Size,
+    pub(super) passes: u32,
+    pub(super) order: Order,
+    pub(super) seed: u64,
+}
+
+impl Plan {
+    /// Memory of all the bands of `threads` threads: the bitmap twice, ghost rows, rows under way between them.
+    pub(super) fn memory(&self, threads: usize) -> Bytes {
+        let exchanged = self.ghosts(threads) * self.size.stride();
+        // A boundary has ghost rows on both sides, in each copy, and a buffer under way in each direction.
+        let boundary = exchanged * (2 * COPIES + 2);
+        Bytes((COPIES * self.size.bytes() + (threads - 1) * boundary) as u64)
+    }
+
+    /// Cuts the bitmap into `threads` bands of nearly equal height and joins the neighbours; `threads` must not
+    /// exceed the rows. Reserves the memory of them all.
+    pub(super) fn bands(&self, threads: usize) -> Result<Vec<Band>, WorkloadError> {
+        let mut above = None;
+        (0..threads)
+            .map(|index| {
+                let (below, next) =
+                    if index + 1 < threads { Some(Neighbour::pair()).unzip() } else { (None, None) };
+                Band::new(*self, index, threads, mem::replace(&mut above, next), below)
+            })
+            .collect()
+    }
+
+    /// Ghost rows on each side that has a neighbour; no more than any band has rows.
+    fn ghosts(&self, threads: usize) -> usize {
+        (self.size.height / threads / ROWS_PER_GHOST).clamp(1, MAX_GHOSTS)
+    }
+
+    /// Rows of the piece of a sweep. In column order the whole band, because its columns are to be long.
+    fn piece(&self, band_rows: usize) -> usize {
+        match self.order {
+            Order::Row => (PIECE.0 as usize / COPIES / self.size.stride()).max(MAX_GHOSTS),
+            Order::Column => band_rows + MAX_GHOSTS,
+        }
+    }
+}
+
+/// One thread's rows.
+pub(super) struct Band {
+    plan: Plan,
+    /// Its first row in the bitmap.
+    top: usize,
+    ghosts: usize,
+    /// How a whole stretch goes.
+    sweep: Sweep,
+    /// The neighbour where the sweep starts, and the one where it ends.
+    near: Option<Neighbour>,
+    far: Option<Neighbour>,
+    /// Own rows between ghost rows: before a stretch.
+    from: Vec<u8>,
+    /// The same after an odd number of passes.
+    to: Vec<u8>,
+}
+
+/// A pixel that the last pass got wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WrongPixel {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) expected: Pixel,
+    pub(super) got: Pixel,
+}
+
+/// What became of a band.
+pub(super) struct Softened {
+    /// CRC-32 of the own rows, to be combined with the other bands'.
+    crc: crc32fast::Hasher,
+    /// The first pixel to which the published algorithm gives another value in the last pass.
+    pub(super) wrong: Option<WrongPixel>,
+    start: Instant,
+    end: Instant,
+}
+
+impl Band {
+    fn new(
+        plan: Plan,
+        index: usize,
+        threads: usize,
+        above: Option<Neighbour>,
+        below: Option<Neighbour>,
+    ) -> Result<Self, WorkloadError> {
+        let edge = |band: usize| band * plan.size.height / threads;
+        let ghosts = plan.ghosts(threads);
+        let upward = index % 2 == 1;
+        let (near, far) = if upward { (below, above) } else { (above, below) };
+        let side = |neighbour: &Option<Neighbour>| if neighbour.is_some() { ghosts } else { 0 };
+        let mut sweep = Sweep {
+            near: side(&near),
+            own: edge(index + 1) - edge(index),
+            far: side(&far),
+            passes: ghosts,
+            piece: 1,
+            upward,
+        };
+        sweep.piece = plan.piece(sweep.height());
+        let bytes = sweep.height() * plan.size.stride();
+        let (from, to) = (memory::reserve(bytes, LOWER)?, memory::reserve(bytes, LOWER)?);
+        Ok(Self { plan, top: edge(index), ghosts, sweep, near, far, from, to })
+    }
+
+    /// Makes the rows, softens them, checks the last pass. `None` where a neighbour is gone.
+    pub(super) fn run(mut self) -> Option<Softened> {
+        self.make();
+        let mut sums = kernel::sums(self.plan.size.stride());
+        let start = Instant::now();
+        self.send_near(0)?;
+        self.send_far()?;
+        let mut left = self.plan.passes;
+        while left > 0 {
+            self.sweep.passes = self.ghosts.min(left as usize);
+            self.stretch(self.plan.passes - left, &mut sums)?;
+            left -= self.sweep.passes as u32;
+        }
+        let end = Instant::now();
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&self.from[self.bytes(self.sweep.all_own())]);
+        Some(Softened { crc, wrong: self.check(), start, end })
+    }
+
+    /// Fills the own rows, and zeroes the ghost rows until the first exchange.
+    fn make(&mut self) {
+        let own = self.sweep.all_own();
+        let (before, all) = (self.bytes(0..own.start).len(), self.bytes(0..self.sweep.height()).len());
+        self.from.resize(before, 0);
+        let rows = self.top..self.top + own.len();
+        bitmap::append(&mut self.from, rows, self.plan.size.width, self.plan.seed);
+        self.from.resize(all, 0);
+        self.to.resize(all, 0);
+    }
+
+    /// One sweep, the passes from `done` on. Nobody waits for the edges of the last one.
+    fn stretch(&mut self, done: u32, sums: &mut [u16]) -> Option<()> {
+        let Plan { size, order, passes, .. } = self.plan;
+        let sweep = self.sweep;
+        let last = done + sweep.passes as u32 == passes;
+        self.receive_near()?;
+        for piece in 0..sweep.pieces() {
+            if piece == sweep.first_to_read_far() {
+                self.receive_far()?;
+            }
+            for pass in 0..sweep.passes {
+                let (from, to) =
+                    if pass % 2 == 0 { (&self.from, &mut self.to) } else { (&self.to, &mut self.from) };
+                let (rows, rounding) = (sweep.rows(piece, pass), super::rounding(done + pass as u32));
+                kernel::pass(order, rounding, from, to, size.stride(), rows, sums);
+            }
+            if piece == sweep.near_rows_done(self.ghosts) && !last {
+                self.send_near(sweep.passes)?;
+            }
+        }
+        if !sweep.passes.is_multiple_of(2) {
+            mem::swap(&mut self.from, &mut self.to);
+        }
+        if last { Some(()) } else { self.send_far() }
+    }
+
+    /// Sends the rows as they are after so many passes of a stretch.
+    fn send_near(&mut self, passes: usize) -> Option<()> {
+        let rows = self.bytes(self.sweep.near_own(self.ghosts));
+        let after = if passes.is_multiple_of(2) { &self.from } else { &self.to };
+        self.near.as_mut().map_or(Some(()), |near| near.send(&after[rows]))
+    }
+
+    fn send_far(&mut self) -> Option<()> {
+        let rows = self.bytes(self.sweep.far_own(self.ghosts));
+        self.far.as_mut().map_or(Some(()), |far| far.send(&self.from[rows]))
+    }
+
+    fn receive_near(&mut self) -> Option<()> {
+        let rows = self.bytes(self.sweep.near_ghosts());
+        self.near.as_mut().map_or(Some(()), |near| near.receive(&mut self.from[rows]))
+    }
+
+    fn receive_far(&mut self) -> Option<()> {
+        let rows = self.bytes(self.sweep.far_ghosts());
+        self.far.as_mut().map_or(Some(()), |far| far.receive(&mut self.from[rows]))
+    }
+
+    /// Repeats the last pass by the published algorithm, from the bitmap before it, which is still there.
+    fn check(&self) -> Option<WrongPixel> {
+        let size = Size { width: self.plan.size.width, height: self.sweep.height() };
+        let rounding = super::rounding(self.plan.passes - 1);
+        let own = self.sweep.all_own();
+        let first = own.start;
+        own.flat_map(|y| iter::repeat(y).zip(0..size.width)).find_map(|(y, x)| {
+            let expected = reference::softened(&self.to, size, rounding, x, y);
+            let got = reference::pixel(&self.from, size, x, y);
+            (expected != got).then_some(WrongPixel { x, y: y - first + self.top, expected, got })
+        })
+    }
+
+    /// Where rows of the buffers are, in bytes.
+    const fn bytes(&self, rows: Range<usize>) -> Range<usize> {
+        let stride = self.plan.size.stride();
+        rows.start * stride..rows.end * stride
+    }
+}
+
+/// Checksum of the whole bitmap from its bands, in order.
+pub(super) fn checksum(bands: &[Softened]) -> Checksum {
+    let mut whole = crc32fast::Hasher::new();
+    bands.iter().for_each(|band| whole.combine(&band.crc));
+    Checksum(whole.finalize())
+}
+
+/// From the first band's start to the last one's end.
+pub(super) fn parallel_time(bands: &[Softened]) -> Nanos {
+    let start = bands.iter().map(|band| band.start).min();
+    let end = bands.iter().map(|band| band.end).max();
+    start.zip(end).map_or(Nanos::ZERO, |(start, end)| end.duration_since(start).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team;
+    use proptest::prelude::*;
+
+    fn soften(plan: Plan, threads: usize) -> Vec<Softened> {
+        let work = plan.bands(threads).unwrap().into_iter().map(|band| || band.run()).collect();
+        team::run("soften", work).unwrap().into_iter().map(Option::unwrap).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn any_number_of_threads_agrees_with_the_published_algorithm(
+            width in 1usize..40, height in 1usize..260, passes in 1u32..20, threads in 1usize..9,
+            seed: u64, column: bool,
+        ) {
+            let order = if column { Order::Column } else { Order::Row };
+            let plan = Plan { size: Size { width, height }, passes, order, seed };
+            let bands = soften(plan, threads.min(height));
+            prop_assert_eq!(checksum(&bands), reference::checksum(plan.size, passes, seed));
+            prop_assert!(bands.iter().all(|band| band.wrong.is_none()));
+        }
+    }
+
+    #[test]
+    fn a_wrong_pixel_is_found_and_named_as_in_the_whole_bitmap() {
+        let plan = Plan { size: Size { width: 9, height: 300 }, passes: 5, order: Order::Row, seed: 3 };
+        let mut band = plan.bands(3).unwrap().remove(1);
+        // The state after a last pass, without neighbours: the buffers hold noise and its softened image.
+        band.make();
+        let size = Size { width: 9, height: band.sweep.height() };
+        band.to = mem::take(&mut band.from);
+        band.from = reference::soften(&band.to, size, crate::soften::rounding(4));
+        assert_eq!(band.check(), None);
+        let row = band.sweep.all_own().start + 7;
+        band.from[row * size.stride() + 4 * 3] ^= 1;
+        let wrong = band.check().unwrap();
+        assert_eq!((wrong.x, wrong.y), (4, 107));
+        assert_ne!(wrong.expected, wrong.got);
+    }
+
+    #[test]
+    fn a_band_ends_when_its_neighbour_is_gone() {
+        let plan = Plan { size: Size { width: 9, height: 300 }, passes: 50, order: Order::Row, seed: 3 };
+        let mut bands = plan.bands(2).unwrap();
+        drop(bands.remove(0));
+        assert!(bands.remove(0).run().is_none());
+    }
+}

@@ -1,0 +1,61 @@
+//! What two bands tell each other: rows, in buffers that go back and forth.
+//!
+//! Knows nothing of what the rows are for.
+
+use std::mem;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// One end of the boundary between two bands.
+pub(super) struct Neighbour {
+    to: Sender<Vec<u8>>,
+    from: Receiver<Vec<u8>>,
+    /// The buffer that came last goes out next: nothing is allocated once both are under way.
+    spare: Vec<u8>,
+}
+
+impl Neighbour {
+    /// Both ends.
+    pub(super) fn pair() -> (Self, Self) {
+        let (down, from_above) = channel();
+        let (up, from_below) = channel();
+        let end = |to, from| Self { to, from, spare: Vec::new() };
+        (end(down, from_below), end(up, from_above))
+    }
+
+    /// Tells the neighbour these rows, without waiting; `None` where it is gone.
+    pub(super) fn send(&mut self, rows: &[u8]) -> Option<()> {
+        let mut buffer = mem::take(&mut self.spare);
+        buffer.clear();
+        buffer.extend_from_slice(rows);
+        self.to.send(buffer).ok()
+    }
+
+    /// Waits for the neighbour's rows; `None` where it is gone.
+    pub(super) fn receive(&mut self, rows: &mut [u8]) -> Option<()> {
+        self.spare = self.from.recv().ok()?;
+        rows.copy_from_slice(&self.spare);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_go_both_ways_and_a_missing_neighbour_is_noticed() {
+        let (mut one, mut other) = Neighbour::pair();
+        let mut rows = [0; 2];
+        for round in 1..4 {
+            one.send(&[round, 1]).unwrap();
+            other.send(&[round, 2]).unwrap();
+            one.receive(&mut rows).unwrap();
+            assert_eq!(rows, [round, 2]);
+            other.receive(&mut rows).unwrap();
+            assert_eq!(rows, [round, 1]);
+        }
+        drop(other);
+        assert_eq!(one.send(&[0, 0]), None);
+        assert_eq!(one.receive(&mut rows), None);
+    }
+}

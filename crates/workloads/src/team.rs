@@ -1,0 +1,88 @@
+//! The threads of a workload: how many, and running one piece of work on each.
+//!
+//! Threads are started once and live for the whole run. What they say to each other is the workload's business.
+
+use std::fmt;
+use std::panic;
+use std::thread;
+
+use clap::Args;
+
+use crate::WorkloadError;
+
+/// Most threads accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`): more are a slip of the keyboard.
+const MAX_THREADS: i64 = 8192;
+
+/// The argument that every workload has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
+pub struct Threads {
+    /// Threads that share the work
+    #[arg(short = 't', long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS))]
+    threads: u16,
+}
+
+impl Threads {
+    /// `count` threads; a workload needs one at least.
+    pub const fn new(count: std::num::NonZeroU16) -> Self {
+        Self { threads: count.get() }
+    }
+
+    /// How many.
+    pub const fn count(self) -> usize {
+        self.threads as usize
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
+    }
+}
+
+/// Runs every piece of `work` on a thread of its own, named `name-1`, `name-2`, …, and returns their results in
+/// order. Where a thread cannot be started, the pieces left over are dropped before the started ones are waited
+/// for: a piece that waits for another must notice from its dropped channel. A panic in a piece goes on here.
+pub(crate) fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
+where
+    W: FnOnce() -> T + Send,
+    T: Send,
+{
+    let wanted = work.len();
+    thread::scope(move |scope| {
+        let mut started = Vec::with_capacity(wanted);
+        for (index, piece) in work.into_iter().enumerate() {
+            let number = index + 1;
+            let builder = thread::Builder::new().name(format!("{name}-{number}"));
+            let handle = builder.spawn_scoped(scope, piece).map_err(|source| WorkloadError::Thread {
+                number,
+                wanted,
+                source,
+            })?;
+            started.push(handle);
+        }
+        Ok(started
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+            .collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_from_named_threads() {
+        let work = (0..5).map(|i| move || (i, thread::current().name().map(str::to_owned))).collect();
+        let results = run("team", work).unwrap();
+        assert_eq!(results[4], (4, Some("team-5".to_owned())));
+        assert!(results.iter().enumerate().all(|(i, (got, _))| i == *got));
+    }
+
+    #[test]
+    #[should_panic(expected = "in a thread")]
+    fn a_panic_is_not_lost() {
+        let _ = run("team", vec![|| panic!("in a thread")]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The table of workloads: one variant each, from which the command line and the list are made.
+//!
+//! A new workload is a module, a variant here and its page under `docs/workloads/`. No workload's own logic is here.
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::{Outcome, WorkloadError, soften};
+
+/// A workload with its arguments.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Workload {
+    /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
+    Soften(soften::Args),
+}
+
+/// Lets the workloads be parsed and listed on their own, wherever the binary puts them in its command line.
+#[derive(Parser)]
+#[command(name = "morecores-work", no_binary_name = true, disable_help_subcommand = true)]
+struct Table {
+    #[command(subcommand)]
+    workload: Workload,
+}
+
+impl Workload {
+    /// Reads a name and its arguments, as on the command line.
+    ///
+    /// # Errors
+    /// An unknown name or argument, or a value out of range, with the message clap would print.
+    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, clap::Error> {
+        let matches = Table::command().try_get_matches_from(arguments)?;
+        Table::from_arg_matches(&matches).map(|table| table.workload)
+    }
+
+    /// Name and one line of description of every workload, in the order of the help.
+    pub fn list() -> Vec<(String, String)> {
+        Table::command()
+            .get_subcommands()
+            .map(|c| (c.get_name().to_owned(), c.get_about().map(ToString::to_string).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Runs it once and checks its result.
+    ///
+    /// # Errors
+    /// Arguments that do not fit together or the machine, a refused thread or memory, a wrong result.
+    pub fn run(&self) -> Result<Outcome, WorkloadError> {
+        match self {
+            Self::Soften(args) => soften::run(args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_workload_is_listed_described_and_has_its_page() {
+        let list = Workload::list();
+        assert!(list.iter().any(|(name, _)| name == "soften"));
+        for (name, about) in list {
+            assert!(!about.is_empty(), "{name} has no description");
+            let page = format!("{}/../../docs/workloads/{name}.md", env!("CARGO_MANIFEST_DIR"));
+            assert!(Path::new(&page).is_file(), "{page} is missing");
+        }
+    }
+
+    #[test]
+    fn every_workload_runs_with_threads_alone() {
+        for (name, _) in Workload::list() {
+            let threads = Workload::parse([name.as_str(), "--threads", "2"]);
+            assert!(threads.is_ok(), "{name}: {}", threads.unwrap_err());
+            assert!(Workload::parse([name.as_str(), "--threads", "0"]).is_err(), "{name}");
+        }
+    }
+}

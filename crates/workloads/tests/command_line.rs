@@ -1,0 +1,108 @@
+//! `morecores-work` as a user meets it: output, exit status, and one clear line for everything that cannot be done.
+
+use assert_cmd::Command;
+
+fn work(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+    command.args(arguments.split_whitespace());
+    command
+}
+
+/// Standard output of a run that must succeed.
+fn output(arguments: &str) -> String {
+    let assert = work(arguments).assert().success().stderr("");
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+/// The word after `word` in `text`.
+fn after<'a>(text: &'a str, word: &str) -> &'a str {
+    let mut words = text.split_whitespace();
+    words.find(|w| *w == word).and_then(|_| words.next()).unwrap_or_else(|| panic!("no {word} in: {text}"))
+}
+
+#[test]
+fn the_list_names_every_workload() {
+    assert!(output("list").lines().any(|line| line.starts_with("soften  Soften a true-colour bitmap")));
+}
+
+#[test]
+fn the_default_run_gives_the_known_result() {
+    let line = output("soften --threads 2");
+    assert_eq!(after(&line, "crc32"), "a287f25d");
+    assert!(line.ends_with("(known value)\n") && line.lines().count() == 1, "{line}");
+}
+
+#[test]
+fn any_number_of_threads_and_either_order_give_the_known_result() {
+    for arguments in ["--threads 1", "--threads 3", "--threads 16", "--threads 2 --order column"] {
+        let line = output(&format!("soften --passes 600 {arguments}"));
+        assert_eq!(after(&line, "crc32"), "6472dbe1", "{arguments}");
+    }
+}
+
+#[test]
+fn the_rate_stands_before_its_unit() {
+    let line = output("soften --passes 20 --seed 7 --check all-passes --width 100");
+    let words: Vec<_> = line.split_whitespace().collect();
+    let unit = words.iter().position(|w| *w == "megapixels/s,").unwrap();
+    assert!(words[unit - 1].parse::<f64>().unwrap() > 0.0, "{line}");
+    assert!(line.ends_with("(all passes computed again)\n"), "{line}");
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_runs() {
+    for (arguments, reason) in [
+        ("", "Usage"),
+        ("sofen", "similar"),
+        ("soften --threads 0", "0 is not in 1..=8192"),
+        ("soften --threads two", "invalid"),
+        ("soften --width 0", "0 is not in"),
+        ("soften --width 1000000000", "is not in"),
+        ("soften --passes 0", "0 is not in"),
+        ("soften --order diagonal", "row, column"),
+        ("soften --seed -1", "unexpected argument"),
+        ("soften --threads 20 --height 10", "ask for at most --threads 10"),
+        ("soften --width 131072 --height 131072", "lower --width or --height"),
+    ] {
+        let assert = work(arguments).assert().code(2).stdout("");
+        let error = String::from_utf8_lossy(&assert.get_output().stderr);
+        assert!(error.contains(reason), "{arguments}: {error}");
+    }
+}
+
+/// `morecores-work` under a limit of its address space, in KiB, set by a shell.
+fn limited(kib: u32, arguments: &str) -> Command {
+    let mut command = Command::new("sh");
+    let binary = env!("CARGO_BIN_EXE_morecores-work");
+    command.args(["-c", &format!("ulimit -v {kib} && exec '{binary}' {arguments}")]);
+    command
+}
+
+#[test]
+fn a_refused_thread_is_one_clear_line() {
+    // The stacks of 900 threads take 2 MiB each.
+    let assert = limited(1_000_000, "soften --threads 900 --passes 10").assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&assert.get_output().stderr);
+    assert!(error.contains("of 900 could not be started") && error.contains("lower --threads"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn refused_memory_is_one_clear_line() {
+    let assert = limited(100_000, "soften --width 8192 --height 8192").assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&assert.get_output().stderr);
+    assert!(error.contains("192 MiB of memory were refused"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_morecores-work"))
+        .args(["soften", "--passes", "1"])
+        .stdout(full)
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}
