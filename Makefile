@@ -1,0 +1,42 @@
+# Everything a newcomer needs. `make` alone lists the targets; the work is in cargo and tools/.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+SCRIPTS := $(wildcard tools/*.sh) .ci/run
+
+.PHONY: help demo build test check audit study-kernel install-deps clean cargo
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Build, and measure how a built-in program scales here (under 3 minutes after the build)
+	@tools/demo.sh
+
+build: cargo install-deps ## Build in release mode, into target/release
+	@cargo build --release --locked
+
+test: cargo install-deps ## Run all tests
+	@tools/test.sh
+
+check: cargo install-deps ## Check formatting and lints
+	@cargo fmt --check
+	@cargo clippy --workspace --all-targets --locked -- -D warnings
+	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
+	else echo 'skipped: shellcheck: not installed; install it with: tools/install-deps.sh check'; fi
+
+audit: cargo install-deps ## Audit the dependencies against deny.toml, offline
+	@tools/audit.sh
+
+study-kernel: build ## The study of a kernel build in studies/ (35 minutes on 2 CPUs, quiet machine; hotplug wants root)
+	@tools/install-deps.sh kernel-study
+	@tools/study-kernel.sh
+
+install-deps: ## Install the Debian packages that building needs, through sudo when not root
+	@tools/install-deps.sh build
+
+clean: ## Remove what was built, downloaded and unpacked; studies stay
+	@rm -rf target .bench
+
+cargo:
+	@command -v cargo >/dev/null || { echo 'There is no cargo. Install Rust from https://rustup.rs, then try again.' >&2; exit 2; }

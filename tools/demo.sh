@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The demo: studies the built-in program `soften` on this machine. A study is never overwritten, so a second demo
+# gets another name. Arguments go to `morecores run`.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+study=demo.study
+for ((number = 2; ; number++)); do
+    [[ -e $study ]] || break
+    study=demo-$number.study
+done
+echo "demo: target/release/morecores run -o $study -- target/release/morecores-work soften --threads {n}"
+# Two minutes of runs at most, so that the demo ends within three on any machine.
+exec target/release/morecores run -o "$study" --max-time 120s "$@" -- \
+    target/release/morecores-work soften --threads '{n}'

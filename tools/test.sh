@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs all tests and sums them up. Arguments go to `cargo test`.
+#
+# A test that cannot run here (no root, no cgroup, one CPU) must not pass silently. It appends one line
+#
+#     skipped: NAME: REASON
+#
+# to the file that MORECORES_SKIPPED names, and returns; where the variable is not set, it prints the line. cargo
+# counts such a test as passed, so the sum below takes it off again. Tests with #[ignore] count as skipped too.
+#
+# The last line is alone on a line: `N passed, N failed`, and `, N skipped` where there were any.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export MORECORES_SKIPPED=$work/skipped
+: >"$MORECORES_SKIPPED"
+
+status=0
+cargo test --workspace --locked --no-fail-fast "$@" 2>&1 | tee "$work/output" || status=$?
+
+# `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
+read -r binaries passed failed ignored < <(
+    awk '/^test result: / { n++; p += $4; f += $6; i += $8 } END { print n + 0, p + 0, f + 0, i + 0 }' "$work/output"
+)
+if [[ $binaries -eq 0 ]]; then
+    echo "test: nothing ran; the lines above say why" >&2
+    exit "$((status > 0 ? status : 1))"
+fi
+
+noted=$(grep -c '^skipped: ' "$MORECORES_SKIPPED" || true)
+echo
+sort -u "$MORECORES_SKIPPED"
+if [[ $ignored -gt 0 ]]; then
+    sed -n 's/^test \(.*\) \.\.\. ignored\(, \)\{0,1\}\(.*\)$/skipped: \1: \3/p' "$work/output" |
+        sed 's/: $/: marked #[ignore]/'
+fi
+# A test binary that crashed or a part that did not build has no result line, but a status.
+if [[ $status -ne 0 && $failed -eq 0 ]]; then
+    echo "test: cargo ended with status $status though no test failed; see above" >&2
+    failed=1
+fi
+skipped=$((noted + ignored))
+echo "$((passed - noted)) passed, $failed failed$([[ $skipped -eq 0 ]] || echo ", $skipped skipped")"
+exit "$status"
