@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "PIXELS", default_value = "1024")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIDE))]
     height: u32,
-    /// How often the bitmap is softened [default: 6000 in row order, 600 in column order]
+    /// How often the bitmap is softened [default: 6000 in row order, 300 in column order]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     passes: Option<u32>,
     /// How a thread walks over its band
@@ -69,7 +69,7 @@ impl Order {
     const fn default_passes(self) -> u32 {
         match self {
             Self::Row => 6000,
-            Self::Column => 600,
+            Self::Column => 300,
         }
     }
 }
@@ -100,7 +100,7 @@ type Known = (Size, u32, u64, Checksum);
 /// numpy, and `zlib.crc32` of the bytes. `--check all-passes` finds the same.
 const KNOWN: [Known; 2] = [
     (Size { width: 1280, height: 1024 }, Order::Row.default_passes(), 1, Checksum(0xa287_f25d)),
-    (Size { width: 1280, height: 1024 }, Order::Column.default_passes(), 1, Checksum(0x6472_dbe1)),
+    (Size { width: 1280, height: 1024 }, Order::Column.default_passes(), 1, Checksum(0x0f56_13e2)),
 ];
 
 /// Ninths added to the means of pass `pass`, counted from 0, before they are cut to whole numbers. The first pass adds
