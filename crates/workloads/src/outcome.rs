@@ -90,10 +90,23 @@ pub enum WorkloadError {
         /// The arguments that decide it.
         lower: &'static str,
     },
+    /// The limit of the address space has no room for the threads.
+    #[error(
+        "{threads} threads may take {needed} of address space and the limit is {limit}: lower --threads, or raise \
+         `ulimit -v`"
+    )]
+    AddressSpace {
+        /// Threads asked for.
+        threads: usize,
+        /// By their stacks and heaps, at most.
+        needed: Bytes,
+        /// `RLIMIT_AS`.
+        limit: Bytes,
+    },
     /// The system refused a thread.
     #[error(
-        "thread {number} of {wanted} could not be started ({source}): lower --threads, or raise `ulimit -u`, \
-         `ulimit -v` or the cgroup's pids.max"
+        "thread {number} of {wanted} could not be started ({source}): lower --threads, or raise `ulimit -u` or \
+         the cgroup's pids.max"
     )]
     Thread {
         /// Which one, from 1.
@@ -125,6 +138,7 @@ impl WorkloadError {
             Self::TooManyThreads { .. }
             | Self::TooLarge { .. }
             | Self::Refused { .. }
+            | Self::AddressSpace { .. }
             | Self::Thread { .. } => 2,
         }
     }

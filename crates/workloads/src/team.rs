@@ -7,11 +7,20 @@ use std::panic;
 use std::thread;
 
 use clap::Args;
+use morecores_record::Bytes;
+use rustix::process::{Resource, getrlimit};
 
 use crate::WorkloadError;
 
 /// Most threads accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`): more are a slip of the keyboard.
 const MAX_THREADS: i64 = 8192;
+
+/// Stack of a thread: what Rust's standard library takes, fixed here against `RUST_MIN_STACK`.
+const STACK: Bytes = Bytes::from_kib(2 * 1024);
+
+/// Address space, not memory, that glibc takes for the heap of each thread: `HEAP_MAX_SIZE` of its malloc/arena.c on
+/// 64-bit machines.
+const HEAP: Bytes = Bytes::from_kib(64 * 1024);
 
 /// The argument that every workload has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
@@ -49,11 +58,13 @@ where
     T: Send,
 {
     let wanted = work.len();
+    require_address_space(wanted)?;
     thread::scope(move |scope| {
         let mut started = Vec::with_capacity(wanted);
         for (index, piece) in work.into_iter().enumerate() {
             let number = index + 1;
-            let builder = thread::Builder::new().name(format!("{name}-{number}"));
+            let builder =
+                thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK.0 as usize);
             let handle = builder.spawn_scoped(scope, piece).map_err(|source| WorkloadError::Thread {
                 number,
                 wanted,
@@ -66,6 +77,18 @@ where
             .map(|handle| handle.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
             .collect())
     })
+}
+
+/// Refuses threads that a limit of the address space (`ulimit -v`) has no room for. Under such a limit a thread may
+/// start and then miss the memory for its own set-up, which the standard library ends with an abort.
+fn require_address_space(threads: usize) -> Result<(), WorkloadError> {
+    let needed = Bytes((STACK.0 + HEAP.0) * threads as u64);
+    match getrlimit(Resource::As).current {
+        Some(limit) if limit < needed.0 => {
+            Err(WorkloadError::AddressSpace { threads, needed, limit: Bytes(limit) })
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
