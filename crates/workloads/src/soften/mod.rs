@@ -88,7 +88,7 @@ impl fmt::Display for Order {
 pub enum Check {
     /// The last pass, by the published algorithm on the same threads; and the known checksum where there is one
     LastPass,
-    /// All passes, by the published algorithm on one thread: some 200 times the time of the run
+    /// All passes, by the published algorithm on one thread: some 100 times the time of the run
     AllPasses,
 }
 
