@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
-    Better, Cache, Command, Hooks, Limit, Metric, Output, Placement, Plan, Point, Stop, Topology, TraceMode,
+    Better, Cache, Command, Header, Hooks, Limit, Metric, Output, Placement, Plan, Point, Stop, Topology,
+    TraceMode,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -35,6 +36,8 @@ pub(crate) struct RunOptions {
 #[derive(Debug)]
 pub(crate) struct ResumeOptions {
     pub(crate) study: PathBuf,
+    /// The command, where it was given again.
+    command: Option<Command>,
     runs: Option<u32>,
     min_runs: Option<u32>,
     precision: Option<Option<f64>>,
@@ -91,17 +94,28 @@ impl RunOptions {
 impl ResumeOptions {
     /// Reads the arguments of `--resume`.
     pub(crate) fn new(args: &RunArgs) -> Result<Self> {
-        ensure!(args.command.is_empty(), "--resume takes the command from the study: leave it out");
+        let command = if args.command.is_empty() { None } else { Some(command(args)?) };
         let Some(study) = args.study.clone() else { bail!("--resume needs the study: name it with -o") };
         let stop = stop(args)?;
         Ok(Self {
             study,
+            command,
             runs: args.runs,
             min_runs: args.min_runs,
             // The default is not the user's word.
             precision: (args.precision != "1%").then_some(stop.precision),
             max_time: stop.max_time,
         })
+    }
+
+    /// Whether this is a study of the command that was given again, if one was.
+    pub(crate) fn check(&self, header: &Header) -> Result<()> {
+        ensure!(
+            self.command.as_ref().is_none_or(|command| *command == header.command),
+            "{} is a study of another command: leave the command out, or name another study with -o",
+            self.study.display()
+        );
+        Ok(())
     }
 
     /// Changes a recorded rule as the user asked.

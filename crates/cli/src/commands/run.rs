@@ -83,6 +83,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
 fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     let options = ResumeOptions::new(args)?;
     let before = Study::read(&options.study)?;
+    options.check(&before.header)?;
     let (then, now) = (&before.header.host, host::read());
     let of = |host: &Host| (host.hostname.clone(), host.cpu_model.clone());
     ensure!(
