@@ -171,6 +171,10 @@ impl ProcessExecutor {
                 Err(error) if limit => return Err(LimitError::from(error).into()),
                 Err(error) => (None, Some(error)),
             };
+        let mut watch = Watch::new(&hierarchies);
+        if let Some(dir) = group.as_ref().and_then(StudyGroup::v2) {
+            watch.throttled_in(dir);
+        }
         let mut executor = Self {
             command: command.clone(),
             plan: plan.clone(),
@@ -182,7 +186,7 @@ impl ProcessExecutor {
             limiter,
             group,
             no_group,
-            watch: Watch::new(&hierarchies),
+            watch,
             quiet: None,
             cold,
             metric,

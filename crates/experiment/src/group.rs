@@ -6,6 +6,7 @@
 //! `account`'s business.
 
 mod counters;
+mod home;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 use morecores_record::{Bytes, CpuSet, Nanos};
 
-use crate::cgroup::{CgroupDir, Hierarchies};
+use crate::cgroup::Hierarchies;
 use crate::undo::{Change, Journal, JournalError};
 
 use counters::Counter;
+use home::Home;
 
 /// Why the command cannot be held in a cgroup.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +68,7 @@ pub enum CpuSource {
 /// The cgroups of one study.
 #[derive(Debug)]
 pub struct StudyGroup {
+    v2: Option<PathBuf>,
     /// What children are born into; dropped where the kernel refuses that.
     birthplace: Option<File>,
     v1: Vec<PathBuf>,
@@ -86,7 +89,7 @@ struct Peak {
 }
 
 impl StudyGroup {
-    /// Makes the cgroups below our own ones. With `limit`, a cpuset controller is required; everything else is
+    /// Makes the cgroups, below our own ones or beside them. With `limit`, a cpuset controller is required; everything else is
     /// taken as far as it is to be had.
     ///
     /// # Errors
@@ -98,6 +101,7 @@ impl StudyGroup {
         journal: &mut Journal,
     ) -> Result<Self, GroupError> {
         let mut group = Self {
+            v2: None,
             birthplace: None,
             v1: Vec::new(),
             cpu: None,
@@ -107,12 +111,14 @@ impl StudyGroup {
             cpuset: None,
         };
         let mut refused = GroupError::NoHierarchy;
-        if let Some(parent) = &hierarchies.v2 {
-            if limit && !hierarchies.v1.contains_key("cpuset") {
-                enable_cpuset(parent.own(), journal)?;
-            }
-            match make(parent, keep, journal) {
-                Ok(dir) => group.use_v2(dir)?,
+        if let Some(own) = &hierarchies.v2 {
+            let cpuset = limit && !hierarchies.v1.contains_key("cpuset");
+            let home = Home::find(own, cpuset, journal)?;
+            match make(&home.parent, keep, journal) {
+                Ok(dir) => {
+                    home.copy_limits(&dir)?;
+                    group.use_v2(dir)?;
+                }
                 Err(error) => refused = error,
             }
         }
@@ -120,7 +126,7 @@ impl StudyGroup {
             [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
         {
             if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
-                match make(parent, keep, journal) {
+                match make(parent.own(), keep, journal) {
                     Ok(dir) => group.use_v1(name, dir)?,
                     Err(error) if name == "cpuset" => return Err(error),
                     Err(error) => refused = error,
@@ -142,6 +148,7 @@ impl StudyGroup {
         self.io_stat = Counter::open(dir.join("io.stat"));
         self.cpuset = Some(dir.clone()).filter(|dir| dir.join("cpuset.cpus").exists());
         self.birthplace = Some(handle);
+        self.v2 = Some(dir);
         Ok(())
     }
 
@@ -166,6 +173,11 @@ impl StudyGroup {
         }
         self.v1.push(dir);
         Ok(())
+    }
+
+    /// The version 2 cgroup, where the tree is born in one.
+    pub fn v2(&self) -> Option<&Path> {
+        self.v2.as_deref()
     }
 
     /// Moves the calling thread into the version 1 cgroups, so that its children are born there. The journal
@@ -275,29 +287,11 @@ impl Peak {
     }
 }
 
-/// Lets the children of our own version 2 cgroup have cpusets.
-fn enable_cpuset(own: &Path, journal: &mut Journal) -> Result<(), GroupError> {
-    let list = |file: &str| fs::read_to_string(own.join(file)).unwrap_or_default();
-    let has = |list: String| list.split_ascii_whitespace().any(|c| c == "cpuset");
-    if has(list("cgroup.subtree_control")) {
-        return Ok(());
-    }
-    if !has(list("cgroup.controllers")) {
-        return Err(GroupError::NoCpuset(format!(
-            "enable it with `echo +cpuset > {}`, and in every cgroup above",
-            own.parent().unwrap_or(own).join("cgroup.subtree_control").display()
-        )));
-    }
-    journal.note(Change::ControllerEnabled { dir: own.to_owned(), controller: "cpuset".to_owned() })?;
-    let file = own.join("cgroup.subtree_control");
-    fs::write(&file, "+cpuset").map_err(io_error("write", &file))
-}
-
-fn make(parent: &CgroupDir, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
-    let dir = parent.own().join(format!("morecores-{}", std::process::id()));
+fn make(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
+    let dir = parent.join(format!("morecores-{}", std::process::id()));
     // Asked first, so that an ordinary user's journal holds no change that was never possible.
-    rustix::fs::access(parent.own(), rustix::fs::Access::WRITE_OK)
-        .map_err(|e| io_error("make a cgroup in", parent.own())(e.into()))?;
+    rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)
+        .map_err(|e| io_error("make a cgroup in", parent)(e.into()))?;
     journal.note(Change::CgroupCreated { dir: dir.clone(), keep })?;
     match fs::create_dir(&dir) {
         // cpuacct and memory may be one hierarchy.

@@ -6,7 +6,7 @@
 mod neighbours;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -104,6 +104,12 @@ impl Watch {
         let mut watch = Self { throttles, clocks: Clocks::default(), throttled, at, tree, own };
         watch.restart();
         watch
+    }
+
+    /// Also watches the quota of a version 2 cgroup that lies beside our own rather than above it.
+    pub fn throttled_in(&mut self, cgroup: &Path) {
+        self.throttles.push(Throttle { file: cgroup.join("cpu.stat"), version: Version::V2 });
+        self.restart();
     }
 
     /// Forgets what happened since the last reading: it was no run's doing.
