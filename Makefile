@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build test check audit study-kernel install-deps clean cargo
+.PHONY: help demo build test test-vm check audit bench study-kernel install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ build: cargo install-deps ## Build in release mode, into target/release
 test: cargo install-deps ## Run all tests
 	@tools/test.sh
 
+test-vm: build ## Test on another kernel: cgroup version 2 alone, 4 CPUs, hotplug (emulated; a minute)
+	@tools/install-deps.sh vm-test
+	@tools/vm-test.sh
+
 check: cargo install-deps ## Check formatting and lints
 	@cargo fmt --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -27,6 +31,11 @@ check: cargo install-deps ## Check formatting and lints
 
 audit: cargo install-deps ## Audit the dependencies against deny.toml, offline
 	@tools/audit.sh
+
+bench: build ## What measuring costs, beside hyperfine in one session (3 minutes, quiet machine)
+	@tools/install-deps.sh bench
+	@cargo bench --locked -p morecores --bench hyperfine
+	@tools/bench-memory.sh
 
 study-kernel: build ## The study of a kernel build in studies/ (35 minutes on 2 CPUs, quiet machine; hotplug wants root)
 	@tools/install-deps.sh kernel-study

@@ -1,0 +1,75 @@
+#!/bin/busybox sh
+# shellcheck shell=dash
+# The first program of the machine that tools/vm-test.sh boots: checks, one line each, and switches it off.
+# Lines for the outside begin with `vm: `.
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/tmp
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev 2>/dev/null
+mount -t tmpfs tmp /tmp
+mount -t tmpfs run /run
+mount -t cgroup2 cgroup /sys/fs/cgroup
+cd /tmp || exit
+
+# As on a system with systemd: controllers at the top, the shell in a cgroup of its own.
+top=/sys/fs/cgroup
+echo '+cpu +cpuset +memory +io +pids' >$top/cgroup.subtree_control
+mkdir $top/session
+echo $$ >$top/session/cgroup.procs
+
+passed=0
+failed=0
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >/tmp/check.log 2>&1; then
+        passed=$((passed + 1))
+        echo "vm: ok      $name"
+    else
+        failed=$((failed + 1))
+        echo "vm: FAILED  $name"
+        sed 's/^/vm:           /' /tmp/check.log
+    fi
+}
+same() { [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; false; }; }
+clean() { # Everything is as it was.
+    same "$(cat /sys/devices/system/cpu/online)" 0-3 && same "$(ls -d $top/morecores* $top/session/morecores* 2>/dev/null)" '' &&
+        same "$(ls /run/morecores 2>/dev/null)" ''
+}
+run() { rm -rf study && morecores run -q -o study --runs 1 --warmup 0 "$@"; }
+allowed='sed -n "s/Cpus_allowed_list:.//p" /proc/self/status'
+
+check 'affinity holds a command to its CPUs' run --cpus 1,2,4 --shell -- "$allowed >allowed.{n}"
+check '  and the CPUs are the first ones' same "$(cat allowed.1 allowed.2 allowed.4 | tr '\n' ' ')" '0 0-1 0-3 '
+check '  user and system time are the cgroup'\''s' grep -q '"estimator":"cgroup"' study/runs.jsonl
+check '  the tree has a peak of memory' grep -q peak_memory_bytes study/runs.jsonl
+check '  and block I/O' grep -q '"block_read_bytes":[0-9]*,"block_written_bytes":[0-9]*}' study/runs.jsonl
+check '  the system is as it was' clean
+
+check 'a cpuset holds a command to its CPUs' run --limit cpuset --cpus 1,2,4 --shell -- "$allowed >allowed.{n}"
+check '  and the CPUs are the first ones' same "$(cat allowed.1 allowed.2 allowed.4 | tr '\n' ' ')" '0 0-1 0-3 '
+check '  the command cannot widen it' run --limit cpuset --cpus 1 --shell -- "taskset -p f \$\$; $allowed >allowed"
+check '  it is still one CPU' same "$(cat allowed)" 0
+check '  the system is as it was' clean
+
+echo '50000 100000' >$top/session/cpu.max
+check 'a quota is seen' sh -c 'morecores topology | grep -q "quota of own cgroup"'
+check '  the command does not escape it' run --cpus 1 --shell -- "cat $top\$(sed s/0::// /proc/self/cgroup)/cpu.max >max"
+check '  its limit is ours' same "$(cat max)" '50000 100000'
+echo max >$top/session/cpu.max
+
+check 'hotplug takes the other CPUs away' run --limit hotplug --cpus 1,2,4 --shell -- 'cat /sys/devices/system/cpu/online >online.{n}'
+check '  all of them' same "$(cat online.1 online.2 online.4 | tr '\n' ' ')" '0 0-1 0-3 '
+check '  the system is as it was' clean
+
+morecores run -q -o killed --limit hotplug --cpus 2 --shell -- 'sleep 1000 & sleep 1000' &
+sleep 3
+kill -9 $!
+check 'after a SIGKILL two CPUs are gone' same "$(cat /sys/devices/system/cpu/online)" 0-1
+check '  the next start repairs it' run --cpus 1 -- true
+check '  no process is left' same "$(pidof sleep)" ''
+check '  the system is as it was' clean
+
+echo "vm: $passed passed, $failed failed"
+poweroff -f
