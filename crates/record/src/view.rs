@@ -73,7 +73,7 @@ pub struct PointView {
     pub user_s: Summary,
     /// In the kernel, over the tree.
     pub system_s: Summary,
-    /// (user + system) / elapsed, in percent: 200 is two CPUs busy all the time.
+    /// Median over runs of (user + system) / elapsed, in percent: 200 is two CPUs busy all the time.
     pub cpu_percent: f64,
     /// Median of the largest resident set of any one process.
     pub max_rss_bytes: u64,

@@ -100,7 +100,13 @@ impl<'a> Sample<'a> {
             elapsed_s: summary(&elapsed, design),
             user_s: summary(&cpu.user, design),
             system_s: summary(&cpu.system, design),
-            cpu_percent: 100.0 * cpu.sum() / elapsed.iter().sum::<f64>().max(f64::MIN_POSITIVE),
+            cpu_percent: 100.0
+                * self
+                    .median_of(|run| {
+                        let used = run.cpu.user_ns + run.cpu.system_ns;
+                        ratio(used.as_secs_f64(), run.elapsed_ns.as_secs_f64())
+                    })
+                    .unwrap_or(0.0),
             max_rss_bytes: max_rss as u64,
             max_rss_is_bound: max_rss <= floor * ABOVE_FLOOR,
             tree_peak_bytes: self

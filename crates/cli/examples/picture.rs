@@ -1,0 +1,23 @@
+//! Draws what `morecores show STUDY` prints on a terminal as an SVG: README's picture.
+//!
+//! `tools/picture.sh` makes a PNG of it.
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use morecores_analyse::view;
+use morecores_record::Study;
+use morecores_report::{Style, run_report};
+
+fn main() -> Result<()> {
+    let path = std::env::args_os().nth(1).context("name a study")?;
+    let path = Path::new(&path);
+    let study = Study::read(path)?;
+    let style = Style { width: 90, colour: true, unicode: true, wide: false };
+    let text = run_report(&view(&study), Some(path), &style);
+    let svg = anstyle_svg::Term::new().render_svg(&text);
+    // A font that has the curve's Braille cells at the width of its letters.
+    println!("{}", svg.replace("SFMono-Regular", "DejaVu Sans Mono"));
+    Ok(())
+}
