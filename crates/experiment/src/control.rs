@@ -4,12 +4,14 @@
 //! and the measuring thread finds out why when it wakes. Costs a short run nothing: two stores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::Duration;
 
 use morecores_record::Nanos;
 use rustix::process::Signal;
 
+use crate::capture::Capture;
 use crate::process;
 use crate::spawn::{Current, monotonic};
 
@@ -25,6 +27,8 @@ pub struct Control {
     began: AtomicU64,
     interrupted: AtomicBool,
     timed_out: AtomicBool,
+    /// Where the command's output goes.
+    output: OnceLock<Arc<Capture>>,
 }
 
 impl Control {
@@ -51,6 +55,20 @@ impl Control {
     pub fn time_out(&self) {
         self.timed_out.store(true, Ordering::SeqCst);
         self.current.signal(Signal::TERM);
+    }
+
+    /// Keeps the output of a talkative command from filling the memory; to be called every few seconds.
+    pub fn trim_output(&self) {
+        if let Some(output) = self.output.get() {
+            // Where it cannot be trimmed it grows, as it would have anyway.
+            let _ = output.trim();
+        }
+    }
+
+    /// The measuring thread has opened the command's output.
+    pub(crate) fn watch_output(&self, output: Arc<Capture>) {
+        // One study has one output: a second call would be the same one.
+        let _ = self.output.set(output);
     }
 
     /// Ends every process below this one, whatever it does about signals.

@@ -122,7 +122,7 @@ pub struct ProcessExecutor {
     plan: Plan,
     control: Arc<Control>,
     images: HashMap<(u32, u32), Image>,
-    capture: Capture,
+    capture: Arc<Capture>,
     input: File,
     stack: ChildStack,
     limiter: Limiter,
@@ -155,7 +155,8 @@ impl ProcessExecutor {
         for point in &plan.points {
             images.insert((point.cpus, point.n), program::image(command, point, plan.thread_env)?);
         }
-        let capture = Capture::new(&plan.output).map_err(io_error("make a file in memory"))?;
+        let capture = Arc::new(Capture::new(&plan.output).map_err(io_error("make a file in memory"))?);
+        control.watch_output(Arc::clone(&capture));
 
         let mut journal = Journal::new();
         let cold = match &plan.cache {

@@ -39,6 +39,9 @@ impl Pulse for Clock<'_> {
     }
 }
 
+/// How often a command's output is looked at, which may be growing in memory.
+const TRIM_EVERY: Duration = Duration::from_secs(5);
+
 enum Event<T> {
     Signal(i32),
     Done(thread::Result<Result<T>>),
@@ -81,18 +84,14 @@ struct Watcher {
     signal: Option<i32>,
     /// When politeness ends.
     kill_at: Option<Instant>,
-    /// The run that was told to end for its time, by how long it had been running when it was.
+    /// When the run in progress was told that its time is up.
     timed_out: Option<Instant>,
 }
 
 impl Watcher {
     fn watch<T>(mut self, events: &Receiver<Event<T>>) -> Result<Watched<T>> {
         loop {
-            let event = match self.sleep() {
-                Some(time) => events.recv_timeout(time),
-                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match event {
+            match events.recv_timeout(self.sleep()) {
                 Ok(Event::Signal(signal)) => self.interrupt(signal),
                 Ok(Event::Done(result)) => {
                     self.progress.clear();
@@ -105,15 +104,16 @@ impl Watcher {
         }
     }
 
-    /// How long until something is to be looked at; none: until an event.
-    fn sleep(&self) -> Option<Duration> {
+    /// How long until something is to be looked at, unless an event comes before.
+    fn sleep(&self) -> Duration {
         let until_kill = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
         let draw = self.progress.is_shown().then_some(DRAW_EVERY);
         // Between runs the next deadline is at least a whole time limit away.
         let deadline =
             self.timeout.map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
-        let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(1)));
-        [until_kill, draw, deadline].into_iter().flatten().min()
+        // A run that is late has been asked to end, and is looked at until it has.
+        let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(10)));
+        [until_kill, draw, deadline].into_iter().flatten().fold(TRIM_EVERY, Duration::min)
     }
 
     /// The first signal asks the command to end by the same signal, the second does not ask.
@@ -129,6 +129,7 @@ impl Watcher {
 
     fn tick(&mut self) {
         self.progress.draw();
+        self.control.trim_output();
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             self.control.kill_everything();
             // A hook may have started something new meanwhile.
