@@ -187,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_undoes_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let (made, journals) = (dir.path().join("made"), dir.path().join("journals"));
+        let panicked = std::panic::catch_unwind(|| {
+            let mut journal = Journal::in_directory(&journals);
+            journal.note(directory_change(&made)).unwrap();
+            fs::create_dir(&made).unwrap();
+            panic!("on purpose");
+        });
+        assert!(panicked.is_err() && !made.exists());
+        assert_eq!(fs::read_dir(&journals).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_dead_process_is_repaired_and_a_living_one_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));

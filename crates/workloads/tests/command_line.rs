@@ -1,9 +1,7 @@
 //! `morecores-work` as a user meets it: output, exit status, and one clear line for everything that cannot be done.
-#![allow(clippy::print_stdout)]
-
-use std::io::Write;
 
 use assert_cmd::Command;
+use morecores_testkit::skipped;
 
 fn work(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
@@ -91,6 +89,7 @@ fn too_little_address_space_is_one_clear_line() {
 
 #[test]
 fn a_refused_thread_is_one_clear_line() {
+    const NAME: &str = "a_refused_thread_is_one_clear_line";
     // Root has no limit of processes, so the run is given to the user `nobody`.
     let output = std::process::Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=5"])
@@ -98,12 +97,12 @@ fn a_refused_thread_is_one_clear_line() {
         .output();
     let output = match output {
         Ok(output) if output.stderr.starts_with(b"setpriv:") => {
-            return skipped("becoming `nobody` needs root");
+            return skipped(NAME, "becoming `nobody` needs root");
         }
         Ok(output) if output.status.code() == Some(126) => {
-            return skipped("`nobody` cannot reach the binary");
+            return skipped(NAME, "`nobody` cannot reach the binary");
         }
-        Err(_) => return skipped("there is no setpriv (Debian package util-linux)"),
+        Err(_) => return skipped(NAME, "there is no setpriv (Debian package util-linux)"),
         Ok(output) => output,
     };
     let error = String::from_utf8_lossy(&output.stderr);
@@ -111,19 +110,6 @@ fn a_refused_thread_is_one_clear_line() {
     assert!(error.contains("of 64 could not be started") && error.contains("lower --threads"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(output.stdout.is_empty());
-}
-
-/// Notes that the test of a refused thread could not run, as `tools/test.sh` reads it.
-fn skipped(reason: &str) {
-    let line = format!("skipped: a_refused_thread_is_one_clear_line: {reason}");
-    match std::env::var_os("MORECORES_SKIPPED") {
-        Some(path) => {
-            let mut file =
-                std::fs::OpenOptions::new().create(true).append(true).open(path).expect("MORECORES_SKIPPED");
-            writeln!(file, "{line}").expect("MORECORES_SKIPPED");
-        }
-        None => println!("{line}"),
-    }
 }
 
 #[test]

@@ -1,0 +1,258 @@
+//! What a run is said to have cost is what it cost, whoever spent it; and it was held to the CPUs that are named.
+
+mod harness;
+
+use std::fs;
+
+use harness::{World, is_root, skipped, usable_cpus};
+use morecores_record::{CpuEstimator, CpuTime, Nanos, Phase, Run};
+
+/// A shell line that keeps one CPU busy in user mode until the shell has used `hundredths` of a second of CPU time by
+/// the kernel's own count (fields 14 and 15 of proc_pid_stat(5)), so that a busy machine burns no less.
+fn burn(hundredths: u32) -> String {
+    format!(
+        "while read -r l </proc/self/stat; set -- ${{l##*) }}; [ $((${{12}} + ${{13}})) -lt {hundredths} ]; do \
+         i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done"
+    )
+}
+
+fn total(cpu: &CpuTime) -> f64 {
+    (cpu.user_ns + cpu.system_ns).as_secs_f64()
+}
+
+fn is_by_cgroup(run: &Run) -> bool {
+    matches!(run.cpu.estimator, CpuEstimator::Cgroup | CpuEstimator::CgroupV1)
+}
+
+fn sh(line: &str) -> [&str; 3] {
+    ["sh", "-c", line]
+}
+
+/// Section "User and system time" of docs/methods.md: `getrusage` calls nearly all of a short process user time.
+#[test]
+fn short_processes_have_the_system_time_that_getrusage_does_not_see() {
+    const NAME: &str = "short_processes_have_the_system_time_that_getrusage_does_not_see";
+    let run = World::new().one_run("", &sh("i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done"));
+    if !is_by_cgroup(&run) {
+        return skipped(NAME, "no cgroup tells CPU time here (root has one)");
+    }
+    let kernel = |user: Nanos, system: Nanos| system.as_secs_f64() / (user + system).as_secs_f64();
+    let ours = kernel(run.cpu.user_ns, run.cpu.system_ns);
+    let theirs = kernel(run.rusage.user_ns, run.rusage.system_ns);
+    assert!(ours > theirs * 1.5 && ours > theirs + 0.1, "cgroup {ours:.3}, getrusage {theirs:.3}");
+    // Not the amount is in question but its division.
+    let ratio = total(&run.cpu) / (run.rusage.user_ns + run.rusage.system_ns).as_secs_f64();
+    assert!((0.9..1.2).contains(&ratio), "{ratio:.3} of getrusage's total");
+}
+
+#[test]
+fn known_work_is_told_within_a_tenth() {
+    let run = World::new().one_run("", &sh(&burn(50)));
+    let (user, elapsed) = (run.cpu.user_ns.as_secs_f64(), run.elapsed_ns.as_secs_f64());
+    assert!((0.45..0.55).contains(&user), "{user} s of user time");
+    assert!(elapsed >= 0.45, "{elapsed} s elapsed");
+}
+
+#[test]
+fn sleep_is_elapsed_time_and_no_work() {
+    let run = World::new().one_run("", &["sleep", "0.3"]);
+    let elapsed = run.elapsed_ns.as_secs_f64();
+    assert!((0.3..0.35).contains(&elapsed), "{elapsed} s elapsed");
+    assert!(total(&run.cpu) < 0.02, "{} s of CPU time", total(&run.cpu));
+}
+
+#[test]
+fn what_nobody_waits_for_is_counted_where_it_ends_before_the_main_process() {
+    let burner = format!("setsid sh -c '{}; echo >done' & ", burn(30));
+    // The middle shell is gone before the burner ends, so that the burner is nobody's child but morecores'.
+    let line = format!("sh -c \"$1\"; while [ ! -e done ]; do sleep 0.01; done");
+    let run = World::new().one_run("", &["sh", "-c", &line, "sh", &burner]);
+    let user = run.cpu.user_ns.as_secs_f64();
+    assert!((0.27..0.4).contains(&user), "{user} s of user time");
+    assert_eq!(run.survivors, [] as [&str; 0]);
+}
+
+#[test]
+fn a_burner_that_outlives_the_command_is_named_and_ended() {
+    let world = World::new();
+    let burner = format!("setsid sh -c '{}' & ", burn(3000));
+    let run = world.one_run("", &["sh", "-c", "sh -c \"$1\"", "sh", &burner]);
+    assert_eq!(run.survivors, ["sh"]);
+    assert_eq!(world.processes(), []);
+    if is_by_cgroup(&run) {
+        // Until it was ended, a tenth of a second after the command: it cannot be told apart, but it is not hidden.
+        assert!(total(&run.cpu) > 0.03, "{} s of CPU time", total(&run.cpu));
+    }
+    assert!(run.elapsed_ns.as_secs_f64() < 0.09, "elapsed time is the main process's: {:?}", run.elapsed_ns);
+}
+
+#[test]
+fn a_survivor_lives_on_where_keep_says_so() {
+    let world = World::new();
+    let run = world.one_run("--keep", &sh("sleep 60 &"));
+    assert_eq!(run.survivors, ["sleep"]);
+    assert!(world.processes().iter().any(|(_, name)| name == "sleep"), "{:?}", world.processes());
+}
+
+#[test]
+fn memory_and_faults_are_the_commands() {
+    // 64 MiB, touched: 16384 pages of 4 KiB.
+    let line = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); : $x";
+    let run = World::new().one_run("", &sh(line));
+    let peak = run.rusage.max_rss_bytes.0;
+    assert!(peak >= 64 << 20 && peak < 400 << 20, "{peak} bytes");
+    assert!(run.rusage.minor_faults >= 16_384, "{} faults", run.rusage.minor_faults);
+    if let Some(tree) = run.tree.peak_memory_bytes {
+        assert!(tree.0 >= 64 << 20, "{} bytes in the tree", tree.0);
+    }
+}
+
+/// `Cpus_allowed_list` as the kernel tells it, before and after the command has tried to have more.
+const WIDEN: &str = "grep Cpus_allowed_list /proc/self/status; taskset -pc 0-1 $$ >/dev/null 2>&1; \
+                     grep Cpus_allowed_list /proc/self/status";
+
+#[test]
+fn affinity_holds_a_run_to_its_cpus_until_it_says_otherwise() {
+    const NAME: &str = "affinity_holds_a_run_to_its_cpus_until_it_says_otherwise";
+    if usable_cpus() < 2 {
+        return skipped(NAME, "there is one CPU");
+    }
+    let world = World::new();
+    assert_eq!(world.output_of("--cpus 1", &["nproc"]), "1\n");
+    assert_eq!(world.output_of("--cpus 2", &["nproc"]), "2\n");
+    let line = "Cpus_allowed_list:\t";
+    assert_eq!(world.output_of("--cpu-list 1 --cpus 1", &sh("grep Cpus_allowed_list /proc/self/status")), format!("{line}1\n"));
+    assert_eq!(world.output_of("--cpu-list 0 --cpus 1", &sh(WIDEN)), format!("{line}0\n{line}0-1\n"));
+}
+
+#[test]
+fn a_cpuset_cannot_be_widened() {
+    const NAME: &str = "a_cpuset_cannot_be_widened";
+    if !is_root() || usable_cpus() < 2 {
+        return skipped(NAME, "needs root and two CPUs");
+    }
+    let world = World::new();
+    let line = "Cpus_allowed_list:\t0\n";
+    let options = "--limit cpuset --cpu-list 0,1 --cpus 1";
+    assert_eq!(world.output_of(options, &sh(WIDEN)), format!("{line}{line}"));
+    assert_eq!(world.output_of("--limit cpuset --cpus 2", &["nproc"]), "2\n");
+}
+
+#[test]
+fn the_command_is_told_its_cpus_in_every_way_that_was_asked_for() {
+    let world = World::new();
+    let print = "echo $MORECORES_CPUS ${OMP_NUM_THREADS-unset} ${RAYON_NUM_THREADS-unset} ${GOMAXPROCS-unset}";
+    assert_eq!(world.output_of("--cpus 1", &sh(print)), "1 unset unset unset\n");
+    assert_eq!(world.output_of("--cpus 1 --thread-env", &sh(print)), "1 1 1 1\n");
+    assert_eq!(world.output_of("--cpus 1", &["echo", "-j{n}", "{{n}}", "x{n}{{n}}"]), "-j1 {n} x1{n}\n");
+    assert_eq!(world.output_of("--cpus 1 --shell", &["echo", "{n}", "|", "tr 1 a"]), "a\n");
+    if usable_cpus() > 1 {
+        assert_eq!(world.output_of("--cpus 2 --thread-env", &sh(print)), "2 2 2 2\n");
+        assert_eq!(world.output_of("--cpus 2", &["echo", "{n}"]), "2\n");
+    }
+}
+
+#[test]
+fn a_script_without_an_interpreter_is_run_by_sh() {
+    let world = World::new();
+    let script = world.script("plain", "echo \"$0 ran with $1 on $MORECORES_CPUS\"\n");
+    assert_eq!(world.output_of("--cpus 1", &[&script, "x{n}"]), format!("{script} ran with x1 on 1\n"));
+    // Found on PATH, too, with its own path for a name.
+    let mut command = world.run_command("-q --output inherit --cpus 1 --runs 2 --warmup 0 --precision 0", &["plain"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", world.path("").display()));
+    let ran = harness::Ran::of(command);
+    assert_eq!(ran.success().stdout.lines().count(), 2, "{ran}");
+}
+
+#[test]
+fn input_is_empty_or_the_file_from_its_beginning() {
+    let world = World::new();
+    assert_eq!(world.output_of("--cpus 1", &sh("readlink /proc/self/fd/0; wc -c")), "/dev/null\n0\n");
+    fs::write(world.path("input"), "one line\n").expect("the input");
+    let options = "-q --output inherit --cpus 1 --runs 3 --warmup 1 --precision 0 --input input";
+    let ran = world.run(options, &["cat"]);
+    assert_eq!(ran.success().stdout, "one line\n".repeat(4), "{ran}");
+}
+
+#[test]
+fn the_last_figure_counts_and_speedup_is_its_ratio() {
+    let world = World::new();
+    // A rate of 100 on one CPU and 150 on two; numbers before it are those of a warm-up.
+    let line = "echo 'rate: 7'; echo \"rate: $((50 + 50 * {n}))\"; echo done";
+    let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
+    let options = format!("-q --cpus {cpus} --runs 6 --precision 0 --metric rate:.([0-9]+) --unit ops/s");
+    world.run(&options, &sh(line)).success();
+    for run in world.timed_runs() {
+        assert_eq!(run.metric, Some(if run.cpus == 1 { 100.0 } else { 150.0 }));
+    }
+    let view = world.shown("--json");
+    assert_eq!(view["points"][0]["metric"]["median"], 100.0);
+    assert_eq!(view["points"][0]["metric"]["unit"], "ops/s");
+    if usable_cpus() > 1 {
+        assert_eq!(view["points"][1]["speedup"]["value"], 1.5);
+        assert_eq!(view["points"][1]["efficiency"], 0.75);
+    }
+}
+
+#[test]
+fn a_cost_that_falls_is_a_speedup() {
+    const NAME: &str = "a_cost_that_falls_is_a_speedup";
+    if usable_cpus() < 2 {
+        return skipped(NAME, "there is one CPU");
+    }
+    let world = World::new();
+    let options = "-q --cpus 1,2 --runs 2 --precision 0 --metric ^[0-9]+$ --lower-is-better";
+    world.run(options, &sh("echo $((60 / {n}))")).success();
+    assert_eq!(world.shown("--json")["points"][1]["speedup"]["value"], 2.0);
+}
+
+#[test]
+fn a_command_that_signals_its_group_ends_itself_alone() {
+    let world = World::new();
+    let ran = world.run("--cpus 1 --runs 2 --warmup 0", &sh("kill -TERM 0; sleep 60"));
+    ran.code(1).says(&["was ended by signal 15 at 1 CPU (run 1)"]);
+    assert_eq!(world.timed_runs().len(), 1);
+}
+
+/// The signal with the number `n` is bit `n - 1` of the masks in proc_pid_status(5).
+#[test]
+fn the_command_inherits_no_signals_blocked_or_ignored() {
+    let world = World::new();
+    let status = world.output_of("--cpus 1", &["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]);
+    for line in status.lines() {
+        assert!(line.ends_with("0000000000000000"), "{status}");
+    }
+    assert_eq!(status.lines().count(), 3, "{status}");
+    // What SIGPIPE is for: the writer ends with the reader.
+    let piped = world.output_of("--cpus 1", &sh("yes | head -n 1"));
+    assert_eq!(piped, "y\n");
+}
+
+#[test]
+fn the_command_inherits_no_descriptors() {
+    let descriptors = World::new().output_of("--cpus 1", &["ls", "/proc/self/fd"]);
+    // The fourth is the directory that `ls` reads.
+    assert_eq!(descriptors, "0\n1\n2\n3\n");
+}
+
+#[test]
+fn rounds_hold_every_count_once_in_an_order_that_the_seed_repeats() {
+    const NAME: &str = "rounds_hold_every_count_once_in_an_order_that_the_seed_repeats";
+    if usable_cpus() < 2 {
+        return skipped(NAME, "there is one CPU");
+    }
+    let orders: Vec<Vec<(Phase, u32, u32)>> = ["7", "7", "8"]
+        .iter()
+        .map(|seed| {
+            let world = World::new();
+            world.run(&format!("-q --cpus 1,2 --runs 12 --precision 0 --seed {seed}"), &["true"]).success();
+            world.study().runs.iter().map(|run| (run.phase, run.round, run.cpus)).collect()
+        })
+        .collect();
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], orders[2]);
+    for round in orders[0].chunks(2) {
+        assert_eq!((round[0].0, round[0].1), (round[1].0, round[1].1));
+        assert_ne!(round[0].2, round[1].2);
+    }
+}

@@ -1,0 +1,161 @@
+//! However a study ends, the machine is as it was: CPUs, cpusets, affinities, cgroups.
+//!
+//! One test: it takes CPUs offline, which no other test should meet.
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use harness::{Ran, World, is_root, left_by, skipped, start, wait_until};
+
+const NAME: &str = "whatever_was_changed_is_put_back";
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// The switch of the CPU that everything here is about.
+const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
+const CPUSETS: &str = "/sys/fs/cgroup/cpuset";
+
+/// What may not change.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    online: String,
+    cpuset: Option<String>,
+    bound: String,
+}
+
+/// A process bound to CPU 1 and, where version 1 has cpusets, a cpuset that holds CPU 1.
+struct Witnesses {
+    bound: Child,
+    cpuset: Option<PathBuf>,
+}
+
+impl Witnesses {
+    fn new() -> Self {
+        let sleep = ["-c", "1", "sleep", "600"];
+        let bound =
+            Command::new("taskset").args(sleep).stdout(Stdio::null()).spawn().expect("taskset (util-linux)");
+        let cpuset = fs::exists(format!("{CPUSETS}/cpuset.cpus")).unwrap_or(false).then(|| {
+            let dir = Path::new(CPUSETS).join(format!("put-back-test-{}", std::process::id()));
+            let inner = dir.join("inner");
+            fs::create_dir_all(&inner).expect("a cpuset");
+            // A child has its CPUs from its parent, so both must come back, in order.
+            for dir in [&dir, &inner] {
+                let mems = fs::read(format!("{CPUSETS}/cpuset.mems")).expect("memory nodes");
+                fs::write(dir.join("cpuset.mems"), mems).expect("memory nodes");
+                fs::write(dir.join("cpuset.cpus"), "0-1").expect("CPUs");
+            }
+            inner
+        });
+        let witnesses = Self { bound, cpuset };
+        wait_until("a process is bound to CPU 1", || witnesses.affinity() == "1");
+        witnesses
+    }
+
+    fn affinity(&self) -> String {
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.bound.id())).expect("the bound process");
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.expect("its CPUs").trim().to_owned()
+    }
+
+    fn state(&self) -> State {
+        let text = |path: &Path| fs::read_to_string(path).expect("a state").trim().to_owned();
+        State {
+            online: text(Path::new(ONLINE)),
+            cpuset: self.cpuset.as_ref().map(|dir| text(&dir.join("cpuset.cpus"))),
+            bound: self.affinity(),
+        }
+    }
+}
+
+impl Drop for Witnesses {
+    fn drop(&mut self) {
+        // Also after a failure: the next test wants its CPUs.
+        let _ = fs::write(CPU_1, "1");
+        let _ = self.bound.kill();
+        let _ = self.bound.wait();
+        for dir in self.cpuset.iter().flat_map(|dir| dir.ancestors().take(2)) {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// Runs a study of a long command to the middle of its first run, on CPU 0 alone, and sends it a signal.
+fn interrupted(limit: &str, signal: &str, witnesses: &Witnesses) -> Ran {
+    let world = World::new();
+    let options = format!("-q --cpus 1 --limit {limit}");
+    let study = start(world.run_command(&options, &["sh", "-c", "echo >started; exec sleep 600"]));
+    wait_until("the command runs", || world.path("started").exists());
+    let during = witnesses.state();
+    let pid = study.pid();
+    assert!(left_by(pid).len() >= 2, "a cgroup and a journal: {:?}", left_by(pid));
+    if limit == "hotplug" {
+        assert_eq!(
+            (during.online.as_str(), during.cpuset.as_deref().unwrap_or("0")),
+            ("0", "0"),
+            "{during:?}"
+        );
+    }
+    study.signal(signal);
+    let ran = study.wait();
+    if signal != "KILL" {
+        assert_eq!(world.processes(), [], "the command has ended too\n{ran}");
+    }
+    ran
+}
+
+#[test]
+fn whatever_was_changed_is_put_back() {
+    if !is_root() {
+        return skipped(NAME, "cpusets and hotplug need root");
+    }
+    if harness::usable_cpus() < 2 {
+        return skipped(NAME, "there is one CPU");
+    }
+    let mut limits = vec!["cpuset"];
+    if fs::exists(CPU_1).unwrap_or(false) {
+        limits.push("hotplug");
+    } else {
+        skipped(NAME, "CPU 1 cannot be taken offline; the part with cpusets ran");
+    }
+    let witnesses = Witnesses::new();
+    let before = witnesses.state();
+    for limit in limits {
+        put_back_after_everything(limit, &witnesses, &before);
+    }
+}
+
+fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State) {
+    let is_as_before = |when: &str, ran: &Ran| {
+        assert_eq!(witnesses.state(), *before, "{limit}: after {when}\n{ran}");
+        assert_eq!(left_by(ran.pid), Default::default(), "{limit}: after {when}\n{ran}");
+    };
+    let options = format!("-q --cpus 1,2 --runs 3 --warmup 0 --precision 0 --limit {limit}");
+    let world = World::new();
+    let success = world.run(&options, &["true"]);
+    is_as_before("success", success.success());
+    let runs = world.timed_runs();
+    assert_eq!((runs.len(), runs[0].limit.to_string().as_str()), (6, limit));
+
+    let failed = World::new().run(&options, &["false"]);
+    is_as_before("a failing command", failed.code(1));
+
+    let impossible = World::new().run(&format!("{options} --metric (x)"), &["true"]);
+    is_as_before("an error in mid-study", impossible.refused(2, &["matched nothing"]));
+
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let ran = interrupted(limit, signal, witnesses);
+        is_as_before(signal, ran.code(status));
+    }
+
+    let killed = interrupted(limit, "KILL", witnesses);
+    assert_ne!(left_by(killed.pid), Default::default(), "{limit}: SIGKILL leaves everything as it is");
+    assert_eq!(witnesses.state() == *before, limit == "cpuset");
+    let next = World::new().run("-q --runs 1 --warmup 0", &["true"]);
+    let repaired = format!("repaired what process {} left when it was killed", killed.pid);
+    is_as_before("SIGKILL and the next start", next.success().says(&[&repaired]));
+    is_as_before("SIGKILL and the next start", &killed);
+    let third = World::new().run("-q --runs 1 --warmup 0", &["true"]);
+    assert!(!third.stderr.contains(&repaired), "it is repaired once\n{third}");
+}
