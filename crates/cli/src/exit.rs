@@ -1,5 +1,6 @@
 //! What the process's exit status says, and the one place where an error becomes a status.
 
+use std::io;
 use std::process::ExitCode;
 
 use morecores_experiment::executor::ExecuteError;
@@ -32,7 +33,8 @@ pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
         });
     match program {
         Some(ProgramError::NotFound(_)) => NOT_FOUND,
-        Some(ProgramError::NotExecutable(_)) => NOT_EXECUTABLE,
+        Some(ProgramError::Refused { source, .. }) if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+        Some(ProgramError::NotExecutable(_) | ProgramError::Refused { .. }) => NOT_EXECUTABLE,
         _ => BAD_INPUT,
     }
 }

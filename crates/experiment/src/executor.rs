@@ -280,6 +280,10 @@ impl ProcessExecutor {
                     let script = program::script_image(&self.command, point, self.plan.thread_env)?;
                     self.images.insert((point.cpus, point.n), script);
                 }
+                Err(SpawnError::Exec(source)) => {
+                    let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
+                    return Err(ProgramError::Refused { name, source }.into());
+                }
                 ended => return Ok(ended?),
             }
         }

@@ -4,6 +4,7 @@
 //! leads to, the environment. Starts nothing.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,18 @@ pub enum ProgramError {
     /// There is a file, but it cannot be executed.
     #[error("{0}: permission denied: is it executable?")]
     NotExecutable(String),
+    /// It looks like a program, and the kernel refuses it.
+    #[error("cannot execute {name}: {source}{}", if .source.kind() == io::ErrorKind::NotFound {
+        ": the interpreter that its first line or its header names is not there"
+    } else {
+        ""
+    })]
+    Refused {
+        /// The program as the user wrote it.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// An argument holds a null byte.
     #[error("an argument of the command holds a null byte")]
     NullByte,
