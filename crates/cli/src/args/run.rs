@@ -13,7 +13,9 @@ use clap::{Args, ValueEnum};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// The command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    // No `allow_hyphen_values`: a slip in one of our options would become the command. Behind its first word all
+    // words are the command's either way.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<String>,
 
     /// Give the command's words to `/bin/sh -c` as one line
