@@ -18,12 +18,12 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
 
 fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
     if format.hyperfine_json {
-        return terminal::print(&(report::hyperfine_json(study)? + "\n"));
+        return terminal::print(&report::hyperfine_json(study)?);
     }
     let view = view(study);
     let mut text = String::new();
     if format.json {
-        text = report::view_json(&view)? + "\n";
+        text = report::view_json(&view)?;
     } else if format.csv {
         let mut bytes = Vec::new();
         report::view_csv(&view, &mut bytes)?;
