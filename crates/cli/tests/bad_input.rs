@@ -1,0 +1,372 @@
+//! What cannot be done is refused in one clear line before anything runs, and nothing is left behind.
+
+mod harness;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use harness::{Ran, World, is_root, skipped, usable_cpus};
+use morecores_record::Exit;
+
+/// A command that would leave a trace if it were run.
+const TRACE: [&str; 2] = ["touch", "trace"];
+
+#[track_caller]
+fn refused(arguments: &[&str], status: i32, parts: &[&str]) {
+    let world = World::new();
+    world.morecores(arguments).refused(status, parts);
+    assert!(world.names().is_empty(), "{arguments:?} left {:?}", world.names());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_runs() {
+    let one_more = (usable_cpus() + 1).to_string();
+    for (options, parts) in [
+        (vec!["--cpus", "0"], vec!["--cpus", "counts begin at 1"]),
+        (vec!["--cpus", "two"], vec!["--cpus", "two"]),
+        (vec!["--cpus", "2-1"], vec!["--cpus", "2-1"]),
+        (vec!["--cpus", ""], vec!["--cpus"]),
+        (vec!["--cpus", &one_more], vec!["--cpus", &one_more, "usable are"]),
+        (vec!["--cpu-list", "0,9999"], vec!["--cpu-list", "9999"]),
+        (vec!["--cpu-list", "0", "--cpus", "2"], vec!["--cpus"]),
+        (vec!["--cpu-list", "0,0"], vec!["--cpu-list", "0"]),
+        (vec!["--expect-n"], vec!["--expect-n", "{n}"]),
+        (vec!["--runs", "0"], vec!["--runs 0"]),
+        (vec!["--runs", "3", "--min-runs", "4"], vec!["--min-runs 4"]),
+        (vec!["--precision", "much"], vec!["--precision"]),
+        (vec!["--precision", "100%"], vec!["--precision"]),
+        (vec!["--timeout", "soon"], vec!["--timeout"]),
+        (vec!["--max-time", "0"], vec!["--max-time"]),
+        (vec!["--metric", "("], vec!["--metric", "unclosed group"]),
+        (vec!["--metric", "x", "--output", "null"], vec!["--metric"]),
+        (vec!["--input", "nowhere"], vec!["--input", "nowhere"]),
+        (vec!["--trace", "on"], vec!["--trace"]),
+        (vec!["-o", "no/such/directory"], vec!["no/such/directory"]),
+    ] {
+        let mut arguments = vec!["run"];
+        arguments.extend(options);
+        arguments.push("--");
+        arguments.extend(TRACE);
+        refused(&arguments, 2, &parts);
+    }
+    refused(&["run"], 2, &["no command given"]);
+    refused(&["run", "--"], 2, &["no command given"]);
+    refused(&["show", "nowhere"], 2, &["nowhere", "not a study"]);
+    refused(&["run", "--resume", "-o", "nowhere"], 2, &["nowhere", "not a study"]);
+    refused(&["topology", "--from", "nowhere"], 2, &["nowhere"]);
+}
+
+/// clap says what it expected in several lines of its own.
+#[test]
+fn slips_in_the_options_are_named_and_nothing_runs() {
+    for (arguments, part) in [
+        (vec!["run", "--bogus"], "--bogus"),
+        (vec!["run", "--run", "3"], "--run"),
+        (vec!["run", "-x"], "-x"),
+        (vec!["run", "--precision", "-1"], "-1"),
+        (vec!["run", "--limit", "prison"], "affinity, cpuset, hotplug"),
+        (vec!["run", "--runs", "many"], "many"),
+        (vec!["run", "--resume"], "--study"),
+        (vec!["run", "--unit", "s"], "--metric"),
+        (vec!["run", "--cpu-list", "0", "--placement", "spread"], "--placement"),
+        (vec!["show", "a", "--json", "--csv"], "--csv"),
+        (vec!["measure"], "measure"),
+    ] {
+        let world = World::new();
+        let mut arguments = arguments;
+        if arguments[0] == "run" {
+            arguments.push("--");
+            arguments.extend(TRACE);
+        }
+        let ran = world.morecores(&arguments);
+        ran.code(2).says(&[part]);
+        assert!(ran.stdout.is_empty() && world.names().is_empty(), "{ran}");
+    }
+}
+
+#[test]
+fn a_commands_own_options_are_the_commands() {
+    let world = World::new();
+    let options =
+        ["run", "-q", "--output", "inherit", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0"];
+    let ran = world.morecores(&[options.as_slice(), &["echo", "--runs", "-q", "--", "-x"]].concat());
+    assert_eq!(ran.success().stdout, "--runs -q -- -x\n", "{ran}");
+}
+
+#[test]
+fn an_offline_cpu_is_named_as_such() {
+    const NAME: &str = "an_offline_cpu_is_named_as_such";
+    let offline = fs::read_to_string("/sys/devices/system/cpu/offline").unwrap_or_default();
+    let Some(first) = offline.trim().split([',', '-']).next().filter(|cpu| !cpu.is_empty()) else {
+        // Taking one offline is for put_back.rs alone: other tests run beside this one.
+        return skipped(NAME, "no CPU is offline here; the recorded machines of crates/experiment have some");
+    };
+    refused(
+        &["run", "--cpu-list", &format!("0,{first}"), "--", "true"],
+        2,
+        &["--cpu-list", first, "offline"],
+    );
+}
+
+#[test]
+fn a_command_that_is_not_there_or_no_program_is_said_as_a_shell_says_it() {
+    refused(&["run", "--", "no-such-command"], 127, &["no-such-command: command not found"]);
+    refused(&["run", "--", "./no-such-command"], 127, &["./no-such-command: command not found"]);
+    refused(&["run", "--", ""], 127, &["command not found"]);
+    refused(&["run", "--", "/etc/passwd"], 126, &["/etc/passwd", "executable"]);
+    refused(&["run", "--", "/"], 126, &["/"]);
+
+    let world = World::new();
+    let script = world.script("lost", "#!/no/such/interpreter\n");
+    world.morecores(&["run", "-o", "study", "--", &script]).refused(127, &[&script, "interpreter"]);
+    assert!(!world.path("study").exists());
+}
+
+#[test]
+fn a_study_that_exists_is_left_alone() {
+    let world = World::new();
+    fs::create_dir(world.path("study")).expect("mkdir");
+    fs::write(world.path("study/precious"), "x").expect("write");
+    world.run("", &TRACE).refused(2, &["study exists", "--resume"]);
+    assert_eq!(world.names(), ["study".to_owned()].into());
+    assert!(world.path("study/precious").exists());
+
+    let world = World::new();
+    fs::write(world.path("study"), "a file").expect("write");
+    world.run("", &TRACE).refused(2, &["study exists"]);
+}
+
+/// A finished study of six runs on one CPU.
+fn finished() -> World {
+    let world = World::new();
+    world.run("-q --cpus 1 --runs 6 --warmup 0 --precision 0", &["true"]).success();
+    world
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_what_is_unknown_is_kept() {
+    let world = finished();
+    let file = world.path("study/study.json");
+    let mut header: serde_json::Value =
+        serde_json::from_slice(&fs::read(&file).expect("header")).expect("JSON");
+    header["from_the_future"] = "kept".into();
+    fs::write(&file, header.to_string()).expect("write");
+    world.morecores(&["run", "-q", "--resume", "-o", "study", "--runs", "7"]).success();
+    assert!(fs::read_to_string(&file).expect("header").contains("from_the_future"));
+
+    header["schema"] = "morecores.study/2".into();
+    fs::write(&file, header.to_string()).expect("write");
+    let parts = ["morecores.study/2", "morecores.study/1", "newer morecores"];
+    world.morecores(&["show", "study"]).refused(2, &parts);
+    world.morecores(&["run", "--resume", "-o", "study"]).refused(2, &parts);
+    for text in ["", "{", "[]", "{\"schema\":7}"] {
+        fs::write(&file, text).expect("write");
+        world.morecores(&["show", "study"]).refused(2, &["study.json"]);
+    }
+}
+
+#[test]
+fn good_lines_of_damaged_runs_are_kept_and_counted() {
+    let world = finished();
+    let file = world.path("study/runs.jsonl");
+    let text = fs::read_to_string(&file).expect("runs");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1] = "{\"index\":1,\"round\":";
+    lines[3] = "\u{0}\u{0}\u{0}";
+    fs::write(&file, lines.join("\n") + "\n").expect("write");
+    let shown = world.morecores(&["show", "study"]);
+    shown.success().prints(&["4 runs", "Damaged lines of runs.jsonl, left out of every figure: 2."]);
+    let view = world.shown("--json");
+    assert_eq!(view["points"][0]["runs"], 4);
+    let damaged =
+        view["warnings"].as_array().expect("warnings").iter().find(|w| w["kind"] == "damaged_lines");
+    assert!(damaged.is_some_and(|warning| warning["count"] == 2), "{view:#}");
+
+    // Bytes that are no text at all.
+    fs::write(&file, [0xff, 0xfe, b'\n']).expect("write");
+    world.morecores(&["show", "study"]).success();
+}
+
+#[test]
+fn a_failing_command_shows_its_last_lines_and_how_it_ended() {
+    let world = World::new();
+    let ran = world.run("--cpus 1", &["sh", "-c", "seq 30; echo 'the reason' >&2; exit 7"]);
+    ran.code(1).says(&[
+        "  | 30\n",
+        "  | the reason\n",
+        "exited with status 7 at 1 CPU (run 1)",
+        "--ignore-failure",
+    ]);
+    assert!(!ran.stderr.contains("  | 15\n"), "the last lines only\n{ran}");
+    assert_eq!(world.study().runs.len(), 1, "it is stopped");
+    assert_eq!(world.study().runs[0].exit, Exit::Code(7));
+
+    let ran = World::new().run("--cpus 1", &["sh", "-c", "kill -SEGV $$"]);
+    ran.code(1).says(&["was ended by signal 11 at 1 CPU"]);
+}
+
+#[test]
+fn failures_are_counted_where_they_are_to_be_ignored() {
+    let world = World::new();
+    // Every third run fails.
+    let line = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $((n % 3)) -lt 2 ]";
+    let ran = world.run("--ignore-failure --cpus 1 --runs 9 --warmup 0 --precision 0", &["sh", "-c", line]);
+    ran.success();
+    let point = &world.shown("--json")["points"][0];
+    assert_eq!((&point["runs"], &point["failed_runs"]), (&6.into(), &3.into()), "{point:#}");
+    ran.prints(&["3"]);
+    assert!(ran.stdout.contains("fail"), "{ran}");
+}
+
+#[test]
+fn every_run_failing_is_no_study_of_anything_but_is_shown() {
+    let world = World::new();
+    world.run("-q --ignore-failure --cpus 1 --runs 2 --precision 0", &["false"]).success();
+    world.morecores(&["show", "study"]).success();
+    world.shown("--json");
+    world.shown("--hyperfine-json");
+}
+
+#[test]
+fn a_run_past_its_time_is_ended_with_all_its_processes() {
+    let world = World::new();
+    // It does not listen to SIGTERM, so that it takes the whole way.
+    let line = "trap '' TERM; sleep 60 & while :; do sleep 1; done";
+    let ran = world.run("--timeout 0.2 --cpus 1 --runs 1 --warmup 0", &["sh", "-c", line]);
+    ran.code(1).says(&["ran past --timeout and was ended at 1 CPU"]);
+    let run = world.study().runs.pop().expect("a run");
+    assert_eq!(run.exit, Exit::TimedOut);
+    assert!(run.elapsed_ns.as_secs_f64() >= 0.2);
+    assert_eq!(world.processes(), []);
+    let fast = World::new().run("-q --timeout 30s --cpus 1 --runs 2 --warmup 0", &["true"]);
+    fast.success();
+}
+
+#[test]
+fn a_hook_that_fails_stops_the_study_and_says_which() {
+    for hook in ["--setup", "--prepare", "--cleanup"] {
+        let world = World::new();
+        let mut command = world.run_command("-q --cpus 1 --runs 1 --warmup 0 --precision 0", &[]);
+        // Behind `--`, which `run_command` ended with, there is the command alone.
+        command = rebuild(&command, hook, "echo the reason; exit 3");
+        let ran = Ran::of(command);
+        ran.code(2).says(&[hook, "exit 3", "the reason"]);
+        assert_eq!(world.path("trace").exists(), hook == "--cleanup", "{ran}");
+        assert_eq!(
+            world.path("study").exists(),
+            hook == "--cleanup",
+            "an empty study is in nobody's way\n{ran}"
+        );
+    }
+}
+
+/// The command with one more option, whose value holds spaces.
+fn rebuild(command: &Command, option: &str, value: &str) -> Command {
+    let mut with = Command::new(command.get_program());
+    with.current_dir(command.get_current_dir().expect("a directory"));
+    with.args(command.get_args().take_while(|argument| *argument != "--"));
+    with.args([option, value, "--"]).args(TRACE);
+    with
+}
+
+/// A file system of 64 KiB with `free` bytes left, for as long as this lives.
+struct SmallDisk<'a> {
+    world: &'a World,
+}
+
+impl<'a> SmallDisk<'a> {
+    fn new(world: &'a World, name: &str) -> Option<Self> {
+        fs::create_dir(world.path("disk")).expect("mkdir");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "none"])
+            .arg(world.path("disk"))
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            skipped(name, "mounting a small file system needs root");
+        }
+        mounted.then_some(Self { world })
+    }
+
+    fn fill(&self) {
+        let full = fs::write(self.world.path("disk/ballast"), vec![0; 1 << 17]);
+        assert!(full.is_err(), "it is not full");
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.world.path("disk")).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_is_said_and_nothing_is_left_on_it() {
+    let world = World::new();
+    let Some(disk) =
+        SmallDisk::new(&world, "a_disk_that_is_full_from_the_start_is_said_and_nothing_is_left_on_it")
+    else {
+        return;
+    };
+    disk.fill();
+    let ran = world.morecores(&["run", "-o", "disk/study", "--", "touch", "trace"]);
+    ran.refused(2, &["disk/study", "No space left"]);
+    assert!(!world.path("disk/study").exists() && !world.path("trace").exists(), "{ran}");
+}
+
+#[test]
+fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
+    let world = World::new();
+    let Some(disk) = SmallDisk::new(&world, "a_disk_that_fills_in_mid_study_keeps_what_was_recorded") else {
+        return;
+    };
+    let options =
+        ["run", "-q", "-o", "disk/study", "--cpus", "1", "--runs", "100000", "--precision", "0", "--"];
+    let ran = world.morecores(&[options.as_slice(), &["true"]].concat());
+    ran.refused(2, &["cannot append a run to disk/study/runs.jsonl", "No space left"]);
+    let study = morecores_record::Study::read(&world.path("disk/study")).expect("a study");
+    assert!(
+        study.runs.len() > 5 && study.damaged_lines == 0,
+        "{} runs, {}",
+        study.runs.len(),
+        study.damaged_lines
+    );
+    world.morecores(&["show", "disk/study"]).success();
+
+    // With room again it goes on where it was.
+    let copied =
+        Command::new("cp").args(["-r"]).arg(world.path("disk/study")).arg(world.path("room")).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let rounds = (study.runs.len() + 3).to_string();
+    world.morecores(&["run", "-q", "--resume", "-o", "room", "--runs", &rounds]).success();
+    let after = morecores_record::Study::read(&world.path("room")).expect("a study");
+    assert_eq!(after.runs[..study.runs.len()], study.runs[..]);
+    assert!(after.runs.len() > study.runs.len() && after.header.closing.is_some());
+    drop(disk);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    const NAME: &str = "a_directory_that_cannot_be_written_is_named";
+    let world = World::new();
+    let user = match world.ordinary_user() {
+        Ok(user) => user,
+        Err(reason) => return skipped(NAME, &reason),
+    };
+    let closed = world.path("closed");
+    fs::create_dir(&closed).expect("mkdir");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).expect("chmod");
+    let study = closed.join("study");
+    let ran = user.morecores(&["run", "-o", &study.to_string_lossy(), "--", "true"]);
+    ran.refused(2, &["cannot create", &study.to_string_lossy(), "Permission denied"]);
+    assert_eq!(fs::read_dir(&closed).expect("it").count(), 0);
+    if is_root() {
+        // What another user made is not ours to go on with.
+        world.run("-q --cpus 1 --runs 1 --warmup 0", &["true"]).success();
+        let theirs = world.path("study");
+        user.morecores(&["run", "--resume", "-o", &theirs.to_string_lossy()])
+            .refused(2, &["Permission denied"]);
+        user.morecores(&["show", &theirs.to_string_lossy()]).success();
+    }
+}
