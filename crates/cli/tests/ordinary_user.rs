@@ -1,0 +1,90 @@
+//! Without privilege everything works that can, and what is missing is named.
+
+mod harness;
+
+use harness::{OrdinaryUser, World, skipped, usable_cpus};
+use morecores_record::{CpuEstimator, Study};
+
+/// The user; the reason is noted where there can be none.
+fn user<'a>(world: &'a World, name: &str) -> Option<OrdinaryUser<'a>> {
+    world.ordinary_user().map_err(|reason| skipped(name, &reason)).ok()
+}
+
+#[test]
+fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
+    const NAME: &str = "a_study_by_affinity_needs_no_privilege_and_names_its_estimator";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
+    let line = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done";
+    let arguments = ["run", "-o", "study", "--cpus", cpus, "--runs", "6", "--precision", "0", "--"];
+    let ran = user.morecores(&[arguments.as_slice(), &["sh", "-c", line]].concat());
+    ran.success().prints(&["getrusage"]);
+    assert_eq!(ran.stderr, "", "{ran}");
+
+    let study = Study::read(&user.home.join("study")).expect("a study");
+    assert!(study.runs.iter().all(|run| run.limit == morecores_record::Limit::Affinity));
+    if study.runs[0].cpu.estimator != CpuEstimator::Getrusage {
+        return skipped(NAME, "a cgroup was delegated to this user; the part with getrusage did not run");
+    }
+    let shown = user.morecores(&["show", "study", "--json"]);
+    let view: serde_json::Value = serde_json::from_str(&shown.success().stdout).expect("JSON");
+    assert_eq!(view["points"][0]["kernel_ratio_estimator"], "getrusage");
+    let kinds: Vec<_> = view["warnings"].as_array().expect("warnings").iter().map(|w| &w["kind"]).collect();
+    assert!(
+        kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.contains("getrusage"))),
+        "{kinds:?}"
+    );
+    // For people: the estimator beside the figure, and what is wrong with it.
+    ran.prints(&["User, system and kernel ratio by getrusage.", "come from getrusage alone"]);
+}
+
+#[test]
+fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
+    const NAME: &str = "what_needs_root_is_refused_in_one_line_that_says_what_to_do";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    for (options, parts) in [
+        (["--limit", "hotplug"].as_slice(), ["--limit hotplug needs root", "--limit affinity"].as_slice()),
+        (&["--cold"], &["--cold needs root", "sudo"]),
+        (&["--limit", "cpuset"], &["cgroup"]),
+    ] {
+        let ran = user.morecores(&[&["run", "-o", "study"], options, &["--", "touch", "trace"]].concat());
+        if options == ["--limit", "cpuset"] && ran.status.success() {
+            skipped(NAME, "a cpuset was delegated to this user; that part did not run");
+            continue;
+        }
+        ran.refused(2, parts);
+        assert!(!user.home.join("study").exists() && !user.home.join("trace").exists(), "{ran}");
+    }
+}
+
+#[test]
+fn the_machine_can_be_looked_at_and_studies_shown() {
+    const NAME: &str = "the_machine_can_be_looked_at_and_studies_shown";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    world.run("-q --cpus 1 --runs 2 --warmup 0 --precision 0", &["true"]).success();
+    let study = world.path("study");
+    user.morecores(&["show", &study.to_string_lossy()]).success().prints(&["CPUs", "elapsed"]);
+
+    let as_json =
+        |ran: &harness::Ran| -> serde_json::Value { serde_json::from_str(&ran.stdout).expect("JSON") };
+    let theirs = user.morecores(&["topology", "--json"]);
+    let ours = world.morecores(&["topology", "--json"]);
+    assert_eq!(as_json(theirs.success()), as_json(ours.success()), "privilege makes no difference");
+    user.morecores(&["topology"]).success().prints(&["CPU"]);
+}
+
+#[test]
+fn survivors_are_ended_without_a_cgroup_too() {
+    const NAME: &str = "survivors_are_ended_without_a_cgroup_too";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    let arguments = ["run", "-q", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0", "--"];
+    let ran = user.morecores(&[arguments.as_slice(), &["sh", "-c", "setsid sleep 60 & true"]].concat());
+    ran.success();
+    let study = Study::read(&user.home.join("study")).expect("a study");
+    assert_eq!(study.runs[0].survivors, ["sleep"]);
+    assert_eq!(world.processes(), []);
+}
