@@ -5,6 +5,7 @@ mod harness;
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -14,6 +15,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const TRIALS: u64 = 20;
+/// Held by each test here: any start of morecores repairs what another test has just had killed.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A run of a few milliseconds with a child that outlives the run unless the run ends it.
 const COMMAND: [&str; 3] = ["sh", "-c", "sleep 60 & sleep 0.003; kill $!"];
 
@@ -61,6 +69,7 @@ fn assert_consecutive(study: &Study) {
 
 #[test]
 fn a_study_survives_kill_9_at_random_moments() {
+    let _alone = alone();
     let mut random = ChaCha8Rng::seed_from_u64(20_261_121);
     let mut with_runs = 0;
     for trial in 0..TRIALS {
@@ -104,6 +113,7 @@ fn a_study_survives_kill_9_at_random_moments() {
 /// The moment between two whole lines is the likely one; the others are made by hand.
 #[test]
 fn a_line_cut_anywhere_costs_that_run_alone() {
+    let _alone = alone();
     let world = World::new();
     world.run("-q --runs 2 --warmup 0 --cpus 1 --precision 0", &["true"]).success();
     let file = world.path("study/runs.jsonl");
@@ -129,6 +139,7 @@ fn a_line_cut_anywhere_costs_that_run_alone() {
 
 #[test]
 fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
+    let _alone = alone();
     const NAME: &str = "the_command_dies_with_morecores_and_the_next_start_ends_the_rest";
     let world = World::new();
     // A child, and a grandchild that left the session and whose parent is gone.
