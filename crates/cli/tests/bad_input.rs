@@ -1,4 +1,6 @@
 //! What cannot be done is refused in one clear line before anything runs, and nothing is left behind.
+//!
+//! A CPU that is offline is in `put_back`, which alone may take one offline.
 
 mod harness;
 
@@ -92,21 +94,6 @@ fn a_commands_own_options_are_the_commands() {
         ["run", "-q", "--output", "inherit", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0"];
     let ran = world.morecores(&[options.as_slice(), &["echo", "--runs", "-q", "--", "-x"]].concat());
     assert_eq!(ran.success().stdout, "--runs -q -- -x\n", "{ran}");
-}
-
-#[test]
-fn an_offline_cpu_is_named_as_such() {
-    const NAME: &str = "an_offline_cpu_is_named_as_such";
-    let offline = fs::read_to_string("/sys/devices/system/cpu/offline").unwrap_or_default();
-    let Some(first) = offline.trim().split([',', '-']).next().filter(|cpu| !cpu.is_empty()) else {
-        // Taking one offline is for put_back.rs alone: other tests run beside this one.
-        return skipped(NAME, "no CPU is offline here; the recorded machines of crates/experiment have some");
-    };
-    refused(
-        &["run", "--cpu-list", &format!("0,{first}"), "--", "true"],
-        2,
-        &["--cpu-list", first, "offline"],
-    );
 }
 
 #[test]

@@ -123,7 +123,27 @@ fn whatever_was_changed_is_put_back() {
     let before = witnesses.state();
     for limit in limits {
         put_back_after_everything(limit, &witnesses, &before);
+        if limit == "hotplug" {
+            an_offline_cpu_is_refused_as_such();
+        }
     }
+}
+
+/// Asked inside a study that has taken CPU 1 offline, and will put back whatever that takes.
+fn an_offline_cpu_is_refused_as_such() {
+    let world = World::new();
+    let binary = env!("CARGO_BIN_EXE_morecores");
+    let line = format!(
+        "{binary} run --cpu-list 0,1 -- touch trace; echo status $?; \
+         {binary} run --cpus 2 -- touch trace; echo status $?; {binary} topology"
+    );
+    let options = "-q --output inherit --limit hotplug --cpus 1 --runs 1 --warmup 0";
+    let ran = world.run(options, &["sh", "-c", &line]);
+    ran.success().prints(&["status 2 status 2", "offline"]);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("CPU 1") && lines[0].contains("offline"), "{ran}");
+    assert!(lines[1].contains("2 CPUs"), "{ran}");
+    assert_eq!(world.names(), ["study".to_owned()].into(), "nothing else was run or made\n{ran}");
 }
 
 fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State) {
