@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use harness::{Ran, World, is_root, skipped, usable_cpus};
+use harness::{Ran, World, is_root, skipped, start, usable_cpus, wait_until};
 use morecores_record::Exit;
 
 /// A command that would leave a trace if it were run.
@@ -248,10 +248,29 @@ fn a_hook_that_fails_stops_the_study_and_says_which() {
     }
 }
 
+#[test]
+fn an_interrupt_while_a_hook_runs_is_an_interrupt() {
+    let hooks = ["--setup", "--prepare"].map(|hook| {
+        let world = World::new();
+        let command = world.run_command("-q --cpus 1 --runs 1 --warmup 0", &[]);
+        let study = start(rebuild(&command, hook, "echo >started; sleep 600"));
+        wait_until("the hook runs", || world.path("started").exists());
+        study.signal("INT");
+        (hook, world, study)
+    });
+    for (hook, world, study) in hooks {
+        let ran = study.wait();
+        ran.code(130).says(&["stopped", "--resume"]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{hook} is not blamed\n{ran}");
+        assert!(!world.path("trace").exists() && world.processes().is_empty(), "{ran}");
+    }
+}
+
 /// The command with one more option, whose value holds spaces.
 fn rebuild(command: &Command, option: &str, value: &str) -> Command {
     let mut with = Command::new(command.get_program());
     with.current_dir(command.get_current_dir().expect("a directory"));
+    with.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     with.args(command.get_args().take_while(|argument| *argument != "--"));
     with.args([option, value, "--"]).args(TRACE);
     with

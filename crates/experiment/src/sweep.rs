@@ -135,7 +135,13 @@ impl<K: Keeper> Sweep<'_, K> {
             }
             let trial = Trial { index: self.next, round, phase, point: point.clone() };
             self.keeper.begins(&trial);
-            let outcome = self.executor.execute(&trial).map_err(SweepError::Execute)?;
+            let outcome = match self.executor.execute(&trial) {
+                // The signal ended the user's --prepare rather than the command.
+                Err(_) if self.pulse.is_interrupted() => {
+                    return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
+                }
+                executed => executed.map_err(SweepError::Execute)?,
+            };
             // A run that was cut short by our own end is no measurement, and no failure of the command's.
             if self.pulse.is_interrupted() && !outcome.run.exit.is_success() {
                 return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));

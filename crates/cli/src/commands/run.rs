@@ -123,7 +123,11 @@ fn measure(
         }
     };
     let mut keeper = StudyKeeper::new(writer, progress);
-    let swept = executor.set_up().map_err(anyhow::Error::from).and_then(|()| {
+    let set_up = match executor.set_up() {
+        Err(_) if control.is_interrupted() => Ok(()), // The signal ended it; the sweep sees the signal and stops.
+        set_up => set_up.map_err(anyhow::Error::from),
+    };
+    let swept = set_up.and_then(|()| {
         let rule = rule(&header.plan.stop);
         let mut enough = |samples: &[Vec<f64>]| {
             let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
