@@ -136,9 +136,16 @@ pub fn repair_leftovers() -> Vec<Repair> {
 
 fn repair_in(directory: &Path) -> Vec<Repair> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let journals =
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "json"));
-    journals.filter_map(|file| repair_one(&file)).collect()
+    let (journals, others): (Vec<_>, Vec<_>) =
+        entries.map(|entry| entry.path()).partition(|path| path.extension().is_some_and(|e| e == "json"));
+    // Killed between writing a journal and putting it in place: the change that it notes last was not made.
+    for half in others.into_iter().filter(|path| path.extension().is_some_and(|e| e == "new")) {
+        let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| process::start_time(pid).is_none()) {
+            let _ = fs::remove_file(half);
+        }
+    }
+    journals.iter().filter_map(|file| repair_one(file)).collect()
 }
 
 fn repair_one(file: &Path) -> Option<Repair> {
@@ -216,6 +223,20 @@ mod tests {
         assert_eq!(repairs[0].undone, [directory_change(&theirs)]);
         assert!(ours.exists() && !theirs.exists() && !dir.path().join("1.json").exists());
         assert!(repair_in(dir.path()).is_empty(), "a second time there is nothing to do");
+    }
+
+    #[test]
+    fn a_journal_that_was_never_put_in_place_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        // No process has the largest number; ours is alive.
+        let (dead, alive) = (
+            dir.path().join(format!("{}.new", u32::MAX)),
+            dir.path().join(format!("{}.new", std::process::id())),
+        );
+        fs::write(&dead, "{\"pid\":").unwrap();
+        fs::write(&alive, "").unwrap();
+        assert!(repair_in(dir.path()).is_empty());
+        assert!(!dead.exists() && alive.exists());
     }
 
     #[test]

@@ -318,8 +318,8 @@ pub(crate) fn usable_cpus() -> usize {
 /// What a morecores with this process number left in the system: its cgroups in every hierarchy, and its journal where
 /// it was root's. Others may be at work beside this test.
 pub(crate) fn left_by(pid: u32) -> BTreeSet<PathBuf> {
-    let journal = PathBuf::from(format!("/run/morecores/{pid}.json"));
-    let mut found: BTreeSet<PathBuf> = [journal].into_iter().filter(|file| file.exists()).collect();
+    let journals = ["json", "new"].map(|end| PathBuf::from(format!("/run/morecores/{pid}.{end}")));
+    let mut found: BTreeSet<PathBuf> = journals.into_iter().filter(|file| file.exists()).collect();
     let mut look = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(dir) = look.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
