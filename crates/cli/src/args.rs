@@ -52,6 +52,13 @@ pub(crate) enum Command {
     Generate(GenerateArgs),
 }
 
+impl Command {
+    /// Whether it matters to it in which state an earlier morecores left the machine.
+    pub(crate) fn looks_at_the_machine(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Topology(_))
+    }
+}
+
 /// Show a study again, for people or for programs
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {

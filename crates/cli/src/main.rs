@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod exit;
 mod options;
+mod repair;
 mod terminal;
 
 use std::process::ExitCode;
@@ -15,6 +16,9 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::read();
+    if cli.command.looks_at_the_machine() {
+        repair::repair();
+    }
     let done = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Show(args) => commands::show::show(args),

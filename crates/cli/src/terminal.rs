@@ -4,8 +4,11 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
+use morecores_experiment::executor::{ExecuteError, HookError};
 use morecores_report::Style;
 
+/// Lines of a failed command's output that are shown.
+const LAST_LINES: usize = 10;
 /// Width of what goes to a file or a pipe.
 const PIPE_WIDTH: usize = 100;
 
@@ -52,6 +55,9 @@ pub(crate) fn note(text: &str) {
 
 /// Writes an error and its causes as one line. Many errors name their cause themselves; it is not said twice.
 pub(crate) fn error(error: &anyhow::Error) {
+    if let Some(ExecuteError::Hook(HookError::Failed { output, .. })) = error.downcast_ref() {
+        quote_end(output);
+    }
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
         if text.is_empty() {
@@ -63,7 +69,10 @@ pub(crate) fn error(error: &anyhow::Error) {
     note(&text);
 }
 
-/// Writes a line that somebody else printed to standard error.
-pub(crate) fn quote(line: &str) {
-    let _ = writeln!(io::stderr(), "  | {line}");
+/// Writes the last lines of what somebody else printed to standard error.
+pub(crate) fn quote_end(output: &str) {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    for line in &lines[lines.len().saturating_sub(LAST_LINES)..] {
+        let _ = writeln!(io::stderr(), "  | {line}");
+    }
 }

@@ -27,6 +27,8 @@ pub struct Control {
     began: AtomicU64,
     interrupted: AtomicBool,
     timed_out: AtomicBool,
+    /// The user's clean-up is running.
+    cleaning: AtomicBool,
     /// Where the command's output goes.
     output: OnceLock<Arc<Capture>>,
 }
@@ -55,6 +57,15 @@ impl Control {
     pub fn time_out(&self) {
         self.timed_out.store(true, Ordering::SeqCst);
         self.current.signal(Signal::TERM);
+    }
+
+    /// Whether the user's clean-up is running, which a stopped study still owes.
+    pub fn is_cleaning_up(&self) -> bool {
+        self.cleaning.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn begin_cleaning_up(&self) {
+        self.cleaning.store(true, Ordering::SeqCst);
     }
 
     /// Keeps the output of a talkative command from filling the memory; to be called every few seconds.

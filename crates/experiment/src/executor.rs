@@ -232,6 +232,7 @@ impl ProcessExecutor {
     /// # Errors
     /// Where it fails.
     pub fn clean_up(&mut self) -> Result<(), ExecuteError> {
+        self.control.begin_cleaning_up();
         self.hook(Hook::Cleanup, None)
     }
 

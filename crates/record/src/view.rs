@@ -115,7 +115,8 @@ pub struct PointView {
     pub serial_fraction: Option<f64>,
     /// Its 95% interval.
     pub serial_fraction_ci95: Option<[f64; 2]>,
-    /// System over user + system, from their sums over the runs; null where no CPU time was counted.
+    /// System over user + system, from their sums over the runs; null where no CPU time was counted, or too little
+    /// for the kernel's ticks to tell: then the medians of user and system time say nothing either.
     pub kernel_ratio: Option<f64>,
     /// What told user and system time.
     pub kernel_ratio_estimator: CpuEstimator,

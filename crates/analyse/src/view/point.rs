@@ -11,8 +11,7 @@ use crate::noise::noise_floor;
 use crate::scaling::{Estimate, serial_fraction, speedup};
 use crate::summary::{Summary, median, outliers};
 
-/// CPU time of a run, in seconds, below which its split into user and system time is not known from that run
-/// alone: 25 ticks of 4 ms (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
+/// CPU time, in seconds, below which its split into user and system time is not known: 25 ticks of 4 ms (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
 const SPLIT_KNOWN: f64 = 0.1;
 
 /// How far above the starting process's own mark a memory mark must lie to be the command's: both grow in steps
@@ -166,6 +165,8 @@ struct CpuTimes {
     system: Vec<f64>,
     /// The worst estimator among the runs.
     estimator: CpuEstimator,
+    /// Whether the total is exact and the split from ticks.
+    by_ticks: bool,
 }
 
 impl CpuTimes {
@@ -189,15 +190,17 @@ impl CpuTimes {
             user = totals.iter().map(|total| total * (1.0 - share)).collect();
             system = totals.iter().map(|total| total * share).collect();
         }
-        Self { user, system, estimator }
+        Self { user, system, estimator, by_ticks }
     }
 
     fn sum(&self) -> f64 {
         self.user.iter().chain(&self.system).sum()
     }
 
+    /// System over user + system; absent where too few ticks fell into all runs together to tell.
     fn kernel_ratio(&self) -> Option<f64> {
-        ratio(self.system.iter().sum(), self.sum())
+        let told = !self.by_ticks || self.sum() >= SPLIT_KNOWN;
+        ratio(self.system.iter().sum(), self.sum()).filter(|_| told)
     }
 }
 

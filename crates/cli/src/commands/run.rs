@@ -13,7 +13,7 @@ use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
-use morecores_experiment::{host, program, spawn, topology, undo};
+use morecores_experiment::{host, program, spawn, topology};
 use morecores_record::{Closing, Exit, Header, Host, STUDY_SCHEMA, Stop, StopReason, Study, StudyWriter};
 
 use crate::args::RunArgs;
@@ -24,11 +24,7 @@ use keep::StudyKeeper;
 use progress::Progress;
 use watch::{Clock, Watched};
 
-/// Lines of a failed command's output that are shown.
-const LAST_LINES: usize = 10;
-
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
-    repair();
     let (study, writer) = if args.resume { resume(args)? } else { begin(args)? };
     let path = writer.path().to_owned();
     let header = study.header.clone();
@@ -42,21 +38,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         })?
     };
     finish(args, &path, watched)
-}
-
-/// Undoes what an earlier morecores left, and says so: it matters for what is measured now.
-fn repair() {
-    for repair in undo::repair_leftovers() {
-        for change in &repair.undone {
-            terminal::note(&format!(
-                "repaired what process {} left when it was killed: {change}",
-                repair.pid
-            ));
-        }
-        for error in &repair.errors {
-            terminal::note(&format!("could not repair what process {} left: {error}", repair.pid));
-        }
-    }
 }
 
 /// A new study.
@@ -198,10 +179,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
 
 /// The end of what a failed command printed, and how it ended.
 fn report_failure(outcome: &Outcome) {
-    let lines: Vec<&str> = outcome.output.trim_end().lines().collect();
-    for line in &lines[lines.len().saturating_sub(LAST_LINES)..] {
-        terminal::quote(line);
-    }
+    terminal::quote_end(&outcome.output);
     let run = &outcome.run;
     let how = match run.exit {
         Exit::Code(code) => format!("exited with status {code}"),

@@ -76,21 +76,30 @@ impl StudyWriter {
     /// # Errors
     /// [`StudyError::Exists`] where anything is at `path`; [`StudyError::Io`] where it cannot be written.
     pub fn create(path: &Path, header: Header) -> Result<Self, StudyError> {
-        fs::create_dir(path).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => StudyError::Exists(path.to_owned()),
-            _ => io_error("create", path)(e),
-        })?;
-        let made = Self::fill(path, header);
+        if path.symlink_metadata().is_ok() {
+            return Err(StudyError::Exists(path.to_owned()));
+        }
+        // Made under another name, so that a kill never leaves half a study at `path`.
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".new-{}", std::process::id()));
+        let new = PathBuf::from(new);
+        fs::create_dir(&new).map_err(io_error("create", path))?;
+        let made = Self::fill(&new, path, header);
         if made.is_err() {
-            // Nothing was recorded yet, so a half-made directory would only stand in the way of the next try.
-            let _ = fs::remove_dir_all(path);
+            let _ = fs::remove_dir_all(&new);
         }
         made
     }
 
-    fn fill(path: &Path, header: Header) -> Result<Self, StudyError> {
-        write_header(path, &header)?;
-        let runs = open_runs(path)?;
+    fn fill(new: &Path, path: &Path, header: Header) -> Result<Self, StudyError> {
+        write_header(new, &header)?;
+        let runs = open_runs(new)?;
+        fs::rename(new, path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::NotADirectory => StudyError::Exists(path.to_owned()),
+            _ => io_error("create", path)(e),
+        })?;
         Ok(Self { path: path.to_owned(), header, runs, line: Vec::new() })
     }
 

@@ -131,7 +131,9 @@ impl Watcher {
         self.progress.draw();
         self.control.trim_output();
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
-            self.control.kill_everything();
+            if !self.control.is_cleaning_up() {
+                self.control.kill_everything();
+            }
             // A hook may have started something new meanwhile.
             self.kill_at = Some(Instant::now() + Duration::from(GRACE));
         }

@@ -130,12 +130,15 @@ impl Columns<'_> {
     }
 
     fn cpu_time(&mut self, rank: u8, name: &str, seconds: fn(&PointView) -> f64) {
-        let times = || self.view.points.iter().map(seconds);
         // One unit for both, so that they can be compared with each other too.
         let both = self.view.points.iter().map(|p| p.user_s.median.max(p.system_s.median));
         let unit = TimeUnit::for_column(both);
-        let cells: Vec<Uncertain> =
-            times().map(|s| Uncertain::exact(format::ratio(s / unit.seconds()))).collect();
+        // Without a ratio of the two, neither is known.
+        let cell = |p: &PointView| match p.kernel_ratio {
+            Some(_) => Uncertain::exact(format::ratio(seconds(p) / unit.seconds())),
+            None => Uncertain::exact(ABSENT),
+        };
+        let cells: Vec<Uncertain> = self.view.points.iter().map(cell).collect();
         self.push(true, rank, [name, &format!("({})", unit.symbol())], aligned(&cells, self.style));
     }
 }

@@ -1,0 +1,20 @@
+//! Puts back what an earlier morecores left changed when it was killed.
+
+use morecores_experiment::undo;
+
+use crate::terminal;
+
+/// Undoes it and says so: it matters for what is measured or shown now.
+pub(crate) fn repair() {
+    for repair in undo::repair_leftovers() {
+        for change in &repair.undone {
+            terminal::note(&format!(
+                "repaired what process {} left when it was killed: {change}",
+                repair.pid
+            ));
+        }
+        for error in &repair.errors {
+            terminal::note(&format!("could not repair what process {} left: {error}", repair.pid));
+        }
+    }
+}
