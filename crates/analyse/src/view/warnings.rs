@@ -10,7 +10,7 @@ use super::point::Sample;
 use crate::assumptions::{serial_correlation, two_speeds};
 use crate::design::MIN_RUNS;
 use crate::noise::compare_same;
-use crate::summary::median;
+use crate::summary::{median, outliers};
 
 /// Share of the CPUs' time that is lost without a word: below it, it cannot move a speedup by more than the
 /// precision asked for by default.
@@ -137,14 +137,23 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     let drift =
         changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
     if let Some(ratio) = drift {
+        // A speed before and one after are also two speeds, but not ones that alternate.
         warnings.push(Warning::Drift { cpus, ratio });
-    } else if let Some(correlation) = serial_correlation(&values).filter(|c| c.chance < DEPENDENT) {
+        return;
+    }
+    if let Some(correlation) = serial_correlation(&values).filter(|c| c.chance < DEPENDENT) {
         warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
     }
     let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE * summary.median);
-    if wide && two_speeds(&values) {
+    if wide && two_speeds(&without_outliers(&values)) {
         warnings.push(Warning::TwoSpeeds { cpus });
     }
+}
+
+/// With fewer than nine runs the interval of a median is their whole range: a lone far value would make a gap in it.
+fn without_outliers(values: &[f64]) -> Vec<f64> {
+    let far = outliers(values);
+    values.iter().enumerate().filter(|(index, _)| !far.contains(index)).map(|(_, value)| *value).collect()
 }
 
 /// What the machine did to one count.
@@ -205,7 +214,8 @@ fn threads(study: &Study, points: &[PointView], warnings: &mut Vec<Warning>) {
     let told = study.header.command.uses_n() || study.header.plan.thread_env;
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
-    for point in points.iter().skip(1) {
+    // Points of the same count differ in `n` alone: they were given no more.
+    for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
         if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS {
