@@ -6,10 +6,120 @@ use morecores_record::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;
 
 use crate::group::{CpuSource, CpuUsage, StudyGroup};
+use crate::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
+
+/// Which estimators may tell user and system time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounting {
+    /// The best of those that this machine offers.
+    #[default]
+    Best,
+    /// This one, to compare estimators; `getrusage(2)` where it cannot be had.
+    Only(CpuEstimator),
+}
+
+impl Accounting {
+    fn allows(self, estimator: CpuEstimator) -> bool {
+        self == Self::Best || self == Self::Only(estimator)
+    }
+}
+
+/// Keeps the account of one run after the other.
+#[derive(Debug)]
+pub(crate) struct Account {
+    accounting: Accounting,
+    exits: Exits,
+    before: Reading,
+}
+
+/// The exit records, once they are needed.
+#[derive(Debug)]
+enum Exits {
+    NotAsked,
+    Refused(TaskstatsError),
+    Received {
+        account: TaskstatsAccount,
+        /// User ticks of short runs that later runs have yet to answer for.
+        owed: Nanos,
+    },
+}
+
+impl Account {
+    pub(crate) fn new(accounting: Accounting) -> Self {
+        Self { accounting, exits: Exits::NotAsked, before: Reading::default() }
+    }
+
+    /// A run is about to start; also when it is about to start again without the group.
+    pub(crate) fn begin(&mut self, mut group: Option<&mut StudyGroup>) {
+        let told = group.as_ref().is_some_and(|group| group.tells_cpu());
+        let wanted = match self.accounting {
+            Accounting::Best => !told,
+            Accounting::Only(estimator) => estimator == CpuEstimator::Taskstats,
+        };
+        if wanted && matches!(self.exits, Exits::NotAsked) {
+            self.exits = match TaskstatsAccount::open() {
+                Ok(account) => Exits::Received { account, owed: Nanos::ZERO },
+                Err(error) => Exits::Refused(error),
+            };
+        }
+        if let Exits::Received { account, .. } = &mut self.exits {
+            account.begin();
+        }
+        self.before = Reading::take(group.take());
+    }
+
+    /// The run is over, and nothing of its tree is left but `spared` processes: what it cost, with what `getrusage`
+    /// said to fall back on, and what else its group told, the peak of its memory with it.
+    pub(crate) fn end(
+        &mut self,
+        mut group: Option<&mut StudyGroup>,
+        rusage: &Rusage,
+        spared: &[u32],
+    ) -> (CpuTime, TreeUsage) {
+        let after = Reading::take(group.as_deref_mut());
+        let peak = group.and_then(StudyGroup::peak_memory);
+        let by_group = after.cpu_since(&self.before).filter(|cpu| self.accounting.allows(cpu.estimator));
+        let cpu = by_group.or_else(|| self.by_exits(rusage, spared)).unwrap_or(CpuTime {
+            user_ns: rusage.user_ns,
+            system_ns: rusage.system_ns,
+            estimator: CpuEstimator::Getrusage,
+        });
+        (cpu, after.tree_since(&self.before, peak))
+    }
+
+    fn by_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
+        let Exits::Received { account, owed } = &mut self.exits else { return None };
+        Some(split_by_exits(&account.end(spared)?, rusage, owed))
+    }
+
+    /// Why the kernel sends no exit records, where they were asked for in vain.
+    pub(crate) fn without_exits(&self) -> Option<&TaskstatsError> {
+        match &self.exits {
+            Exits::Refused(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The time of one run: what its ticks saw in user mode, and the rest in the kernel. For the rest is more than the
+/// ticks there: a record is made before its task gives up its memory, and all of that is the kernel's work. Of 20,000
+/// processes of 0.6 ms, cgroup and this rule found 63.6% and 63.5% in the kernel, the ticks in proportion 59.2%. Where
+/// a hypervisor takes time and ticks away, this rule errs towards the kernel, by 2 to 5 points as measured.
+///
+/// The total is `getrusage`'s, which is exact but knows only processes that were waited for, or the scheduler's at the
+/// exits, which knows all but ends at their last tick or switch: neither is ever too much, so the larger one it is.
+/// A run shorter than its tick passes the excess on to the next ones, so that the sum over runs is that of the ticks.
+fn split_by_exits(times: &TreeTimes, rusage: &Rusage, owed: &mut Nanos) -> CpuTime {
+    let total = (rusage.user_ns + rusage.system_ns).max(times.run);
+    let due = *owed + times.user;
+    let user = due.min(total);
+    *owed = due.since(user);
+    CpuTime { user_ns: user, system_ns: total.since(user), estimator: CpuEstimator::Taskstats }
+}
 
 /// The counters of the tree's cgroup at one instant.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reading {
+struct Reading {
     cpu: Option<(CpuSource, CpuUsage)>,
     /// CPU time of the thread that reads, which version 1 counts with the tree.
     own: Nanos,
@@ -19,7 +129,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Reads them; empty without a group.
-    pub(crate) fn take(group: Option<&mut StudyGroup>) -> Self {
+    fn take(group: Option<&mut StudyGroup>) -> Self {
         let Some(group) = group else { return Self::default() };
         Self {
             cpu: group.cpu_usage(),
@@ -29,30 +139,27 @@ impl Reading {
         }
     }
 
-    /// User and system time of a tree between two readings, with what `getrusage` said to fall back on.
-    pub(crate) fn cpu_since(&self, before: &Self, rusage: &Rusage) -> CpuTime {
-        match (before.cpu, self.cpu) {
-            (Some((CpuSource::V2, then)), Some((CpuSource::V2, now))) => CpuTime {
+    /// User and system time of a tree between two readings; absent where a group did not tell it both times.
+    fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        match (before.cpu?, self.cpu?) {
+            ((CpuSource::V2, then), (CpuSource::V2, now)) => Some(CpuTime {
                 user_ns: now.user.since(then.user),
                 system_ns: now.system.since(then.system),
                 estimator: CpuEstimator::Cgroup,
-            },
-            (Some((CpuSource::V1, then)), Some((CpuSource::V1, now))) => {
+            }),
+            ((CpuSource::V1, then), (CpuSource::V1, now)) => {
                 let own = self.own.since(before.own);
                 let total = now.total.since(then.total).since(own);
                 let user = scaled_user(&now).since(scaled_user(&then)).min(total);
-                CpuTime { user_ns: user, system_ns: total.since(user), estimator: CpuEstimator::CgroupV1 }
+                let system_ns = total.since(user);
+                Some(CpuTime { user_ns: user, system_ns, estimator: CpuEstimator::CgroupV1 })
             }
-            _ => CpuTime {
-                user_ns: rusage.user_ns,
-                system_ns: rusage.system_ns,
-                estimator: CpuEstimator::Getrusage,
-            },
+            _ => None,
         }
     }
 
     /// What else the group told between two readings; the memory's mark was set back at the first.
-    pub(crate) fn tree_since(&self, before: &Self, peak: Option<Bytes>) -> TreeUsage {
+    fn tree_since(&self, before: &Self, peak: Option<Bytes>) -> TreeUsage {
         let swapped = self.swapped.zip(before.swapped);
         let block = self.block.zip(before.block);
         TreeUsage {
@@ -106,20 +213,59 @@ mod tests {
 
     #[test]
     fn version_1_splits_the_exact_total_and_leaves_the_reader_out() {
-        let cpu = v1(1_000, 600, 200, 50).cpu_since(&v1(0, 0, 0, 0), &Rusage::default());
+        let cpu = v1(1_000, 600, 200, 50).cpu_since(&v1(0, 0, 0, 0)).unwrap();
         assert_eq!(cpu.estimator, CpuEstimator::CgroupV1);
         assert_eq!((cpu.user_ns, cpu.system_ns), (Nanos(750), Nanos(200)));
-        let no_ticks = v1(10, 0, 0, 4).cpu_since(&v1(0, 0, 0, 0), &Rusage::default());
+        let no_ticks = v1(10, 0, 0, 4).cpu_since(&v1(0, 0, 0, 0)).unwrap();
         assert_eq!(no_ticks.user_ns + no_ticks.system_ns, Nanos(6));
     }
 
     #[test]
     fn without_a_group_getrusage_is_named() {
         let rusage = Rusage { user_ns: Nanos(7), system_ns: Nanos(3), ..Rusage::default() };
-        let cpu = Reading::default().cpu_since(&Reading::default(), &rusage);
+        let mut account = Account::new(Accounting::Only(CpuEstimator::Getrusage));
+        account.begin(None);
+        let (cpu, tree) = account.end(None, &rusage, &[]);
         assert_eq!(
             cpu,
             CpuTime { user_ns: Nanos(7), system_ns: Nanos(3), estimator: CpuEstimator::Getrusage }
         );
+        assert_eq!(tree, TreeUsage::default());
+    }
+
+    #[test]
+    fn short_runs_share_their_ticks() {
+        let ms = Nanos::from_millis;
+        let mut owed = Nanos::ZERO;
+        let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
+        // Runs of 1 ms, a tick of 4 ms in every fourth, every third of which in the kernel.
+        for run in 0..1_200 {
+            let tick = if run % 4 == 0 { ms(4) } else { Nanos::ZERO };
+            let in_kernel = run % 12 == 8;
+            let times = TreeTimes {
+                user: if in_kernel { Nanos::ZERO } else { tick },
+                system: if in_kernel { tick } else { Nanos::ZERO },
+                run: Nanos(900_000),
+                tasks: 1,
+            };
+            let rusage = Rusage { user_ns: ms(1), ..Rusage::default() };
+            let cpu = split_by_exits(&times, &rusage, &mut owed);
+            assert_eq!(cpu.user_ns + cpu.system_ns, ms(1), "the total is exact, and the larger one");
+            user += cpu.user_ns;
+            system += cpu.system_ns;
+        }
+        assert_eq!((user, system, owed), (ms(800), ms(400), Nanos::ZERO));
+    }
+
+    #[test]
+    fn what_the_ticks_did_not_see_is_the_kernels() {
+        let ms = Nanos::from_millis;
+        let times = TreeTimes { user: ms(40), system: ms(20), run: ms(63), tasks: 2 };
+        let split = |rusage| {
+            let cpu = split_by_exits(&times, &rusage, &mut Nanos::default());
+            (cpu.user_ns, cpu.system_ns)
+        };
+        assert_eq!(split(Rusage { user_ns: ms(70), ..Rusage::default() }), (ms(40), ms(30)));
+        assert_eq!(split(Rusage::default()), (ms(40), ms(23)), "nobody waited for them");
     }
 }

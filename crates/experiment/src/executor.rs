@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Quiet, Run, Rusage};
 
-use crate::account::{Reading, add_orphan};
+use crate::account::{Account, add_orphan};
 use crate::capture::Capture;
 use crate::cgroup::Hierarchies;
 use crate::cold::{Cold, ColdError};
@@ -27,8 +27,10 @@ use crate::machine::Watch;
 use crate::process;
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ChildStack, Ended, Image, Orphan, SpawnError, Start, monotonic};
+use crate::taskstats::TaskstatsError;
 use crate::undo::{Journal, UndoError};
 
+pub use crate::account::Accounting;
 pub use hooks::HookError;
 pub use metric::MetricError;
 
@@ -128,6 +130,7 @@ pub struct ProcessExecutor {
     limiter: Limiter,
     group: Option<StudyGroup>,
     no_group: Option<GroupError>,
+    account: Account,
     watch: Watch,
     quiet: Option<Quiet>,
     cold: Option<Cold>,
@@ -145,6 +148,19 @@ impl ProcessExecutor {
     /// # Errors
     /// Where the plan cannot be carried out here. The system is put back.
     pub fn new(command: &Command, plan: &Plan, control: Arc<Control>) -> Result<Self, ExecuteError> {
+        Self::with_accounting(command, plan, control, Accounting::Best)
+    }
+
+    /// As [`new`](Self::new), with a choice of what tells user and system time: to compare estimators.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_accounting(
+        command: &Command,
+        plan: &Plan,
+        control: Arc<Control>,
+        accounting: Accounting,
+    ) -> Result<Self, ExecuteError> {
         let io_error = |action| move |source| ExecuteError::Io { action, source };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
         let metric = plan.metric.as_ref().map(MetricReader::new).transpose()?;
@@ -187,6 +203,7 @@ impl ProcessExecutor {
             limiter,
             group,
             no_group,
+            account: Account::new(accounting),
             watch,
             quiet: None,
             cold,
@@ -217,6 +234,11 @@ impl ProcessExecutor {
     /// Why no cgroup tells the tree's CPU time, where none does.
     pub fn without_group(&self) -> Option<&GroupError> {
         self.no_group.as_ref()
+    }
+
+    /// Why the kernel's records of exits do not tell it either, where they were needed.
+    pub fn without_exits(&self) -> Option<&TaskstatsError> {
+        self.account.without_exits()
     }
 
     /// Runs the plan's set-up command, if there is one.
@@ -302,6 +324,8 @@ impl ProcessExecutor {
             path: "the study's cgroup".into(),
             source,
         });
+        // This run, which is to be started again, must be told by something else.
+        self.account.begin(self.group.as_mut());
     }
 
     /// Collects what the main process left behind: counts of those that ended, names of those that would not.
@@ -356,17 +380,14 @@ impl Executor for ProcessExecutor {
         if let Some(group) = &mut self.group {
             group.reset_peak();
         }
-        let before = Reading::take(self.group.as_mut());
+        self.account.begin(self.group.as_mut());
         self.control.begin();
         let ended = self.start(point);
         let timed_out = self.control.end();
         let ended = ended?;
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
-        let after = Reading::take(self.group.as_mut());
-        let peak = self.group.as_mut().and_then(StudyGroup::peak_memory);
-
-        let cpu = after.cpu_since(&before, &rusage);
+        let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.spared);
         let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
         if self.quiet.is_none() && ended.elapsed >= LONG_RUN {
             self.quiet = Some(self.watch.quiet(LOOK));
@@ -391,7 +412,7 @@ impl Executor for ProcessExecutor {
             cpu,
             rusage,
             max_rss_floor_bytes: own_peak(),
-            tree: after.tree_since(&before, peak),
+            tree,
             surroundings,
             metric,
             survivors,

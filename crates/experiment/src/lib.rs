@@ -19,6 +19,7 @@ pub mod program;
 pub mod schedule;
 pub mod spawn;
 pub mod sweep;
+pub mod taskstats;
 pub mod topology;
 pub mod tree;
 pub mod undo;

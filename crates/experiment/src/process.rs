@@ -17,6 +17,13 @@ pub fn start_time(task: u32) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
+/// The parent of a process; absent where there is none of that number.
+pub fn parent(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // ppid is field 4 of proc_pid_stat(5), so the second behind the name, which may hold anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
 /// The name of a process, as in `ps -o comm`.
 pub fn name(process: u32) -> Option<String> {
     Some(fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim_end().to_owned())
@@ -104,6 +111,10 @@ mod tests {
         assert!(start_time(ours).is_some_and(|t| t > 0));
         assert_eq!(start_time(u32::MAX), None);
         assert!(is_our_thread(ours) && !is_our_thread(1));
+        assert_eq!(
+            parent(ours),
+            rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned())
+        );
     }
 
     #[test]

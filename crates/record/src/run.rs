@@ -43,7 +43,8 @@ pub enum CpuEstimator {
     Cgroup,
     /// `cpuacct` of a version 1 cgroup that held the tree, its exact usage split by its raw ticks.
     CgroupV1,
-    /// Raw tick sums that the kernel reports when a task exits (taskstats).
+    /// The raw ticks in user mode that the kernel reports of each task that exits (taskstats), and the rest of the
+    /// exact total.
     Taskstats,
     /// `getrusage(2)`: scaled per process, so that a short process is all user time. Also misses processes
     /// that nobody waited for.

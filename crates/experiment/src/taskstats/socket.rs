@@ -1,0 +1,175 @@
+//! The netlink socket that the kernel sends exit records to.
+//!
+//! Only asks for them and takes them off; which of them matter is not decided here.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::message::{Message, attribute, parse, request, u16_at};
+use super::record::ExitRecord;
+
+/// `GENL_ID_CTRL`: the family that knows the numbers of the others, with `CTRL_CMD_GETFAMILY`,
+/// `CTRL_CMD_NEWFAMILY`, `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
+const CONTROL: u16 = 16;
+const GET_FAMILY: u8 = 3;
+const NEW_FAMILY: u8 = 1;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+/// `TASKSTATS_CMD_GET`, `TASKSTATS_CMD_NEW`, and the attributes that begin and end the sending.
+const GET: u8 = 1;
+const NEW: u8 = 2;
+const REGISTER_CPUMASK: u16 = 3;
+const DEREGISTER_CPUMASK: u16 = 4;
+
+/// Longer than any record: two structures of 416 bytes in version 13.
+const LONGEST: usize = 8192;
+
+/// Why exit records cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskstatsError {
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The kernel has no taskstats.
+    #[error("the kernel has no taskstats (CONFIG_TASKSTATS), or this is a network namespace of a container")]
+    NoFamily,
+    /// The kernel refuses them.
+    #[error("the kernel sends exit records only to root outside of containers (CAP_NET_ADMIN): {0}")]
+    Refused(io::Error),
+}
+
+/// Records were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Incomplete;
+
+/// Receives the records; ends the sending when dropped.
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: OwnedFd,
+    family: u16,
+    cpus: String,
+}
+
+impl Listener {
+    /// Asks for the records of every CPU that can ever be online; `room` bytes may wait, times two.
+    pub(super) fn open(room: usize) -> Result<Self, TaskstatsError> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(GENERIC),
+        );
+        let socket = socket.map_err(io_error("make a netlink socket"))?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))
+            .map_err(io_error("bind a netlink socket"))?;
+        let family = family(&socket)?;
+        let possible = "/sys/devices/system/cpu/possible";
+        let cpus = fs::read_to_string(possible)
+            .map_err(|source| TaskstatsError::Io { action: "read the list of possible CPUs", source })?;
+        sockopt::set_socket_recv_buffer_size_force(&socket, room)
+            .map_err(|error| TaskstatsError::Refused(error.into()))?;
+        let listener = Self { socket, family, cpus: cpus.trim().to_owned() };
+        listener.ask(REGISTER_CPUMASK)?;
+        Ok(listener)
+    }
+
+    /// Sends a request and takes its answer off; also records that come before it.
+    fn ask(&self, attribute: u16) -> Result<(), TaskstatsError> {
+        send(&self.socket, &request(self.family, GET, attribute, &self.cpus))?;
+        loop {
+            // The answer comes at once, among the first records: the buffer cannot have run over before it.
+            let refusal = match receive(&self.socket, RecvFlags::empty(), |message| match message {
+                Some(Message::Status(status)) => Some(status),
+                _ => None,
+            }) {
+                Err(Errno::INTR) | Ok(None) => continue,
+                Err(error) => return Err(io_error("ask for exit records")(error)),
+                Ok(Some(status)) => io::Error::from_raw_os_error(-status),
+            };
+            return if refusal.raw_os_error() == Some(0) {
+                Ok(())
+            } else {
+                Err(TaskstatsError::Refused(refusal))
+            };
+        }
+    }
+
+    /// Takes all records off that wait.
+    pub(super) fn drain(&self, mut keep: impl FnMut(ExitRecord)) -> Result<(), Incomplete> {
+        let mut complete = Ok(());
+        loop {
+            let read = receive(&self.socket, RecvFlags::DONTWAIT, |message| match message {
+                Some(Message::Command { family, command: NEW, attributes }) if family == self.family => {
+                    ExitRecord::parse(attributes).map(&mut keep)
+                }
+                // An answer that nobody waited for.
+                Some(_) => Some(()),
+                None => None,
+            });
+            match read {
+                Ok(Some(())) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return complete,
+                // Told once, whatever the number; what is still in the buffer follows.
+                Err(Errno::NOBUFS) | Ok(None) => complete = Err(Incomplete),
+                Err(_) => return Err(Incomplete),
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Closing the socket would do it too, with the next exit on each CPU.
+        let _ = send(&self.socket, &request(self.family, GET, DEREGISTER_CPUMASK, &self.cpus));
+    }
+}
+
+/// The number of the family of taskstats on this boot.
+fn family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
+    send(socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, "TASKSTATS"))?;
+    let found = receive(socket, RecvFlags::empty(), |message| match message {
+        Some(Message::Command { command: NEW_FAMILY, attributes, .. }) => {
+            u16_at(attribute(attributes, FAMILY_ID)?, 0)
+        }
+        _ => None,
+    });
+    let family =
+        found.map_err(io_error("ask for the family of taskstats"))?.ok_or(TaskstatsError::NoFamily)?;
+    // The acknowledgement that follows the answer.
+    receive(socket, RecvFlags::empty(), |_| ()).map_err(io_error("ask for the family of taskstats"))?;
+    Ok(family)
+}
+
+fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), TaskstatsError> {
+    let kernel = SocketAddrNetlink::new(0, 0);
+    rustix::net::sendto(socket, message, SendFlags::empty(), &kernel)
+        .map(|_| ())
+        .map_err(io_error("send a netlink request"))
+}
+
+/// Receives one message and looks at it.
+fn receive<T>(
+    socket: &OwnedFd,
+    flags: RecvFlags,
+    look: impl FnOnce(Option<Message<'_>>) -> T,
+) -> Result<T, Errno> {
+    let mut buffer = [MaybeUninit::<u8>::uninit(); LONGEST];
+    let ((datagram, _), _) = rustix::net::recv(socket, &mut buffer[..], flags)?;
+    Ok(look(parse(datagram)))
+}
+
+fn io_error(action: &'static str) -> impl FnOnce(Errno) -> TaskstatsError {
+    move |error| TaskstatsError::Io { action, source: error.into() }
+}
