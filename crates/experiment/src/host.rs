@@ -1,52 +1,90 @@
-//! Reads what a reader of a study needs to know of the machine.
+//! Reads what machine this is: what a reader needs to judge or repeat a measurement made on it.
+//!
+//! Takes a few milliseconds, so that it can be done before every study. Nothing is measured or changed here,
+//! and nothing that identifies a person or a single machine (serial numbers, addresses) is read.
 
-use std::fs;
+mod cpu_model;
+mod frequency;
+mod hypervisor;
 
-use morecores_record::{Bytes, Frequency, Host};
+use morecores_record::{Bytes, Host};
 
 use crate::topology;
+use crate::tree::Tree;
 
-/// Reads it; what cannot be read stays empty.
+pub use hypervisor::Cpuid;
+
+/// The words of `uname(2)`, which are in no file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uname {
+    /// The host's name.
+    pub nodename: String,
+    /// The kernel's release.
+    pub release: String,
+    /// The kind of machine.
+    pub machine: String,
+}
+
+impl Uname {
+    /// Those of the running machine.
+    pub fn read() -> Self {
+        let uname = rustix::system::uname();
+        let text = |words: &std::ffi::CStr| words.to_string_lossy().into_owned();
+        Self {
+            nodename: text(uname.nodename()),
+            release: text(uname.release()),
+            machine: text(uname.machine()),
+        }
+    }
+}
+
+/// The running machine. What cannot be read is empty or absent.
 pub fn read() -> Host {
-    let system = rustix::system::uname();
-    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    read_from(&mut Tree::live(), &Uname::read(), &Cpuid::read())
+}
+
+/// The machine that a tree of files, `uname` and the CPU describe.
+pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
+    // First, so that what it could not read is all that its list of that holds.
+    let topology = topology::read_from(tree);
+    let cpuinfo = tree.read("/proc/cpuinfo").unwrap_or_default();
     Host {
-        hostname: text(system.nodename()),
-        os: field("/etc/os-release", "PRETTY_NAME=")
-            .map(|s| s.trim_matches('"').to_owned())
-            .unwrap_or_default(),
-        kernel: text(system.release()),
-        arch: text(system.machine()),
-        cpu_model: field("/proc/cpuinfo", "model name")
-            .map(|s| s.trim_start_matches([' ', '\t', ':']).to_owned())
-            .unwrap_or_default(),
-        hypervisor: None,
-        memory_bytes: memory().unwrap_or_default(),
-        clocksource: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        frequency: Frequency {
-            governor: line("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"),
-            driver: line("/sys/devices/system/cpu/cpufreq/policy0/scaling_driver"),
-            boost: boost(),
-        },
-        topology: topology::read(),
+        hostname: uname.nodename.clone(),
+        os: distribution(tree).unwrap_or_else(|| "Linux".to_owned()),
+        kernel: uname.release.clone(),
+        arch: uname.machine.clone(),
+        cpu_model: cpu_model::read(&cpuinfo),
+        hypervisor: hypervisor::read(tree, cpuid, &cpuinfo),
+        memory_bytes: memory(tree),
+        clocksource: line(tree, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        frequency: frequency::read(tree, &topology.online),
+        topology,
         unknown: serde_json::Map::new(),
     }
 }
 
-fn line(path: &str) -> Option<String> {
-    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+/// A file of one line, trimmed; absent where it is empty.
+fn line(tree: &mut Tree, path: &str) -> Option<String> {
+    let text = tree.read(path)?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn field(path: &str, name: &str) -> Option<String> {
-    fs::read_to_string(path).ok()?.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+/// `PRETTY_NAME` of os-release(5), which is there in one of two places. The quoting is that of a shell.
+fn distribution(tree: &mut Tree) -> Option<String> {
+    let text = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| tree.read(path))?;
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
+    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    Some(match (quoted('"'), quoted('\'')) {
+        (Some(inner), _) => inner.replace("\\\"", "\"").replace("\\$", "$").replace("\\\\", "\\"),
+        (None, Some(inner)) => inner.to_owned(),
+        (None, None) => value.to_owned(),
+    })
 }
 
-fn memory() -> Option<Bytes> {
-    field("/proc/meminfo", "MemTotal:")?.strip_suffix(" kB")?.trim().parse().ok().map(Bytes::from_kib)
-}
-
-/// Intel's driver counts the other way round.
-fn boost() -> Option<bool> {
-    let own = line("/sys/devices/system/cpu/cpufreq/boost").map(|on| on == "1");
-    own.or_else(|| line("/sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| off == "0"))
+/// `MemTotal` of proc_meminfo(5), whose "kB" are kibibytes.
+fn memory(tree: &mut Tree) -> Bytes {
+    let text = tree.read_lines("/proc/meminfo", |line| line.starts_with("MemTotal:"));
+    let kib = text.as_deref().and_then(|line| line.split_ascii_whitespace().nth(1)?.parse().ok());
+    Bytes::from_kib(kib.unwrap_or(0))
 }

@@ -1,0 +1,93 @@
+//! Which hypervisor, if any, stands between this kernel and the machine.
+
+use super::line;
+use crate::tree::Tree;
+
+/// What the CPU itself says of a hypervisor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpuid {
+    /// The hypervisor's name for itself; absent without one and on CPUs that cannot tell.
+    pub vendor: Option<String>,
+    /// Whether the hypervisor tells us the time it takes from us; absent where that cannot be asked.
+    pub tells_steal: Option<bool>,
+}
+
+/// Words in a machine's DMI names that only virtual machines have. Amazon's bare-metal instances carry its
+/// name too, so that one is not among them.
+const VIRTUAL: [(&str, &str); 7] = [
+    ("QEMU", "QEMU"),
+    ("KVM", "KVM"),
+    ("VMware", "VMware"),
+    ("VirtualBox", "VirtualBox"),
+    ("Virtual Machine", "Hyper-V"),
+    ("Xen", "Xen"),
+    ("Google Compute Engine", "Google Compute Engine"),
+];
+
+/// The hypervisor's name.
+///
+/// On x86 the flag `hypervisor` (CPUID leaf 1, ECX bit 31) decides whether there is one. Elsewhere there is no
+/// such flag, and firmware's names for the machine have to do.
+pub(super) fn read(tree: &mut Tree, cpuid: &Cpuid, cpuinfo: &str) -> Option<String> {
+    if let Some(flags) = cpuinfo.lines().find(|line| line.starts_with("flags")) {
+        let virtual_cpu = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+        return virtual_cpu.then(|| {
+            let named = cpuid.vendor.clone().or_else(|| firmware(tree));
+            named.unwrap_or_else(|| "unknown hypervisor".to_owned())
+        });
+    }
+    firmware(tree)
+}
+
+/// What the kernel and the firmware say.
+fn firmware(tree: &mut Tree) -> Option<String> {
+    if let Some(kind) = line(tree, "/sys/hypervisor/type") {
+        return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
+    }
+    let files = ["/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"];
+    let names: Vec<String> = files.iter().filter_map(|file| line(tree, file)).collect();
+    let known = VIRTUAL.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
+    known.map(|(_, hypervisor)| (*hypervisor).to_owned())
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+impl Cpuid {
+    /// This architecture has no such instruction.
+    pub fn read() -> Self {
+        Self::default()
+    }
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+impl Cpuid {
+    /// Asks the CPU that we run on.
+    pub fn read() -> Self {
+        use raw_cpuid::{CpuId, Hypervisor, cpuid};
+
+        /// KVM's leaf of features, and the bit of "steal time" in its EAX:
+        /// `Documentation/virt/kvm/x86/cpuid.rst`.
+        const KVM_FEATURES: u32 = 0x4000_0001;
+        const KVM_FEATURE_STEAL_TIME: u32 = 1 << 5;
+
+        let cpu = CpuId::new();
+        // The leaves of a hypervisor mean nothing where there is none.
+        let virtual_cpu = cpu.get_feature_info().is_some_and(|features| features.has_hypervisor());
+        let Some(info) = cpu.get_hypervisor_info().filter(|_| virtual_cpu) else { return Self::default() };
+        let identity = info.identify();
+        let name = match &identity {
+            Hypervisor::HyperV => "Hyper-V".to_owned(),
+            Hypervisor::Bhyve => "bhyve".to_owned(),
+            // Its name, in three registers of four letters each.
+            Hypervisor::Unknown(b, c, d) => [b, c, d]
+                .iter()
+                .flat_map(|register| register.to_le_bytes())
+                .map(char::from)
+                .filter(char::is_ascii_graphic)
+                .collect(),
+            other => format!("{other:?}"),
+        };
+        let tells_steal =
+            (identity == Hypervisor::KVM).then(|| cpuid!(KVM_FEATURES).eax & KVM_FEATURE_STEAL_TIME != 0);
+        Self { vendor: (!name.is_empty()).then_some(name), tells_steal }
+    }
+}
