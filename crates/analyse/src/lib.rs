@@ -11,6 +11,7 @@
 mod assumptions;
 mod design;
 mod interval;
+mod machine_noise;
 mod noise;
 mod ratio;
 mod scaling;
@@ -21,6 +22,7 @@ mod view;
 pub use assumptions::{SerialCorrelation, serial_correlation, two_speeds};
 pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
+pub use machine_noise::machine_noise;
 pub use noise::{SameConfiguration, compare_same, noise_floor};
 pub use ratio::ratio_interval;
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};

@@ -13,6 +13,7 @@ pub mod group;
 pub mod host;
 pub mod limit;
 pub mod machine;
+pub mod noise;
 pub mod placement;
 pub mod process;
 pub mod program;

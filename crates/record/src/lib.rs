@@ -6,6 +6,7 @@
 mod command;
 mod cpu;
 mod host;
+mod noise;
 mod placement;
 mod plan;
 mod run;
@@ -18,6 +19,7 @@ mod view;
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use host::{Frequency, Host};
+pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};

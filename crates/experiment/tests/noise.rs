@@ -1,0 +1,42 @@
+//! Measures the noise of the machine that the tests run on, for half a second.
+
+use std::time::Duration;
+
+use morecores_experiment::noise::{self, NoiseError};
+use morecores_experiment::topology;
+use morecores_record::{Company, CpuId, CpuSet};
+
+#[test]
+fn every_cpu_alone_and_all_at_once() {
+    let cpus: CpuSet = topology::read().usable.cpus.iter().take(2).collect();
+    let noise = noise::measure(&cpus, Duration::from_millis(500)).expect("usable CPUs");
+    let of = |company: Company| noise.stretches.iter().filter(move |s| s.company == company);
+    for cpu in cpus.iter() {
+        assert!(of(Company::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
+    }
+    if cpus.len() < 2 {
+        println!("skipped: all CPUs at once, since only one may be used");
+    } else {
+        assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
+    }
+    for thread in noise.stretches.iter().flat_map(|s| &s.threads) {
+        // Calibrated to 12 ms alone; a busy machine takes longer, no machine takes half.
+        assert!(thread.times_ns.iter().all(|time| time.0 > 6_000_000), "{thread:?}");
+    }
+    let repetitions: usize = noise.stretches.iter().flat_map(|s| &s.threads).map(|t| t.times_ns.len()).sum();
+    assert!(repetitions >= 3, "{noise:?}");
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_named_and_nobody_waits_for_it() {
+    let missing = CpuId(8191);
+    let first = topology::read().usable.cpus.first().expect("a usable CPU");
+    let error = noise::measure(&CpuSet::from_iter([first, missing]), Duration::from_millis(10)).unwrap_err();
+    assert!(matches!(error, NoiseError::Pin { cpu, .. } if cpu == missing), "{error}");
+    assert!(error.to_string().contains("CPU 8191"), "{error}");
+}
+
+#[test]
+fn no_cpus_make_no_noise() {
+    assert!(noise::measure(&CpuSet::new(), Duration::ZERO).expect("nothing to fail").stretches.is_empty());
+}
