@@ -12,6 +12,7 @@ use morecores_record::{Bytes, Host};
 use crate::topology;
 use crate::tree::Tree;
 
+pub(crate) use frequency::BOOST_SWITCHES;
 pub use hypervisor::Cpuid;
 
 /// The words of `uname(2)`, which are in no file.

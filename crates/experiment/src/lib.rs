@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod cold;
 pub mod control;
 pub mod counts;
+pub mod doctor;
 pub mod executor;
 pub mod group;
 pub mod host;

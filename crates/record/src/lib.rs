@@ -5,6 +5,7 @@
 
 mod command;
 mod cpu;
+mod diagnosis;
 mod host;
 mod noise;
 mod placement;
@@ -18,6 +19,7 @@ mod view;
 
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
+pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use placement::{CpuKind, PlacedCpu, Placement};

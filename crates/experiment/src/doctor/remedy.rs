@@ -1,0 +1,58 @@
+//! The commands that enable things, written for a shell and for who runs it.
+
+use morecores_record::Remedy;
+use rustix::io::Errno;
+
+use super::facts::Facts;
+
+/// A command that anybody may give.
+pub(super) fn command(command: impl Into<String>) -> Remedy {
+    Remedy::Command { command: command.into(), root: false, reboot: false }
+}
+
+/// A command that needs root, with `sudo` where we are not.
+pub(super) fn as_root(facts: &Facts, words: impl AsRef<str>) -> Remedy {
+    let sudo = if facts.privilege.root { "" } else { "sudo " };
+    Remedy::Command { command: format!("{sudo}{}", words.as_ref()), root: true, reboot: false }
+}
+
+/// Writes a value to a kernel file, or to all that a pattern matches. `sudo` does not reach a redirection.
+pub(super) fn write(facts: &Facts, value: &str, file: &str) -> Remedy {
+    let sudo = if facts.privilege.root { "" } else { "sudo " };
+    Remedy::Command { command: format!("echo {value} | {sudo}tee {file}"), root: true, reboot: false }
+}
+
+/// No command helps.
+pub(super) fn nothing(why: impl Into<String>) -> Remedy {
+    Remedy::Nothing { why: why.into() }
+}
+
+/// What a container keeps even from its root.
+pub(super) fn outside() -> Remedy {
+    nothing("this container may not: start it with --privileged, or measure outside of it")
+}
+
+/// What only root may do: for others, a run as root; for the root of a container, whoever starts it.
+pub(super) fn by_root(facts: &Facts, run: &str) -> Remedy {
+    if facts.privilege.confined() {
+        outside()
+    } else if facts.privilege.root {
+        nothing("the kernel refuses it even to root: a security module or kernel lockdown forbids it")
+    } else {
+        as_root(facts, run)
+    }
+}
+
+/// What the kernel said, in a few words.
+pub(super) fn said(error: Errno) -> String {
+    match error {
+        Errno::PERM | Errno::ACCESS => "not permitted".to_owned(),
+        Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::OPNOTSUPP => "not there".to_owned(),
+        Errno::NODATA => "there, but does not count".to_owned(),
+        Errno::NOSYS => "not in this kernel".to_owned(),
+        other => {
+            let text = std::io::Error::from(other).to_string();
+            text.split(" (os error").next().unwrap_or_default().to_lowercase()
+        }
+    }
+}
