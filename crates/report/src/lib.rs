@@ -5,6 +5,7 @@
 
 mod command;
 mod csv;
+mod doctor;
 mod format;
 mod hyperfine;
 mod json;
@@ -15,6 +16,7 @@ mod verdict;
 mod warning;
 
 pub use csv::view_csv;
+pub use doctor::doctor;
 pub use format::{TimeUnit, count, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::view_json;

@@ -5,7 +5,7 @@
 
 mod curve;
 mod headline;
-mod paint;
+pub(crate) mod paint;
 mod table;
 
 use std::borrow::Cow;
@@ -41,11 +41,11 @@ impl Style {
         self.width.max(Self::MIN_WIDTH)
     }
 
-    fn text_width(&self) -> usize {
+    pub(crate) fn text_width(&self) -> usize {
         self.table_width().min(Self::MAX_TEXT_WIDTH)
     }
 
-    fn paint(&self) -> Paint {
+    pub(crate) fn paint(&self) -> Paint {
         Paint { colour: self.colour }
     }
 
@@ -78,11 +78,17 @@ impl Style {
 
     /// `text` made showable and broken into lines of the text width; `indent` before every line but the
     /// first.
-    fn wrap(&self, text: &str, indent: &str) -> Vec<String> {
+    pub(crate) fn wrap(&self, text: &str, indent: &str) -> Vec<String> {
+        self.wrap_behind(text, "", indent)
+    }
+
+    /// As `wrap`, with `first` before the first line.
+    pub(crate) fn wrap_behind(&self, text: &str, first: &str, indent: &str) -> Vec<String> {
         let text = self.text(text);
         // Measured without colour, and broken at spaces only: a file name broken at its hyphens cannot be
         // copied.
         let options = textwrap::Options::new(self.text_width())
+            .initial_indent(first)
             .subsequent_indent(indent)
             .word_splitter(textwrap::WordSplitter::NoHyphenation)
             .word_separator(textwrap::WordSeparator::AsciiSpace);

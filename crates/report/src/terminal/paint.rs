@@ -3,6 +3,7 @@
 //! A colour never says anything that the text beside it does not.
 
 use anstyle::{AnsiColor, Style};
+use morecores_record::State;
 
 use crate::verdict::Answer;
 use crate::warning::Severity;
@@ -15,7 +16,7 @@ const POOR: f64 = 0.5;
 
 /// Colours text, or leaves it as it is.
 #[derive(Clone, Copy)]
-pub(super) struct Paint {
+pub(crate) struct Paint {
     /// Whether to colour.
     pub(super) colour: bool,
 }
@@ -26,12 +27,12 @@ impl Paint {
     }
 
     /// The command, column names.
-    pub(super) fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.with(Style::new().bold(), text)
     }
 
     /// What is there to be looked up.
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
@@ -62,6 +63,16 @@ impl Paint {
             _ => AnsiColor::Yellow,
         };
         self.with(Style::new().bold().fg_color(Some(colour.into())), text)
+    }
+
+    /// The state of a finding.
+    pub(crate) fn state(self, state: State, text: &str) -> String {
+        let colour = match state {
+            State::Fine => AnsiColor::Green,
+            State::Limited => AnsiColor::Yellow,
+            State::Missing => AnsiColor::Red,
+        };
+        self.with(Style::new().fg_color(Some(colour.into())), text)
     }
 
     /// The label of a warning.

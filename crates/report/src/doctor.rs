@@ -1,0 +1,135 @@
+//! What a machine allows to be measured, and how steady it is, for a terminal or a pipe.
+//!
+//! Grouped findings, the noise, and a paragraph that says what it all comes to. Findings are made, and figures
+//! computed, elsewhere.
+
+mod noise;
+mod summary;
+
+use morecores_record::{Area, Diagnosis, Finding, MachineNoise, Remedy, State, Subject};
+
+use crate::Style;
+
+/// Columns of a state and of a subject's name, with the spaces behind each.
+const STATE: usize = "limited".len() + 2;
+const NAME: usize = "hardware counters".len() + 2;
+
+/// The indentation of every line of a group.
+const INDENT: usize = 2;
+
+/// The narrowest text that leaves a fact half of its line beside state and name.
+const BESIDE: usize = 64;
+
+/// The whole report, each line ended by a newline. Only a command makes a line wider than the style's width:
+/// it is not broken, so that it can be copied.
+pub fn doctor(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style: &Style) -> String {
+    let mut sections = vec![machine(diagnosis, style)];
+    for (area, title) in
+        [(Area::Measuring, "Measuring"), (Area::Tracing, "Tracing"), (Area::Machine, "Machine")]
+    {
+        let findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.what.area() == area).collect();
+        if !findings.is_empty() {
+            let mut lines = vec![style.paint().bold(title)];
+            lines.extend(findings.iter().flat_map(|f| finding(f, style)));
+            sections.push(lines);
+        }
+    }
+    if let Some(noise) = noise {
+        sections.push(noise::noise(noise, style));
+    }
+    sections.push(style.wrap(&summary::summary(diagnosis, noise), ""));
+    sections.iter().map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// The machine in a line.
+fn machine(diagnosis: &Diagnosis, style: &Style) -> Vec<String> {
+    let host = &diagnosis.host;
+    let memory = (host.memory_bytes.0 > 0).then(|| host.memory_bytes.to_string());
+    let parts = [
+        Some(host.hostname.clone()),
+        Some(host.cpu_model.clone()),
+        memory,
+        Some(host.os.clone()),
+        Some(format!("Linux {}", host.kernel)),
+        host.hypervisor.clone(),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
+    style.wrap(&parts.join(" · "), "  ")
+}
+
+/// A finding: its fact, and for what is not fine what it matters for and what to do.
+fn finding(finding: &Finding, style: &Style) -> Vec<String> {
+    let state = match finding.state {
+        State::Fine => "fine",
+        State::Limited => "limited",
+        State::Missing => "missing",
+    };
+    let label = format!("{:INDENT$}{state:STATE$}{:NAME$}", "", name(finding.what));
+    let beside = style.text_width() >= BESIDE;
+    let column = " ".repeat(if beside { INDENT + STATE + NAME } else { INDENT * 2 });
+
+    let mut lines = if beside {
+        style.wrap_behind(&finding.fact, &label, &column)
+    } else {
+        let mut lines = vec![label.trim_end().to_owned()];
+        lines.extend(indented(&finding.fact, &column, style));
+        lines
+    };
+    if let Some(first) = lines.first_mut() {
+        *first = first.replacen(state, &style.paint().state(finding.state, state), 1);
+    }
+    let Some(remedy) = &finding.remedy else { return lines };
+    let dim = |line: &String| style.paint().dim(line);
+    let matters = format!("matters for {}", finding.matters);
+    lines.extend(indented(&matters, &column, style).iter().map(dim));
+    match remedy {
+        Remedy::Command { command, reboot, .. } => {
+            let letters = Style { unicode: true, ..*style };
+            lines.push(format!("{column}$ {}", style.paint().bold(&letters.text(command))));
+            if *reboot {
+                lines.extend(indented("It takes effect at the next boot.", &column, style));
+            }
+        }
+        Remedy::Nothing { why } => lines.extend(indented(why, &column, style)),
+    }
+    lines
+}
+
+/// Text in a column that begins where `column` ends.
+fn indented(text: &str, column: &str, style: &Style) -> Vec<String> {
+    style.wrap_behind(text, column, column)
+}
+
+/// What a person calls it.
+fn name(subject: Subject) -> &'static str {
+    match subject {
+        Subject::UsableCpus => "usable CPUs",
+        Subject::Quiet => "quiet",
+        Subject::CpuTime => "CPU time",
+        Subject::PeakMemory => "peak memory",
+        Subject::LimitCpuset => "--limit cpuset",
+        Subject::LimitHotplug => "--limit hotplug",
+        Subject::ColdCache => "--cold",
+        Subject::Taskstats => "taskstats",
+        Subject::Privilege => "privilege",
+        Subject::Bpf => "BPF",
+        Subject::Btf => "BTF",
+        Subject::Tracefs => "tracefs",
+        Subject::Tracepoints => "tracepoints",
+        Subject::Kprobes => "kprobes",
+        Subject::Fentry => "fentry",
+        Subject::LockedMemory => "locked memory",
+        Subject::HardwareCounters => "hardware counters",
+        Subject::Clock => "clock",
+        Subject::ClockRate => "clock rate",
+        Subject::Boost => "boost",
+        Subject::Smt => "cores",
+        Subject::CoreTypes => "core types",
+        Subject::Hypervisor => "hypervisor",
+        Subject::Tick => "tick",
+        Subject::Swap => "swap",
+        Subject::Pressure => "pressure",
+        Subject::Aslr => "ASLR",
+        Subject::HugePages => "huge pages",
+    }
+}

@@ -1,0 +1,120 @@
+//! The machine's noise: a row for each CPU, a line for each company, and the floor.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use morecores_record::{Company, CpuNoise, Disturbance, MachineNoise};
+
+use crate::Style;
+use crate::format::{ABSENT, percent, ratio, time};
+
+/// Spaces before each column.
+const GAP: u16 = 2;
+
+/// One column: its name, and how wide a terminal has to be for it.
+struct Column {
+    name: &'static str,
+    from: usize,
+    cell: fn(&CpuNoise) -> String,
+}
+
+/// The most telling first; a narrow terminal gets fewer.
+const COLUMNS: [Column; 7] = [
+    Column { name: "CPU", from: 0, cell: |cpu| cpu.cpu.to_string() },
+    Column { name: "median", from: 0, cell: |cpu| time(cpu.median_s) },
+    Column { name: "spread", from: 0, cell: |cpu| percent(cpu.spread) },
+    Column {
+        name: "all busy",
+        from: 0,
+        cell: |cpu| cpu.slowdown.map_or_else(absent, |s| format!("x {}", fine(s))),
+    },
+    Column { name: "drift", from: 50, cell: |cpu| percent(cpu.drift) },
+    Column { name: "waited", from: 50, cell: |cpu| cpu.waited.map_or_else(absent, percent) },
+    Column { name: "steal", from: 60, cell: |cpu| percent(cpu.steal) },
+];
+
+fn absent() -> String {
+    ABSENT.to_owned()
+}
+
+/// The section.
+pub(super) fn noise(noise: &MachineNoise, style: &Style) -> Vec<String> {
+    let repetitions = noise.cpus.iter().map(|cpu| cpu.repetitions).min().unwrap_or(0);
+    let mut lines = vec![style.paint().bold("Noise")];
+    let what = format!(
+        "  {} of arithmetic in registers, at least {repetitions} times on each CPU alone.",
+        time(noise.loop_s)
+    );
+    lines.extend(style.wrap(&what, "  "));
+    lines.extend(table(noise, style));
+    let key = "  spread: standard deviation, by the median absolute deviation; drift: the slowest of the rounds \
+               against the fastest; waited: something else ran; all busy: how many times as long with all CPUs \
+               at it.";
+    lines.extend(style.wrap(key, "  ").iter().map(|line| style.paint().dim(line)));
+    for disturbance in &noise.disturbances {
+        lines.extend(style.wrap(&company(disturbance), "    "));
+    }
+    if noise.floor.is_some_and(|floor| noise.between_cpus > floor) {
+        let text =
+            format!("  Alone, the slowest CPU is {} slower than the fastest.", percent(noise.between_cpus));
+        lines.extend(style.wrap(&text, "    "));
+    }
+    lines.extend(style.wrap(&floor(noise), "    "));
+    lines
+}
+
+fn table(noise: &MachineNoise, style: &Style) -> Vec<String> {
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| style.text_width() >= column.from).collect();
+    let right = |text: &str| Cell::new(style.text(text)).set_alignment(CellAlignment::Right);
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_row(columns.iter().map(|column| right(column.name)));
+    for cpu in &noise.cpus {
+        table.add_row(columns.iter().map(|column| right(&(column.cell)(cpu))));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((GAP, 0));
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.enumerate().map(|(row, line)| if row == 0 { style.paint().dim(&line) } else { line }).collect()
+}
+
+fn company(disturbance: &Disturbance) -> String {
+    let who = match disturbance.company {
+        Company::Alone => "alone",
+        Company::Siblings => "threads of one core",
+        Company::Cores => "cores of one package",
+        Company::Packages => "cores of two packages",
+        Company::All => "all of them",
+    };
+    let interval = disturbance.slowdown.ci95.map_or_else(
+        || ", with too few rounds for an interval".to_owned(),
+        |[low, high]| format!(" (95% interval {} to {})", fine(low), fine(high)),
+    );
+    let worst = if disturbance.worst > disturbance.slowdown.value * 1.01 {
+        format!("; CPU {} takes {} times", disturbance.worst_cpu, fine(disturbance.worst))
+    } else {
+        String::new()
+    };
+    format!(
+        "  CPUs {} at once, {who}: a repetition takes {} times as long as alone{interval}{worst}.",
+        disturbance.cpus,
+        fine(disturbance.slowdown.value)
+    )
+}
+
+/// A slowdown: three digits behind the point, where ordinary machines differ.
+fn fine(slowdown: f64) -> String {
+    if slowdown < 10.0 { format!("{slowdown:.3}") } else { ratio(slowdown) }
+}
+
+fn floor(noise: &MachineNoise) -> String {
+    match noise.floor {
+        Some(floor) => format!(
+            "  Noise floor {}: in 95% of {} comparisons of the same work with itself, the medians of {} \
+             repetitions each differed by less.",
+            percent(floor),
+            noise.comparisons,
+            noise.arm
+        ),
+        None => "  No noise floor: too few repetitions were made.".to_owned(),
+    }
+}

@@ -1,0 +1,130 @@
+//! What it all comes to, in plain words.
+
+use morecores_record::{Company, Diagnosis, MachineNoise, Remedy, State, Subject};
+
+use crate::format::{cpus, list, percent, ratio, rough, time};
+
+/// A slowdown from which it is worth a sentence: less is not seen in a curve.
+const WORTH_SAYING: f64 = 1.02;
+
+/// One paragraph: what can be measured, what can be traced, how small a difference can be seen, what to do.
+pub(super) fn summary(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) -> String {
+    let mut sentences = vec![timing(diagnosis), tracing(diagnosis)];
+    sentences.extend(noise.map(seen));
+    sentences.extend(noise.and_then(attainable));
+    sentences.extend(spoiled(diagnosis));
+    sentences.push(remedies(diagnosis));
+    sentences.join(" ")
+}
+
+fn is_fine(diagnosis: &Diagnosis, what: Subject) -> bool {
+    diagnosis.about(what).is_some_and(|finding| finding.state == State::Fine)
+}
+
+fn timing(diagnosis: &Diagnosis) -> String {
+    let usable = diagnosis.host.topology.usable.count;
+    let most = cpus(u32::try_from(usable).unwrap_or(u32::MAX));
+    let counts = if usable > 1 { format!("1 to {most}") } else { most };
+    let mut limits = vec!["affinity"];
+    limits.extend(is_fine(diagnosis, Subject::LimitCpuset).then_some("cpuset"));
+    limits.extend(is_fine(diagnosis, Subject::LimitHotplug).then_some("hotplug"));
+    let split = if is_fine(diagnosis, Subject::CpuTime) {
+        "user and system time of every process are counted"
+    } else {
+        "user and system time of short processes are not reliable"
+    };
+    format!("Commands can be timed here on {counts}, limited by {}; {split}.", list(limits))
+}
+
+fn tracing(diagnosis: &Diagnosis) -> String {
+    let needed = [(Subject::Bpf, "BPF"), (Subject::Btf, "BTF"), (Subject::Tracepoints, "tracepoints")];
+    let lacking: Vec<&str> =
+        needed.iter().filter(|(what, _)| !is_fine(diagnosis, *what)).map(|(_, name)| *name).collect();
+    if !lacking.is_empty() {
+        return format!("Tracing lacks {}.", list(lacking));
+    }
+    let counters =
+        if is_fine(diagnosis, Subject::HardwareCounters) { "" } else { ", without hardware counters" };
+    format!("The kernel allows tracing{counters}.")
+}
+
+fn seen(noise: &MachineNoise) -> String {
+    match noise.floor {
+        Some(floor) => format!(
+            "Between two commands of {}, run {} times each, a difference of {} or less cannot be told from \
+             chance; longer runs average some of it out.",
+            time(noise.loop_s),
+            noise.arm,
+            percent(floor)
+        ),
+        None => "How small a difference can be seen is not known: measure the noise for longer.".to_owned(),
+    }
+}
+
+/// The best speedup that all CPUs together can give, where they slow each other down.
+fn attainable(noise: &MachineNoise) -> Option<String> {
+    let all = noise.disturbances.iter().find(|disturbance| disturbance.company == Company::All)?;
+    let n = all.cpus.len();
+    let waited = noise.cpus.iter().filter_map(|cpu| cpu.waited).fold(0.0, f64::max);
+    if waited > WORTH_SAYING - 1.0 {
+        return Some(format!(
+            "Other work took up to {} of a CPU's time meanwhile, so these figures are its noise and not the \
+             machine's: stop it and measure again.",
+            percent(waited)
+        ));
+    }
+    let [low, high] = all.slowdown.ci95.unwrap_or([1.0, f64::INFINITY]);
+    Some(if low >= WORTH_SAYING {
+        format!(
+            "With all {n} CPUs computing, each takes {} times as long as alone: even a perfect program gets a \
+             speedup of about {} here, not {n}.",
+            ratio(all.slowdown.value),
+            rough(n as f64 / all.slowdown.value)
+        )
+    } else if high < WORTH_SAYING {
+        format!("The {n} CPUs do not slow each other down by more than {}.", percent((high - 1.0).max(0.001)))
+    } else {
+        "Whether the CPUs slow each other down cannot be told from this noise: measure it for longer, or on a \
+         quieter machine."
+            .to_owned()
+    })
+}
+
+/// What spoils figures without anybody noticing, named once more.
+fn spoiled(diagnosis: &Diagnosis) -> Option<String> {
+    let names = [
+        (Subject::Quiet, "other work"),
+        (Subject::Clock, "the slow clock"),
+        (Subject::ClockRate, "the changing clock rate"),
+        (Subject::Boost, "boost"),
+        (Subject::CoreTypes, "the mixed core types"),
+        (Subject::Hypervisor, "the hypervisor"),
+        (Subject::Swap, "swapping"),
+    ];
+    let spoilers: Vec<&str> = names
+        .iter()
+        .filter(|(what, _)| diagnosis.about(*what).is_some_and(|f| f.state != State::Fine))
+        .map(|(_, name)| *name)
+        .collect();
+    (!spoilers.is_empty()).then(|| format!("Figures may be off because of {}.", list(spoilers)))
+}
+
+fn remedies(diagnosis: &Diagnosis) -> String {
+    let flaws = diagnosis.findings.iter().filter(|finding| finding.state != State::Fine).count();
+    let commands =
+        diagnosis.findings.iter().filter(|finding| matches!(finding.remedy, Some(Remedy::Command { .. })));
+    match (flaws, commands.count()) {
+        (0, _) => "Nothing is left to set up.".to_owned(),
+        (1, 0) => "The one thing that is not fine cannot be changed from here.".to_owned(),
+        (flaws, 0) => {
+            format!("None of the {flaws} things that are not fine can be changed by a command here.")
+        }
+        (flaws, commands) if flaws == commands => {
+            "For each thing that is not fine, a command stands above.".to_owned()
+        }
+        (flaws, 1) => format!("For 1 of the {flaws} things that are not fine, a command stands above."),
+        (flaws, commands) => {
+            format!("For {commands} of the {flaws} things that are not fine, a command stands above.")
+        }
+    }
+}

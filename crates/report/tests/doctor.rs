@@ -1,0 +1,155 @@
+//! The text of a diagnosis for each made-up machine, and what must hold however it looks.
+
+#[path = "../../experiment/tests/support/machines.rs"]
+mod machines;
+
+use insta::assert_snapshot;
+use machines::{container, laptop, ordinary_user, perfect, virtual_machine};
+use morecores_experiment::doctor::{Facts, diagnose};
+use morecores_record::{Company, CpuId, CpuNoise, Diagnosis, Disturbance, Estimate, MachineNoise};
+use morecores_report::{Style, doctor};
+
+const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
+
+fn named(facts: Facts) -> Diagnosis {
+    let mut diagnosis = diagnose(facts);
+    diagnosis.host.hostname = "build7".to_owned();
+    diagnosis.host.cpu_model = "AMD EPYC 7763".to_owned();
+    diagnosis.host.os = "Debian GNU/Linux 12 (bookworm)".to_owned();
+    diagnosis
+}
+
+fn disturbance(company: Company, cpus: &str, value: f64, worst: f64) -> Disturbance {
+    let cpus = machines::set(cpus);
+    let worst_cpu = cpus.iter().next_back().expect("CPUs");
+    Disturbance {
+        company,
+        worst_cpu,
+        cpus,
+        slowdown: Estimate { value, ci95: Some([value * 0.998, value * 1.003]) },
+        worst,
+    }
+}
+
+/// Two CPUs of a quiet machine.
+fn quiet() -> MachineNoise {
+    let cpu = |cpu, median_s| CpuNoise {
+        cpu: CpuId(cpu),
+        repetitions: 222,
+        median_s,
+        spread: 0.0012,
+        drift: 0.0031,
+        waited: Some(0.0002),
+        switches_per_s: Some(4.0),
+        steal: 0.0,
+        slowdown: Some(1.004),
+    };
+    MachineNoise {
+        loop_s: 0.012,
+        arm: 10,
+        comparisons: 406,
+        floor: Some(0.0021),
+        between_cpus: 0.001,
+        cpus: vec![cpu(0, 0.01200), cpu(1, 0.01201)],
+        disturbances: vec![disturbance(Company::All, "0-1", 1.004, 1.005)],
+    }
+}
+
+/// Four CPUs of two cores, which halve each other.
+fn crowded() -> MachineNoise {
+    let mut noise = quiet();
+    noise.cpus =
+        (0..4).map(|n| CpuNoise { cpu: CpuId(n), slowdown: Some(1.9), ..noise.cpus[0].clone() }).collect();
+    noise.cpus[3].waited = None;
+    noise.disturbances = vec![
+        disturbance(Company::Siblings, "0,2", 1.87, 1.88),
+        disturbance(Company::Cores, "0-1", 1.01, 1.02),
+        disturbance(Company::All, "0-3", 1.92, 2.31),
+    ];
+    noise
+}
+
+#[test]
+fn nothing_left_to_do() {
+    assert_snapshot!(doctor(&named(perfect()), Some(&quiet()), &PLAIN));
+}
+
+#[test]
+fn an_ordinary_user() {
+    assert_snapshot!(doctor(&named(ordinary_user()), None, &PLAIN));
+}
+
+#[test]
+fn a_container() {
+    assert_snapshot!(doctor(&named(container()), None, &PLAIN));
+}
+
+#[test]
+fn a_laptop_with_siblings() {
+    assert_snapshot!(doctor(&named(laptop()), Some(&crowded()), &Style { width: 80, ..PLAIN }));
+}
+
+#[test]
+fn a_virtual_machine() {
+    assert_snapshot!(doctor(&named(virtual_machine()), Some(&quiet()), &PLAIN));
+}
+
+#[test]
+fn narrow_ascii_and_too_few_repetitions() {
+    let noise = MachineNoise { floor: None, comparisons: 3, disturbances: vec![], ..quiet() };
+    let style = Style { width: 44, unicode: false, ..PLAIN };
+    assert_snapshot!(doctor(&named(virtual_machine()), Some(&noise), &style));
+}
+
+#[test]
+fn only_commands_are_wider_than_the_terminal_and_colour_changes_no_letter() {
+    for facts in [perfect(), ordinary_user(), container(), laptop(), virtual_machine()] {
+        let diagnosis = named(facts);
+        for noise in [None, Some(quiet()), Some(crowded())] {
+            for width in [0, 40, 63, 64, 80, 200] {
+                let style = Style { width, unicode: false, ..PLAIN };
+                let text = doctor(&diagnosis, noise.as_ref(), &style);
+                for line in text.lines() {
+                    let copied = line.trim_start().starts_with("$ ");
+                    let word = line.split_whitespace().any(|word| word.len() > 24);
+                    assert!(line.len() <= width.clamp(40, 100) || copied || word, "at {width}: {line}");
+                    assert!(line.is_ascii() && line.trim_end() == line, "{line:?}");
+                }
+                let coloured = doctor(&diagnosis, noise.as_ref(), &Style { colour: true, ..style });
+                assert_eq!(without_colour(&coloured), text);
+            }
+        }
+    }
+}
+
+/// Text without its escape sequences, all of which end in `m` here.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.filter_map(|part| part.split_once('m').map(|(_, rest)| rest)).collect::<String>()
+}
+
+#[test]
+fn no_more_is_said_of_disturbance_than_is_known() {
+    let said = |ci95, waited: f64| {
+        let mut noise = quiet();
+        noise.disturbances[0].slowdown.ci95 = ci95;
+        noise.cpus[1].waited = Some(waited);
+        let text = doctor(&named(perfect()), Some(&noise), &PLAIN);
+        text.split_once("Commands can be timed").expect("a summary").1.replace('\n', " ")
+    };
+    assert!(said(Some([1.001, 1.006]), 0.0).contains("not slow each other down by more than 0.60%"));
+    assert!(said(Some([1.01, 1.14]), 0.0).contains("cannot be told from this noise"));
+    assert!(said(None, 0.0).contains("cannot be told from this noise"));
+    assert!(said(Some([1.5, 1.6]), 0.0).contains("even a perfect program"));
+    let busy = said(Some([1.5, 1.6]), 0.34);
+    assert!(busy.contains("up to 34% of a CPU's time") && !busy.contains("perfect program"), "{busy}");
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let mut facts = laptop();
+    facts.neighbours[0].name = "a\u{1b}[2J".to_owned();
+    let text = doctor(&named(facts), None, &PLAIN);
+    assert!(text.contains("a\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
+}
