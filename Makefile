@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build test test-vm check audit bench study-kernel install-deps clean cargo
+.PHONY: help demo build test test-vm check audit bench study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,11 @@ bench: build ## What measuring costs, beside hyperfine in one session (3 minutes
 study-kernel: build ## The study of a kernel build in studies/ (35 minutes on 2 CPUs, quiet machine; hotplug wants root)
 	@tools/install-deps.sh kernel-study
 	@tools/study-kernel.sh
+
+generate: cargo install-deps ## Write docs/reference.md, the man pages and completions anew, from the command line's definition
+	@cargo run -q --locked -p morecores -- generate markdown docs
+	@cargo run -q --locked -p morecores -- generate man docs/man
+	@cargo run -q --locked -p morecores -- generate completions docs/completions
 
 install-deps: ## Install the Debian packages that building needs, through sudo when not root
 	@tools/install-deps.sh build

@@ -40,13 +40,15 @@ Examples:
   morecores run -- xz -kf -T{n} big.tar               how does xz scale here?
   morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
   morecores show xz-20261121-093000.study --json      everything derived from a study
-  morecores topology                                  what CPUs there are, and which are usable";
+  morecores topology                                  what CPUs there are, and which are usable
+  morecores doctor                                    what this machine can measure, and how well";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Show(ShowArgs),
     Topology(TopologyArgs),
+    Doctor(DoctorArgs),
     Work(WorkArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -55,7 +57,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it matters to it in which state an earlier morecores left the machine.
     pub(crate) fn looks_at_the_machine(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Topology(_))
+        matches!(self, Self::Run(_) | Self::Topology(_) | Self::Doctor(_))
     }
 }
 
@@ -105,6 +107,21 @@ pub(crate) struct TopologyArgs {
     pub(crate) from: Option<PathBuf>,
 }
 
+/// Say what this machine can measure, how noisy it is, and what would help
+///
+/// Privilege, BPF, tracepoints, hardware counters, cgroups, hotplug, clock, governor, hypervisor; and, by a fixed loop on
+/// one CPU after the other and on all at once, how small a difference can be seen here. Names the command that
+/// enables what is missing.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Leave the measurement of noise out, which takes about ten seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Run one of the built-in programs once
 ///
 /// As `morecores-work` does; `morecores work list` names them.
@@ -132,6 +149,11 @@ pub(crate) enum Generate {
     /// One man page for morecores and one for each subcommand
     Man {
         /// Where to write them
+        directory: PathBuf,
+    },
+    /// The reference in Markdown
+    Markdown {
+        /// Where to write it
         directory: PathBuf,
     },
     /// Completions for every shell

@@ -1,5 +1,6 @@
 //! The subcommands: each calls the crates below and prints.
 
+pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod run;
 pub(crate) mod show;

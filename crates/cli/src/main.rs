@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Show(args) => commands::show::show(args),
         Command::Topology(args) => commands::topology::topology(args),
+        Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Work(args) => commands::work::work(args),
         Command::Generate(args) => commands::generate::generate(args),
     };

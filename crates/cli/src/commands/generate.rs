@@ -1,4 +1,4 @@
-//! `morecores generate`: man pages and completions, from the definitions that the help comes from.
+//! `morecores generate`: man pages, completions and the reference, from the definitions that the help comes from.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,15 @@ pub(crate) fn generate(args: &GenerateArgs) -> Result<u8> {
             clap_mangen::generate_to(Cli::definition(), directory)
                 .with_context(|| format!("cannot write to {}", directory.display()))?;
         }
+        Generate::Markdown { directory } => {
+            make(directory)?;
+            let options = clap_markdown::MarkdownOptions::new()
+                .title("The command line of morecores".to_owned())
+                .show_footer(false);
+            let text = clap_markdown::help_markdown_command_custom(&fenced(Cli::definition()), &options);
+            let file = directory.join("reference.md");
+            fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        }
         Generate::Completions { directory } => {
             make(directory)?;
             for shell in Shell::value_variants() {
@@ -30,4 +39,12 @@ pub(crate) fn generate(args: &GenerateArgs) -> Result<u8> {
 
 fn make(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
+}
+
+/// Marks the examples as text to be shown as it stands.
+fn fenced(mut command: clap::Command) -> clap::Command {
+    if let Some(text) = command.get_after_help().map(|text| format!("```text\n{text}\n```")) {
+        command = command.after_help(text);
+    }
+    command.mut_subcommands(fenced)
 }

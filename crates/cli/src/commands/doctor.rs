@@ -1,0 +1,32 @@
+//! `morecores doctor`: what the machine allows to be measured, how noisy it is, and what would help.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use morecores_analyse::machine_noise;
+use morecores_experiment::{doctor, noise};
+
+use crate::args::DoctorArgs;
+use crate::{exit, terminal};
+
+/// Time for the fixed loop: enough repetitions for a floor known to a fifth (docs/methods.md).
+const NOISE_BUDGET: Duration = Duration::from_secs(10);
+
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
+    let diagnosis = doctor::examine();
+    let noise = if args.quick {
+        None
+    } else {
+        let topology = &diagnosis.host.topology;
+        // No more CPUs than a quota lets work at once.
+        let cpus = topology.usable.cpus.iter().take(topology.usable.count).collect();
+        machine_noise(&noise::measure(&cpus, NOISE_BUDGET)?)
+    };
+    if args.json {
+        let both = serde_json::json!({ "diagnosis": diagnosis, "noise": noise });
+        terminal::print(&(serde_json::to_string_pretty(&both)? + "\n"))?;
+    } else {
+        terminal::print(&morecores_report::doctor(&diagnosis, noise.as_ref(), &terminal::style(false)))?;
+    }
+    Ok(exit::SUCCESS)
+}

@@ -1,0 +1,198 @@
+
+using namespace System.Management.Automation
+using namespace System.Management.Automation.Language
+
+Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+
+    $commandElements = $commandAst.CommandElements
+    $command = @(
+        'morecores'
+        for ($i = 1; $i -lt $commandElements.Count; $i++) {
+            $element = $commandElements[$i]
+            if ($element -isnot [StringConstantExpressionAst] -or
+                $element.StringConstantType -ne [StringConstantType]::BareWord -or
+                $element.Value.StartsWith('-') -or
+                $element.Value -eq $wordToComplete) {
+                break
+        }
+        $element.Value
+    }) -join ';'
+
+    $completions = @(switch ($command) {
+        'morecores' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
+            [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
+            [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
+            [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'morecores;run' {
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
+            [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How runs are held to their CPUs')
+            [CompletionResult]::new('--placement', '--placement', [CompletionResultType]::ParameterName, 'In which order CPUs are added')
+            [CompletionResult]::new('--cpu-list', '--cpu-list', [CompletionResultType]::ParameterName, 'Add the CPUs of this list, in this order')
+            [CompletionResult]::new('--precision', '--precision', [CompletionResultType]::ParameterName, 'Stop when the 95% interval of every median is within this share of it; 0 never stops early')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'At most this many runs of each CPU count [default: 30]')
+            [CompletionResult]::new('--runs', '--runs', [CompletionResultType]::ParameterName, 'At most this many runs of each CPU count [default: 30]')
+            [CompletionResult]::new('--min-runs', '--min-runs', [CompletionResultType]::ParameterName, 'At least this many runs of each CPU count; fewer than 6 bear no interval')
+            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Begin no further round after this long, for example 90s or 10m')
+            [CompletionResult]::new('--warmup', '--warmup', [CompletionResultType]::ParameterName, 'Runs of each CPU count before those that count [default: 1, with --cold 0]')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End a run after this long; it has then failed')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle and of all resampling [default: from the clock]')
+            [CompletionResult]::new('--setup', '--setup', [CompletionResultType]::ParameterName, 'Run this shell line once, before the first run')
+            [CompletionResult]::new('--prepare', '--prepare', [CompletionResultType]::ParameterName, 'Run this shell line before every run; `{n}` is replaced in it')
+            [CompletionResult]::new('--cleanup', '--cleanup', [CompletionResultType]::ParameterName, 'Run this shell line once, after the last run')
+            [CompletionResult]::new('--remount', '--remount', [CompletionResultType]::ParameterName, 'With --cold: also unmount and mount this file system before each run')
+            [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'Measure the number that the command prints instead of its time: a regular expression, its first group')
+            [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'The number''s unit')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
+            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
+            [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Trace one more run of each CPU count')
+            [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Give the command''s words to `/bin/sh -c` as one line')
+            [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count')
+            [CompletionResult]::new('--expect-n', '--expect-n', [CompletionResultType]::ParameterName, 'Refuse to start where `{n}` is nowhere in the command')
+            [CompletionResult]::new('--ignore-failure', '--ignore-failure', [CompletionResultType]::ParameterName, 'Go on after a run that fails, and count it')
+            [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Leave processes alone that outlive the command')
+            [CompletionResult]::new('--cold', '--cold', [CompletionResultType]::ParameterName, 'Write back and drop the page cache before each run (root)')
+            [CompletionResult]::new('--lower-is-better', '--lower-is-better', [CompletionResultType]::ParameterName, 'The number is a cost, not a rate')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
+            [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every column of the table')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;show' {
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The derived view as JSON; its keys are described in docs/format.md')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count')
+            [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
+            [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
+            [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every column of the table')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'morecores;topology' {
+            [CompletionResult]::new('--record', '--record', [CompletionResultType]::ParameterName, 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report')
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Read such a recording instead of this machine')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;doctor' {
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Leave the measurement of noise out, which takes about ten seconds')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;work' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;generate' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'One man page for morecores and one for each subcommand')
+            [CompletionResult]::new('markdown', 'markdown', [CompletionResultType]::ParameterValue, 'The reference in Markdown')
+            [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Completions for every shell')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'morecores;generate;man' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'morecores;generate;markdown' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'morecores;generate;completions' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'morecores;generate;help' {
+            [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'One man page for morecores and one for each subcommand')
+            [CompletionResult]::new('markdown', 'markdown', [CompletionResultType]::ParameterValue, 'The reference in Markdown')
+            [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Completions for every shell')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'morecores;generate;help;man' {
+            break
+        }
+        'morecores;generate;help;markdown' {
+            break
+        }
+        'morecores;generate;help;completions' {
+            break
+        }
+        'morecores;generate;help;help' {
+            break
+        }
+        'morecores;help' {
+            [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
+            [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
+            [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
+            [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'morecores;help;run' {
+            break
+        }
+        'morecores;help;show' {
+            break
+        }
+        'morecores;help;topology' {
+            break
+        }
+        'morecores;help;doctor' {
+            break
+        }
+        'morecores;help;work' {
+            break
+        }
+        'morecores;help;generate' {
+            [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'One man page for morecores and one for each subcommand')
+            [CompletionResult]::new('markdown', 'markdown', [CompletionResultType]::ParameterValue, 'The reference in Markdown')
+            [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Completions for every shell')
+            break
+        }
+        'morecores;help;generate;man' {
+            break
+        }
+        'morecores;help;generate;markdown' {
+            break
+        }
+        'morecores;help;generate;completions' {
+            break
+        }
+        'morecores;help;help' {
+            break
+        }
+    })
+
+    $completions.Where{ $_.CompletionText -like "$wordToComplete*" } |
+        Sort-Object -Property ListItemText
+}

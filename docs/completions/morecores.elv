@@ -1,0 +1,167 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[morecores] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'morecores'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'morecores'= {
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand run 'Measure a command on 1, 2, … n CPUs'
+            cand show 'Show a study again, for people or for programs'
+            cand topology 'Print the machine and which of its CPUs are usable'
+            cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
+            cand work 'Run one of the built-in programs once'
+            cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'morecores;run'= {
+            cand --input 'Standard input of the command'
+            cand --output 'Where the command''s output goes'
+            cand --cpus 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]'
+            cand --limit 'How runs are held to their CPUs'
+            cand --placement 'In which order CPUs are added'
+            cand --cpu-list 'Add the CPUs of this list, in this order'
+            cand --precision 'Stop when the 95% interval of every median is within this share of it; 0 never stops early'
+            cand -r 'At most this many runs of each CPU count [default: 30]'
+            cand --runs 'At most this many runs of each CPU count [default: 30]'
+            cand --min-runs 'At least this many runs of each CPU count; fewer than 6 bear no interval'
+            cand --max-time 'Begin no further round after this long, for example 90s or 10m'
+            cand --warmup 'Runs of each CPU count before those that count [default: 1, with --cold 0]'
+            cand --timeout 'End a run after this long; it has then failed'
+            cand --seed 'Seed of the shuffle and of all resampling [default: from the clock]'
+            cand --setup 'Run this shell line once, before the first run'
+            cand --prepare 'Run this shell line before every run; `{n}` is replaced in it'
+            cand --cleanup 'Run this shell line once, after the last run'
+            cand --remount 'With --cold: also unmount and mount this file system before each run'
+            cand --metric 'Measure the number that the command prints instead of its time: a regular expression, its first group'
+            cand --unit 'The number''s unit'
+            cand -o 'Where to keep the study [default: NAME-DATE-TIME.study here]'
+            cand --study 'Where to keep the study [default: NAME-DATE-TIME.study here]'
+            cand --trace 'Trace one more run of each CPU count'
+            cand --shell 'Give the command''s words to `/bin/sh -c` as one line'
+            cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
+            cand --expect-n 'Refuse to start where `{n}` is nowhere in the command'
+            cand --ignore-failure 'Go on after a run that fails, and count it'
+            cand --keep 'Leave processes alone that outlive the command'
+            cand --cold 'Write back and drop the page cache before each run (root)'
+            cand --lower-is-better 'The number is a cost, not a rate'
+            cand --resume 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ'
+            cand -w 'Every column of the table'
+            cand --wide 'Every column of the table'
+            cand -q 'Print nothing but errors'
+            cand --quiet 'Print nothing but errors'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;show'= {
+            cand --json 'The derived view as JSON; its keys are described in docs/format.md'
+            cand --csv 'One row a CPU count'
+            cand --markdown 'A table and the verdict, for a pull request or an issue'
+            cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
+            cand -w 'Every column of the table'
+            cand --wide 'Every column of the table'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'morecores;topology'= {
+            cand --record 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report'
+            cand --from 'Read such a recording instead of this machine'
+            cand --json 'As JSON'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;doctor'= {
+            cand --quick 'Leave the measurement of noise out, which takes about ten seconds'
+            cand --json 'As JSON'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;work'= {
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;generate'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand man 'One man page for morecores and one for each subcommand'
+            cand markdown 'The reference in Markdown'
+            cand completions 'Completions for every shell'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'morecores;generate;man'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'morecores;generate;markdown'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'morecores;generate;completions'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'morecores;generate;help'= {
+            cand man 'One man page for morecores and one for each subcommand'
+            cand markdown 'The reference in Markdown'
+            cand completions 'Completions for every shell'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'morecores;generate;help;man'= {
+        }
+        &'morecores;generate;help;markdown'= {
+        }
+        &'morecores;generate;help;completions'= {
+        }
+        &'morecores;generate;help;help'= {
+        }
+        &'morecores;help'= {
+            cand run 'Measure a command on 1, 2, … n CPUs'
+            cand show 'Show a study again, for people or for programs'
+            cand topology 'Print the machine and which of its CPUs are usable'
+            cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
+            cand work 'Run one of the built-in programs once'
+            cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'morecores;help;run'= {
+        }
+        &'morecores;help;show'= {
+        }
+        &'morecores;help;topology'= {
+        }
+        &'morecores;help;doctor'= {
+        }
+        &'morecores;help;work'= {
+        }
+        &'morecores;help;generate'= {
+            cand man 'One man page for morecores and one for each subcommand'
+            cand markdown 'The reference in Markdown'
+            cand completions 'Completions for every shell'
+        }
+        &'morecores;help;generate;man'= {
+        }
+        &'morecores;help;generate;markdown'= {
+        }
+        &'morecores;help;generate;completions'= {
+        }
+        &'morecores;help;help'= {
+        }
+    ]
+    $completions[$command]
+}

@@ -1,0 +1,111 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_morecores_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_morecores_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_morecores_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_morecores_using_subcommand
+    set -l cmd (__fish_morecores_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c morecores -n "__fish_morecores_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_needs_command" -s V -l version -d 'Print version'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "show" -d 'Show a study again, for people or for programs'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "work" -d 'Run one of the built-in programs once'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l input -d 'Standard input of the command' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
+null\t'Thrown away'
+inherit\t'To this terminal'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'How runs are held to their CPUs' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'
+cpuset\t'A cgroup\'s cpuset: a program cannot widen it'
+hotplug\t'All other CPUs are taken offline (root): also moves interrupts and kernel threads'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d 'In which order CPUs are added' -r -f -a "cores-first\t'Whole cores before SMT siblings, one NUMA node before the next'
+compact\t'Siblings of a core together, then the next core of the same cache and node'
+spread\t'In turn over packages, nodes and caches'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 'Add the CPUs of this list, in this order' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this share of it; 0 never stops early' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'At most this many runs of each CPU count [default: 30]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 'At least this many runs of each CPU count; fewer than 6 bear no interval' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'Begin no further round after this long, for example 90s or 10m' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l warmup -d 'Runs of each CPU count before those that count [default: 1, with --cold 0]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l timeout -d 'End a run after this long; it has then failed' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l seed -d 'Seed of the shuffle and of all resampling [default: from the clock]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l setup -d 'Run this shell line once, before the first run' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l prepare -d 'Run this shell line before every run; `{n}` is replaced in it' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cleanup -d 'Run this shell line once, after the last run' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l remount -d 'With --cold: also unmount and mount this file system before each run' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Where to keep the study [default: NAME-DATE-TIME.study here]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Trace one more run of each CPU count' -r -f -a "off\t'Never'
+auto\t'Where the machine allows it'
+on\t'Always'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start where `{n}` is nowhere in the command'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Go on after a run that fails, and count it'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Leave processes alone that outlive the command'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'The derived view as JSON; its keys are described in docs/format.md'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'One row a CPU count'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'A table and the verdict, for a pull request or an issue'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'In the format of hyperfine --export-json, for scripts that read that'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Every column of the table'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand topology" -l record -d 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand topology" -l from -d 'Read such a recording instead of this machine' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand topology" -l json -d 'As JSON'
+complete -c morecores -n "__fish_morecores_using_subcommand topology" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l quick -d 'Leave the measurement of noise out, which takes about ten seconds'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l json -d 'As JSON'
+complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand work" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "man" -d 'One man page for morecores and one for each subcommand'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "markdown" -d 'The reference in Markdown'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "completions" -d 'Completions for every shell'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and not __fish_seen_subcommand_from man markdown completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from man" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from markdown" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from completions" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'One man page for morecores and one for each subcommand'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "markdown" -d 'The reference in Markdown'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'Completions for every shell'
+complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "show" -d 'Show a study again, for people or for programs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "work" -d 'Run one of the built-in programs once'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "man" -d 'One man page for morecores and one for each subcommand'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "markdown" -d 'The reference in Markdown'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "completions" -d 'Completions for every shell'
