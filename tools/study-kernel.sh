@@ -11,7 +11,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
-morecores=${MORECORES:-$root/target/release/morecores}
+morecores=$(realpath -m "${MORECORES:-$root/target/release/morecores}")
 studies=${STUDY_DIR:-studies/$(date +%F)-$(hostname -s)}
 bench=$root/.bench
 build=$bench/kernel-build
@@ -56,7 +56,10 @@ export KBUILD_BUILD_TIMESTAMP='1999-01-01' KBUILD_BUILD_USER=morecores KBUILD_BU
 # A make that started this script must not lend its job slots to the build that is measured.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
-kernel_make=(make -s -C "$source" "O=$build")
+# Paths relative to .bench/, where all of this runs: the command stands in the study, and says nothing of this machine.
+cd "$bench"
+ln -sfn "$(basename "$source")" linux-source
+kernel_make=(make -s -C linux-source O=../kernel-build)
 if [[ ! -e $build/vmlinux ]]; then
     say "building once with tinyconfig on all CPUs, to see that it builds"
     mkdir -p "$build"
@@ -65,12 +68,12 @@ if [[ ! -e $build/vmlinux ]]; then
         die "the kernel does not build; $log says why: $(tail -n 1 "$log")"
 fi
 
-mkdir -p "$studies"
+mkdir -p "$root/$studies"
 for limit in "${limits[@]}"; do
-    study=$studies/kernel-$limit.study
+    study=$root/$studies/kernel-$limit.study
     resume=()
     if [[ -e $study ]]; then
-        say "$study is there; going on with it"
+        say "$studies/kernel-$limit.study is there; going on with it"
         resume=(--resume)
     fi
     "$morecores" run "${resume[@]}" -o "$study" --limit "$limit" --cpus "$cpus" --runs "$rounds" --warmup 0 \

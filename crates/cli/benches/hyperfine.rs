@@ -1,28 +1,39 @@
 //! What measuring costs: `morecores run` beside `hyperfine -N` in one session, in blocks that take turns.
 //!
 //! For `true`, the median elapsed time and the wall time a run, start-up included; for a loop of two seconds, the
-//! elapsed time alone. Each pair of neighbouring blocks gives one ratio; printed are their median and its 95%
+//! elapsed time alone, beside what the loop itself measured and the noise that the machine had meanwhile. Each pair of neighbouring blocks gives one ratio; printed are their median and its 95%
 //! interval. Nothing is asserted: the targets stand beside the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use morecores_analyse::{Design, median, median_interval};
+use morecores_analyse::{Design, median, median_interval, noise_floor, ratio_interval};
 use morecores_experiment::machine::Clocks;
 use morecores_record::{Phase, Study};
 
 /// One block of runs of one tool.
 struct Block {
-    /// Median elapsed time of a run, as the tool reports it, in seconds.
-    elapsed: f64,
+    /// Elapsed times of its runs, as the tool reports them, in seconds.
+    elapsed: Vec<f64>,
     /// Wall time of the whole tool over its runs, in seconds.
     wall: f64,
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, word, turns, own_times] = arguments.as_slice()
+        && word == SPIN
+    {
+        let begun = Instant::now();
+        std::hint::black_box(spin(turns.parse().unwrap()));
+        let mut file = fs::File::options().append(true).create(true).open(own_times).unwrap();
+        writeln!(file, "{}", begun.elapsed().as_secs_f64()).unwrap();
+        return;
+    }
     let rival = Command::new("hyperfine").arg("--version").output();
     let Ok(version) = rival else {
         println!("skipped: hyperfine is not installed; install it with: tools/install-deps.sh bench");
@@ -34,16 +45,66 @@ fn main() {
 
     let pairs = blocks(dir.path(), &["true"], 1_000, 20);
     println!("\n`true`, {} pairs of blocks of 1,000 runs on all CPUs", pairs.len());
-    line("median elapsed", &pairs, |block| block.elapsed, "at most 1.0");
+    line("median elapsed", &pairs, |block| median(&block.elapsed).unwrap(), "at most 1.0");
     line("wall time a run", &pairs, |block| block.wall, "at most 1.05");
 
-    let program = two_seconds();
-    let pairs = blocks(dir.path(), &["awk", &program], 1, 15);
+    long_loop(dir.path());
+}
+
+/// A loop of two seconds that also takes its own time: what a tool adds to that is seen run by run, though the
+/// machine's speed changes by far more from one run to the next.
+fn long_loop(dir: &Path) {
+    let (turns, own_times) = (two_seconds().to_string(), dir.join("own-times"));
+    let command = [&itself(), SPIN, &turns, &own_times.to_string_lossy()];
+    let pairs = blocks(dir, &command, 1, 20);
     println!("\na loop of two seconds, {} pairs of single runs on all CPUs", pairs.len());
-    line("elapsed", &pairs, |block| block.elapsed, "0.998 to 1.002");
-    let of = |pick: fn(&(Block, Block)) -> f64| median(&pairs.iter().map(pick).collect::<Vec<_>>()).unwrap();
-    let difference = of(|pair| pair.0.elapsed) / of(|pair| pair.1.elapsed) - 1.0;
-    println!("  difference of the medians of all runs: {:+.3}%", 100.0 * difference);
+    let (ours, theirs) = (column(&pairs, |p| p.0.elapsed[0]), column(&pairs, |p| p.1.elapsed[0]));
+    let percent = |share: f64| 100.0 * share;
+
+    // In the order made: ours comes first in every other pair.
+    let text = fs::read_to_string(own_times).unwrap();
+    let own: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let first = |index: usize| usize::from(index % 2 == 1);
+    let added = |reported: &[f64], ours: bool| -> f64 {
+        let of = |index: usize| own[2 * index + if ours { first(index) } else { 1 - first(index) }];
+        median(&reported.iter().enumerate().map(|(index, time)| time - of(index)).collect::<Vec<_>>())
+            .unwrap()
+    };
+    let (added_by_us, added_by_them) = (added(&ours, true), added(&theirs, false));
+    println!(
+        "  added to what the loop itself measures: ours {}, theirs {}; they differ by {:+.4}% of the loop; target within 0.2%",
+        morecores_report::time(added_by_us),
+        morecores_report::time(added_by_them),
+        percent((added_by_us - added_by_them) / median(&own).unwrap()),
+    );
+    let ratio = ratio_interval(&ours, &theirs, Design::Fixed).unwrap();
+    println!(
+        "  the medians themselves differ by {:+.2}% [{:+.2}%, {:+.2}%]; by chance alone (A/A) those of as many runs of one tool by up to {:.2}%",
+        percent(median(&ours).unwrap() / median(&theirs).unwrap() - 1.0),
+        percent(ratio.lo - 1.0),
+        percent(ratio.hi - 1.0),
+        percent(noise_floor(&ours).unwrap().max(noise_floor(&theirs).unwrap())),
+    );
+}
+
+/// The argument with which this program is its own loop.
+const SPIN: &str = "spin";
+
+/// This program.
+fn itself() -> String {
+    std::env::current_exe().unwrap().to_string_lossy().into_owned()
+}
+
+/// A chain of multiplications: no memory, no system calls, nothing but the clock rate to depend on.
+fn spin(turns: u64) -> u64 {
+    let mut x = 1_u64;
+    for _ in 0..turns {
+        // Knuth's MMIX generator; each step waits for the one before.
+        x = std::hint::black_box(
+            x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407),
+        );
+    }
+    x
 }
 
 /// Says how busy the machine is before anything is measured.
@@ -93,7 +154,7 @@ fn morecores(dir: &Path, command: &[&str], runs: u32) -> Block {
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
     let elapsed: Vec<f64> = timed.map(|run| run.elapsed_ns.as_secs_f64()).collect();
     assert_eq!(elapsed.len(), runs as usize);
-    Block { elapsed: median(&elapsed).unwrap(), wall }
+    Block { elapsed, wall }
 }
 
 fn hyperfine(dir: &Path, command: &[&str], runs: u32) -> Block {
@@ -108,7 +169,7 @@ fn hyperfine(dir: &Path, command: &[&str], runs: u32) -> Block {
     let times = json["results"][0]["times"].as_array().unwrap();
     let elapsed: Vec<f64> = times.iter().map(|time| time.as_f64().unwrap()).collect();
     assert_eq!(elapsed.len(), runs as usize);
-    Block { elapsed: median(&elapsed).unwrap(), wall }
+    Block { elapsed, wall }
 }
 
 /// Wall time a run, in seconds.
@@ -120,13 +181,16 @@ fn timed(mut tool: Command, runs: u32) -> f64 {
     wall / f64::from(runs)
 }
 
-/// An awk program that takes about two seconds here.
-fn two_seconds() -> String {
-    let program = |turns: u64| format!("BEGIN {{ for (i = 0; i < {turns}; i++) x += i }}");
-    let turns = 3_000_000;
+/// Turns of the loop that take about two seconds here.
+fn two_seconds() -> u64 {
+    let turns = 100_000_000;
     let begun = Instant::now();
-    assert!(Command::new("awk").arg(program(turns)).status().unwrap().success());
-    program((turns as f64 * 2.0 / begun.elapsed().as_secs_f64()) as u64)
+    std::hint::black_box(spin(turns));
+    (turns as f64 * 2.0 / begun.elapsed().as_secs_f64()) as u64
+}
+
+fn column(pairs: &[(Block, Block)], pick: impl Fn(&(Block, Block)) -> f64) -> Vec<f64> {
+    pairs.iter().map(pick).collect()
 }
 
 /// Ours over theirs.

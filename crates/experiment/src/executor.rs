@@ -3,43 +3,42 @@
 //! Everything with an effect is here or below: limits, hooks, caches, the process itself. It decides nothing
 //! about which run comes next and computes nothing from several runs.
 
+mod error;
 mod hooks;
 mod metric;
+mod orphans;
+mod start;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Seek};
-use std::os::fd::AsFd;
+use std::io::Seek;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Quiet, Run, Rusage};
+use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Quiet, Run};
 
-use crate::account::{Account, add_orphan};
+use crate::account::Account;
 use crate::capture::Capture;
 use crate::cgroup::Hierarchies;
-use crate::cold::{Cold, ColdError};
-use crate::control::{Control, descendants_except, kill_descendants};
+use crate::cold::Cold;
+use crate::control::{Control, descendants_except};
 use crate::group::{GroupError, StudyGroup};
 use crate::limit::{LimitError, Limiter};
 use crate::machine::Watch;
-use crate::process;
-use crate::program::{self, ProgramError};
-use crate::spawn::{self, ChildStack, Ended, Image, Orphan, SpawnError, Start, monotonic};
+use crate::program;
+use crate::spawn::{self, ChildStack, Image, Orphan};
 use crate::taskstats::TaskstatsError;
 use crate::undo::{Journal, UndoError};
 
 pub use crate::account::Accounting;
+pub use error::ExecuteError;
 pub use hooks::HookError;
 pub use metric::MetricError;
 
 use hooks::Hook;
 use metric::MetricReader;
 
-/// How long processes that outlive the command may take to end by themselves: the tail of a pipeline, a
-/// compiler's own helpers. Anything longer is a process that means to stay.
-const TAIL: Nanos = Nanos::from_millis(100);
 /// A run this long shows that the study has time to spare for a look at the machine while nothing is measured.
 const LONG_RUN: Nanos = Nanos::from_millis(1_000);
 /// How long that look takes: fifty of the machine's ticks.
@@ -67,45 +66,6 @@ pub struct Outcome {
     pub run: Run,
     /// The end of what a failed command printed; empty for a successful one.
     pub output: String,
-}
-
-/// Why a run could not be made. A command that ran and failed is no error here.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecuteError {
-    /// The command is not there, or cannot be executed.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// The process could not be started.
-    #[error(transparent)]
-    Spawn(#[from] SpawnError),
-    /// The CPUs could not be allotted.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
-    /// The cache could not be emptied.
-    #[error(transparent)]
-    Cold(#[from] ColdError),
-    /// A command around the runs failed.
-    #[error(transparent)]
-    Hook(#[from] HookError),
-    /// The metric could not be read.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The command's input cannot be opened.
-    #[error("cannot open --input {path}: {source}")]
-    Input {
-        /// The file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A system call failed.
-    #[error("cannot {action}: {source}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// Why it failed.
-        source: io::Error,
-    },
 }
 
 /// Makes runs. A trait, so that the sweep is tested without running anything.
@@ -275,84 +235,6 @@ impl ProcessExecutor {
             self.spared = descendants_except(&[]);
         }
         Ok(())
-    }
-
-    /// Starts the command; falls back to plainer ways where the kernel refuses the better ones.
-    fn start(&mut self, point: &Point) -> Result<Ended, ExecuteError> {
-        loop {
-            let image = match self.images.get(&(point.cpus, point.n)) {
-                Some(image) => image,
-                None => {
-                    let image = program::image(&self.command, point, self.plan.thread_env)?;
-                    self.images.entry((point.cpus, point.n)).or_insert(image)
-                }
-            };
-            let start = Start {
-                image,
-                stdin: self.input.as_fd(),
-                stdout: self.capture.stdout(),
-                stderr: self.capture.stderr(),
-                affinity: self.limiter.child_affinity(&point.cpu_set),
-                cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
-            };
-            match spawn::run(&start, &mut self.stack, &self.control.current) {
-                Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
-                    self.lose_birthplace(source);
-                }
-                Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
-                    let script = program::script_image(&self.command, point, self.plan.thread_env)?;
-                    self.images.insert((point.cpus, point.n), script);
-                }
-                Err(SpawnError::Exec(source)) => {
-                    let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
-                    return Err(ProgramError::Refused { name, source }.into());
-                }
-                ended => return Ok(ended?),
-            }
-        }
-    }
-
-    fn lose_birthplace(&mut self, source: io::Error) {
-        if let Some(group) = &mut self.group {
-            group.forget_birthplace();
-            if !group.tells_cpu() {
-                self.group = None;
-            }
-        }
-        self.no_group = Some(GroupError::Io {
-            action: "start a process inside (clone3)",
-            path: "the study's cgroup".into(),
-            source,
-        });
-        // This run, which is to be started again, must be told by something else.
-        self.account.begin(self.group.as_mut());
-    }
-
-    /// Collects what the main process left behind: counts of those that ended, names of those that would not.
-    fn gather_orphans(&mut self, rusage: &mut Rusage) -> Vec<String> {
-        let deadline = monotonic() + TAIL;
-        let mut survivors = Vec::new();
-        loop {
-            match spawn::reap_orphan() {
-                Orphan::Reaped(orphan) => add_orphan(rusage, &orphan),
-                Orphan::None => return survivors,
-                Orphan::StillRunning => {
-                    let alive = descendants_except(&self.spared);
-                    if alive.is_empty() && !self.spared.is_empty() {
-                        return survivors;
-                    }
-                    if monotonic() > deadline && survivors.is_empty() {
-                        survivors = alive.iter().filter_map(|&pid| process::name(pid)).collect();
-                        if self.plan.keep_survivors {
-                            self.spared.extend(alive);
-                        } else {
-                            kill_descendants(&self.spared);
-                        }
-                    }
-                    sleep(Duration::from_millis(1));
-                }
-            }
-        }
     }
 }
 

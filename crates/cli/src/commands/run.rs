@@ -13,7 +13,7 @@ use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
-use morecores_experiment::{host, program, spawn, topology};
+use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Exit, Header, Host, STUDY_SCHEMA, Stop, StopReason, Study, StudyWriter};
 
 use crate::args::RunArgs;
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 
 /// A new study.
 fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
-    let RunOptions { command, plan, study } = RunOptions::new(args, &topology::read())?;
+    let host = host::read();
+    let RunOptions { command, plan, study } = RunOptions::new(args, &host.topology)?;
     for point in &plan.points {
         program::image(&command, point, plan.thread_env)?;
     }
@@ -52,7 +53,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
         created_at_ns: spawn::realtime(),
         command,
         plan,
-        host: host::read(),
+        host,
         closing: None,
         unknown: serde_json::Map::new(),
     };
@@ -81,19 +82,13 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     Ok(StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan.stop))?)
 }
 
-/// What the measuring thread brings back.
-#[derive(Debug)]
-struct Measured {
-    finish: Finish,
-}
-
 /// Makes the runs; on a thread of its own, which only measures.
 fn measure(
     study: &Study,
     writer: StudyWriter,
     control: &Arc<Control>,
     progress: &Progress,
-) -> Result<Measured> {
+) -> Result<Finish> {
     let header = &study.header;
     let before = Neighbourhood::look();
     let mut executor = match ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control)) {
@@ -143,7 +138,7 @@ fn measure(
     let ended_at_ns = spawn::realtime();
     keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
-    Ok(Measured { finish })
+    Ok(finish)
 }
 
 /// The stopping rule of a plan that has one.
@@ -153,11 +148,10 @@ fn rule(stop: &Stop) -> Option<StoppingRule> {
 }
 
 /// Shows what was measured and says how it ended.
-fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8> {
+fn finish(args: &RunArgs, path: &Path, watched: Watched<Finish>) -> Result<u8> {
     let signal = watched.signal;
-    let measured = watched.result?;
+    let Finish { reason, failed } = watched.result?;
     let study = Study::read(path)?;
-    let failed = measured.finish.failed;
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
         terminal::print(&morecores_report::run_report(
@@ -170,7 +164,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
         report_failure(&outcome);
         return Ok(exit::COMMAND_FAILED);
     }
-    if measured.finish.reason == StopReason::Interrupted {
+    if reason == StopReason::Interrupted {
         terminal::note(&format!("stopped; go on with: morecores run --resume -o {}", path.display()));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }

@@ -1,0 +1,66 @@
+//! Starts the command for one run, by plainer means where the kernel refuses the better ones.
+//!
+//! What the run then costs is counted elsewhere.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use morecores_record::{Limit, Point};
+
+use super::{ExecuteError, ProcessExecutor};
+use crate::group::{GroupError, StudyGroup};
+use crate::program::{self, ProgramError};
+use crate::spawn::{self, Ended, SpawnError, Start};
+
+impl ProcessExecutor {
+    /// Starts the command and waits for its main process.
+    pub(super) fn start(&mut self, point: &Point) -> Result<Ended, ExecuteError> {
+        loop {
+            let image = match self.images.get(&(point.cpus, point.n)) {
+                Some(image) => image,
+                None => {
+                    let image = program::image(&self.command, point, self.plan.thread_env)?;
+                    self.images.entry((point.cpus, point.n)).or_insert(image)
+                }
+            };
+            let start = Start {
+                image,
+                stdin: self.input.as_fd(),
+                stdout: self.capture.stdout(),
+                stderr: self.capture.stderr(),
+                affinity: self.limiter.child_affinity(&point.cpu_set),
+                cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
+            };
+            match spawn::run(&start, &mut self.stack, &self.control.current) {
+                Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
+                    self.lose_birthplace(source);
+                }
+                Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+                    let script = program::script_image(&self.command, point, self.plan.thread_env)?;
+                    self.images.insert((point.cpus, point.n), script);
+                }
+                Err(SpawnError::Exec(source)) => {
+                    let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
+                    return Err(ProgramError::Refused { name, source }.into());
+                }
+                ended => return Ok(ended?),
+            }
+        }
+    }
+
+    fn lose_birthplace(&mut self, source: io::Error) {
+        if let Some(group) = &mut self.group {
+            group.forget_birthplace();
+            if !group.tells_cpu() {
+                self.group = None;
+            }
+        }
+        self.no_group = Some(GroupError::Io {
+            action: "start a process inside (clone3)",
+            path: "the study's cgroup".into(),
+            source,
+        });
+        // This run, which is to be started again, must be told by something else.
+        self.account.begin(self.group.as_mut());
+    }
+}

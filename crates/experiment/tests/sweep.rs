@@ -1,0 +1,230 @@
+//! The order of runs and the end of a sweep, with an executor that runs nothing and a clock that is told the time.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::cell::Cell;
+
+use morecores_experiment::executor::{ExecuteError, Executor, Outcome, Trial};
+use morecores_experiment::sweep::{Finish, Keeper, Pulse, SweepError, sweep};
+use morecores_record::*;
+
+/// A plan for 1 and 2 CPUs without warm-up.
+fn plan() -> Plan {
+    let point = |cpus: u32| Point {
+        cpus,
+        n: cpus,
+        cpu_set: (0..cpus).map(CpuId).collect(),
+        adds: [CpuKind::Core].into(),
+    };
+    Plan {
+        points: vec![point(1), point(2)],
+        limit: Limit::Affinity,
+        placement: Some(Placement::CoresFirst),
+        seed: 42,
+        warmup: 0,
+        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None },
+        cache: Cache::Warm,
+        hooks: Hooks::default(),
+        timeout: None,
+        metric: None,
+        thread_env: false,
+        ignore_failure: false,
+        keep_survivors: false,
+        input: None,
+        output: Output::Captured,
+        trace: TraceMode::Auto,
+    }
+}
+
+/// The machine of these tests: time passes only in runs.
+#[derive(Default)]
+struct World {
+    now: Cell<u64>,
+    interrupted: Cell<bool>,
+}
+
+impl Pulse for World {
+    fn now(&self) -> Nanos {
+        Nanos(self.now.get())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+}
+
+/// Takes 2 s over n, and ends as it is told.
+struct Pretend<'a> {
+    world: &'a World,
+    exit: Box<dyn Fn(&Trial) -> Exit + 'a>,
+}
+
+impl<'a> Pretend<'a> {
+    fn new(world: &'a World) -> Self {
+        Self { world, exit: Box::new(|_| Exit::Code(0)) }
+    }
+}
+
+impl Executor for Pretend<'_> {
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let elapsed = Nanos(2_000_000_000 / u64::from(trial.point.cpus));
+        self.world.now.set(self.world.now.get() + elapsed.0);
+        let run = Run {
+            index: trial.index,
+            round: trial.round,
+            phase: trial.phase,
+            cpus: trial.point.cpus,
+            n: trial.point.n,
+            cpu_set: trial.point.cpu_set.clone(),
+            limit: Limit::Affinity,
+            started_at_ns: Nanos::ZERO,
+            elapsed_ns: elapsed,
+            exit: (self.exit)(trial),
+            cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
+            rusage: Rusage::default(),
+            max_rss_floor_bytes: Bytes(0),
+            tree: TreeUsage::default(),
+            surroundings: None,
+            metric: None,
+            survivors: vec![],
+            unknown: Default::default(),
+        };
+        Ok(Outcome { run, output: String::new() })
+    }
+}
+
+/// Keeps runs in memory; the disk is full after some.
+#[derive(Default)]
+struct Memory {
+    runs: Vec<Run>,
+    room: Option<usize>,
+}
+
+impl Keeper for Memory {
+    type Error = &'static str;
+
+    fn begins(&mut self, _: &Trial) {}
+
+    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
+        if self.room == Some(self.runs.len()) {
+            return Err("disk full");
+        }
+        self.runs.push(outcome.run.clone());
+        Ok(())
+    }
+}
+
+/// A sweep from nothing; enough after `enough` rounds.
+fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (Finish, Vec<Run>) {
+    let mut memory = Memory::default();
+    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= enough);
+    let finish = sweep(plan, &[], executor, &mut memory, &mut rule, world).unwrap();
+    (finish, memory.runs)
+}
+
+fn cpus(runs: &[Run]) -> Vec<u32> {
+    runs.iter().map(|run| run.cpus).collect()
+}
+
+#[test]
+fn every_round_measures_every_count_once_and_orders_differ() {
+    let world = World::default();
+    let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 10);
+    assert_eq!(finish.reason, StopReason::Precise);
+    assert_eq!(runs.len(), 20);
+    let rounds: Vec<&[Run]> = runs.chunks(2).collect();
+    for (number, round) in rounds.iter().enumerate() {
+        let mut counts = cpus(round);
+        counts.sort_unstable();
+        assert_eq!(counts, [1, 2]);
+        assert!(round.iter().all(|run| run.round == number as u32));
+    }
+    assert!(
+        rounds.iter().any(|round| cpus(round) == [1, 2]) && rounds.iter().any(|round| cpus(round) == [2, 1])
+    );
+    assert!(runs.iter().enumerate().all(|(at, run)| run.index == at as u32));
+}
+
+#[test]
+fn the_rule_is_not_asked_before_the_least_runs_and_the_most_end_it() {
+    let world = World::default();
+    let (_, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 0);
+    assert_eq!(runs.len(), 2 * 6);
+    let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 99);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
+    let fixed = Plan { stop: Stop { precision: None, ..plan().stop }, ..plan() };
+    let (finish, runs) = swept(&fixed, &world, &mut Pretend::new(&world), 0);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
+}
+
+#[test]
+fn time_ends_a_sweep_between_rounds_and_never_before_one_is_made() {
+    // A round takes 3 s.
+    let limited =
+        |ms| Plan { stop: Stop { max_time: Some(Nanos::from_millis(ms)), ..plan().stop }, ..plan() };
+    for (limit, rounds) in [(1, 1), (3_000, 1), (3_001, 2), (10_000, 4)] {
+        let world = World::default();
+        let (finish, runs) = swept(&limited(limit), &world, &mut Pretend::new(&world), 99);
+        assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, 2 * rounds), "limit {limit} ms");
+    }
+}
+
+#[test]
+fn warm_up_runs_come_first_and_count_for_nothing() {
+    let world = World::default();
+    let warm = Plan { warmup: 2, ..plan() };
+    let (_, runs) = swept(&warm, &world, &mut Pretend::new(&world), 6);
+    let phases: Vec<Phase> = runs.iter().map(|run| run.phase).collect();
+    assert_eq!(phases[..4], [Phase::Warmup; 4]);
+    assert_eq!(phases[4..], [Phase::Timed; 12]);
+}
+
+#[test]
+fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
+    let world = World::default();
+    let fails = |trial: &Trial| Exit::Code(i32::from(trial.round == 2 && trial.point.cpus == 2));
+    let mut executor = Pretend { world: &world, exit: Box::new(fails) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
+    assert_eq!(finish.reason, StopReason::RunFailed);
+    assert_eq!(finish.failed.unwrap().run, *runs.last().unwrap());
+    assert_eq!(runs.last().unwrap().exit, Exit::Code(1));
+
+    let ignoring = Plan { ignore_failure: true, ..plan() };
+    let (finish, runs) = swept(&ignoring, &world, &mut executor, 6);
+    // One more round, since one count has a run less.
+    assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 7));
+}
+
+#[test]
+fn an_interruption_ends_it_and_the_run_cut_short_is_nobodys() {
+    let world = World::default();
+    let stop = |trial: &Trial| {
+        world.interrupted.set(trial.index == 5);
+        if trial.index == 5 { Exit::Signal(2) } else { Exit::Code(0) }
+    };
+    let mut executor = Pretend { world: &world, exit: Box::new(stop) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
+    assert_eq!((finish.reason, runs.len()), (StopReason::Interrupted, 5));
+}
+
+#[test]
+fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
+    let world = World::default();
+    let warm = Plan { warmup: 1, ..plan() };
+    let (_, whole) = swept(&warm, &world, &mut Pretend::new(&world), 9);
+    for cut in 0..=whole.len() {
+        let mut memory = Memory::default();
+        let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 9);
+        let done = &whole[..cut];
+        sweep(&warm, done, &mut Pretend::new(&world), &mut memory, &mut rule, &world).unwrap();
+        assert_eq!(memory.runs, whole[cut..], "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_ends_it_at_once() {
+    let world = World::default();
+    let mut memory = Memory { room: Some(3), ..Memory::default() };
+    let result = sweep(&plan(), &[], &mut Pretend::new(&world), &mut memory, &mut |_| false, &world);
+    assert!(matches!(result, Err(SweepError::Keep("disk full"))));
+    assert_eq!(memory.runs.len(), 3);
+}
