@@ -100,7 +100,23 @@ fn entry(table: &str, path: &Path) -> Result<Change, ColdError> {
         let (fs_type, options) = (fields.next()?, fields.next()?);
         (target == path).then_some(Change::Unmounted { source, target, fs_type, options })
     });
-    mounted.ok_or_else(|| ColdError::NotMounted(path.to_owned()))
+    mounted.map(behind_loop).ok_or_else(|| ColdError::NotMounted(path.to_owned()))
+}
+
+/// A loop device that mount(8) made goes with its last mount (`autoclear`): what is mounted anew is the file behind
+/// it.
+fn behind_loop(mounted: Change) -> Change {
+    let Change::Unmounted { source, target, fs_type, options } = mounted else { return mounted };
+    let fact = |name: &str| {
+        let device = source.strip_prefix("/dev/")?;
+        fs::read_to_string(format!("/sys/block/{device}/loop/{name}"))
+            .ok()
+            .map(|text| text.trim_end().to_owned())
+    };
+    match fact("backing_file").filter(|_| fact("autoclear").as_deref() == Some("1")) {
+        Some(file) => Change::Unmounted { source: file, target, fs_type, options: format!("loop,{options}") },
+        None => Change::Unmounted { source, target, fs_type, options },
+    }
 }
 
 #[cfg(test)]

@@ -196,6 +196,10 @@ fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Resul
         return Ok(());
     }
     // mount(8) rather than mount(2): it knows the helpers of network and loop file systems.
-    let status = Command::new("mount").args(["-t", fs_type, "-o", options, source, &target]).status()?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(format!("mount: {status}"))) }
+    let output = Command::new("mount").args(["-t", fs_type, "-o", options, source, &target]).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(said.lines().next().unwrap_or("mount failed").to_owned()))
 }
