@@ -14,7 +14,11 @@ pub(crate) fn repair() {
             ));
         }
         for error in &repair.errors {
-            terminal::note(&format!("could not repair what process {} left: {error}", repair.pid));
+            terminal::note(&format!(
+                "could not repair what process {} left: {error}; every start tries again until {} is deleted",
+                repair.pid,
+                repair.file.display()
+            ));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! journal of changes, a probe's program and counters are closed at once.
 
 mod facts;
+mod gather;
 mod machine;
 mod measuring;
 mod probe;

@@ -127,6 +127,8 @@ pub struct Repair {
     pub undone: Vec<Change>,
     /// What could not be.
     pub errors: Vec<UndoError>,
+    /// The journal, which stays where something could not be undone.
+    pub file: PathBuf,
 }
 
 /// Undoes what dead processes left changed; says what it did, process by process.
@@ -158,7 +160,8 @@ fn repair_one(file: &Path) -> Option<Repair> {
     let before = journal.content.changes.clone();
     let errors = journal.undo();
     let left = &journal.content.changes;
-    Some(Repair { pid, undone: before.into_iter().filter(|c| !left.contains(c)).collect(), errors })
+    let undone = before.into_iter().filter(|change| !left.contains(change)).collect();
+    Some(Repair { pid, undone, errors, file: file.to_owned() })
 }
 
 /// Where journals are kept: a place that is empty after a reboot, as all the changes are.
