@@ -293,7 +293,9 @@ impl Started {
 
 /// Sends a signal by its name, `TERM`.
 pub(crate) fn signal(pid: u32, name: &str) {
-    let _ = Command::new("kill").args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
+    // The shell's own: a minimal Debian has no program of that name.
+    let line = format!("kill -s {name} {pid}");
+    let _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status();
 }
 
 /// Waits until something holds that is to happen soon.
