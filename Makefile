@@ -2,10 +2,11 @@
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build test test-vm check audit bench study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +16,13 @@ demo: build ## Build, and measure how a built-in program scales here (under 3 mi
 
 build: cargo install-deps ## Build in release mode, into target/release
 	@cargo build --release --locked
+
+install: build ## Install the programs, man pages and completions below PREFIX (/usr/local)
+	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores target/release/morecores-work
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
+	@install -D -m 644 docs/completions/morecores.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/morecores
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d docs/completions/morecores.fish
 
 test: cargo install-deps ## Run all tests
 	@tools/test.sh
