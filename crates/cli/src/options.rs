@@ -85,6 +85,7 @@ impl RunOptions {
                 OutputArg::Inherit => Output::Inherited,
             },
             trace: trace(args.trace)?,
+            syscalls: false,
         };
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         Ok(Self { command, plan, study })

@@ -32,6 +32,7 @@ fn plan() -> Plan {
         input: None,
         output: Output::Captured,
         trace: TraceMode::Auto,
+        syscalls: false,
     }
 }
 

@@ -60,6 +60,7 @@ fn plan() -> Plan {
         input: None,
         output: Output::Captured,
         trace: TraceMode::Off,
+        syscalls: false,
     }
 }
 

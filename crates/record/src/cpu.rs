@@ -21,7 +21,7 @@ impl fmt::Display for CpuId {
 
 /// Largest CPU number accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`), so a larger number is
 /// a slip of the keyboard, and a range up to it must not allocate gigabytes.
-const MAX_CPU: u32 = 8191;
+pub(crate) const MAX_CPU: u32 = 8191;
 
 /// An ordered set of CPUs. Text form: the kernel's list format, `0-3,8,10-11`; also its form in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

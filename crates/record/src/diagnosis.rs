@@ -40,6 +40,12 @@ pub enum Subject {
     Tracefs,
     /// The tracepoints that a trace needs.
     Tracepoints,
+    /// Which waits for kernel locks a trace sees.
+    KernelLocks,
+    /// Samples of whole CPUs.
+    Samples,
+    /// Context switches of processes of one's own, without privilege.
+    OwnSwitches,
     /// Probes at any kernel instruction.
     Kprobes,
     /// Probes at the entry and exit of kernel functions.
@@ -100,6 +106,9 @@ impl Subject {
             | Self::Btf
             | Self::Tracefs
             | Self::Tracepoints
+            | Self::KernelLocks
+            | Self::Samples
+            | Self::OwnSwitches
             | Self::Kprobes
             | Self::Fentry
             | Self::LockedMemory

@@ -1,7 +1,8 @@
 //! The nouns of morecores: what is measured, on what, and the directory that keeps it.
 //!
 //! Everything here is plain data that other crates fill in or compute from. This crate must not measure,
-//! decide, compute statistics or print; its only system calls are those that keep a study on a disk.
+//! decide, compute statistics or print; its only system calls are those that keep a study, and the events of its
+//! traces, on a disk.
 
 mod command;
 mod cpu;
@@ -13,6 +14,7 @@ mod plan;
 mod run;
 mod study;
 mod topology;
+mod trace;
 mod units;
 mod usable;
 mod view;
@@ -26,9 +28,19 @@ pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
-    Closing, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError, StudyWriter,
+    Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,
+    StudyWriter, TraceWriter, read_trace_events, trace_events_path,
 };
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
+pub use trace::{
+    Accounts, Call, Comm, Contention, CpuLoss, Decoded, Event, EventCost, EventFrame, EventKind, Exec, Fork,
+    Interrupt, KernelFrame, KernelStack, KnownLock, KnownThread, Left, LockFlags, Object, Sample, SampleMode,
+    StreamError, StreamReader, StreamWriter, Switch, SystemCall, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader,
+    TraceSource, Untraced, Waker, Waking, Work, read_events,
+};
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
-pub use view::{Estimate, MetricView, PointView, Summary, VIEW_SCHEMA, View, Warning};
+pub use view::{
+    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Parallelism, PointView,
+    SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
+};

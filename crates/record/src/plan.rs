@@ -166,4 +166,7 @@ pub struct Plan {
     pub output: Output,
     /// Whether runs are traced.
     pub trace: TraceMode,
+    /// Whether a trace holds every system call with its object; else only those that blocked, without.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub syscalls: bool,
 }

@@ -14,6 +14,8 @@ pub enum Phase {
     Warmup,
     /// Counts.
     Timed,
+    /// Traced, after the timed ones: kept with its trace and not among the runs, never used for an estimate of time.
+    Traced,
 }
 
 /// How the main process of a run ended.

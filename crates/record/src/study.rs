@@ -4,18 +4,21 @@
 //! NAME.study/
 //!   study.json    schema, tool, command, plan, host; rewritten whole, once more when the study ends
 //!   runs.jsonl    one line a run, appended the moment the run ends
+//!   traces/       of each traced run a JSON file and the stream of its events
 //! ```
 //!
 //! Only measurements are kept; every derived figure is computed again from them. A line that cannot be read is
 //! counted and left where it is.
 
 mod directory;
+mod traces;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, Host, Nanos, Plan, Run};
+use crate::{Command, Host, Nanos, Plan, Run, TraceHeader};
 
 pub use directory::{StudyError, StudyWriter};
+pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 
 /// Name of the schema that this version reads and writes.
 pub const STUDY_SCHEMA: &str = "morecores.study/1";
@@ -101,4 +104,8 @@ pub struct Study {
     pub runs: Vec<Run>,
     /// How many lines of `runs.jsonl` could not be read.
     pub damaged_lines: usize,
+    /// The traced runs, by CPUs, then n.
+    pub traces: Vec<TraceHeader>,
+    /// Traces that could not be read.
+    pub damaged_traces: Vec<DamagedTrace>,
 }

@@ -3,11 +3,18 @@
 //!
 //! These are only the shapes; `morecores-analyse` computes them.
 
+mod trace;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
+
+pub use trace::{
+    CommandView, Components, Culprit, LockView, Losses, Parallelism, SerialAndParallel, SerialPhase,
+    StackView, TraceView,
+};
 
 /// Name of the schema of [`View`].
 pub const VIEW_SCHEMA: &str = "morecores.view/1";
@@ -267,6 +274,43 @@ pub enum Warning {
         /// So many.
         count: usize,
     },
+    /// Events of the traced run were lost, so that every figure from it is a guess.
+    LossyTrace {
+        /// At this CPU count.
+        cpus: u32,
+        /// So many.
+        lost_events: u64,
+        /// Over all there were.
+        share: f64,
+    },
+    /// The command ran on CPUs that it was not allotted, so that the count is not what it says.
+    RanOutsideCpus {
+        /// At this CPU count.
+        cpus: u32,
+        /// Its CPU time there over that of the allotted CPUs.
+        share: f64,
+    },
+    /// The traced run took so much longer than the untraced ones that it may have been another run altogether.
+    TraceOverhead {
+        /// At this CPU count.
+        cpus: u32,
+        /// Elapsed time over the untraced median, minus one.
+        overhead: f64,
+    },
+    /// The components of the traced run do not add up to the time of its CPUs.
+    UnexplainedTime {
+        /// At this CPU count.
+        cpus: u32,
+        /// What is missing, or too much where negative, over the time of the allotted CPUs.
+        share: f64,
+    },
+    /// Threads wait in loops of the program's own, which looks like work.
+    UserSpinning {
+        /// At this CPU count.
+        cpus: u32,
+        /// Such time over the time of the allotted CPUs.
+        share: f64,
+    },
     /// With this limit the other CPUs serve interrupts and kernel threads, which flatters the smallest count.
     OtherCpusHelp,
 }
@@ -288,10 +332,10 @@ pub struct View {
     pub closing: Option<Closing>,
     /// The CPU counts, ascending; only those with a successful run.
     pub points: Vec<PointView>,
-    /// Traced runs; none before the tracer exists.
-    pub traces: Vec<serde_json::Value>,
-    /// Speedup stacks, likewise.
-    pub stack: Vec<serde_json::Value>,
+    /// Traced runs, ascending by CPU count.
+    pub traces: Vec<TraceView>,
+    /// Speedup stacks, one for each traced CPU count but the smallest.
+    pub stack: Vec<StackView>,
     /// Prediction of larger machines, likewise.
     pub prediction: Option<serde_json::Value>,
     /// What spoils the measurement.

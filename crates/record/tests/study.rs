@@ -39,6 +39,7 @@ fn header() -> Header {
             input: None,
             output: Output::Captured,
             trace: TraceMode::Auto,
+            syscalls: false,
         },
         host: Host::default(),
         closing: None,

@@ -62,6 +62,8 @@ fn rank(warning: &Warning) -> Rank {
         Warning::WorkOutsideTree { .. } => (Serious, 7),
         Warning::QuotaBelowCpus { .. } => (Serious, 6),
         Warning::Throttled { .. } => (Serious, 5),
+        Warning::RanOutsideCpus { .. } => (Serious, 10),
+        Warning::LossyTrace { .. } => (Serious, 1),
         Warning::ThreadsDidNotFollow { .. } => (Serious, 4),
         Warning::TooFewRuns { .. } => (Serious, 3),
         Warning::DamagedLines { .. } => (Serious, 2),
@@ -71,6 +73,9 @@ fn rank(warning: &Warning) -> Rank {
         Warning::TwoSpeeds { .. } => (Caution, 10),
         Warning::NotQuiet { .. } => (Caution, 7),
         Warning::FirstRunDiffers { .. } => (Caution, 6),
+        Warning::UserSpinning { .. } => (Caution, 14),
+        Warning::UnexplainedTime { .. } => (Caution, 13),
+        Warning::TraceOverhead { .. } => (Caution, 12),
         Warning::Imprecise { .. } => (Caution, 5),
         Warning::Outliers { .. } => (Caution, 4),
         Warning::Survivors { .. } => (Caution, 3),
@@ -99,6 +104,12 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
         Warning::Steal { cpus, share } | Warning::WorkOutsideTree { cpus, share, .. } => (Some(cpus), share),
+        Warning::LossyTrace { cpus, share, .. }
+        | Warning::RanOutsideCpus { cpus, share }
+        | Warning::UserSpinning { cpus, share } => (Some(cpus), share),
+        // Too much is as wrong as too little.
+        Warning::UnexplainedTime { cpus, share } => (Some(cpus), share.abs()),
+        Warning::TraceOverhead { cpus, overhead } => (Some(cpus), overhead),
         Warning::Throttled { cpus, seconds } => (Some(cpus), seconds),
         Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
         Warning::ThreadsDidNotFollow { cpus, used, .. } => (Some(cpus), used),
@@ -229,6 +240,31 @@ fn word(group: &[&Warning]) -> String {
             "Damaged lines of runs.jsonl, left out of every figure: {}. The runs that they held are \
              lost; the others are whole.",
             range(group, whole)
+        ),
+        Warning::LossyTrace { .. } => format!(
+            "The tracer lost {} of the events {at}, so every traced figure there is a guess. Repeat it; \
+             without --syscalls there are fewer events.",
+            range(group, percent)
+        ),
+        Warning::RanOutsideCpus { .. } => format!(
+            "The command ran on CPUs that it was not allotted, {} of the allotted CPUs' time {at}, so those points \
+             are not valid: it sets its own affinity. Use --limit cpuset or hotplug (as root).",
+            range(group, percent)
+        ),
+        Warning::TraceOverhead { .. } => format!(
+            "The traced run {at} took {} longer than the untraced ones, so it may have waited for other things. \
+             The speedup is not affected; read where the CPUs went with care.",
+            range(group, percent)
+        ),
+        Warning::UnexplainedTime { .. } => format!(
+            "Of the CPUs' time {at}, {} does not add up in the trace: take no cause of that size at its word. \
+             `morecores doctor` says what cannot be traced here.",
+            range(group, percent)
+        ),
+        Warning::UserSpinning { .. } => format!(
+            "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. It is counted as work \
+             and is none: look for spin locks and busy waiting in user space.",
+            range(group, percent)
         ),
         Warning::OtherCpusHelp => "The other CPUs go on serving interrupts and kernel threads, which \
             flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."

@@ -136,7 +136,7 @@ fn study(runs: Vec<Run>) -> Study {
         closing: None,
         unknown: serde_json::Map::new(),
     };
-    Study { header, runs, damaged_lines: 0 }
+    Study { runs, ..Study::new(header) }
 }
 
 #[test]

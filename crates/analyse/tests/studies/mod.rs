@@ -7,45 +7,42 @@ use morecores_record::*;
 /// A study of `make -j{n}` on as many CPUs as given, one point for each count, without a run; nothing about it
 /// deserves a warning.
 pub(crate) fn study(counts: &[u32]) -> Study {
-    Study {
-        header: Header {
-            schema: STUDY_SCHEMA.into(),
-            tool: "0.1.0".into(),
-            created_at_ns: Nanos(1),
-            command: program("make -j{n}"),
-            plan: Plan {
-                points: counts.iter().map(|&cpus| point(cpus, cpus)).collect(),
-                limit: Limit::Hotplug,
-                placement: Some(Placement::CoresFirst),
-                seed: 7,
-                warmup: 0,
-                stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None },
-                cache: Cache::Warm,
-                hooks: Hooks::default(),
-                timeout: None,
-                metric: None,
-                thread_env: false,
-                ignore_failure: true,
-                keep_survivors: false,
-                input: None,
-                output: Output::Captured,
-                trace: TraceMode::Auto,
-            },
-            host: Host {
-                topology: Topology { online: first_cpus(64), ..Topology::default() },
-                ..Host::default()
-            },
-            closing: Some(Closing {
-                ended_at_ns: Nanos(9),
-                reason: StopReason::RunsExhausted,
-                neighbours: vec![Neighbour { name: "daemon".into(), cpu_ns: seconds(3.0) }],
-                quiet: None,
-            }),
-            unknown: Default::default(),
+    Study::new(Header {
+        schema: STUDY_SCHEMA.into(),
+        tool: "0.1.0".into(),
+        created_at_ns: Nanos(1),
+        command: program("make -j{n}"),
+        plan: Plan {
+            points: counts.iter().map(|&cpus| point(cpus, cpus)).collect(),
+            limit: Limit::Hotplug,
+            placement: Some(Placement::CoresFirst),
+            seed: 7,
+            warmup: 0,
+            stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None },
+            cache: Cache::Warm,
+            hooks: Hooks::default(),
+            timeout: None,
+            metric: None,
+            thread_env: false,
+            ignore_failure: true,
+            keep_survivors: false,
+            input: None,
+            output: Output::Captured,
+            trace: TraceMode::Auto,
+            syscalls: false,
         },
-        runs: Vec::new(),
-        damaged_lines: 0,
-    }
+        host: Host {
+            topology: Topology { online: first_cpus(64), ..Topology::default() },
+            ..Host::default()
+        },
+        closing: Some(Closing {
+            ended_at_ns: Nanos(9),
+            reason: StopReason::RunsExhausted,
+            neighbours: vec![Neighbour { name: "daemon".into(), cpu_ns: seconds(3.0) }],
+            quiet: None,
+        }),
+        unknown: Default::default(),
+    })
 }
 
 /// The study of [`study`] with times in the proportion of perfect scaling, eight runs a point, noise below 1%.

@@ -58,7 +58,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
         unknown: serde_json::Map::new(),
     };
     let writer = StudyWriter::create(&study, header.clone())?;
-    Ok((Study { header, runs: Vec::new(), damaged_lines: 0 }, writer))
+    Ok((Study::new(header), writer))
 }
 
 /// A study to go on with.

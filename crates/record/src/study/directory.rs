@@ -8,8 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Closing, Header, STUDY_SCHEMA, Study};
-use crate::Run;
+use super::{Closing, Header, STUDY_SCHEMA, Study, traces};
+use crate::{Run, StreamError};
 
 const HEADER_FILE: &str = "study.json";
 const RUNS_FILE: &str = "runs.jsonl";
@@ -24,12 +24,14 @@ pub enum StudyError {
     #[error("{} is not a study: it holds no study.json", .0.display())]
     NotAStudy(PathBuf),
     /// It was written by a later version.
-    #[error("{} has schema {found}; this version reads up to {STUDY_SCHEMA}: use a newer morecores", .path.display())]
+    #[error("{} has schema {found}; this version reads up to {known}: use a newer morecores", .path.display())]
     NewerSchema {
-        /// The study.
+        /// The study, or a trace in it.
         path: PathBuf,
         /// What it says of itself.
         found: String,
+        /// The newest schema that this version reads.
+        known: &'static str,
     },
     /// `study.json` is not what it should be.
     #[error("{}: {reason}: restore the file, the runs beside it are untouched", .path.display())]
@@ -39,6 +41,17 @@ pub enum StudyError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A trace's events are not what they should be.
+    #[error("{}: {source}", .path.display())]
+    Events {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: StreamError,
+    },
+    /// A trace was to be kept under the name of another run's.
+    #[error("{} is not where this trace belongs: it is of a run on other CPUs", .0.display())]
+    OtherTrace(PathBuf),
     /// Another morecores is writing to the study.
     #[error("{} is being written by another morecores: wait for it, or name another study with -o", .0.display())]
     Busy(PathBuf),
@@ -55,7 +68,7 @@ pub enum StudyError {
 }
 
 /// Adds what was tried, and on what, to a system call's error.
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StudyError {
+pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StudyError {
     let path = path.to_owned();
     move |source| StudyError::Io { action, path, source }
 }
@@ -111,6 +124,7 @@ impl StudyWriter {
         let mut study = Study::read(path)?;
         let mut runs = open_runs(path)?;
         end_last_line(&mut runs).map_err(io_error("read", &path.join(RUNS_FILE)))?;
+        traces::clean(path)?;
         // The study is unfinished again from here on.
         study.header.closing = None;
         adjust(&mut study.header);
@@ -171,30 +185,41 @@ impl StudyWriter {
 }
 
 impl Study {
-    /// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
+    /// A study of which only `study.json` is known: without runs and traces.
+    pub const fn new(header: Header) -> Self {
+        Self { header, runs: Vec::new(), damaged_lines: 0, traces: Vec::new(), damaged_traces: Vec::new() }
+    }
+
+    /// Reads a study, finished or not. Lines and traces that cannot be read are kept apart, not fatal. The events of
+    /// traces are not read: [`read_trace_events`](crate::read_trace_events).
     ///
     /// # Errors
     /// [`StudyError::NotAStudy`], [`StudyError::NewerSchema`], [`StudyError::DamagedHeader`], [`StudyError::Io`].
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        let header = read_header(path)?;
-        let file = path.join(RUNS_FILE);
-        let (mut runs, mut damaged_lines) = (Vec::new(), 0);
-        let mut reader = match File::open(&file) {
+        let mut study = Self::new(read_header(path)?);
+        study.read_runs(&path.join(RUNS_FILE))?;
+        let traces = traces::read(path)?;
+        (study.traces, study.damaged_traces) = (traces.whole, traces.damaged);
+        Ok(study)
+    }
+
+    fn read_runs(&mut self, file: &Path) -> Result<(), StudyError> {
+        let mut reader = match File::open(file) {
             Ok(file) => BufReader::new(file),
             // Killed between making the two files: a study without a run.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self { header, runs, damaged_lines }),
-            Err(e) => return Err(io_error("read", &file)(e)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(io_error("read", file)(e)),
         };
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).map_err(io_error("read", &file))? > 0 {
+        while reader.read_until(b'\n', &mut line).map_err(io_error("read", file))? > 0 {
             match serde_json::from_slice(&line) {
-                Ok(run) => runs.push(run),
+                Ok(run) => self.runs.push(run),
                 Err(_) if line.trim_ascii().is_empty() => {}
-                Err(_) => damaged_lines += 1,
+                Err(_) => self.damaged_lines += 1,
             }
             line.clear();
         }
-        Ok(Self { header, runs, damaged_lines })
+        Ok(())
     }
 }
 
@@ -226,7 +251,11 @@ fn read_header(path: &Path) -> Result<Header, StudyError> {
     let version = schema.strip_prefix("morecores.study/").and_then(|v| v.parse::<u32>().ok());
     match version {
         Some(1) => serde_json::from_value(value).map_err(|e| damaged(e.to_string())),
-        Some(2..) => Err(StudyError::NewerSchema { path: path.to_owned(), found: schema.to_owned() }),
+        Some(2..) => Err(StudyError::NewerSchema {
+            path: path.to_owned(),
+            found: schema.to_owned(),
+            known: STUDY_SCHEMA,
+        }),
         _ => Err(damaged(format!("its schema is `{schema}`, not `{STUDY_SCHEMA}`"))),
     }
 }

@@ -42,6 +42,7 @@ pub fn view(command: &[&str]) -> Synthetic {
         input: None,
         output: Output::Captured,
         trace: TraceMode::Auto,
+        syscalls: false,
     };
     Synthetic {
         view: View {

@@ -99,6 +99,7 @@ impl Progress {
         let cpus = trial.point.cpus;
         let cpus = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
         let round = match trial.phase {
+            Phase::Traced => return format!("tracing {cpus} · {} so far", duration(elapsed)),
             Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.warmup),
             Phase::Timed => format!("round {} of about {}", trial.round + 1, state.rounds.max(1)),
         };
