@@ -1,0 +1,23 @@
+//! Compiles the BPF programs and generates the Rust side of their maps and variables.
+
+use std::path::PathBuf;
+use std::{env, ffi::OsStr};
+
+use libbpf_cargo::SkeletonBuilder;
+
+/// Headers of libbpf, for the programs; those of the system's C library are not used.
+const SOURCES: &str = "src/bpf";
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("trace.skel.rs");
+    let built = SkeletonBuilder::new()
+        .source(format!("{SOURCES}/trace.bpf.c"))
+        .clang_args([OsStr::new("-I"), OsStr::new(SOURCES), OsStr::new("-Wall"), OsStr::new("-Werror")])
+        .build_and_generate(&out);
+    if let Err(error) = built {
+        println!(
+            "cargo::error=cannot build the BPF programs (Debian: apt-get install clang libelf-dev zlib1g-dev): {error:?}"
+        );
+    }
+    println!("cargo::rerun-if-changed={SOURCES}");
+}

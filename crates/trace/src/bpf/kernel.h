@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * The fields of the kernel's structures that the programs read, and no others. Where they lie is filled in when the
+ * programs are loaded, from the running kernel's own description of its types (CO-RE); nothing here depends on one
+ * kernel's layout. It must hold no code.
+ */
+#ifndef MORECORES_KERNEL_H
+#define MORECORES_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+/* What bpf_helper_defs.h calls them. */
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef short __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* include/uapi/linux/bpf.h; numbers of its ABI. */
+#define BPF_MAP_TYPE_HASH 1
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_STACK_TRACE 7
+#define BPF_MAP_TYPE_TASK_STORAGE 29
+#define BPF_F_NO_PREALLOC (1U << 0)
+#define BPF_F_MMAPABLE (1U << 10)
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+#define BPF_ANY 0
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct rq {
+	u64 prev_irq_time; /* there with CONFIG_IRQ_TIME_ACCOUNTING alone */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* there with CONFIG_FAIR_GROUP_SCHED alone */
+};
+
+/* From Linux 6.2 to 6.14; before and after, preempt_count is a variable of its own. */
+struct pcpu_hot {
+	int preempt_count;
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq; /* likewise */
+};
+
+struct rw_semaphore {
+	u64 owner;
+};
+
+struct mm_struct {
+	struct rw_semaphore mmap_lock;
+};
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	char comm[16];
+	struct sched_entity se;
+	u64 utime;
+	u64 stime;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	struct mm_struct *mm;
+	struct files_struct *files;
+	unsigned in_iowait : 1;
+};
+
+struct pt_regs {
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long ax;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long cs;
+};
+
+struct work_struct;
+struct pool_workqueue;
+
+#pragma clang attribute pop
+
+/* include/uapi/linux/bpf_perf_event.h with the registers of x86-64; part of the ABI, so its layout is fixed. */
+struct bpf_perf_event_data {
+	struct {
+		u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	} regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+/* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define TASK_INTERRUPTIBLE 0x0001
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_STOPPED 0x0004
+#define TASK_TRACED 0x0008
+#define TASK_PARKED 0x0040
+#define TASK_DEAD 0x0080
+#define TASK_NOLOAD 0x0400
+
+/* include/linux/preempt.h */
+#define SOFTIRQ_OFFSET (1U << 8)
+#define HARDIRQ_MASK 0x000f0000U
+#define NMI_MASK 0x00f00000U
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYS_FUTEX 202
+#define SYS_FUTEX_WAIT 455
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * The programs of a trace: one for each tracepoint. Each looks at its arguments, decides whether they concern the run,
+ * and writes one record; what the records mean together is for the decoder and the analysis to say.
+ *
+ * They use BTF tracepoints alone, which every kernel since 5.5 has that describes its types, and no kprobes.
+ */
+#include "context.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#include "threads.bpf.h"
+#include "waits.bpf.h"
+#include "tree.bpf.h"
+#include "interrupts.bpf.h"
+#include "locks.bpf.h"
+#include "samples.bpf.h"
+#include "calls.bpf.h"
+#include "driver.bpf.h"

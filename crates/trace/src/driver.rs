@@ -1,0 +1,381 @@
+//! Drives the BPF programs: loads them for this kernel, attaches them for one run, and gathers what they left.
+//!
+//! What the programs do is in `bpf/`; this side decides sizes and which of them there are, and undoes everything when
+//! dropped: links, buffers and threads go with it.
+
+mod costs;
+mod features;
+mod reader;
+mod ring;
+mod samples;
+mod stacks;
+mod threads;
+
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput, ProgramMut};
+use morecores_record::{Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, Nanos, Tid, TraceSource};
+
+use crate::wire::PROBES;
+use crate::{ContextChecks, Options, Recorded, Sink, TraceError};
+use costs::Pace;
+use features::Features;
+use reader::{Carried, Reader};
+use ring::{Buffers, CpuState, MAX_CPUS};
+use samples::SamplingClock;
+
+pub(crate) use threads::tick;
+
+/// Generated from `bpf/trace.bpf.c`.
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    unsafe_code,
+    unused,
+    missing_debug_implementations,
+    clippy::all,
+    clippy::restriction
+)]
+pub(crate) mod skel {
+    include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));
+}
+
+use skel::{TraceSkel, TraceSkelBuilder};
+
+/// Memory for all buffers together, where a CPU's share is within the limits below.
+const BUFFERS: u64 = 256 << 20;
+/// The smallest and largest buffer of a CPU, as the power of two of its slots of 32 bytes: 512 KiB and 8 MiB. The largest
+/// holds a tenth of a second at 2.6 million events a second.
+const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
+/// The smallest that can be asked for, of 4 KiB: a page, the grain of mappings.
+const LEAST_BITS: u32 = 7;
+/// Waits for a kernel lock from here on have their stack taken, which costs 1 µs: 10% of such a wait at most.
+const LONG_WAIT: Nanos = Nanos::from_micros(10);
+/// One in so many of the shorter ones has too: at 300,000 waits a second, 5 ms of stacks a second.
+const STACK_SHARE: u32 = 64;
+
+/// The programs, loaded.
+pub(crate) struct BpfTracer {
+    /// Lives as long as the programs do, and the memory that `Buffers` looks at with it.
+    skel: TraceSkel<'static>,
+    features: Features,
+    options: Options,
+    /// All that there are.
+    cpus: CpuSet,
+    bits: u32,
+    /// What one event and one system call cost.
+    costs: (Nanos, Nanos),
+    work: Option<Work>,
+}
+
+/// What there is while a run is watched.
+struct Work {
+    /// Dropping them detaches the programs.
+    links: Vec<Link>,
+    clock: Option<SamplingClock>,
+    reader: Reader,
+    known: Vec<morecores_record::KnownThread>,
+    /// The command's main process, once it was seen.
+    root: Arc<OnceLock<Tid>>,
+    missed_before: u64,
+}
+
+impl fmt::Debug for BpfTracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BpfTracer").field("options", &self.options).field("features", &self.features).finish()
+    }
+}
+
+impl BpfTracer {
+    pub(crate) fn open(options: &Options) -> Result<Self, TraceError> {
+        collect_complaints();
+        let features = Features::of_this_kernel()?;
+        let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
+        let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
+        if highest >= MAX_CPUS {
+            return Err(TraceError::TooManyCpus(highest));
+        }
+        // libbpf-rs's skeleton borrows the place of its object: the 8 bytes of this one are never given back.
+        let place = Box::leak(Box::new(MaybeUninit::<OpenObject>::uninit()));
+        let mut open = TraceSkelBuilder::default().open(place).map_err(|e| refusal(&e))?;
+        let bits = ring_bits(highest + 1, options.buffers);
+        let slots = &mut open.maps.slots;
+        slots.set_max_entries(highest + 1).map_err(|e| refusal(&e))?;
+        slots.set_value_size((wire_size() << bits) as u32).map_err(|e| refusal(&e))?;
+        let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        rodata.ring_bits = bits;
+        rodata.allotted_count = options.allotted.len() as u32;
+        rodata.long_wait_ns = LONG_WAIT.0;
+        rodata.stack_share = STACK_SHARE;
+        rodata.check_contexts = options.check_contexts;
+        rodata.preempt_count_from_runqueue = features.preempt_count_from_runqueue.unwrap_or(0);
+        for cpu in options.allotted.iter() {
+            rodata.allotted[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
+        }
+        open.progs.on_contention_begin.set_autoload(features.locks);
+        open.progs.on_contention_end.set_autoload(features.locks);
+        open.progs.on_timer_entry.set_autoload(features.local_timer);
+        open.progs.on_timer_exit.set_autoload(features.local_timer);
+        open.progs.on_sys_enter.set_autoload(options.syscalls);
+        open.progs.on_sys_exit.set_autoload(options.syscalls);
+        let skel = open.load().map_err(|e| refusal(&e))?;
+        let mut tracer = Self {
+            skel,
+            features,
+            options: options.clone(),
+            cpus,
+            bits,
+            costs: (Nanos::ZERO, Nanos::ZERO),
+            work: None,
+        };
+        tracer.calibrate()?;
+        Ok(tracer)
+    }
+
+    /// Measures what an event and a system call cost, by a game of our own that is watched and then forgotten.
+    fn calibrate(&mut self) -> Result<(), TraceError> {
+        let io = TraceError::io("measure what tracing costs");
+        let Some(cpu) = self.options.allotted.first() else { return Ok(()) };
+        let without = Pace::of(cpu).map_err(io)?;
+        let mut buffers = self.buffers()?;
+        self.adopt()?;
+        let links = self.attach()?;
+        let with = Pace::of(cpu);
+        drop(links);
+        for cpu in self.cpus.iter() {
+            buffers.forget(cpu.0);
+        }
+        let with = with.map_err(TraceError::io("measure what tracing costs"))?;
+        self.costs = (with.event_cost(without), with.call_cost(without));
+        Ok(())
+    }
+
+    pub(crate) fn source(&self) -> TraceSource {
+        if self.options.syscalls { TraceSource::BpfWithSystemCalls } else { TraceSource::Bpf }
+    }
+
+    pub(crate) fn context_checks(&self) -> ContextChecks {
+        let [thread, soft_interrupt, interrupt] =
+            self.skel.maps.bss_data.as_deref().map_or([[0; 2]; 3], |bss| bss.context_checks);
+        ContextChecks { thread, soft_interrupt, interrupt }
+    }
+
+    pub(crate) fn begin(&mut self, mut sink: Sink) -> Result<(), TraceError> {
+        let known = threads::known().unwrap_or_default();
+        let missed_before = self.missed();
+        let starter = self.adopt()?;
+        let root = Arc::new(OnceLock::new());
+        let seen = Arc::clone(&root);
+        let watching: Sink = Box::new(move |cpu, events: &[Event]| {
+            if seen.get().is_none()
+                && let Some(first) = first_child(events, starter)
+            {
+                let _ = seen.set(first);
+            }
+            sink(cpu, events)
+        });
+        let buffers = self.buffers()?;
+        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, watching)?;
+        let links = match self.attach() {
+            Ok(links) => links,
+            Err(error) => {
+                let _ = reader.finish();
+                return Err(error);
+            }
+        };
+        // Without samples the rest is still a trace.
+        let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
+        self.work = Some(Work { links, clock, reader, known, root, missed_before });
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self) -> Result<Recorded, TraceError> {
+        let mut work = self.work.take().ok_or(TraceError::Idle)?;
+        let sample_period = work.clock.take().map(|_| samples::PERIOD);
+        work.links.clear();
+        let missed = self.missed() - work.missed_before;
+        let Carried { events, tid, dropped, counts } = work.reader.finish()?;
+        let root = *work.root.get().ok_or(TraceError::NoRoot)?;
+        let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
+        Ok(Recorded {
+            source: self.source(),
+            root,
+            known: work.known,
+            events,
+            lost: lost.map(|(cpu, dropped)| CpuLoss { cpu, dropped }).collect(),
+            missed,
+            tracer: vec![tid],
+            costs: self.event_costs(counts),
+            sample_period,
+            tick: tick(),
+            interrupts_accounted: self.features.interrupts_accounted,
+            stack_share: self.features.locks.then_some(STACK_SHARE),
+            stacks: stacks::gather(&self.skel.maps.stacks).unwrap_or_default(),
+            interrupts: threads::interrupts().unwrap_or_default(),
+            untraced: self.features.untraced(),
+        })
+    }
+
+    /// Says that the calling thread's next child is the command; its number in the first pid namespace.
+    fn adopt(&mut self) -> Result<Tid, TraceError> {
+        let ran = self.skel.progs.on_adopt.test_run(ProgramInput::default());
+        Ok(Tid(ran.map_err(|e| TraceError::Load(e.to_string()))?.return_value))
+    }
+
+    #[allow(unsafe_code)]
+    fn buffers(&mut self) -> Result<Buffers, TraceError> {
+        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
+        let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
+        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `Work` is dropped before it, and
+        // `end` and the failing `begin` wait for the reader.
+        let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states) };
+        buffers.map_err(TraceError::io("map the tracer's buffers"))
+    }
+
+    /// What the records cost that were made, by their tracepoints.
+    fn event_costs(&self, counts: [u64; PROBES.len()]) -> Vec<EventCost> {
+        let (event, call) = self.costs;
+        let named = PROBES.iter().zip(counts).filter(|(probe, count)| !probe.is_empty() && *count > 0);
+        let cost = |probe: &str| if probe == "sys_exit" { call } else { event };
+        named
+            .map(|(probe, count)| EventCost { probe: (*probe).to_owned(), count, each_ns: cost(probe) })
+            .collect()
+    }
+
+    /// Attaches the programs, for as long as the result lives.
+    fn attach(&mut self) -> Result<Vec<Link>, TraceError> {
+        let mut links = Vec::new();
+        let progs = &mut self.skel.progs;
+        // Forks before switches: a child's first events find it in the tree.
+        let programs: [(&mut ProgramMut<'_>, bool); 21] = [
+            (&mut progs.on_fork, true),
+            (&mut progs.on_exec, true),
+            (&mut progs.on_exit, true),
+            (&mut progs.on_rename, true),
+            (&mut progs.on_softirq_raise, true),
+            (&mut progs.on_softirq_entry, true),
+            (&mut progs.on_softirq_exit, true),
+            (&mut progs.on_irq_entry, true),
+            (&mut progs.on_irq_exit, true),
+            (&mut progs.on_timer_entry, self.features.local_timer),
+            (&mut progs.on_timer_exit, self.features.local_timer),
+            (&mut progs.on_queue_work, true),
+            (&mut progs.on_work_start, true),
+            (&mut progs.on_work_end, true),
+            (&mut progs.on_contention_begin, self.features.locks),
+            (&mut progs.on_contention_end, self.features.locks),
+            (&mut progs.on_sys_enter, self.options.syscalls),
+            (&mut progs.on_sys_exit, self.options.syscalls),
+            (&mut progs.on_wakeup_new, true),
+            (&mut progs.on_waking, true),
+            (&mut progs.on_switch, true),
+        ];
+        for (program, wanted) in programs {
+            if wanted {
+                let link = program.attach_trace().map_err(|error| TraceError::Attach {
+                    tracepoint: program.section().to_string_lossy().into_owned(),
+                    reason: error.to_string(),
+                })?;
+                links.push(link);
+            }
+        }
+        Ok(links)
+    }
+
+    /// Events that no program saw because one was already running there, of all programs since they were loaded.
+    fn missed(&self) -> u64 {
+        costs::infos(self.skel.object().progs()).map(|info| info.recursion_misses).sum()
+    }
+}
+
+/// Drops what is at work before the programs.
+impl Drop for BpfTracer {
+    fn drop(&mut self) {
+        if let Some(mut work) = self.work.take() {
+            work.links.clear();
+            let _ = work.reader.finish();
+        }
+    }
+}
+
+/// The first thread that `parent` made.
+fn first_child(events: &[Event], parent: Tid) -> Option<Tid> {
+    events.iter().find_map(|event| match &event.kind {
+        EventKind::Fork(fork) if fork.parent == parent && fork.process == fork.child => Some(fork.child),
+        _ => None,
+    })
+}
+
+/// The size of each CPU's buffer, for so many CPUs, as the power of two of its slots.
+fn ring_bits(cpus: u32, wanted: Option<Bytes>) -> u32 {
+    let bits = |bytes: u64| (bytes / wire_size() as u64 / u64::from(cpus.max(1))).max(1).ilog2();
+    match wanted {
+        Some(bytes) => bits(bytes.0).clamp(LEAST_BITS, *RING_BITS.end()),
+        None => bits(BUFFERS).clamp(*RING_BITS.start(), *RING_BITS.end()),
+    }
+}
+
+const fn wire_size() -> usize {
+    crate::wire::SLOT_SIZE
+}
+
+/// libbpf's word for why it could not load, as ours, with what it complained of on the way.
+fn refusal(error: &libbpf_rs::Error) -> TraceError {
+    let complaints = COMPLAINTS.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+    match (verdict(&complaints), error.kind()) {
+        // The verifier rejects with the error number of a lack of privilege, too.
+        (Some(verdict), _) => TraceError::Load(verdict),
+        (None, libbpf_rs::ErrorKind::PermissionDenied) => TraceError::Refused,
+        (None, _) => TraceError::Load(format!("{error}: {}", complaints.trim().replace('\n', "; "))),
+    }
+}
+
+/// Of the kernel's log about a program that it rejected, the program and the last line but its statistics: the reason.
+fn verdict(complaints: &str) -> Option<String> {
+    let (before, log) = complaints.split_once("-- BEGIN PROG LOAD LOG --")?;
+    let program = before.rsplit("prog '").next()?.split('\'').next()?;
+    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let reason = lines.take_while(|line| !line.starts_with("processed ")).last()?;
+    Some(format!("{program}: {reason}"))
+}
+
+/// What libbpf has complained of since the last refusal. It would print it.
+static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+
+fn collect_complaints() {
+    let keep = |_, text: String| {
+        if let Ok(mut said) = COMPLAINTS.lock() {
+            said.push_str(&text);
+        }
+    };
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_large_on_few_cpus_and_bounded_on_many() {
+        assert_eq!(ring_bits(2, None), 18);
+        assert_eq!(ring_bits(64, None), 17);
+        assert_eq!(ring_bits(1024, None), 14);
+        assert_eq!(ring_bits(2, Some(Bytes::from_kib(64))), 10);
+        assert_eq!(ring_bits(2, Some(Bytes(0))), LEAST_BITS);
+    }
+
+    #[test]
+    fn a_rejected_program_s_reason_is_the_end_of_its_log() {
+        let log = "libbpf: prog 'on_waking': BPF program load failed: -EACCES\n\
+                   libbpf: prog 'on_waking': -- BEGIN PROG LOAD LOG --\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
+                   17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
+        assert_eq!(verdict(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
+        assert_eq!(verdict("libbpf: failed to find valid kernel BTF"), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! The thread that carries events from the buffers to the stream while the run goes on.
+//!
+//! It sleeps and looks; the programs never wake it, since a wake-up per event would cost more than all the rest. How long
+//! it sleeps follows from how fast the buffers fill. While the run goes on it only copies, which is a tenth of the work
+//! of encoding: the rest waits until the run is over, or until the copies have filled the memory set aside for them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use morecores_record::{CpuId, CpuSet, Event, EventKind, Nanos, Tid};
+use procfs::Current as _;
+use rustix::thread::gettid;
+
+use super::ring::Buffers;
+use crate::wire::{Decoder, PROBES, Slot};
+use crate::{Sink, TraceError};
+
+/// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which the second-level cache holds.
+const BATCH: usize = 8_192;
+/// The most memory for copies; a share of what is free where that is less.
+const BACKLOG: u64 = 512 << 20;
+const SHARE_OF_FREE: u64 = 8;
+/// The shortest sleep: below it, waking costs more than the buffer that it saves.
+const SHORTEST: Duration = Duration::from_millis(4);
+/// The longest: a burst of a million events a second fills no buffer meanwhile.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Aim at buffers filled to one part in so many when we wake.
+const FILLED: u64 = 8;
+
+/// What was carried.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    pub(crate) events: u64,
+    /// The reader's own number.
+    pub(crate) tid: Tid,
+    /// Records for which there was no room, of each CPU.
+    pub(crate) dropped: Vec<(CpuId, u64)>,
+    /// Records by kind, as [`PROBES`] counts them.
+    pub(crate) counts: [u64; PROBES.len()],
+}
+
+/// The thread, at work.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<Carried>>,
+}
+
+impl Reader {
+    /// Starts to read the buffers of `cpus` into `sink`.
+    pub(crate) fn start(
+        buffers: Buffers,
+        cpus: CpuSet,
+        allotted: &CpuSet,
+        sink: Sink,
+    ) -> Result<Self, TraceError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let elsewhere = cpus.difference(allotted);
+        let stopped = Arc::clone(&stop);
+        let read = move || {
+            keep_off(&elsewhere);
+            come_first();
+            let cpus: Vec<CpuId> = cpus.iter().collect();
+            Reading {
+                buffers,
+                decoders: cpus.iter().map(|cpu| Decoder::new(*cpu)).collect(),
+                lost: vec![0; cpus.len()],
+                cpus,
+                backlog: VecDeque::new(),
+                room: (free_memory() / SHARE_OF_FREE).min(BACKLOG) as usize / size_of::<Slot>(),
+                held: 0,
+                sink,
+                events: Vec::with_capacity(BATCH),
+                count: 0,
+            }
+            .until(&stopped)
+        };
+        let thread = thread::Builder::new().name("morecores-trace".to_owned()).spawn(read);
+        Ok(Self { stop, thread: thread.map_err(TraceError::io("start the reading thread"))? })
+    }
+
+    /// Reads what is left and ends.
+    pub(crate) fn finish(self) -> Result<Carried, TraceError> {
+        self.stop.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        let carried =
+            self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread panicked")));
+        carried.map_err(TraceError::io("write the events"))
+    }
+}
+
+/// Keeps this thread off the CPUs that are measured, where there are others.
+fn keep_off(elsewhere: &CpuSet) {
+    let mut mask = rustix::thread::CpuSet::new();
+    for cpu in elsewhere.iter().filter(|cpu| (cpu.0 as usize) < rustix::thread::CpuSet::MAX_CPU) {
+        mask.set(cpu.0 as usize);
+    }
+    if !elsewhere.is_empty() {
+        // Where it is refused, by a cpuset, the reader takes its time from the run, and is seen to.
+        let _ = rustix::thread::sched_setaffinity(None, &mask);
+    }
+}
+
+/// Has this thread run before others that are ready: among four hundred of them its turn would come when the buffers
+/// have long been full. It works for a thousandth of the time.
+fn come_first() {
+    // Where it is refused, buffers may overflow, which is counted.
+    let _ = rustix::process::setpriority_process(None, -20);
+}
+
+/// Slots that were copied and not yet decoded.
+struct Chunk {
+    /// Whose: an index of `cpus`.
+    index: usize,
+    slots: Vec<Slot>,
+    /// Records lost of this CPU since the chunk before.
+    lost: u64,
+}
+
+struct Reading {
+    buffers: Buffers,
+    cpus: Vec<CpuId>,
+    decoders: Vec<Decoder>,
+    /// Drops that chunks tell of, for each CPU.
+    lost: Vec<u64>,
+    /// Oldest first.
+    backlog: VecDeque<Chunk>,
+    /// Slots that it may hold.
+    room: usize,
+    /// Slots that it holds.
+    held: usize,
+    sink: Sink,
+    /// Kept between chunks, so that decoding does not allocate.
+    events: Vec<Event>,
+    count: u64,
+}
+
+impl Reading {
+    fn until(mut self, stop: &AtomicBool) -> io::Result<Carried> {
+        let mut nap = SHORTEST;
+        loop {
+            let last = stop.load(Ordering::Acquire);
+            let fullest = self.cpus.iter().map(|cpu| self.buffers.waiting(cpu.0)).max().unwrap_or(0);
+            self.copy_all();
+            while self.held > self.room {
+                self.hand_on()?;
+            }
+            if last {
+                break;
+            }
+            nap = next_nap(nap, fullest, self.buffers.capacity());
+            thread::park_timeout(nap);
+        }
+        while !self.backlog.is_empty() {
+            self.hand_on()?;
+        }
+        let tid = Tid(gettid().as_raw_nonzero().get().cast_unsigned());
+        let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
+        let mut counts = [0; PROBES.len()];
+        for decoder in &self.decoders {
+            for (sum, count) in counts.iter_mut().zip(decoder.counts()) {
+                *sum += count;
+            }
+        }
+        Ok(Carried { events: self.count, tid, dropped, counts })
+    }
+
+    fn copy_all(&mut self) {
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            loop {
+                let mut slots = Vec::new();
+                let waiting = self.buffers.waiting(cpu.0) as usize;
+                slots.reserve_exact(waiting.min(BATCH) + 2);
+                let more = self.buffers.drain(cpu.0, BATCH, &mut slots);
+                let dropped = self.buffers.dropped(cpu.0);
+                let lost = dropped - std::mem::replace(&mut self.lost[index], dropped);
+                if !slots.is_empty() || lost > 0 {
+                    self.held += slots.len();
+                    self.backlog.push_back(Chunk { index, slots, lost });
+                }
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Decodes the oldest chunk and hands its events to the sink.
+    fn hand_on(&mut self) -> io::Result<()> {
+        let Some(Chunk { index, slots, lost }) = self.backlog.pop_front() else { return Ok(()) };
+        let cpu = self.cpus[index];
+        self.held -= slots.len();
+        self.events.clear();
+        self.decoders[index].decode(&slots, &mut self.events);
+        if lost > 0 {
+            // Somewhere since the chunk before: told at the end of this one, when it is known.
+            let at = self.events.last().map_or(Nanos::ZERO, |event| event.at);
+            self.events.push(Event { at, cpu, kind: EventKind::Lost { events: lost } });
+        }
+        self.count += self.events.len() as u64;
+        if self.events.is_empty() { Ok(()) } else { (self.sink)(cpu, &self.events) }
+    }
+}
+
+/// Memory that can be had without anybody's being swapped out, in bytes; none where it cannot be read.
+fn free_memory() -> u64 {
+    procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(0)
+}
+
+/// How long to sleep, after a sleep of `nap` in which the fullest buffer of `capacity` filled to `waiting`.
+fn next_nap(nap: Duration, waiting: u64, capacity: u64) -> Duration {
+    let wanted = capacity / FILLED;
+    let factor = wanted as f64 / waiting.max(1) as f64;
+    // Longer only step by step: the burst may have ended just now.
+    nap.mul_f64(factor.clamp(0.05, 2.0)).clamp(SHORTEST, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_follow_the_rate() {
+        let capacity = 1 << 18;
+        assert_eq!(next_nap(SHORTEST, capacity / 4, capacity), SHORTEST);
+        assert_eq!(next_nap(Duration::from_millis(40), capacity / 8, capacity), Duration::from_millis(40));
+        assert_eq!(next_nap(Duration::from_millis(40), 0, capacity), Duration::from_millis(80));
+        assert_eq!(next_nap(LONGEST, 0, capacity), LONGEST);
+        assert!(next_nap(LONGEST, capacity, capacity) < Duration::from_millis(15));
+    }
+}

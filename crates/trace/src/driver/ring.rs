@@ -1,0 +1,140 @@
+//! The buffers that the BPF programs fill: one for each CPU, shared memory without a lock.
+//!
+//! Each has one writer, its CPU, and one reader, us. The writer publishes a record by writing the lap into its first slot,
+//! after everything else; we tell it how far we have read, and write nothing else. No system call is made for an event, nor
+//! for a batch of them.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::wire::{SLOT_SIZE, Slot, slots_of};
+
+/// `MAX_CPUS`.
+pub(crate) const MAX_CPUS: u32 = 1024;
+
+/// The part of `struct cpu` that both sides use; its other members are the programs' own.
+#[repr(C)]
+pub(crate) struct CpuState {
+    read: AtomicU64,
+    _pad: [u64; 7],
+    written: AtomicU64,
+    dropped: AtomicU64,
+    _programs: [u64; 30],
+}
+
+const _: () = assert!(size_of::<CpuState>() == size_of::<crate::driver::skel::types::cpu>());
+
+/// All buffers, mapped.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    slots: NonNull<u8>,
+    length: usize,
+    /// Bytes of one CPU's buffer.
+    stride: usize,
+    states: NonNull<CpuState>,
+    bits: u32,
+}
+
+// SAFETY: the pointers are to memory that is shared with the kernel and read by one thread at a time: the methods take
+// `&mut self`.
+#[allow(unsafe_code)]
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// Maps the buffers: `fd` is the map `slots` with `cpus` values of 2^`bits` slots; `states` is the array `cpus`.
+    ///
+    /// # Safety
+    /// `states` must stay mapped, with [`MAX_CPUS`] elements, for as long as the result lives.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn map(
+        fd: BorrowedFd<'_>,
+        cpus: u32,
+        bits: u32,
+        states: NonNull<CpuState>,
+    ) -> io::Result<Self> {
+        let stride = SLOT_SIZE << bits;
+        let length = stride * cpus as usize;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let slots = unsafe { mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, fd, 0) }?;
+        let slots = NonNull::new(slots.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        Ok(Self { slots, length, stride, states, bits })
+    }
+
+    #[allow(unsafe_code)]
+    fn state(&self, cpu: u32) -> &CpuState {
+        debug_assert!(cpu < MAX_CPUS);
+        // SAFETY: `map` requires so many elements; they are atomics, which the kernel may change under us.
+        unsafe { self.states.add(cpu as usize).as_ref() }
+    }
+
+    /// Records for which this CPU's buffer had no room, so far.
+    pub(crate) fn dropped(&self, cpu: u32) -> u64 {
+        self.state(cpu).dropped.load(Ordering::Relaxed)
+    }
+
+    /// Forgets what lies in this CPU's buffer, and what it had no room for. While the programs are not attached.
+    pub(crate) fn forget(&mut self, cpu: u32) {
+        let state = self.state(cpu);
+        state.read.store(state.written.load(Ordering::Acquire), Ordering::Release);
+        state.dropped.store(0, Ordering::Relaxed);
+    }
+
+    /// How many slots of this CPU's are waiting to be read.
+    pub(crate) fn waiting(&self, cpu: u32) -> u64 {
+        let state = self.state(cpu);
+        state.written.load(Ordering::Acquire) - state.read.load(Ordering::Relaxed)
+    }
+
+    /// How many slots a CPU's buffer has.
+    pub(crate) fn capacity(&self) -> u64 {
+        1 << self.bits
+    }
+
+    #[allow(unsafe_code)]
+    fn slot(&self, cpu: u32, position: u64) -> NonNull<Slot> {
+        let index = (position & ((1 << self.bits) - 1)) as usize;
+        // SAFETY: within the mapping: `cpu` is below the number of values, `index` below that of slots.
+        unsafe { self.slots.add(self.stride * cpu as usize + SLOT_SIZE * index).cast() }
+    }
+
+    /// Appends whole records to `to`, oldest first, until it holds `limit` slots or so; a record that is being written
+    /// ends it. True where there may be more.
+    #[allow(unsafe_code)]
+    pub(crate) fn drain(&mut self, cpu: u32, limit: usize, to: &mut Vec<Slot>) -> bool {
+        let state = self.state(cpu);
+        let written = state.written.load(Ordering::Acquire);
+        let mut position = state.read.load(Ordering::Relaxed);
+        while position < written && to.len() < limit {
+            let at = self.slot(cpu, position);
+            let lap = ((position >> self.bits) + 1) as u8;
+            // SAFETY: the last four bytes of a slot are written as one word, by `commit`.
+            let tag = unsafe { AtomicU32::from_ptr(at.as_ptr().cast::<u32>().add(SLOT_SIZE / 4 - 1)) };
+            if (tag.load(Ordering::Acquire) >> 24) as u8 != lap {
+                break;
+            }
+            // SAFETY: a whole slot that the programs do not write again before we have given it back by `read`.
+            let slot = unsafe { at.as_ptr().read_volatile() };
+            to.push(slot);
+            position += 1;
+            for _ in 1..slots_of(slot.kind) {
+                // SAFETY: likewise; it was written before its record's first lap.
+                to.push(unsafe { self.slot(cpu, position).as_ptr().read_volatile() });
+                position += 1;
+            }
+        }
+        self.state(cpu).read.store(position, Ordering::Release);
+        to.len() >= limit
+    }
+}
+
+impl Drop for Buffers {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, to which no reference is left.
+        let _ = unsafe { munmap(self.slots.as_ptr().cast(), self.length) };
+    }
+}

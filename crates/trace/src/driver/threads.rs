@@ -1,0 +1,77 @@
+//! What /proc and /sys say of the machine as a trace begins and ends: who is there, what the interrupts are called.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use morecores_record::{CpuSet, KnownThread, Nanos, Tid};
+use procfs::process::StatFlags;
+
+/// The CPUs that there are, online or not: one that is offline now may be online when the run begins.
+pub(super) fn present_cpus() -> io::Result<CpuSet> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/present")?;
+    text.trim()
+        .parse()
+        .map_err(|_| io::Error::other(format!("/sys/devices/system/cpu/present says `{}`", text.trim())))
+}
+
+/// All threads that there are.
+pub(super) fn known() -> procfs::ProcResult<Vec<KnownThread>> {
+    let mut known = Vec::new();
+    for process in procfs::process::all_processes()?.flatten() {
+        for task in process.tasks().into_iter().flatten().flatten() {
+            let Ok(stat) = task.stat() else { continue };
+            let flags = StatFlags::from_bits_truncate(stat.flags);
+            known.push(KnownThread {
+                tid: Tid(task.tid.cast_unsigned()),
+                process: Tid(process.pid.cast_unsigned()),
+                name: stat.comm,
+                kernel: flags.contains(StatFlags::PF_KTHREAD),
+            });
+        }
+    }
+    Ok(known)
+}
+
+/// What the devices' interrupts are called.
+pub(super) fn interrupts() -> io::Result<BTreeMap<u32, String>> {
+    Ok(named_interrupts(&fs::read_to_string("/proc/interrupts")?))
+}
+
+/// Lines of `36: 570133 490624 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`, under a line of the CPUs' names.
+fn named_interrupts(text: &str) -> BTreeMap<u32, String> {
+    let mut lines = text.lines();
+    let cpus = lines.next().map_or(0, |line| line.split_ascii_whitespace().count());
+    let of = |line: &str| {
+        let (number, rest) = line.split_once(':')?;
+        let name = rest.split_ascii_whitespace().skip(cpus).last()?;
+        Some((number.trim().parse().ok()?, name.to_owned()))
+    };
+    lines.filter_map(of).collect()
+}
+
+/// Time between two ticks of the kernel, the grain of user and system times: the resolution of its coarse clock.
+pub(crate) fn tick() -> Nanos {
+    let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_have_names() {
+        let text = "           CPU0       CPU1\n 36:     570133     490624 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n\
+                    LOC:    1758221    1443389   Local timer interrupts\n";
+        assert_eq!(named_interrupts(text), BTreeMap::from([(36, "virtio1-req.0".to_owned())]));
+    }
+
+    #[test]
+    fn we_are_known() {
+        let known = known().expect("/proc");
+        let own = Tid(std::process::id());
+        assert!(known.iter().any(|thread| thread.process == own && !thread.kernel));
+        assert!(tick() >= Nanos::from_millis(1) && tick() <= Nanos::from_millis(10));
+    }
+}

@@ -1,0 +1,134 @@
+//! One perf event: of the calling thread and its descendants while they are on one CPU. Nothing but the system calls.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use morecores_record::CpuId;
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_FORMAT_LOST, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+    PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+use perf_event_open_sys::ioctls;
+use rustix::io::Errno;
+
+use super::PerfError;
+
+/// What the kernel appends to every record: whose it is, and when. Where is known from the buffer: an event of one CPU
+/// gets the records of that CPU alone, and without the CPU a record of a switch is a quarter shorter.
+const SAMPLE_TYPE: u64 = (PERF_SAMPLE_TID | PERF_SAMPLE_TIME) as u64;
+
+/// An open event. It counts nothing: its records are what matters.
+#[derive(Debug)]
+pub(super) struct Counter {
+    cpu: CpuId,
+    fd: OwnedFd,
+    /// Whether the kernel counts lost records for a reader to ask (Linux 6.0).
+    tells_lost: bool,
+}
+
+impl Counter {
+    /// Opens one of the calling thread, switched off, whose reader is woken for each `wake_bytes` of records.
+    pub(super) fn open(cpu: CpuId, wake_bytes: usize) -> Result<Self, PerfError> {
+        let opened = match perf_event_open(cpu, wake_bytes, u64::from(PERF_FORMAT_LOST)) {
+            Ok(fd) => Ok((fd, true)),
+            Err(Errno::INVAL) => perf_event_open(cpu, wake_bytes, 0).map(|fd| (fd, false)),
+            Err(errno) => Err(errno),
+        };
+        let (fd, tells_lost) = opened.map_err(|errno| PerfError::of_open(cpu, errno, paranoid()))?;
+        Ok(Self { cpu, fd, tells_lost })
+    }
+
+    pub(super) fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// Switches it on, for the calling thread and descendants.
+    pub(super) fn enable(&self) -> Result<(), PerfError> {
+        // SAFETY: the request takes no pointer, and the descriptor is open.
+        #[allow(unsafe_code)]
+        let result = unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) };
+        self.checked(result)
+    }
+
+    /// Switches it off, for all of them. The kernel writes no record after that.
+    pub(super) fn disable(&self) -> Result<(), PerfError> {
+        // SAFETY: the request takes no pointer, and the descriptor is open.
+        #[allow(unsafe_code)]
+        let result = unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) };
+        self.checked(result)
+    }
+
+    fn checked(&self, result: std::ffi::c_int) -> Result<(), PerfError> {
+        if result < 0 { Err(self.control(last_error())) } else { Ok(()) }
+    }
+
+    /// How many records found no room, in all; absent where the kernel does not count them for us.
+    pub(super) fn lost(&self) -> Result<Option<u64>, PerfError> {
+        if !self.tells_lost {
+            return Ok(None);
+        }
+        // PERF_FORMAT_LOST alone: the count, then the lost records.
+        let mut values = [0; 16];
+        let length = rustix::io::read(&self.fd, &mut values).map_err(|errno| self.control(errno))?;
+        let (_, lost) = values.split_at(8);
+        let lost = <[u8; 8]>::try_from(lost).map(u64::from_ne_bytes).ok();
+        Ok(lost.filter(|_| length == values.len()))
+    }
+
+    fn control(&self, source: Errno) -> PerfError {
+        PerfError::Control { cpu: self.cpu, source }
+    }
+}
+
+impl AsFd for Counter {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The system call, for the calling thread.
+fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<OwnedFd, Errno> {
+    let mut attributes = perf_event_attr {
+        type_: PERF_TYPE_SOFTWARE,
+        size: size_of::<perf_event_attr>() as u32,
+        config: u64::from(PERF_COUNT_SW_DUMMY),
+        sample_type: SAMPLE_TYPE,
+        read_format,
+        clockid: libc::CLOCK_MONOTONIC,
+        ..perf_event_attr::default()
+    };
+    attributes.set_disabled(1);
+    attributes.set_inherit(1);
+    attributes.set_context_switch(1);
+    attributes.set_task(1);
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_use_clockid(1);
+    // The condition under which an ordinary user may (perf_event_paranoid 2); a dummy counts nothing anyway.
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    // The reader is woken for so many bytes, never for a record.
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark = wake_bytes as u32;
+    // SAFETY: the structure is complete and outlives the call.
+    #[allow(unsafe_code)]
+    let fd = unsafe {
+        let flags = u64::from(PERF_FLAG_FD_CLOEXEC);
+        perf_event_open_sys::perf_event_open(&mut attributes, 0, cpu.0 as libc::c_int, -1, flags as _)
+    };
+    if fd < 0 {
+        return Err(last_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    #[allow(unsafe_code)]
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// How far the administrator keeps perf events from ordinary users; absent where it cannot be read.
+fn paranoid() -> Option<i32> {
+    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}

@@ -1,0 +1,228 @@
+//! From records of perf events to events of a trace: pure.
+//!
+//! What a record does not tell is not made up, with one exception. The kernel takes a thread's perf events off it while
+//! it exits, so that its last switch has no record: the thread is said to have left its CPU, for good, at the instant of
+//! its exit record. What it still does then, freeing its process's memory for one (69 ms for 800 MB), is not told since
+//! Linux 6.16, and in stable kernels since commit 4f6fc7821283 ("perf: Fix sample vs do_exit()"). An ordinary user's thread that runs a program
+//! which gains privileges loses its events too, with the same record (fs/exec.c, `begin_new_exec`).
+//!
+//! A switch is told by two records, by the thread that leaves and by the one that comes, each only where it is one of the
+//! command's. They stay two events: between them lies the switch itself, some 1 to 2 µs, but the CPU may as well have
+//! been idle for so long, which the records do not tell apart.
+
+use morecores_record::{
+    Accounts, Call, Comm, CpuId, Event, EventKind, Exec, Fork, Left, Nanos, Switch, ThreadExit, Tid,
+};
+use perf_event_open_sys::bindings as sys;
+
+/// Bytes that end each record: process and thread, then the time, as `counter` asks for (perf_event_open(2),
+/// `struct sample_id`).
+const SAMPLE_ID_BYTES: usize = 16;
+
+/// Who traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    /// Its process; threads of it are not traced.
+    pub(super) process: Tid,
+    /// The thread that starts the command.
+    pub(super) thread: Tid,
+}
+
+impl Caller {
+    /// The calling thread.
+    pub(super) fn this_thread() -> Self {
+        let number = |pid: rustix::process::Pid| Tid(pid.as_raw_nonzero().get().cast_unsigned());
+        Self { process: number(rustix::process::getpid()), thread: number(rustix::thread::gettid()) }
+    }
+}
+
+/// Translates the records of one CPU.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    cpu: CpuId,
+    caller: Caller,
+    /// Time of the record before.
+    last: Nanos,
+    /// The thread that came to this CPU and has not left it, where known.
+    current: Option<Tid>,
+    /// The thread whose exit was the last that was told.
+    gone: Option<Tid>,
+    /// A thread on its way to another program, by its number now and the one it came to this CPU with: it takes over its
+    /// process's first number some time before the record of the exec, and may leave the CPU in between.
+    renumbered: Option<(Tid, Tid)>,
+    /// The first process that the caller made on this CPU, and when.
+    pub(super) root: Option<(Nanos, Tid)>,
+    /// Records that found no room, as far as they were told.
+    pub(super) lost: u64,
+}
+
+/// Part of a record: numbers, one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u32(&mut self) -> Option<u32> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_ne_bytes(*number))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_ne_bytes(*number))
+    }
+
+    /// A process or thread. Those outside the caller's pid namespace are 0 to the kernel, which means the idle loop
+    /// here; those that are gone are -1, which is [`Tid::UNSEEN`].
+    fn tid(&mut self) -> Option<Tid> {
+        let number = self.u32()?;
+        Some(if number == 0 { Tid::UNSEEN } else { Tid(number) })
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(cpu: CpuId, caller: Caller) -> Self {
+        Self {
+            cpu,
+            caller,
+            last: Nanos::ZERO,
+            current: None,
+            gone: None,
+            renumbered: None,
+            root: None,
+            lost: 0,
+        }
+    }
+
+    /// Appends to `events` what `record` tells: nothing where it is of another kind or about the caller's own process.
+    pub(super) fn decode(&mut self, record: &[u8], events: &mut Vec<Event>) {
+        // What is shorter than its kind is no record of a kernel's: nothing to tell.
+        let _ = self.told(record, events);
+    }
+
+    fn told(&mut self, record: &[u8], events: &mut Vec<Event>) -> Option<()> {
+        let (body, id) = record.split_at_checked(record.len().checked_sub(SAMPLE_ID_BYTES)?)?;
+        let mut header = Fields(body);
+        let kind = header.u32()?;
+        let flags = header.u32()? & 0xffff;
+        let body = header.0;
+        let mut id = Fields(id);
+        let (process, tid, time) = (id.tid()?, id.tid()?, Nanos(id.u64()?));
+        // The kernel's quick reading of the monotonic clock can step back by a little when the clock is adjusted
+        // (kernel/time/timekeeping.c, ktime_get_mono_fast_ns).
+        self.last = self.last.max(time);
+
+        match kind {
+            sys::PERF_RECORD_LOST => self.record_lost(Fields(body), events)?,
+            sys::PERF_RECORD_FORK => self.fork(Fields(body), events)?,
+            // Last, so that what the caller does itself is in no event, except that it starts the command.
+            _ if process == self.caller.process => {}
+            sys::PERF_RECORD_SWITCH => self.switch(tid, flags, events),
+            sys::PERF_RECORD_COMM => self.comm(Fields(body), flags, events)?,
+            sys::PERF_RECORD_EXIT => self.exit(Fields(body), events)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn push(&self, kind: EventKind, events: &mut Vec<Event>) {
+        events.push(Event { at: self.last, cpu: self.cpu, kind });
+    }
+
+    fn switch(&mut self, tid: Tid, flags: u32, events: &mut Vec<Event>) {
+        if flags & sys::PERF_RECORD_MISC_SWITCH_OUT == 0 {
+            self.current = Some(tid);
+            self.gone = None;
+            return self.push(going(Tid::UNSEEN, Left::Unknown, tid), events);
+        }
+        if let Some(came_as) = self.current.take().filter(|came_as| *came_as != tid) {
+            self.renumbered = Some((tid, came_as));
+        }
+        // Should a kernel tell the last switch too, it is told already.
+        if self.gone.take() == Some(tid) {
+            return;
+        }
+        let preempted = flags & sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
+        let left = if preempted { Left::Preempted } else { Left::Unknown };
+        self.push(going(tid, left, Tid::UNSEEN), events);
+    }
+
+    /// pid, ppid, tid, ptid, time.
+    fn fork(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
+        let (process, by_process, child, parent) = (body.tid()?, body.tid()?, body.tid()?, body.tid()?);
+        if process == self.caller.process {
+            return Some(());
+        }
+        if by_process == self.caller.process && self.root.is_none() {
+            self.root = Some((self.last, child));
+        }
+        self.push(EventKind::Fork(Fork { parent, child, process }), events);
+        Some(())
+    }
+
+    /// pid, tid, name.
+    fn comm(&mut self, mut body: Fields<'_>, flags: u32, events: &mut Vec<Event>) -> Option<()> {
+        let (_, tid) = (body.tid()?, body.tid()?);
+        let text = body.0.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut name = Comm::default();
+        name.0.iter_mut().take(15).zip(text).for_each(|(to, from)| *to = *from);
+        if flags & sys::PERF_RECORD_MISC_COMM_EXEC == 0 {
+            self.push(EventKind::Rename { tid, name }, events);
+            return Some(());
+        }
+        // Where the thread changed CPUs after it had changed numbers, this CPU knows it under the new one alone.
+        let was = self.renumbered.take_if(|(now, _)| *now == tid).map(|(_, was)| was);
+        let was = was.or(self.current).unwrap_or(tid);
+        self.current = Some(tid);
+        self.push(EventKind::Exec(Exec { tid, was, name, accounts: Accounts::default() }), events);
+        Some(())
+    }
+
+    /// pid, ppid, tid, ptid, time.
+    fn exit(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
+        let (_, _, tid) = (body.tid()?, body.tid()?, body.tid()?);
+        self.current = None;
+        self.gone = Some(tid);
+        self.push(EventKind::Exit(ThreadExit { tid, accounts: Accounts::default() }), events);
+        self.push(going(tid, Left::Dead, Tid::UNSEEN), events);
+        Some(())
+    }
+
+    /// id, lost.
+    fn record_lost(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
+        let (_, lost) = (body.u64()?, body.u64()?);
+        self.lose(lost, events);
+        Some(())
+    }
+
+    /// Says that the kernel has lost `total` records in all, at `now`, where less was told before.
+    pub(super) fn lost_in_all(&mut self, total: u64, now: Nanos, events: &mut Vec<Event>) {
+        let untold = total.saturating_sub(self.lost);
+        if untold > 0 {
+            self.last = self.last.max(now);
+            self.lose(untold, events);
+        }
+    }
+
+    fn lose(&mut self, lost: u64, events: &mut Vec<Event>) {
+        self.lost += lost;
+        self.current = None;
+        self.gone = None;
+        self.push(EventKind::Lost { events: lost }, events);
+    }
+}
+
+/// A switch of which one side is told.
+fn going(prev: Tid, left: Left, next: Tid) -> EventKind {
+    EventKind::Switch(Switch {
+        prev,
+        left,
+        call: Call::Unknown,
+        prev_runtime: Nanos::ZERO,
+        interrupts: Nanos::ZERO,
+        next,
+    })
+}
+
+#[cfg(test)]
+mod tests;

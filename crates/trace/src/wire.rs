@@ -1,0 +1,357 @@
+//! What a slot of the buffers means: the other side of `bpf/wire.h`.
+//!
+//! Pure: turns slots into events. Reads no memory that the kernel writes, and knows no order between slots.
+
+use morecores_record::{
+    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, Interrupt, KnownLock,
+    Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking,
+    Work,
+};
+
+/// `struct slot`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Slot {
+    pub(crate) time: u64,
+    pub(crate) tid: u32,
+    pub(crate) other: u32,
+    pub(crate) value: u64,
+    pub(crate) extra: u32,
+    pub(crate) detail: u16,
+    pub(crate) kind: u8,
+    pub(crate) lap: u8,
+}
+
+/// Bytes of a slot; `bpf/state.bpf.h` claims by slots.
+pub(crate) const SLOT_SIZE: usize = 32;
+const _: () = assert!(size_of::<Slot>() == SLOT_SIZE && align_of::<Slot>() == 8);
+
+/// A slot as the four words it is, which the later slots of a long record are.
+type Words = [u64; 4];
+
+impl Slot {
+    /// The bytes again, of which the fields are another reading; on little-endian machines, which BPF's side is built for.
+    fn words(&self) -> Words {
+        let last = u64::from(self.extra)
+            | u64::from(self.detail) << 32
+            | u64::from(self.kind) << 48
+            | u64::from(self.lap) << 56;
+        [self.time, u64::from(self.tid) | u64::from(self.other) << 32, self.value, last]
+    }
+}
+
+/// `enum kind`.
+mod kind {
+    pub(super) const SWITCH: u8 = 1;
+    pub(super) const WAKING: u8 = 2;
+    pub(super) const FORK: u8 = 3;
+    pub(super) const EXEC: u8 = 4;
+    pub(super) const RENAME: u8 = 5;
+    pub(super) const EXIT: u8 = 6;
+    pub(super) const WORK: u8 = 7;
+    pub(super) const CONTENTION: u8 = 8;
+    pub(super) const SAMPLE: u8 = 9;
+    pub(super) const AWAITS: u8 = 10;
+    pub(super) const CONFINED: u8 = 11;
+    pub(super) const SYSCALL: u8 = 12;
+}
+
+/// The tracepoint that records of a kind come from, by kind; several are one cost.
+pub(crate) const PROBES: [&str; 13] = [
+    "",
+    "sched_switch",
+    "sched_waking",
+    "sched_process_fork",
+    "sched_process_exec",
+    "task_rename",
+    "sched_process_exit",
+    "workqueue_execute_start",
+    "contention_end",
+    "cpu-clock",
+    "",
+    "",
+    "sys_exit",
+];
+
+/// How many slots a record of this kind takes.
+pub(crate) const fn slots_of(kind: u8) -> usize {
+    match kind {
+        kind::EXEC => 3,
+        kind::RENAME | kind::EXIT => 2,
+        _ => 1,
+    }
+}
+
+/// `CALL_SHIFT`, `CALL_UNKNOWN` and `CALL_FAULT`.
+const CALL_SHIFT: u32 = 3;
+const CALL_UNKNOWN: u16 = 0x1fff;
+const CALL_FAULT: u16 = 0x1ffe;
+/// `BY_MASK`, `SOFTIRQ_SHIFT`, `SOFTIRQ_NONE`, `IO_WAIT` and `WORK_ENDS`.
+const BY_MASK: u16 = 7;
+const SOFTIRQ_SHIFT: u32 = 3;
+const SOFTIRQ_NONE: u16 = 15;
+const IO_WAIT: u16 = 1 << 8;
+const WORK_ENDS: u16 = 1 << 9;
+/// `LOCK_IS_MMAP`, `LOCK_IS_RUNQUEUE` and `NO_STACK`.
+const LOCK_IS_MMAP: u16 = 1 << 8;
+const LOCK_IS_RUNQUEUE: u16 = 1 << 9;
+const NO_STACK: u32 = u32::MAX;
+/// `SAMPLE_MODE` and `SAMPLE_SPINS`.
+const SAMPLE_MODE: u16 = 3;
+const SAMPLE_SPINS: u16 = 4;
+/// `NUMBER_SHIFT`.
+const NUMBER_SHIFT: u32 = 2;
+/// `COARSE` and `COARSE_SHIFT`.
+const COARSE: u32 = 1 << 31;
+const COARSE_SHIFT: u32 = 10;
+
+/// Turns one CPU's records into events; keeps what a record that is spread over several needs.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    cpu: CpuId,
+    /// The CPUs of a confined thread, of which more words are to come.
+    confined: CpuSet,
+    /// Records seen, by kind.
+    counts: [u64; PROBES.len()],
+}
+
+impl Decoder {
+    pub(crate) fn new(cpu: CpuId) -> Self {
+        Self { cpu, confined: CpuSet::new(), counts: [0; PROBES.len()] }
+    }
+
+    /// Records decoded so far, by kind, the index of [`PROBES`].
+    pub(crate) fn counts(&self) -> [u64; PROBES.len()] {
+        self.counts
+    }
+
+    /// Appends the events of whole records, as they lay in the buffer.
+    pub(crate) fn decode(&mut self, mut slots: &[Slot], events: &mut Vec<Event>) {
+        while let Some(first) = slots.first() {
+            let (record, rest) = slots.split_at(slots_of(first.kind).min(slots.len()));
+            events.extend(self.event(record));
+            slots = rest;
+        }
+    }
+
+    /// The event of one record. None where it is a part of an event that is not complete yet, or of a kind that this
+    /// side does not know.
+    fn event(&mut self, record: &[Slot]) -> Option<Event> {
+        let slot = record.first()?;
+        if let Some(count) = self.counts.get_mut(usize::from(slot.kind)) {
+            *count += 1;
+        }
+        let rest = |index: usize| record.get(index).map(Slot::words).unwrap_or_default();
+        let tid = Tid(slot.tid);
+        let kind = match slot.kind {
+            kind::SWITCH => EventKind::Switch(Switch {
+                prev: tid,
+                left: left(slot.detail),
+                call: call(slot.detail),
+                prev_runtime: Nanos(slot.value),
+                interrupts: short_time(slot.extra),
+                next: Tid(slot.other),
+            }),
+            kind::WAKING => {
+                EventKind::Waking(Waking { tid, by: waker(slot), io_wait: slot.detail & IO_WAIT != 0 })
+            }
+            kind::FORK => {
+                EventKind::Fork(Fork { parent: tid, child: Tid(slot.other), process: Tid(slot.value as u32) })
+            }
+            kind::EXEC => EventKind::Exec(Exec {
+                tid,
+                was: Tid(slot.other),
+                name: name(rest(1)),
+                accounts: accounts(slot, rest(2)),
+            }),
+            kind::RENAME => EventKind::Rename { tid, name: name(rest(1)) },
+            kind::EXIT => EventKind::Exit(ThreadExit { tid, accounts: accounts(slot, rest(1)) }),
+            kind::WORK => {
+                let ends = slot.detail & WORK_ENDS != 0;
+                EventKind::Work(Work { worker: tid, queued_by: (!ends).then(|| waker(slot)) })
+            }
+            kind::CONTENTION => EventKind::Contention(Contention {
+                tid,
+                lock: slot.value,
+                waited: short_time(slot.extra),
+                flags: LockFlags(slot.detail as u8),
+                known: match slot.detail {
+                    detail if detail & LOCK_IS_MMAP != 0 => KnownLock::MmapLock,
+                    detail if detail & LOCK_IS_RUNQUEUE != 0 => KnownLock::RunQueue,
+                    _ => KnownLock::None,
+                },
+                // Negative where the kernel could not take it.
+                stack: (slot.other != NO_STACK && slot.other as i32 >= 0).then_some(slot.other),
+            }),
+            kind::SAMPLE => EventKind::Sample(Sample {
+                tid,
+                mode: match slot.detail & SAMPLE_MODE {
+                    0 => SampleMode::User,
+                    1 => SampleMode::Kernel,
+                    _ => SampleMode::Interrupt,
+                },
+                address: slot.value,
+                spins: slot.detail & SAMPLE_SPINS != 0,
+            }),
+            kind::AWAITS => EventKind::Awaits { tid, object: object(slot) },
+            kind::CONFINED => {
+                let first = slot.other;
+                let bits = (0..u64::BITS).filter(|bit| slot.value >> bit & 1 == 1);
+                self.confined = self.confined.union(&bits.map(|bit| CpuId(first + bit)).collect());
+                if slot.extra > 0 {
+                    return None;
+                }
+                EventKind::Confined { tid, allowed: std::mem::take(&mut self.confined) }
+            }
+            kind::SYSCALL => EventKind::SystemCall(SystemCall {
+                tid,
+                number: slot.detail >> NUMBER_SHIFT,
+                took: short_time(slot.other),
+                result: i64::from(slot.extra.cast_signed()),
+                object: object(slot),
+            }),
+            _ => return None,
+        };
+        Some(Event { at: Nanos(slot.time), cpu: self.cpu, kind })
+    }
+}
+
+fn left(detail: u16) -> Left {
+    match detail & ((1 << CALL_SHIFT) - 1) {
+        0 => Left::Preempted,
+        1 => Left::Asleep,
+        2 => Left::Uninterruptible,
+        3 => Left::Stopped,
+        4 => Left::Dead,
+        5 => Left::Idle,
+        _ => Left::Unknown,
+    }
+}
+
+fn call(detail: u16) -> Call {
+    match detail >> CALL_SHIFT {
+        CALL_UNKNOWN => Call::Unknown,
+        CALL_FAULT => Call::Fault,
+        number => Call::Number(number),
+    }
+}
+
+fn waker(slot: &Slot) -> Waker {
+    let id = slot.other;
+    let interrupt = match slot.detail & BY_MASK {
+        0 => None,
+        1 => Some(Interrupt::Device(id)),
+        2 => Some(Interrupt::Timer),
+        3 => Some(Interrupt::Other),
+        _ => return Waker::Unknown,
+    };
+    let vector = slot.detail >> SOFTIRQ_SHIFT & SOFTIRQ_NONE;
+    match (interrupt, vector) {
+        (None, SOFTIRQ_NONE) => Waker::Thread(Tid(id)),
+        (Some(interrupt), SOFTIRQ_NONE) => Waker::Interrupt(interrupt),
+        (None, vector) => Waker::SoftIrqOfThread { vector: vector as u8, tid: Tid(id) },
+        (Some(interrupt), vector) => Waker::SoftIrqOfInterrupt { vector: vector as u8, interrupt },
+    }
+}
+
+fn object(slot: &Slot) -> Object {
+    match slot.detail & ((1 << NUMBER_SHIFT) - 1) {
+        1 => Object::Futex(slot.value),
+        2 => Object::Inode(slot.value),
+        3 => Object::Process(Tid(slot.value as u32)),
+        _ => Object::None,
+    }
+}
+
+fn name(words: Words) -> Comm {
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(&words[0].to_ne_bytes());
+    name[8..].copy_from_slice(&words[1].to_ne_bytes());
+    Comm(name)
+}
+
+/// `struct accounts_slot` behind a first slot that holds the run time.
+fn accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> Accounts {
+    Accounts {
+        runtime: Nanos(slot.value),
+        user: Nanos(user),
+        system: Nanos(system),
+        minor_faults,
+        major_faults,
+    }
+}
+
+/// A length of time as a slot keeps it.
+fn short_time(time: u32) -> Nanos {
+    if time & COARSE == 0 { Nanos(u64::from(time)) } else { Nanos(u64::from(time & !COARSE) << COARSE_SHIFT) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(slot: Slot) -> EventKind {
+        Decoder::new(CpuId(0)).event(&[slot]).unwrap().kind
+    }
+
+    #[test]
+    fn a_switch_tells_why_and_in_which_call() {
+        let slot = Slot { kind: kind::SWITCH, tid: 7, other: 0, value: 99, ..Slot::default() };
+        let switch = |detail| match decoded(Slot { detail, ..slot }) {
+            EventKind::Switch(switch) => (switch.left, switch.call),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(switch(202 << 3 | 1), (Left::Asleep, Call::Number(202)));
+        assert_eq!(switch(CALL_FAULT << 3 | 2), (Left::Uninterruptible, Call::Fault));
+        assert_eq!(switch(CALL_UNKNOWN << 3), (Left::Preempted, Call::Unknown));
+    }
+
+    #[test]
+    fn a_waker_is_a_thread_an_interrupt_or_either_through_a_soft_one() {
+        let by = |by: u16, vector: u16| {
+            waker(&Slot { other: 31, detail: by | vector << SOFTIRQ_SHIFT, ..Slot::default() })
+        };
+        assert_eq!(by(0, SOFTIRQ_NONE), Waker::Thread(Tid(31)));
+        assert_eq!(by(1, SOFTIRQ_NONE), Waker::Interrupt(Interrupt::Device(31)));
+        assert_eq!(by(0, 3), Waker::SoftIrqOfThread { vector: 3, tid: Tid(31) });
+        assert_eq!(by(2, 1), Waker::SoftIrqOfInterrupt { vector: 1, interrupt: Interrupt::Timer });
+        assert_eq!(by(4, SOFTIRQ_NONE), Waker::Unknown);
+    }
+
+    #[test]
+    fn long_times_lose_less_than_a_part_in_a_million() {
+        assert_eq!(short_time(COARSE - 1), Nanos(0x7fff_ffff));
+        let ten_seconds = (10_000_000_000_u64 >> COARSE_SHIFT) as u32 | COARSE;
+        assert!(Nanos(10_000_000_000).since(short_time(ten_seconds)) < Nanos(1 << COARSE_SHIFT));
+    }
+
+    #[test]
+    fn the_words_of_a_mask_become_one_event() {
+        let mut decoder = Decoder::new(CpuId(3));
+        let word = |other, value, extra| Slot {
+            kind: kind::CONFINED,
+            tid: 5,
+            other,
+            value,
+            extra,
+            ..Slot::default()
+        };
+        assert_eq!(decoder.event(&[word(0, 0b101, 1)]), None);
+        let event = decoder.event(&[word(64, 1, 0)]).unwrap();
+        let allowed: CpuSet = "0,2,64".parse().unwrap();
+        assert_eq!(event.kind, EventKind::Confined { tid: Tid(5), allowed });
+        assert_eq!(decoder.confined, CpuSet::new());
+    }
+
+    #[test]
+    fn names_and_accounts_lie_behind_the_first_slot() {
+        let first = Slot { kind: kind::EXEC, tid: 4, other: 4, value: 1_000, ..Slot::default() };
+        let name = Slot { time: u64::from_le_bytes(*b"cc1\0\0\0\0\0"), ..Slot::default() };
+        let accounts = Slot { time: 1, tid: 2, value: 3, extra: 4, ..Slot::default() };
+        let mut events = Vec::new();
+        Decoder::new(CpuId(0)).decode(&[first, name, accounts], &mut events);
+        let [Event { kind: EventKind::Exec(exec), .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((exec.name, exec.accounts.major_faults), (Comm::new("cc1"), 4));
+        assert_eq!((exec.accounts.runtime, exec.accounts.system), (Nanos(1_000), Nanos(2)));
+    }
+}

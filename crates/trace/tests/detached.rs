@@ -1,0 +1,37 @@
+//! After a trace nothing of it is left in the kernel. Alone in its binary: it looks at the programs of the whole machine, and
+//! tests in one binary run beside each other.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::query::ProgInfoIter;
+use morecores_testkit::skipped;
+use morecores_trace::{Options, Tracer};
+
+fn programs() -> Vec<u32> {
+    ProgInfoIter::default().map(|info| info.id).collect()
+}
+
+#[test]
+fn nothing_stays_attached() {
+    const NAME: &str = "nothing_stays_attached";
+    let before = programs();
+    let mut tracer = match Tracer::open(&Options::new("0".parse().unwrap())) {
+        Ok(tracer) => tracer,
+        Err(error) => return skipped(NAME, &error.to_string()),
+    };
+    tracer.begin(Box::new(|_, _| Ok(()))).unwrap();
+    assert!(Command::new("true").status().unwrap().success());
+    tracer.end().unwrap();
+    let during: Vec<u32> = programs().into_iter().filter(|id| !before.contains(id)).collect();
+    assert!(during.len() >= 15, "{during:?}");
+    drop(tracer);
+    // The kernel lets go of a program after a grace period.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while programs().iter().any(|id| during.contains(id)) {
+        assert!(Instant::now() < deadline, "still there: {:?} of {during:?}", programs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

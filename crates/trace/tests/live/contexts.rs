@@ -1,0 +1,128 @@
+//! Who woke whom, in every context in which something can be woken, by real programs; and that the kernel's preempt_count
+//! is read where it is.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::support::{all_cpus, trace, trace_with};
+use morecores_record::{EventKind, Interrupt, Waker};
+use morecores_testkit::skipped;
+use morecores_trace::Options;
+
+#[test]
+fn a_thread_wakes_by_a_pipe() {
+    const NAME: &str = "a_thread_wakes_by_a_pipe";
+    let Some(traced) = trace(NAME, "(sleep 0.02; echo x) | cat") else { return };
+    let (tree, reader) = (traced.tree(), traced.program("cat"));
+    let wakers = traced.wakers(reader);
+    assert!(wakers.iter().any(|by| matches!(by, Waker::Thread(tid) if tree.contains(tid))), "{wakers:?}");
+    assert!(!wakers.iter().any(|by| matches!(by, Waker::Interrupt(Interrupt::Timer))), "{wakers:?}");
+}
+
+#[test]
+fn a_timer_wakes_a_sleeper() {
+    const NAME: &str = "a_timer_wakes_a_sleeper";
+    let Some(traced) = trace(NAME, "exec sleep 0.02") else { return };
+    let last = traced.wakers(traced.recorded.root).pop();
+    assert_eq!(last, Some(Waker::Interrupt(Interrupt::Timer)));
+}
+
+#[test]
+fn a_device_wakes_who_waits_for_a_disk() {
+    const NAME: &str = "a_device_wakes_who_waits_for_a_disk";
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = dir.path().join("data");
+    std::fs::write(&file, vec![1; 4 << 20]).unwrap();
+    let direct =
+        |arguments: &str| format!("dd if={} of=/dev/null bs=64k {arguments} 2>/dev/null", file.display());
+    let synced =
+        Command::new("sh").args(["-c", &format!("sync; {}", direct("iflag=direct"))]).status().unwrap();
+    if !synced.success() {
+        return skipped(NAME, "the file system reads nothing past the page cache");
+    }
+    let Some(traced) = trace(NAME, &format!("exec {}", direct("iflag=direct"))) else { return };
+    let by_device = traced.wakings(traced.recorded.root).filter(|waking| {
+        let interrupt = match waking.by {
+            Waker::Interrupt(interrupt) | Waker::SoftIrqOfInterrupt { interrupt, .. } => Some(interrupt),
+            _ => None,
+        };
+        // The disk's own interrupt, or that of the CPU that it was delivered to.
+        waking.io_wait && matches!(interrupt, Some(Interrupt::Device(_) | Interrupt::Other))
+    });
+    let count = by_device.count();
+    let wakers: Vec<_> = traced.wakings(traced.recorded.root).collect();
+    assert!(count >= 32, "64 reads, {count} of them woken by a device: {wakers:?}");
+}
+
+#[test]
+fn on_loopback_the_sender_wakes_the_receiver() {
+    const NAME: &str = "on_loopback_the_sender_wakes_the_receiver";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let own = morecores_record::Tid(std::process::id());
+    let server = std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        let mut byte = [0];
+        while peer.read(&mut byte).unwrap() > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            peer.write_all(&byte).unwrap();
+        }
+        rustix::thread::gettid()
+    });
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; for i in 1 2 3 4 5; do printf x >&3; read -n 1 -u 3; done"
+    );
+    let traced = trace_with(NAME, &Options::new(all_cpus()), Command::new("bash").args(["-c", &script]));
+    let Some(traced) = traced else {
+        // The server is to end too.
+        drop(std::net::TcpStream::connect(("127.0.0.1", port)));
+        return;
+    };
+    let server = morecores_record::Tid(server.join().unwrap().as_raw_nonzero().get().cast_unsigned());
+    assert_ne!(server, own, "a thread of its own");
+    let wakers = traced.wakers(traced.recorded.root);
+    // Vector 3 is NET_RX, include/linux/interrupt.h.
+    let by_sender = |by: &&Waker| **by == Waker::SoftIrqOfThread { vector: 3, tid: server };
+    assert!(wakers.iter().filter(by_sender).count() >= 4, "{wakers:?} of {server:?}");
+}
+
+#[test]
+fn a_kernel_worker_works_for_who_queued() {
+    const NAME: &str = "a_kernel_worker_works_for_who_queued";
+    // Freeing a pipe's or a socket's last descriptor is left to a worker or to the thread itself; writing a file back is
+    // always a worker's, on behalf of `sync`.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let script =
+        format!("dd if=/dev/zero of={}/file bs=64k count=64 2>/dev/null; exec sync", dir.path().display());
+    let Some(traced) = trace(NAME, &script) else { return };
+    let tree = traced.tree();
+    let queued: Vec<_> = traced
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Work(work) => work.queued_by,
+            _ => None,
+        })
+        .collect();
+    assert!(queued.iter().any(|by| matches!(by, Waker::Thread(tid) if tree.contains(tid))), "{queued:?}");
+}
+
+#[test]
+fn preempt_count_tells_the_context() {
+    const NAME: &str = "preempt_count_tells_the_context";
+    let options = Options { check_contexts: true, ..Options::new(all_cpus()) };
+    let script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.01; done";
+    let Some(traced) = trace_with(NAME, &options, Command::new("sh").args(["-c", script])) else { return };
+    let checks = traced.tracer.context_checks();
+    if checks.thread == [0, 0] {
+        return skipped(NAME, "the kernel does not describe where its preempt_count is");
+    }
+    for (context, [right, wrong]) in [
+        ("thread", checks.thread),
+        ("soft interrupt", checks.soft_interrupt),
+        ("interrupt", checks.interrupt),
+    ] {
+        assert!(right > 0 && wrong == 0, "{context}: {right} right, {wrong} wrong");
+    }
+}

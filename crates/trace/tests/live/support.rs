@@ -1,0 +1,92 @@
+//! Traces real commands for the tests.
+
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use morecores_record::{CpuSet, Event, EventKind, Tid, Waker, Waking};
+use morecores_testkit::skipped;
+use morecores_trace::{Options, Recorded, TraceError, Tracer};
+
+/// What a trace of a command gave.
+pub(crate) struct Traced {
+    /// In order of time.
+    pub(crate) events: Vec<Event>,
+    pub(crate) recorded: Recorded,
+    pub(crate) tracer: Tracer,
+}
+
+/// All CPUs that are online.
+pub(crate) fn all_cpus() -> CpuSet {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// Traces `sh -c script` on all CPUs; none where this machine lets nobody trace, which is noted under `test`.
+pub(crate) fn trace(test: &str, script: &str) -> Option<Traced> {
+    trace_with(test, &Options::new(all_cpus()), Command::new("sh").args(["-c", script]))
+}
+
+pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -> Option<Traced> {
+    let mut tracer = match Tracer::open(options) {
+        Ok(tracer) if tracer.without_bpf().is_none() => tracer,
+        Ok(tracer) => {
+            skipped(test, &tracer.without_bpf().map(ToString::to_string).unwrap_or_default());
+            return None;
+        }
+        Err(error @ (TraceError::NoBtf | TraceError::Refused | TraceError::NoTracepoint(_))) => {
+            skipped(test, &error.to_string());
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&events);
+    let sink = Box::new(move |_, some: &[Event]| {
+        kept.lock().unwrap().extend_from_slice(some);
+        Ok(())
+    });
+    tracer.begin(sink).unwrap();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    let recorded = tracer.end().unwrap();
+    assert!(status.success(), "{status}");
+    let mut events = std::mem::take(&mut *events.lock().unwrap());
+    events.sort_by_key(|event| event.at);
+    assert_eq!(events.len() as u64, recorded.events);
+    Some(Traced { events, recorded, tracer })
+}
+
+impl Traced {
+    /// The threads of the tree, by the forks.
+    pub(crate) fn tree(&self) -> Vec<Tid> {
+        let mut tree = vec![self.recorded.root];
+        for event in &self.events {
+            if let EventKind::Fork(fork) = &event.kind
+                && tree.contains(&fork.parent)
+            {
+                tree.push(fork.child);
+            }
+        }
+        tree
+    }
+
+    /// The thread that became the program of this name; the last, where there are several.
+    pub(crate) fn program(&self, name: &str) -> Tid {
+        let found = self.events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::Exec(exec) if exec.name.to_string() == name => Some(exec.tid),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("{name} was not seen to start"))
+    }
+
+    /// Who woke a thread, each time.
+    pub(crate) fn wakers(&self, tid: Tid) -> Vec<Waker> {
+        self.wakings(tid).map(|waking| waking.by).collect()
+    }
+
+    pub(crate) fn wakings(&self, tid: Tid) -> impl Iterator<Item = &Waking> {
+        self.events.iter().filter_map(move |event| match &event.kind {
+            EventKind::Waking(waking) if waking.tid == tid => Some(waking),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! The command's whole tree is followed, nothing is lost silently, and nothing is left behind.
+
+use std::collections::{HashMap, HashSet};
+use std::process::Command;
+
+use crate::support::{Traced, all_cpus, trace, trace_with};
+use morecores_record::{Bytes, CpuId, EventKind, Left, Nanos, Object, Tid};
+use morecores_trace::Options;
+
+/// Each thread of the tree was seen to end, and was on a CPU only between its birth and its last switch.
+fn is_whole(traced: &Traced) {
+    let tree: HashSet<Tid> = traced.tree().into_iter().collect();
+    let ended: HashSet<Tid> = traced
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Exit(exit) => Some(exit.tid),
+            _ => None,
+        })
+        .collect();
+    let endless: Vec<_> = tree.difference(&ended).collect();
+    assert!(endless.is_empty(), "not seen to end: {endless:?}");
+}
+
+/// Of each CPU, every switch begins with the thread that the one before ended with. Only of threads outside the tree may
+/// some be missing: some kernels leave a thread without telling, as `perf record -e sched:sched_switch` shows too. How
+/// often such a thread runs is the machine's affair, so the bound on them is wide: it is there to catch probes that miss.
+fn is_continuous(traced: &Traced) {
+    let tree: HashSet<Tid> = traced.tree().into_iter().collect();
+    let mut running: HashMap<CpuId, Tid> = HashMap::new();
+    let (mut switches, mut breaks) = (0, 0);
+    for event in &traced.events {
+        if let EventKind::Switch(switch) = &event.kind {
+            switches += 1;
+            let before = running.insert(event.cpu, switch.next).unwrap_or(switch.prev);
+            assert!(before == switch.prev || !tree.contains(&before), "{before:?} ran before {event:?}");
+            breaks += u32::from(before != switch.prev);
+        }
+    }
+    assert!(breaks < 20 + switches / 10, "{breaks} of {switches} switches do not follow the one before");
+}
+
+#[test]
+fn the_tree_is_followed_across_exec_setsid_threads_and_namespaces() {
+    const NAME: &str = "the_tree_is_followed_across_exec_setsid_threads_and_namespaces";
+    let script = "setsid sh -c 'exec sleep 0.02' & (sh -c 'sleep 0.01; true' &) ; \
+                  unshare --pid --fork sh -c 'sleep 0.01; ls >/dev/null'; wait; sleep 0.05";
+    let Some(traced) = trace(NAME, script) else { return };
+    is_whole(&traced);
+    is_continuous(&traced);
+    assert!(traced.recorded.lost.is_empty() && traced.recorded.missed == 0);
+    // In a namespace of its own `ls` has another number for itself than for us.
+    assert!(traced.tree().contains(&traced.program("ls")));
+    assert!(traced.tree().len() >= 8, "{:?}", traced.tree());
+}
+
+#[test]
+fn a_thread_has_its_accounts_when_it_ends() {
+    const NAME: &str = "a_thread_has_its_accounts_when_it_ends";
+    let Some(traced) = trace(NAME, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done") else { return };
+    let root = traced.recorded.root;
+    let exit = traced.events.iter().find_map(|event| match &event.kind {
+        EventKind::Exit(exit) if exit.tid == root => Some(exit.accounts),
+        _ => None,
+    });
+    let accounts = exit.unwrap();
+    // On a CPU by the switches, which are the truth here.
+    let (mut since, mut on_cpu) = (None, Nanos::ZERO);
+    for event in &traced.events {
+        if let EventKind::Switch(switch) = &event.kind {
+            if switch.next == root {
+                since = Some(event.at);
+            } else if switch.prev == root {
+                on_cpu += since.map_or(Nanos::ZERO, |since| event.at.since(since));
+            }
+        }
+    }
+    assert!(accounts.runtime > Nanos::from_millis(5), "{accounts:?}");
+    let ratio = accounts.runtime.as_secs_f64() / on_cpu.as_secs_f64();
+    // Less where a hypervisor took time; the last part of an exit is not yet accounted.
+    assert!((0.5..1.02).contains(&ratio), "{accounts:?}, on a CPU for {on_cpu:?}");
+    assert!(accounts.minor_faults > 10);
+}
+
+#[test]
+fn a_storm_of_short_processes_is_seen_whole() {
+    const NAME: &str = "a_storm_of_short_processes_is_seen_whole";
+    let script = "i=0; while [ $i -lt 600 ]; do /bin/true & /bin/true; i=$((i+1)); done; wait";
+    let Some(traced) = trace(NAME, script) else { return };
+    is_whole(&traced);
+    is_continuous(&traced);
+    let programs = traced.events.iter().filter(|event| match &event.kind {
+        EventKind::Exec(exec) => exec.name.to_string() == "true",
+        _ => false,
+    });
+    assert_eq!(programs.count(), 1200);
+}
+
+#[test]
+fn what_a_small_buffer_cannot_hold_is_counted() {
+    const NAME: &str = "what_a_small_buffer_cannot_hold_is_counted";
+    let cpus = all_cpus().len() as u64;
+    let options =
+        Options { buffers: Some(Bytes::from_kib(4 * cpus)), syscalls: true, ..Options::new(all_cpus()) };
+    let script = "dd if=/dev/zero of=/dev/null bs=1 count=200000 2>/dev/null";
+    let Some(traced) = trace_with(NAME, &options, Command::new("sh").args(["-c", script])) else { return };
+    let lost: u64 = traced.recorded.lost.iter().map(|loss| loss.dropped).sum();
+    let told: u64 = traced
+        .events
+        .iter()
+        .map(|event| match event.kind {
+            EventKind::Lost { events } => events,
+            _ => 0,
+        })
+        .sum();
+    assert!(lost > 1_000, "{lost} lost");
+    assert_eq!(told, lost, "what the stream tells is what the header says");
+    let calls =
+        traced.events.iter().filter(|event| matches!(event.kind, EventKind::SystemCall(_))).count() as u64;
+    // A read and a write for each byte; whatever is not there is among the lost, beside what else was lost.
+    assert!(calls + lost >= 400_000, "{calls} seen, {lost} lost");
+}
+
+#[test]
+fn calls_have_their_objects_in_an_exact_trace() {
+    const NAME: &str = "calls_have_their_objects_in_an_exact_trace";
+    let options = Options { syscalls: true, ..Options::new(all_cpus()) };
+    let script = "echo some | cat; exit 0";
+    let Some(traced) = trace_with(NAME, &options, Command::new("sh").args(["-c", script])) else { return };
+    let reader = traced.program("cat");
+    let calls: Vec<_> = traced
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::SystemCall(call) => Some(call),
+            _ => None,
+        })
+        .collect();
+    // `read` is 0 and `write` 1 on x86-64; the pipe is what one read five bytes from and the other wrote them to.
+    let read = calls.iter().find(|call| call.tid == reader && call.number == 0 && call.result == 5).unwrap();
+    let wrote = calls.iter().find(|call| call.tid != reader && call.number == 1 && call.result == 5).unwrap();
+    assert!(matches!(read.object, Object::Inode(inode) if inode != 0));
+    assert_eq!(read.object, wrote.object);
+    // wait4 gives the child.
+    let waited = calls.iter().filter(|call| call.number == 61 && call.result > 0);
+    for call in waited {
+        assert_eq!(call.object, Object::Process(Tid(call.result as u32)));
+    }
+}
+
+#[test]
+fn a_thread_that_waits_for_a_futex_says_which() {
+    const NAME: &str = "a_thread_that_waits_for_a_futex_says_which";
+    // The test itself, as a program whose two threads meet at a mutex.
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "tree::program_of_two_threads"]).env("MORECORES_TEST_PROGRAM", "1");
+    let Some(traced) = trace_with(NAME, &Options::new(all_cpus()), &mut command) else { return };
+    let tree = traced.tree();
+    let mut awaited: HashMap<u64, u64> = HashMap::new();
+    for (event, next) in traced.events.iter().zip(traced.events.iter().skip(1)) {
+        if let EventKind::Awaits { tid, object: Object::Futex(address) } = event.kind
+            && tree.contains(&tid)
+        {
+            *awaited.entry(address).or_default() += 1;
+            if next.cpu == event.cpu {
+                assert!(
+                    matches!(&next.kind, EventKind::Switch(switch) if switch.prev == tid && switch.left == Left::Asleep),
+                    "{next:?}"
+                );
+            }
+        }
+    }
+    assert!(awaited.values().any(|times| *times >= 20), "{awaited:?}");
+}
+
+/// What the test above runs; nothing by itself.
+#[test]
+fn program_of_two_threads() {
+    if std::env::var_os("MORECORES_TEST_PROGRAM").is_none() {
+        return;
+    }
+    let mutex = std::sync::Mutex::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let mut held = mutex.lock().unwrap();
+                    *held += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            });
+        }
+    });
+}

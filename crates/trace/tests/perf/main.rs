@@ -1,0 +1,273 @@
+//! Real programs under perf events, as whoever runs the tests, and once more as an ordinary user: what is recorded is
+//! compared with what the kernel accounted to the threads themselves.
+
+#![allow(clippy::print_stdout)] // What was measured, for `--nocapture`.
+
+mod support;
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use morecores_record::{CpuSet, Event, EventKind, Left, Tid};
+use morecores_testkit::skipped;
+use morecores_trace::perf::{PerfError, PerfTracer};
+use support::{Account, Traced, program, trace, trace_with};
+
+/// The tracer; the reason is noted where there can be none.
+fn tracer(name: &str) -> Option<PerfTracer> {
+    support::tracer().map_err(|reason| skipped(name, &reason)).ok()
+}
+
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).env("PROGRAM", program());
+    command
+}
+
+#[test]
+fn a_shell_with_a_spinner_and_a_sleeper() {
+    let Some(mut tracer) = tracer("a_shell_with_a_spinner_and_a_sleeper") else { return };
+    let traced = undisturbed(|| trace(&mut tracer, &mut shell("$PROGRAM spin 400 & sleep 0.2 & wait")));
+    let forks = traced.forks();
+    assert_eq!(forks.len(), 3, "{forks:?}");
+    assert!(forks[1..].iter().all(|fork| fork.parent == traced.pid && fork.process == fork.child));
+    let mut programs: Vec<String> = traced.programs().into_iter().map(|(_, name)| name).collect();
+    programs.sort();
+    assert_eq!(programs, ["program", "sh", "sleep"]);
+    assert!(traced.departures(traced.pid) > 0, "the shell waits");
+}
+
+#[test]
+fn threads_that_share_cpus_are_preempted() {
+    let Some(mut tracer) = tracer("threads_that_share_cpus_are_preempted") else { return };
+    let traced = undisturbed(|| trace(&mut tracer, Command::new(program()).args(["spin-in-threads", "200"])));
+    let forks = traced.forks();
+    assert_eq!(forks.len(), 5, "{forks:?}");
+    assert!(forks.iter().all(|fork| fork.process == traced.pid));
+    let preempted = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.left == Left::Preempted);
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert!(cpus >= 4 || traced.events.iter().filter(preempted).count() > 0);
+}
+
+/// A trace in which each thread that accounted for itself ran for as long as it says, to 1%. The trace has the time that
+/// a hypervisor or interrupts took in it and the account has not, so that one of several tries may be too long, never
+/// too short.
+fn undisturbed(mut trace: impl FnMut() -> Traced) -> Traced {
+    const TRIES: usize = 5;
+    let mut errors = Vec::new();
+    for _ in 0..TRIES {
+        let traced = trace();
+        traced.whole();
+        let accounts = traced.accounts();
+        assert!(!accounts.is_empty(), "{}", traced.stdout);
+        let error = |(&tid, account): (&Tid, &Account)| {
+            assert_departures(&traced, tid, account);
+            let error = traced.runtime(tid).as_secs_f64() / account.runtime.as_secs_f64() - 1.0;
+            assert!(error > -0.01, "{tid:?} ran for {:?} by its trace, {account:?}", traced.runtime(tid));
+            error
+        };
+        let worst = accounts.iter().map(error).fold(-1.0, f64::max);
+        errors.push(worst);
+        if worst < 0.01 {
+            println!("run times too long by {errors:.4?} of what getrusage says");
+            return traced;
+        }
+    }
+    panic!("run times were too long by {errors:.4?} of what getrusage says");
+}
+
+/// The thread left its CPU as often as it says; between its account and its end it may be preempted or wait for a lock.
+fn assert_departures(traced: &Traced, tid: Tid, account: &Account) {
+    let more = traced.departures(tid).checked_sub(account.switches);
+    assert!(more.is_some_and(|more| more <= 5), "{tid:?}: {more:?} more than {account:?}");
+}
+
+#[test]
+fn whatever_a_child_makes_of_itself_it_stays_traced() {
+    let Some(mut tracer) = tracer("whatever_a_child_makes_of_itself_it_stays_traced") else { return };
+    let line = "printf renamed >/proc/$$/comm; (setsid sh -c 'sleep 0.01; exec sleep 0.01') & wait; sleep 0.1; \
+                exec $PROGRAM exec-in-thread 0";
+    let traced = trace(&mut tracer, &mut shell(line));
+    traced.whole();
+    let named = |event: &&Event| matches!(event.kind, EventKind::Rename { tid, name } if tid == traced.pid && name.to_string() == "renamed");
+    assert_eq!(traced.events.iter().filter(named).count(), 1);
+    let programs: Vec<String> = traced.programs().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(programs.iter().filter(|name| *name == "sleep").count(), 3, "{programs:?}");
+    assert!(programs.iter().any(|name| name == "setsid"), "{programs:?}");
+    // Its second thread took over the number of its first.
+    let last = traced.events.iter().rev().find_map(|event| match event.kind {
+        EventKind::Exec(exec) => Some(exec),
+        _ => None,
+    });
+    let last = last.unwrap();
+    assert_eq!((last.tid, last.name.to_string().as_str()), (traced.pid, "true"));
+    assert!(last.was != last.tid && traced.forks().iter().any(|fork| fork.child == last.was));
+}
+
+#[test]
+fn a_storm_of_short_processes_is_told_without_loss() {
+    let Some(mut tracer) = tracer("a_storm_of_short_processes_is_told_without_loss") else { return };
+    let traced = trace(&mut tracer, &mut shell("i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"));
+    traced.whole();
+    let exits = traced.events.iter().filter(|event| matches!(event.kind, EventKind::Exit(_))).count();
+    assert_eq!((traced.forks().len(), traced.programs().len(), exits), (501, 501, 501));
+}
+
+#[test]
+fn many_switches_are_told_without_loss() {
+    let Some(mut tracer) = tracer("many_switches_are_told_without_loss") else { return };
+    // Many times what the buffers hold. A busy machine may keep the reader off its CPUs for too long once, not always.
+    let mut tries = 3;
+    let traced = loop {
+        let traced = trace(&mut tracer, Command::new(program()).args(["pipe", "200000"]));
+        tries -= 1;
+        if traced.recorded.lost.is_empty() || tries == 0 {
+            break traced;
+        }
+    };
+    for (tid, account) in traced.whole().accounts() {
+        assert!(account.switches > 150_000, "{account:?}");
+        assert_departures(&traced, tid, &account);
+    }
+    let (events, runtime) = (traced.recorded.events, traced.recorded.tracer_runtime);
+    println!("{events} events, {} ns of the reader's time each", runtime.0 / events);
+}
+
+#[test]
+fn what_is_lost_is_counted() {
+    let Some(mut tracer) = tracer("what_is_lost_is_counted") else { return };
+    let (release, released) = mpsc::channel::<()>();
+    // The first batch comes when an eighth of a buffer is full, and its sink lets the rest be filled, and more.
+    let waiter = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(3));
+        drop(release);
+    });
+    let command = &mut Command::new(program());
+    let traced = trace_with(&mut tracer, command.args(["pipe", "200000"]), move |_| {
+        let _ = released.recv();
+    });
+    waiter.join().unwrap();
+    let dropped: u64 = traced.recorded.lost.iter().map(|loss| loss.dropped).sum();
+    assert!(dropped > 0);
+    let told = traced.events.iter().filter_map(|event| match event.kind {
+        EventKind::Lost { events } => Some(events),
+        _ => None,
+    });
+    assert_eq!(told.sum::<u64>(), dropped);
+    // A thread's departures are told or lost, and so is as many arrivals.
+    let (seen, truth) = traced.accounts().into_iter().fold((0, 0), |(seen, truth), (tid, account)| {
+        let one = |event: &&Event| {
+            matches!(event.kind, EventKind::Switch(s) if (s.prev == tid || s.next == tid) && s.left != Left::Dead)
+        };
+        (seen + traced.events.iter().filter(one).count() as u64, truth + 2 * account.switches)
+    });
+    let error = (seen + dropped).abs_diff(truth);
+    println!("{seen} seen and {dropped} lost of {truth}");
+    // What the first thread and both ends of the others lost is in it too.
+    assert!(error < 100, "{seen} seen and {dropped} lost, but there were {truth}");
+}
+
+#[test]
+fn survivors_are_left_alone_and_stay_out_of_the_next_trace() {
+    let Some(mut tracer) = tracer("survivors_are_left_alone_and_stay_out_of_the_next_trace") else { return };
+    let survivor =
+        trace(&mut tracer, &mut shell("setsid sh -c 'while :; do sleep 0.01; done' >&2 & echo $!"));
+    assert_eq!(survivor.recorded.lost, []);
+    let next = trace(&mut tracer, &mut Command::new("true"));
+    let survives = survivor.stdout.trim().parse().unwrap();
+    // SAFETY: a signal to a process that this test has started.
+    #[allow(unsafe_code)]
+    let killed = unsafe { libc::kill(survives, libc::SIGKILL) };
+    assert_eq!(killed, 0, "it went on");
+    assert_eq!(next.whole().forks().len(), 1, "{:?}", next.forks());
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_recording() {
+    let Some(mut tracer) = tracer("a_sink_that_fails_ends_the_recording") else { return };
+    tracer.begin(|_, _| Err(io::Error::from(io::ErrorKind::StorageFull))).unwrap();
+    assert!(Command::new("true").status().unwrap().success());
+    let error = tracer.end().unwrap_err();
+    assert!(matches!(error, PerfError::Sink { .. }), "{error}");
+    trace(&mut tracer, &mut Command::new("true")).whole();
+}
+
+#[test]
+fn a_recording_begins_once_ends_once_and_may_be_dropped() {
+    let Some(mut tracer) = tracer("a_recording_begins_once_ends_once_and_may_be_dropped") else { return };
+    assert!(matches!(tracer.end(), Err(PerfError::NotBegun)));
+    tracer.begin(|_, _| Ok(())).unwrap();
+    assert!(matches!(tracer.begin(|_, _| Ok(())), Err(PerfError::Begun)));
+    let recorded = tracer.end().unwrap();
+    assert_eq!((recorded.root, recorded.events), (None, 0), "no command was started");
+    assert!(recorded.untraced.iter().any(|missing| missing.what.contains("who woke whom")));
+    assert!(recorded.tracer.iter().all(|&tid| tid != Tid::UNSEEN && tid != Tid::IDLE));
+    tracer.begin(|_, _| Ok(())).unwrap();
+    let began = Instant::now();
+    drop(tracer);
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn memory_for_buffers_runs_out_with_a_clear_message() {
+    const NAME: &str = "memory_for_buffers_runs_out_with_a_clear_message";
+    // Root may lock what it likes; as an ordinary user this runs in the test below, which says so where it cannot.
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let Some(first) = tracer(NAME) else { return };
+    let mut tracers = vec![first];
+    let refused = loop {
+        let last = tracers.last_mut().expect("one");
+        let begun = last.begin(|_, _| Ok(()));
+        let opened = begun.and_then(|()| PerfTracer::open(&CpuSet::new()));
+        match opened {
+            Ok(next) if tracers.len() < 500 => tracers.push(next),
+            Ok(_) => return skipped(NAME, "this user may lock memory for 500 tracers"),
+            Err(refused) => break refused.to_string(),
+        }
+    };
+    assert!(refused.contains("64 KiB for each of") && refused.contains("ulimit -l"), "{refused}");
+    // With smaller buffers than it wanted, and beside others, a tracer still works.
+    let last = &mut tracers.into_iter().next_back().expect("one");
+    if last.end().is_ok() {
+        trace(last, &mut Command::new("true")).whole();
+    }
+}
+
+#[test]
+fn an_ordinary_user_is_told_the_same() {
+    const NAME: &str = "an_ordinary_user_is_told_the_same";
+    // From where anybody can reach it.
+    let home = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let tests = home.path().join("tests");
+    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    std::fs::set_permissions(&tests, PermissionsExt::from_mode(0o755)).unwrap();
+    // One after another: the memory for buffers is the user's, not the process's.
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&tests)
+        .args(["--skip", NAME, "--test-threads", "1", "--nocapture"])
+        .env_remove("MORECORES_SKIPPED")
+        .env("TMPDIR", "/tmp")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .output();
+    let output = match output {
+        Ok(output) if output.stderr.starts_with(b"setpriv:") => {
+            return skipped(NAME, "becoming `nobody` needs root");
+        }
+        Ok(output) => output,
+        Err(_) => return skipped(NAME, "there is no setpriv (Debian package util-linux)"),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    if let Some(reason) = said.lines().find_map(|line| line.strip_prefix("skipped: ")) {
+        skipped(NAME, reason);
+    }
+}

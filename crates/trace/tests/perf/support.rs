@@ -1,0 +1,195 @@
+//! Runs a command under the tracer, and what its trace must say whatever it does.
+#![allow(clippy::unwrap_used)] // Clippy knows tests by their attribute; these are parts of tests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use morecores_record::{CpuId, CpuSet, Event, EventKind, Fork, Left, Nanos, Tid};
+use morecores_trace::perf::{PerfError, PerfRecorded, PerfTracer};
+
+/// `tests/perf/program.c`, compiled by the C compiler that Rust links with.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+        let home = tempfile::tempdir().unwrap();
+        let binary = home.path().join("program");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf/program.c");
+        // From its text: whoever runs the test need not be able to reach the source.
+        let mut cc = Command::new("cc")
+            .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
+            .arg(&binary)
+            .arg("-")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a C compiler");
+        let text = include_str!("program.c");
+        std::io::Write::write_all(&mut cc.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(cc.wait().unwrap().success(), "{}", source.display());
+        (home, binary)
+    });
+    &PROGRAM.1
+}
+
+/// What a thread says of itself in the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Account {
+    pub(crate) runtime: Nanos,
+    /// How often it left a CPU.
+    pub(crate) switches: u64,
+}
+
+/// A command that was traced.
+pub(crate) struct Traced {
+    pub(crate) events: Vec<Event>,
+    pub(crate) recorded: PerfRecorded,
+    /// The process number of the command, as its parent knows it.
+    pub(crate) pid: Tid,
+    pub(crate) stdout: String,
+}
+
+/// The tracer, or why there can be none here.
+pub(crate) fn tracer() -> Result<PerfTracer, String> {
+    match PerfTracer::open(&CpuSet::new()) {
+        Ok(tracer) => Ok(tracer),
+        Err(error @ (PerfError::Paranoid { .. } | PerfError::Refused { .. } | PerfError::Absent)) => {
+            Err(error.to_string())
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Traces `command` until it has ended.
+pub(crate) fn trace(tracer: &mut PerfTracer, command: &mut Command) -> Traced {
+    trace_with(tracer, command, |_| ())
+}
+
+/// Traces `command`; `look` is called with each batch, on the reader's thread.
+pub(crate) fn trace_with<L>(tracer: &mut PerfTracer, command: &mut Command, mut look: L) -> Traced
+where
+    L: FnMut(&[Event]) + Send + 'static,
+{
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&events);
+    tracer
+        .begin(move |cpu: CpuId, batch: &[Event]| {
+            assert!(!batch.is_empty() && batch.iter().all(|event| event.cpu == cpu));
+            kept.lock().unwrap().extend_from_slice(batch);
+            look(batch);
+            Ok(())
+        })
+        .unwrap();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let pid = Tid(child.id());
+    let output = child.wait_with_output().unwrap();
+    let recorded = tracer.end().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let mut events = Arc::into_inner(events).expect("the reader is gone").into_inner().unwrap();
+    assert_eq!(recorded.events, events.len() as u64);
+    // In order within each CPU as given, and that is kept here.
+    events.sort_by_key(|event| event.at);
+    Traced { events, recorded, pid, stdout }
+}
+
+impl Traced {
+    /// What threads said of themselves on standard output.
+    pub(crate) fn accounts(&self) -> BTreeMap<Tid, Account> {
+        let line = |line: &str| {
+            let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+            let account = Account { runtime: Nanos::from_micros(numbers[1]), switches: numbers[2] };
+            (Tid(u32::try_from(numbers[0]).unwrap()), account)
+        };
+        self.stdout.lines().map(line).collect()
+    }
+
+    /// Nothing was lost, the root is the command, and each thread's life is whole: it is made, comes to a CPU and leaves
+    /// that CPU in turns, and is gone in the end.
+    pub(crate) fn whole(&self) -> &Self {
+        assert_eq!(self.recorded.lost, []);
+        assert_eq!(self.recorded.root, Some(self.pid));
+        let mut lives: BTreeMap<Tid, Vec<&Event>> = BTreeMap::new();
+        let mut came: BTreeMap<CpuId, Tid> = BTreeMap::new();
+        for event in &self.events {
+            let tid = match &event.kind {
+                EventKind::Fork(fork) => fork.child,
+                EventKind::Switch(switch) if switch.prev == Tid::UNSEEN => {
+                    assert_eq!(came.insert(event.cpu, switch.next), None, "two at once: {event:?}");
+                    switch.next
+                }
+                EventKind::Switch(switch) => {
+                    assert_eq!(switch.next, Tid::UNSEEN);
+                    let came_as = came.remove(&event.cpu).unwrap();
+                    if came_as != switch.prev {
+                        let life = lives.remove(&came_as).unwrap();
+                        lives.insert(switch.prev, life);
+                    }
+                    switch.prev
+                }
+                EventKind::Exec(exec) => {
+                    // The rest of the life of `was` is under the other number, maybe for a while already.
+                    if let Some(was) = lives.remove(&exec.was) {
+                        lives.insert(exec.tid, was);
+                    }
+                    came.insert(event.cpu, exec.tid);
+                    continue;
+                }
+                EventKind::Exit(_) | EventKind::Rename { .. } => continue,
+                other => panic!("{other:?}"),
+            };
+            lives.entry(tid).or_default().push(event);
+        }
+        for (tid, life) in &lives {
+            let mut on = None;
+            assert!(matches!(life[0].kind, EventKind::Fork(_)), "{tid:?}: {life:?}");
+            for event in &life[1..] {
+                let EventKind::Switch(switch) = event.kind else { panic!("{tid:?}: {event:?}") };
+                if switch.prev == Tid::UNSEEN {
+                    assert_eq!(on.replace(event.cpu), None, "{tid:?} is on two CPUs: {event:?}");
+                } else {
+                    assert_eq!(on.take(), Some(event.cpu), "{tid:?} is not there: {event:?}");
+                }
+            }
+            let last = &life[life.len() - 1].kind;
+            assert!(matches!(last, EventKind::Switch(s) if s.left == Left::Dead), "{tid:?}: {last:?}");
+        }
+        self
+    }
+
+    pub(crate) fn forks(&self) -> Vec<Fork> {
+        let fork = |event: &Event| match event.kind {
+            EventKind::Fork(fork) => Some(fork),
+            _ => None,
+        };
+        self.events.iter().filter_map(fork).collect()
+    }
+
+    /// Names of the programs that processes became, by process.
+    pub(crate) fn programs(&self) -> Vec<(Tid, String)> {
+        let program = |event: &Event| match event.kind {
+            EventKind::Exec(exec) => Some((exec.tid, exec.name.to_string())),
+            _ => None,
+        };
+        self.events.iter().filter_map(program).collect()
+    }
+
+    /// How long the thread was on a CPU.
+    pub(crate) fn runtime(&self, tid: Tid) -> Nanos {
+        let mut since = Nanos::ZERO;
+        let mut sum = Nanos::ZERO;
+        for event in &self.events {
+            match event.kind {
+                EventKind::Switch(switch) if switch.next == tid => since = event.at,
+                EventKind::Switch(switch) if switch.prev == tid => sum += event.at.since(since),
+                _ => {}
+            }
+        }
+        sum
+    }
+
+    /// How often the thread left a CPU, its end apart.
+    pub(crate) fn departures(&self, tid: Tid) -> u64 {
+        let leaves = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.prev == tid && s.left != Left::Dead);
+        self.events.iter().filter(leaves).count() as u64
+    }
+}
