@@ -6,6 +6,7 @@
 
 mod facts;
 mod gather;
+mod kernel_locks;
 mod machine;
 mod measuring;
 mod probe;
@@ -14,14 +15,21 @@ mod tracing;
 
 use morecores_record::{DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 
+use crate::cgroup::Hierarchies;
+
 pub use facts::{
     Accounting, Bpf, Capability, Clock, Counters, Cpusets, Facts, Groups, Hotplug, PeakMark, Privilege,
-    Settings, Tracefs, Tracing,
+    Settings, Spinlocks, Tracefs, Tracing,
 };
 
 /// Looks at the running machine; takes about half a second, most of it to see whether the machine is quiet.
 pub fn examine() -> Diagnosis {
     diagnose(Facts::gather())
+}
+
+/// What would let us trace, where the kernel refused it; takes no time.
+pub fn allow_tracing() -> Remedy {
+    tracing::allow_tracing(&gather::privilege(&Hierarchies::of_this_process()))
 }
 
 /// What the facts mean.

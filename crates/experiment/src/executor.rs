@@ -30,6 +30,7 @@ use crate::program;
 use crate::spawn::{self, ChildStack, Image, Orphan};
 use crate::taskstats::TaskstatsError;
 use crate::undo::{Journal, UndoError};
+use crate::witness::{Nobody, Witness, Witnessed};
 
 pub use crate::account::Accounting;
 pub use error::ExecuteError;
@@ -240,6 +241,21 @@ impl ProcessExecutor {
 
 impl Executor for ProcessExecutor {
     fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        Ok(self.execute_witnessed(trial, &mut Nobody)?.outcome)
+    }
+}
+
+impl ProcessExecutor {
+    /// Makes one run while `witness` watches its process, and nothing of what is done around it.
+    ///
+    /// # Errors
+    /// Where it could not be made at all, [`ExecuteError::Witness`] among that. A witness that fails later spoils only
+    /// what it saw: [`Witnessed::watched`].
+    pub fn execute_witnessed(
+        &mut self,
+        trial: &Trial,
+        witness: &mut dyn Witness,
+    ) -> Result<Witnessed, ExecuteError> {
         let point = &trial.point;
         if self.limiter.allot(&point.cpu_set, self.group.as_ref())? {
             sleep(SETTLE);
@@ -264,14 +280,14 @@ impl Executor for ProcessExecutor {
         }
         self.account.begin(self.group.as_mut());
         self.control.begin();
-        let ended = self.start(point);
+        let started = self.start(point, witness);
         let timed_out = self.control.end();
-        let ended = ended?;
+        let (ended, watched) = started?;
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
         let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.spared);
         let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
-        if self.quiet.is_none() && ended.elapsed >= LONG_RUN {
+        if self.quiet.is_none() && ended.elapsed() >= LONG_RUN {
             self.quiet = Some(self.watch.quiet(LOOK));
         }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
@@ -289,7 +305,7 @@ impl Executor for ProcessExecutor {
             cpu_set: point.cpu_set.clone(),
             limit: self.plan.limit,
             started_at_ns: ended.started_at,
-            elapsed_ns: ended.elapsed,
+            elapsed_ns: ended.elapsed(),
             exit,
             cpu,
             rusage,
@@ -300,7 +316,8 @@ impl Executor for ProcessExecutor {
             survivors,
             unknown: serde_json::Map::new(),
         };
-        Ok(Outcome { run, output })
+        let outcome = Outcome { run, output };
+        Ok(Witnessed { outcome, began: ended.began, ended: ended.ended, watched })
     }
 }
 

@@ -25,5 +25,6 @@ pub mod taskstats;
 pub mod topology;
 pub mod tree;
 pub mod undo;
+pub mod witness;
 
 mod account;

@@ -102,12 +102,21 @@ pub enum SpawnError {
 pub struct Ended {
     /// `CLOCK_REALTIME` shortly before the start.
     pub started_at: Nanos,
-    /// From `exec` to exit.
-    pub elapsed: Nanos,
+    /// `CLOCK_MONOTONIC` just before its `exec`.
+    pub began: Nanos,
+    /// The same when it had ended.
+    pub ended: Nanos,
     /// How it ended; [`Exit::TimedOut`] is for the caller to tell.
     pub exit: Exit,
     /// Its own and its waited-for descendants' counts.
     pub rusage: Rusage,
+}
+
+impl Ended {
+    /// From `exec` to exit.
+    pub fn elapsed(&self) -> Nanos {
+        self.ended.since(self.began)
+    }
 }
 
 /// The process group of the run in progress, for the thread that ends it on a signal or a time limit.
@@ -148,7 +157,7 @@ pub fn run(start: &Start<'_>, stack: &mut ChildStack, current: &Current) -> Resu
     current.0.store(0, Ordering::SeqCst);
     waited.map_err(SpawnError::Wait)?;
     let (exit, rusage) = reap(pid).map_err(SpawnError::Wait)?;
-    Ok(Ended { started_at, elapsed: ended.since(plan.exec_at()), exit, rusage })
+    Ok(Ended { started_at, began: plan.exec_at(), ended, exit, rusage })
 }
 
 /// Reaps one more child that has ended, if there is one: an orphan of the tree that fell to us as its

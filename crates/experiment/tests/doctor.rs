@@ -57,6 +57,12 @@ fn an_ordinary_user_is_told_the_command_for_each_thing() {
         "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
     );
     expect(Subject::HardwareCounters, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
+    expect(
+        Subject::Samples,
+        State::Missing,
+        "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
+    );
+    expect(Subject::OwnSwitches, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
     expect(Subject::Kprobes, State::Limited, "sudo morecores doctor");
     // What timing needs from the machine itself is as good as for root.
     for what in [Subject::UsableCpus, Subject::Quiet, Subject::Clock, Subject::ClockRate, Subject::Btf] {
@@ -132,6 +138,40 @@ fn a_virtual_machine_is_told_what_only_its_host_can_do() {
     expect(Subject::Hypervisor, State::Fine, "");
     let silent = Facts { settings: Settings { tells_steal: Some(false), ..facts.settings.clone() }, ..facts };
     assert_eq!(advice(&silent, Subject::Hypervisor).0, State::Limited);
+}
+
+#[test]
+fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
+    type Change = fn(&mut Facts);
+    let cases: [(Change, State, &str); 11] = [
+        (|_| {}, State::Fine, "paravirtual queue"),
+        (|facts| facts.host.hypervisor = None, State::Fine, "all but the first waiter's"),
+        (|facts| facts.tracing.spinlocks.dedicated = Some(true), State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.nopvspin = true, State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.possible_cpus = 1, State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.paravirt = Some(false), State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.pv_unhalt = Some(false), State::Limited, "none for spinlocks"),
+        (
+            |facts| facts.tracing.spinlocks.paravirt_spinlocks = Some(false),
+            State::Limited,
+            "none for spinlocks",
+        ),
+        (|facts| facts.host.hypervisor = Some("VMware".to_owned()), State::Limited, "none for spinlocks"),
+        (|facts| facts.host.hypervisor = Some("Xen".to_owned()), State::Limited, "only the kernel's log"),
+        (
+            |facts| facts.tracing.missing_tracepoints = Some(vec!["lock:contention_begin".to_owned()]),
+            State::Missing,
+            "no tracepoints",
+        ),
+    ];
+    for (change, state, words) in cases {
+        let mut facts = virtual_machine();
+        change(&mut facts);
+        let diagnosis = diagnose(facts);
+        let finding = about(&diagnosis, Subject::KernelLocks);
+        assert_eq!(finding.state, state, "{finding:?}");
+        assert!(finding.fact.contains(words), "`{words}` in {finding:?}");
+    }
 }
 
 #[test]
@@ -231,7 +271,7 @@ fn the_memory_controller_is_had_from_systemd_or_by_hand() {
 fn is_well_formed(diagnosis: &Diagnosis) {
     let subjects: Vec<Subject> = diagnosis.findings.iter().map(|finding| finding.what).collect();
     assert!(subjects.is_sorted() && subjects.windows(2).all(|pair| pair[0] != pair[1]), "{subjects:?}");
-    assert_eq!(subjects.len(), 28);
+    assert_eq!(subjects.len(), 31);
     for finding in &diagnosis.findings {
         assert_eq!(finding.remedy.is_none(), finding.state == State::Fine, "{finding:?}");
         assert!(!finding.fact.is_empty() && !finding.matters.is_empty(), "{finding:?}");

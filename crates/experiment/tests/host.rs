@@ -15,7 +15,7 @@ fn host(files: &[(&str, &str)], cpuid: &Cpuid) -> Host {
 }
 
 fn kvm() -> Cpuid {
-    Cpuid { vendor: Some("KVM".to_owned()), tells_steal: Some(true) }
+    Cpuid { vendor: Some("KVM".to_owned()), tells_steal: Some(true), ..Cpuid::default() }
 }
 
 #[test]

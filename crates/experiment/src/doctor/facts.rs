@@ -97,6 +97,23 @@ pub enum Tracefs {
     Readable,
 }
 
+/// What decides how spinlocks are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spinlocks {
+    /// Whether the kernel can adapt itself to hypervisors; absent where its configuration cannot be read.
+    pub paravirt: Option<bool>,
+    /// Whether it has spinlocks adapted to them, likewise.
+    pub paravirt_spinlocks: Option<bool>,
+    /// Whether it was told at boot not to use those.
+    pub nopvspin: bool,
+    /// CPUs that it could ever have.
+    pub possible_cpus: usize,
+    /// Whether KVM wakes the waiter of such a spinlock; absent where that cannot be asked.
+    pub pv_unhalt: Option<bool>,
+    /// Whether KVM says that our CPUs are not shared, likewise.
+    pub dedicated: Option<bool>,
+}
+
 /// What tracing needs beside BPF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracing {
@@ -110,6 +127,12 @@ pub struct Tracing {
     pub kprobes: Option<bool>,
     /// Whether BPF trampolines can be attached to functions; absent where nothing tells.
     pub fentry: Option<bool>,
+    /// Spinlocks.
+    pub spinlocks: Spinlocks,
+    /// What came of opening samples of a whole CPU.
+    pub samples: Result<(), Errno>,
+    /// What came of asking a process of our own for its context switches, as can be done without privilege.
+    pub own_switches: Result<(), Errno>,
     /// Memory that this process may lock; absent where it may lock all.
     pub memlock: Option<Bytes>,
 }

@@ -8,7 +8,7 @@ use procfs::ConfigSetting;
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 
-use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Tracefs, Tracing};
+use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Spinlocks, Tracefs, Tracing};
 use super::probe;
 use crate::cgroup::Hierarchies;
 use crate::host::{self, Cpuid};
@@ -62,7 +62,7 @@ fn number<T: std::str::FromStr>(path: &str) -> Option<T> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn privilege(hierarchies: &Hierarchies) -> Privilege {
+pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let exists = |path: &&str| fs::exists(path).unwrap_or(false);
@@ -94,7 +94,24 @@ fn tracing(config: &Config) -> Tracing {
         // A trampoline is called from the place that dynamic ftrace keeps free in each function.
         fentry: built_in(config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
             .or_else(|| there("available_filter_functions")),
+        spinlocks: spinlocks(config),
+        samples: probe::perf::samples(),
+        own_switches: probe::perf::own_switches(),
         memlock,
+    }
+}
+
+fn spinlocks(config: &Config) -> Spinlocks {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let cpuid = Cpuid::read();
+    Spinlocks {
+        paravirt: built_in(config, "CONFIG_PARAVIRT"),
+        paravirt_spinlocks: built_in(config, "CONFIG_PARAVIRT_SPINLOCKS"),
+        nopvspin: command_line.split_ascii_whitespace().any(|word| word == "nopvspin"),
+        possible_cpus: possible.trim().parse::<CpuSet>().map_or(0, |cpus| cpus.len()),
+        pv_unhalt: cpuid.wakes_waiters,
+        dedicated: cpuid.dedicated,
     }
 }
 

@@ -42,7 +42,7 @@ fn clock(facts: &Facts) -> Finding {
         return fine(what, fact, matters);
     }
     let remedy = if source != "tsc" && facts.clock.available.iter().any(|name| name == "tsc") {
-        write(facts, "tsc", CLOCKSOURCE)
+        write(&facts.privilege, "tsc", CLOCKSOURCE)
     } else if facts.host.hypervisor.is_some() {
         nothing("the hypervisor offers no faster clock")
     } else {
@@ -61,8 +61,11 @@ fn clock_rate(facts: &Facts) -> Finding {
     match frequency.governor.as_deref() {
         Some("performance") => fine(what, format!("governor performance{driver}"), matters),
         Some(governor) => {
-            let remedy =
-                write(facts, "performance", "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor");
+            let remedy = write(
+                &facts.privilege,
+                "performance",
+                "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+            );
             flaw(what, State::Limited, format!("governor {governor}{driver}"), matters, remedy)
         }
         None if facts.host.hypervisor.is_some() => flaw(
@@ -87,9 +90,11 @@ fn boost(facts: &Facts) -> Finding {
     let matters = "comparing CPU counts: one busy CPU is boosted further than many";
     match (facts.host.frequency.boost, &facts.settings.boost_switch) {
         (Some(false), _) => fine(what, "off", matters),
-        (Some(true), Some((file, off))) => flaw(what, State::Limited, "on", matters, write(facts, off, file)),
+        (Some(true), Some((file, off))) => {
+            flaw(what, State::Limited, "on", matters, write(&facts.privilege, off, file))
+        }
         (Some(true), None) => {
-            let remedy = write(facts, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
+            let remedy = write(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
             flaw(what, State::Limited, "on", matters, remedy)
         }
         (None, _) => {
@@ -182,7 +187,7 @@ fn swap(facts: &Facts) -> Finding {
     let settings = &facts.settings;
     if settings.swap_used > Bytes(0) {
         let fact = format!("{} of {} in use", settings.swap_used, settings.swap);
-        return flaw(what, State::Limited, fact, matters, as_root(facts, "swapoff -a"));
+        return flaw(what, State::Limited, fact, matters, as_root(&facts.privilege, "swapoff -a"));
     }
     let fact = if settings.swap > Bytes(0) {
         format!("{}, none of it in use", settings.swap)

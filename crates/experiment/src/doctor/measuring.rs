@@ -45,20 +45,20 @@ fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
     let decided = "this container was started with fewer CPUs: start it with more";
     match restriction {
         Restriction::Offline { smt_off: true, .. } => {
-            write(facts, "on", "/sys/devices/system/cpu/smt/control")
+            write(&facts.privilege, "on", "/sys/devices/system/cpu/smt/control")
         }
-        Restriction::Offline { cpus, .. } => write(facts, "1", &files(cpus)),
+        Restriction::Offline { cpus, .. } => write(&facts.privilege, "1", &files(cpus)),
         // Of the shell, which its commands inherit.
         Restriction::Affinity { .. } => command(format!("taskset -pc {online} $$")),
         Restriction::Cpuset { .. } | Restriction::Quota { .. } if hidden => nothing(decided),
         // The file read may be one that only tells what is in force; the other one of the directory is written.
         Restriction::Cpuset { file, .. } => {
             let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
-            write(facts, &online.to_string(), &format!("{directory}/cpuset.cpus"))
+            write(&facts.privilege, &online.to_string(), &format!("{directory}/cpuset.cpus"))
         }
         Restriction::Quota { file, .. } => {
             let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
-            write(facts, none, file)
+            write(&facts.privilege, none, file)
         }
         Restriction::Isolated { .. } | Restriction::NohzFull { .. } => nothing("it takes no CPU away"),
     }
@@ -108,13 +108,13 @@ fn own_group(facts: &Facts) -> Remedy {
     if privilege.confined() {
         nothing("this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)")
     } else if !facts.groups.v1 && facts.groups.v2.is_none() {
-        as_root(facts, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+        as_root(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
     } else if facts.groups.v2.is_some() && facts.groups.systemd {
         // The manager of the user's own session, where we are not root.
         let user = if privilege.root { "" } else { "--user " };
         command(format!("systemd-run {user}--scope -p Delegate=yes morecores run -- COMMAND"))
     } else {
-        by_root(facts, "morecores run -- COMMAND")
+        by_root(&facts.privilege, "morecores run -- COMMAND")
     }
 }
 
@@ -142,7 +142,11 @@ fn peak_memory(facts: &Facts) -> Finding {
                 Some(mount)
                     if facts.privilege.root && !facts.groups.systemd && !facts.privilege.confined() =>
                 {
-                    write(facts, "+memory", &mount.join("cgroup.subtree_control").display().to_string())
+                    write(
+                        &facts.privilege,
+                        "+memory",
+                        &mount.join("cgroup.subtree_control").display().to_string(),
+                    )
                 }
                 _ => own_group(facts),
             },
@@ -165,12 +169,12 @@ fn limit_cpuset(facts: &Facts) -> Finding {
             let remedy = if facts.privilege.confined() {
                 outside()
             } else {
-                write(facts, "+cpuset", &files.join(" "))
+                write(&facts.privilege, "+cpuset", &files.join(" "))
             };
             flaw(what, State::Missing, fact, matters, remedy)
         }
         Cpusets::Refused(why) => {
-            let remedy = by_root(facts, "morecores run --limit cpuset -- COMMAND");
+            let remedy = by_root(&facts.privilege, "morecores run --limit cpuset -- COMMAND");
             flaw(what, State::Missing, why.clone(), matters, remedy)
         }
     }
@@ -200,7 +204,7 @@ fn limit_hotplug(facts: &Facts) -> Finding {
         let noun = if others.len() == 1 { "CPU" } else { "CPUs" };
         return fine(what, format!("{noun} {others} can be taken offline"), matters);
     }
-    let remedy = by_root(facts, "morecores run --limit hotplug -- COMMAND");
+    let remedy = by_root(&facts.privilege, "morecores run --limit hotplug -- COMMAND");
     flaw(what, State::Missing, "only root may take CPUs offline", matters, remedy)
 }
 
@@ -210,7 +214,7 @@ fn cold_cache(facts: &Facts) -> Finding {
     if facts.settings.drop_caches {
         return fine(what, "the page cache can be dropped", matters);
     }
-    let remedy = by_root(facts, "morecores run --cold -- COMMAND");
+    let remedy = by_root(&facts.privilege, "morecores run --cold -- COMMAND");
     flaw(what, State::Missing, "only root may drop the page cache", matters, remedy)
 }
 
@@ -220,7 +224,7 @@ fn taskstats(facts: &Facts) -> Finding {
     match facts.settings.taskstats {
         Ok(()) if facts.privilege.has(Capability::NetAdmin) => fine(what, "told by the kernel", matters),
         Ok(()) => {
-            let remedy = by_root(facts, "morecores run -- COMMAND");
+            let remedy = by_root(&facts.privilege, "morecores run -- COMMAND");
             flaw(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)
         }
         Err(Errno::NOENT) => {

@@ -3,7 +3,7 @@
 use morecores_record::Remedy;
 use rustix::io::Errno;
 
-use super::facts::Facts;
+use super::facts::Privilege;
 
 /// A command that anybody may give.
 pub(super) fn command(command: impl Into<String>) -> Remedy {
@@ -11,14 +11,14 @@ pub(super) fn command(command: impl Into<String>) -> Remedy {
 }
 
 /// A command that needs root, with `sudo` where we are not.
-pub(super) fn as_root(facts: &Facts, words: impl AsRef<str>) -> Remedy {
-    let sudo = if facts.privilege.root { "" } else { "sudo " };
+pub(super) fn as_root(privilege: &Privilege, words: impl AsRef<str>) -> Remedy {
+    let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("{sudo}{}", words.as_ref()), root: true, reboot: false }
 }
 
 /// Writes a value to a kernel file, or to all that a pattern matches. `sudo` does not reach a redirection.
-pub(super) fn write(facts: &Facts, value: &str, file: &str) -> Remedy {
-    let sudo = if facts.privilege.root { "" } else { "sudo " };
+pub(super) fn write(privilege: &Privilege, value: &str, file: &str) -> Remedy {
+    let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("echo {value} | {sudo}tee {file}"), root: true, reboot: false }
 }
 
@@ -33,13 +33,13 @@ pub(super) fn outside() -> Remedy {
 }
 
 /// What only root may do: for others, a run as root; for the root of a container, whoever starts it.
-pub(super) fn by_root(facts: &Facts, run: &str) -> Remedy {
-    if facts.privilege.confined() {
+pub(super) fn by_root(privilege: &Privilege, run: &str) -> Remedy {
+    if privilege.confined() {
         outside()
-    } else if facts.privilege.root {
+    } else if privilege.root {
         nothing("the kernel refuses it even to root: a security module or kernel lockdown forbids it")
     } else {
-        as_root(facts, run)
+        as_root(privilege, run)
     }
 }
 

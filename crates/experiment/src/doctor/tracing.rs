@@ -3,10 +3,10 @@
 use morecores_record::{Finding, Remedy, State, Subject};
 use rustix::io::Errno;
 
-use super::facts::{Capability, Facts, Tracefs};
+use super::facts::{Capability, Facts, Privilege, Tracefs};
 use super::probe::TRACEPOINTS;
 use super::remedy::{as_root, by_root, nothing, outside, said};
-use super::{fine, flaw};
+use super::{fine, flaw, kernel_locks};
 
 /// Since then BPF's memory counts against the cgroup and not against the limit of locked memory: commits
 /// around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
@@ -23,6 +23,9 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         btf(facts),
         tracefs(facts),
         tracepoints(facts),
+        kernel_locks::finding(facts),
+        samples(facts),
+        own_switches(facts),
         kprobes(facts),
         fentry(facts),
         locked_memory(facts),
@@ -55,7 +58,7 @@ fn privilege(facts: &Facts) -> Finding {
     let remedy = if privilege.root && !privilege.confined() {
         nothing("whoever started this session took them away: a service's settings, or a container's")
     } else {
-        by_root(facts, "morecores run -- COMMAND")
+        by_root(&facts.privilege, "morecores run -- COMMAND")
     };
     flaw(what, State::Limited, fact, matters, remedy)
 }
@@ -72,18 +75,21 @@ fn bpf(facts: &Facts) -> Finding {
                 None => "",
             };
             let fact = format!("loading a program is {}{unprivileged}", said(error));
-            let remedy = match by_root(facts, SETCAP) {
-                Remedy::Nothing { .. } if facts.privilege.confined() => {
-                    nothing("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
-                }
-                other => other,
-            };
-            flaw(what, State::Missing, fact, matters, remedy)
+            flaw(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_BPF_SYSCALL, or a sandbox hides it: boot one that has it";
             flaw(what, State::Missing, format!("loading a program: {}", said(error)), matters, nothing(why))
         }
+    }
+}
+
+/// What lets somebody trace to whom the kernel refuses it.
+pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
+    if privilege.confined() {
+        nothing("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
+    } else {
+        by_root(privilege, SETCAP)
     }
 }
 
@@ -106,12 +112,12 @@ fn tracefs(facts: &Facts) -> Finding {
             let remedy = if facts.privilege.confined() {
                 outside()
             } else {
-                as_root(facts, "mount -t tracefs tracefs /sys/kernel/tracing")
+                as_root(&facts.privilege, "mount -t tracefs tracefs /sys/kernel/tracing")
             };
             flaw(what, State::Limited, "not mounted", matters, remedy)
         }
         Tracefs::Closed => {
-            let remedy = by_root(facts, "morecores doctor");
+            let remedy = by_root(&facts.privilege, "morecores doctor");
             flaw(what, State::Limited, "only root may read it", matters, remedy)
         }
         Tracefs::Absent => {
@@ -128,7 +134,7 @@ fn tracepoints(facts: &Facts) -> Finding {
     match facts.tracing.missing_tracepoints.as_deref() {
         None => {
             let fact = "unknown: neither tracefs nor the kernel's types can be read";
-            flaw(what, State::Limited, fact, matters, by_root(facts, "morecores doctor"))
+            flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"))
         }
         Some([]) => fine(what, format!("all {} that a trace needs, by {source}", TRACEPOINTS.len()), matters),
         Some(missing) => {
@@ -140,6 +146,45 @@ fn tracepoints(facts: &Facts) -> Finding {
                 "the kernel was built without them (CONFIG_TRACEPOINTS, CONFIG_FTRACE_SYSCALLS): boot one that has them"
             };
             flaw(what, state, format!("without {}", missing.join(", ")), matters, nothing(why))
+        }
+    }
+}
+
+fn samples(facts: &Facts) -> Finding {
+    let what = Subject::Samples;
+    let matters = "user against kernel time of each command in a trace, and spinning in user mode";
+    match facts.tracing.samples {
+        Ok(()) => fine(what, "whole CPUs can be sampled by their clock", matters),
+        Err(error @ (Errno::PERM | Errno::ACCESS)) => {
+            let fact = format!("sampling whole CPUs is {}", said(error));
+            flaw(what, State::Missing, fact, matters, allow_tracing(&facts.privilege))
+        }
+        Err(error) => {
+            let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
+            flaw(what, State::Missing, format!("sampling whole CPUs: {}", said(error)), matters, nothing(why))
+        }
+    }
+}
+
+fn own_switches(facts: &Facts) -> Finding {
+    let what = Subject::OwnSwitches;
+    let matters = "traces without privilege: parallelism and serial phases, but no causes of waiting";
+    match facts.tracing.own_switches {
+        Ok(()) => fine(what, "the command's context switches can be recorded by perf events", matters),
+        Err(error @ (Errno::PERM | Errno::ACCESS)) => {
+            let fact = format!("recording the command's context switches is {}", said(error));
+            let remedy = if facts.privilege.confined() {
+                nothing("this container may not: start it with --cap-add=PERFMON")
+            } else {
+                // 2 lets everybody record processes of their own: `Documentation/admin-guide/sysctl/kernel.rst`.
+                as_root(&facts.privilege, "sysctl kernel.perf_event_paranoid=2")
+            };
+            flaw(what, State::Missing, fact, matters, remedy)
+        }
+        Err(error) => {
+            let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
+            let fact = format!("recording the command's context switches: {}", said(error));
+            flaw(what, State::Missing, fact, matters, nothing(why))
         }
     }
 }
@@ -165,7 +210,7 @@ fn probes(facts: &Facts, what: Subject, there: Option<bool>, matters: &str, opti
         }
         None => {
             let fact = "unknown: neither tracefs nor the kernel's configuration can be read";
-            flaw(what, State::Limited, fact, matters, by_root(facts, "morecores doctor"))
+            flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"))
         }
     }
 }
@@ -180,7 +225,7 @@ fn locked_memory(facts: &Facts) -> Finding {
     if facts.tracing.memlock.is_none() || facts.privilege.has(Capability::SysResource) {
         return fine(what, format!("{limit}, enough or within our right to raise"), matters);
     }
-    let remedy = as_root(facts, "prlimit --pid $$ --memlock=unlimited");
+    let remedy = as_root(&facts.privilege, "prlimit --pid $$ --memlock=unlimited");
     flaw(
         what,
         State::Limited,
@@ -216,7 +261,7 @@ fn hardware_counters(facts: &Facts) -> Finding {
             nothing("this container may not: start it with --cap-add=PERFMON")
         }
         // 2 lets everybody count their own user mode: `Documentation/admin-guide/sysctl/kernel.rst`.
-        Errno::PERM | Errno::ACCESS => as_root(facts, "sysctl kernel.perf_event_paranoid=2"),
+        Errno::PERM | Errno::ACCESS => as_root(&facts.privilege, "sysctl kernel.perf_event_paranoid=2"),
         _ if facts.host.hypervisor.is_some() => nothing(
             "the hypervisor gives this machine no counters: its host can (\"vPMU\"), or use a machine without one",
         ),

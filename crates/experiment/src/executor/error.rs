@@ -7,6 +7,7 @@ use crate::cold::ColdError;
 use crate::limit::LimitError;
 use crate::program::ProgramError;
 use crate::spawn::SpawnError;
+use crate::witness::WitnessError;
 
 /// Why a run could not be made. A command that ran and failed is no error here.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub enum ExecuteError {
     /// A command around the runs failed.
     #[error(transparent)]
     Hook(#[from] HookError),
+    /// The run could not be watched, and was not made.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
     /// The metric could not be read.
     #[error(transparent)]
     Metric(#[from] MetricError),

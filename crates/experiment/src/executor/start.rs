@@ -11,10 +11,15 @@ use super::{ExecuteError, ProcessExecutor};
 use crate::group::{GroupError, StudyGroup};
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, Ended, SpawnError, Start};
+use crate::witness::{Witness, WitnessError};
 
 impl ProcessExecutor {
-    /// Starts the command and waits for its main process.
-    pub(super) fn start(&mut self, point: &Point) -> Result<Ended, ExecuteError> {
+    /// Starts the command and waits for its main process, while the witness watches; also says what came of that.
+    pub(super) fn start(
+        &mut self,
+        point: &Point,
+        witness: &mut dyn Witness,
+    ) -> Result<(Ended, Result<(), WitnessError>), ExecuteError> {
         loop {
             let image = match self.images.get(&(point.cpus, point.n)) {
                 Some(image) => image,
@@ -31,7 +36,10 @@ impl ProcessExecutor {
                 affinity: self.limiter.child_affinity(&point.cpu_set),
                 cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
             };
-            match spawn::run(&start, &mut self.stack, &self.control.current) {
+            witness.begins(point)?;
+            let ended = spawn::run(&start, &mut self.stack, &self.control.current);
+            let watched = witness.ended();
+            match ended {
                 Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
                     self.lose_birthplace(source);
                 }
@@ -43,7 +51,7 @@ impl ProcessExecutor {
                     let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
                     return Err(ProgramError::Refused { name, source }.into());
                 }
-                ended => return Ok(ended?),
+                ended => return Ok((ended?, watched)),
             }
         }
     }

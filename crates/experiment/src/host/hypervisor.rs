@@ -10,6 +10,10 @@ pub struct Cpuid {
     pub vendor: Option<String>,
     /// Whether the hypervisor tells us the time it takes from us; absent where that cannot be asked.
     pub tells_steal: Option<bool>,
+    /// Whether KVM wakes a waiter of a paravirtual spinlock; absent where that cannot be asked.
+    pub wakes_waiters: Option<bool>,
+    /// Whether KVM says that each of our CPUs has one of the machine's to itself; absent where that cannot be asked.
+    pub dedicated: Option<bool>,
 }
 
 /// Words in a machine's DMI names that only virtual machines have. Amazon's bare-metal instances carry its
@@ -64,10 +68,12 @@ impl Cpuid {
     pub fn read() -> Self {
         use raw_cpuid::{CpuId, Hypervisor, cpuid};
 
-        /// KVM's leaf of features, and the bit of "steal time" in its EAX:
+        /// KVM's leaf of features, bits of its EAX, and one of the hints in its EDX:
         /// `Documentation/virt/kvm/x86/cpuid.rst`.
         const KVM_FEATURES: u32 = 0x4000_0001;
         const KVM_FEATURE_STEAL_TIME: u32 = 1 << 5;
+        const KVM_FEATURE_PV_UNHALT: u32 = 1 << 7;
+        const KVM_HINTS_REALTIME: u32 = 1 << 0;
 
         let cpu = CpuId::new();
         // The leaves of a hypervisor mean nothing where there is none.
@@ -86,8 +92,13 @@ impl Cpuid {
                 .collect(),
             other => format!("{other:?}"),
         };
-        let tells_steal =
-            (identity == Hypervisor::KVM).then(|| cpuid!(KVM_FEATURES).eax & KVM_FEATURE_STEAL_TIME != 0);
-        Self { vendor: (!name.is_empty()).then_some(name), tells_steal }
+        let kvm = (identity == Hypervisor::KVM).then(|| cpuid!(KVM_FEATURES));
+        let feature = |bit: u32| kvm.map(|leaf| leaf.eax & bit != 0);
+        Self {
+            vendor: (!name.is_empty()).then_some(name),
+            tells_steal: feature(KVM_FEATURE_STEAL_TIME),
+            wakes_waiters: feature(KVM_FEATURE_PV_UNHALT),
+            dedicated: kvm.map(|leaf| leaf.edx & KVM_HINTS_REALTIME != 0),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use morecores_experiment::cgroup::Version;
 use morecores_experiment::doctor::{
     Accounting, Bpf, Capability, Clock, Counters, Cpusets, Facts, Groups, Hotplug, PeakMark, Privilege,
-    Settings, Tracefs, Tracing,
+    Settings, Spinlocks, Tracefs, Tracing,
 };
 use morecores_record::{
     Bytes, CgroupLevel, Core, CoreClass, CoreType, CpuEstimator, CpuSet, Frequency, Host, Nanos, Neighbour,
@@ -38,6 +38,7 @@ pub(crate) fn perfect() -> Facts {
     Facts {
         host: Host {
             kernel: "6.12.3".to_owned(),
+            arch: "x86_64".to_owned(),
             clocksource: Some("tsc".to_owned()),
             frequency: Frequency {
                 governor: Some("performance".to_owned()),
@@ -55,6 +56,16 @@ pub(crate) fn perfect() -> Facts {
             missing_tracepoints: Some(vec![]),
             kprobes: Some(true),
             fentry: Some(true),
+            spinlocks: Spinlocks {
+                paravirt: Some(true),
+                paravirt_spinlocks: Some(true),
+                nopvspin: false,
+                possible_cpus: 4,
+                pv_unhalt: None,
+                dedicated: None,
+            },
+            samples: Ok(()),
+            own_switches: Ok(()),
             memlock: Some(Bytes(8 << 20)),
         },
         counters: Counters { cycles: Ok(()), instructions: Ok(()), paranoid: Some(2) },
@@ -97,6 +108,9 @@ pub(crate) fn ordinary_user() -> Facts {
     facts.privilege = Privilege::default();
     facts.bpf.load = Err(Errno::PERM);
     facts.tracing.tracefs = Tracefs::Closed;
+    facts.tracing.samples = Err(Errno::ACCESS);
+    // Debian's setting 3 refuses everybody everything.
+    facts.tracing.own_switches = Err(Errno::ACCESS);
     facts.tracing.kprobes = None;
     facts.counters =
         Counters { cycles: Err(Errno::ACCESS), instructions: Err(Errno::ACCESS), paranoid: Some(3) };
@@ -154,6 +168,8 @@ pub(crate) fn virtual_machine() -> Facts {
     facts.settings.tells_steal = Some(true);
     facts.tracing.tracefs = Tracefs::NotMounted;
     facts.tracing.kprobes = Some(false);
+    facts.tracing.spinlocks.pv_unhalt = Some(true);
+    facts.tracing.spinlocks.dedicated = Some(false);
     facts.counters =
         Counters { cycles: Err(Errno::NOENT), instructions: Err(Errno::NOENT), paranoid: Some(2) };
     facts.groups = Groups {

@@ -41,7 +41,12 @@ fn tracing(diagnosis: &Diagnosis) -> String {
     let lacking: Vec<&str> =
         needed.iter().filter(|(what, _)| !is_fine(diagnosis, *what)).map(|(_, name)| *name).collect();
     if !lacking.is_empty() {
-        return format!("Tracing lacks {}.", list(lacking));
+        let instead = if is_fine(diagnosis, Subject::OwnSwitches) {
+            "; the command's context switches alone can be recorded"
+        } else {
+            ""
+        };
+        return format!("Tracing lacks {}{instead}.", list(lacking));
     }
     let counters =
         if is_fine(diagnosis, Subject::HardwareCounters) { "" } else { ", without hardware counters" };
