@@ -15,8 +15,11 @@ mod machine_noise;
 mod noise;
 mod ratio;
 mod scaling;
+mod stack;
 mod stopping;
 mod summary;
+mod tables;
+pub mod trace;
 mod view;
 
 pub use assumptions::{SerialCorrelation, serial_correlation, two_speeds};
@@ -28,4 +31,5 @@ pub use ratio::ratio_interval;
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers};
+pub use tables::trace_view;
 pub use view::view;

@@ -3,23 +3,29 @@
 //! Which runs count: timed ones that succeeded. What a failed run or a warm-up cost is nobody's estimate.
 
 mod point;
+mod traced;
 mod warnings;
 
-use morecores_record::{Study, VIEW_SCHEMA, View};
+use morecores_record::{Study, TraceView, VIEW_SCHEMA, View};
 
 use crate::design::Design;
+use crate::stack::stacks;
 
 use point::Sample;
 
-/// Computes the view of a study, finished or not.
-pub fn view(study: &Study) -> View {
+/// Computes the view of a study, finished or not, from its runs and from what `trace_view` says of
+/// its traced ones, in any order.
+pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = design(study);
     let points: Vec<_> =
         measured.iter().map(|sample| sample.view(measured[0], &header.plan, design)).collect();
-    let warnings = warnings::of(study, &samples, &points);
+    let traces = traced::beside(&points, traces);
+    let mut warnings = warnings::of(study, &samples, &points);
+    warnings.extend(traces.iter().flat_map(traced::warnings));
+    let stack = stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),
         tool: header.tool.clone(),
@@ -28,8 +34,8 @@ pub fn view(study: &Study) -> View {
         plan: header.plan.clone(),
         closing: header.closing.clone(),
         points,
-        traces: Vec::new(),
-        stack: Vec::new(),
+        traces,
+        stack,
         prediction: None,
         warnings,
     }

@@ -17,7 +17,7 @@ fn a_kernel_build_on_two_cpus() {
     let mut study = study(&[1, 2]);
     add(&mut study, 1, &[104.0]);
     add(&mut study, 2, &[70.0]);
-    let view = view(&study);
+    let view = view(&study, &[]);
     let [one, two] = &view.points[..] else { panic!("{} points", view.points.len()) };
     close(1.0 - two.serial_fraction.unwrap(), 34.0 / 52.0);
     assert_eq!(((1.0 - two.serial_fraction.unwrap()) * 100.0).round(), 65.0);
@@ -33,7 +33,7 @@ fn medians_intervals_and_extremes() {
     let mut study = study(&[1, 4]);
     add(&mut study, 1, &[8.0, 9.0, 7.0, 10.0, 11.0, 12.0]);
     add(&mut study, 4, &[2.0, 2.0, 2.0, 2.0, 2.0, 3.0]);
-    let view = view(&study);
+    let view = view(&study, &[]);
     let (one, four) = (&view.points[0], &view.points[1]);
     let Summary { median, mean, min, max, ci95 } = one.elapsed_s;
     assert_eq!((median, mean, min, max), (9.5, 9.5, 7.0, 12.0));
@@ -59,7 +59,7 @@ fn with_metric(better: Better, one: f64, four: f64) -> View {
             study.runs.push(run);
         }
     }
-    view(&study)
+    view(&study, &[])
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_kernel_ratio_is_that_of_the_sums() {
         let run = Run { cpu: cpu(user, system, CpuEstimator::Cgroup), ..run(&study, 1, 10.0) };
         study.runs.push(run);
     }
-    let view = view(&study);
+    let view = view(&study, &[]);
     close(view.points[0].kernel_ratio.unwrap(), 1.9 / 11.0);
     close(view.points[0].cpu_percent, 55.0);
     assert_eq!(view.points[0].kernel_ratio_estimator, CpuEstimator::Cgroup);
@@ -98,7 +98,7 @@ fn one_tick_each(estimator: CpuEstimator) -> PointView {
         let run = Run { cpu: cpu(user, system, estimator), ..run(&study, 1, 0.004) };
         study.runs.push(run);
     }
-    view(&study).points.remove(0)
+    view(&study, &[]).points.remove(0)
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn long_runs_keep_their_own_split() {
         let run = Run { cpu: cpu(user, system, CpuEstimator::Cgroup), ..run(&study, 1, 2.0) };
         study.runs.push(run);
     }
-    let point = &view(&study).points[0];
+    let point = &view(&study, &[]).points[0];
     assert_eq!((point.user_s.median, point.system_s.median, point.system_s.max), (1.0, 0.2, 1.0));
 }
 
@@ -132,29 +132,29 @@ fn long_runs_keep_their_own_split() {
 fn a_point_is_told_no_better_than_its_worst_run() {
     let mut study = clean(&[1]);
     study.runs[2].cpu.estimator = CpuEstimator::Taskstats;
-    assert_eq!(view(&study).points[0].kernel_ratio_estimator, CpuEstimator::Taskstats);
+    assert_eq!(view(&study, &[]).points[0].kernel_ratio_estimator, CpuEstimator::Taskstats);
     study.runs[5].cpu.estimator = CpuEstimator::Getrusage;
-    assert_eq!(view(&study).points[0].kernel_ratio_estimator, CpuEstimator::Getrusage);
+    assert_eq!(view(&study, &[]).points[0].kernel_ratio_estimator, CpuEstimator::Getrusage);
 }
 
 #[test]
 fn no_cpu_time_has_no_kernel_ratio() {
     let mut study = clean(&[1]);
     study.runs.iter_mut().for_each(|run| run.cpu = cpu(0.0, 0.0, CpuEstimator::Cgroup));
-    let point = &view(&study).points[0];
+    let point = &view(&study, &[]).points[0];
     assert_eq!((point.kernel_ratio, point.user_s.median, point.cpu_percent), (None, 0.0, 0.0));
 }
 
 #[test]
 fn warm_up_and_failed_runs_are_in_no_figure() {
     let mut made = clean(&[1, 2]);
-    let expected = view(&made).points;
+    let expected = view(&made, &[]).points;
     let failures =
         [Exit::Code(1), Exit::Signal(9), Exit::TimedOut].map(|exit| Run { exit, ..run(&made, 2, 0.001) });
     let warm_up = Run { phase: Phase::Warmup, ..run(&made, 1, 1000.0) };
     made.runs.splice(3..3, failures);
     made.runs.insert(0, warm_up);
-    let points = view(&made).points;
+    let points = view(&made, &[]).points;
     assert_eq!((points[0].failed_runs, points[1].failed_runs, points[1].runs), (0, 3, 8));
     assert_eq!(points[1].elapsed_s, expected[1].elapsed_s);
     assert_eq!(points[0], expected[0]);
@@ -162,7 +162,7 @@ fn warm_up_and_failed_runs_are_in_no_figure() {
 
 #[test]
 fn a_base_of_two_cpus_has_speedups_but_no_serial_fraction() {
-    let view = view(&clean(&[2, 8]));
+    let view = view(&clean(&[2, 8]), &[]);
     let eight = &view.points[1];
     close(eight.speedup.value, 4.0);
     close(eight.efficiency, 1.0);
@@ -172,7 +172,7 @@ fn a_base_of_two_cpus_has_speedups_but_no_serial_fraction() {
 
 #[test]
 fn one_point_is_its_own_base() {
-    let view = view(&clean(&[4]));
+    let view = view(&clean(&[4]), &[]);
     assert_eq!(view.points.len(), 1);
     assert_eq!(view.points[0].speedup, Estimate { value: 1.0, ci95: Some([1.0, 1.0]) });
     assert_eq!((view.points[0].efficiency, view.points[0].serial_fraction), (1.0, None));
@@ -182,7 +182,7 @@ fn one_point_is_its_own_base() {
 fn a_base_without_a_success_gives_its_place_to_the_next() {
     let mut made = clean(&[1, 2, 4]);
     made.runs.iter_mut().filter(|run| run.cpus == 1).for_each(|run| run.exit = Exit::Code(2));
-    let view = view(&made);
+    let view = view(&made, &[]);
     assert_eq!(view.points.iter().map(|p| p.cpus).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((view.points[0].speedup.value, view.points[1].serial_fraction), (1.0, None));
     close(view.points[1].speedup.value, 2.0);
@@ -190,11 +190,11 @@ fn a_base_without_a_success_gives_its_place_to_the_next() {
 
 #[test]
 fn no_run_and_no_success_have_no_points() {
-    let empty = view(&study(&[1, 2]));
+    let empty = view(&study(&[1, 2]), &[]);
     assert!(empty.points.is_empty() && empty.warnings.is_empty(), "{:?}", empty.warnings);
     let mut failed = clean(&[1, 2]);
     failed.runs.iter_mut().for_each(|run| run.exit = Exit::Signal(11));
-    let failed = view(&failed);
+    let failed = view(&failed, &[]);
     assert!(failed.points.is_empty());
     let count = |cpus| Warning::FailedRuns { cpus, count: 8 };
     assert_eq!(failed.warnings, [count(1), count(2)]);
@@ -212,7 +212,7 @@ fn one_cpu_count_may_have_several_n() {
             made.runs.push(run);
         }
     }
-    let view = view(&made);
+    let view = view(&made, &[]);
     let found: Vec<_> = view.points.iter().map(|p| (p.cpus, p.n, p.runs)).collect();
     assert_eq!(found, [(2, 1, 8), (2, 2, 8), (4, 4, 8)]);
     close(view.points[1].speedup.value, 1.6);
@@ -230,7 +230,7 @@ fn the_counters_are_medians_and_what_was_not_read_is_absent() {
         run.tree.swapped_in_pages = (index < 4).then_some(index as u64);
     }
     made.runs[0].tree.block_read_bytes = Some(Bytes(1 << 20));
-    let point = &view(&made).points[0];
+    let point = &view(&made, &[]).points[0];
     assert_eq!((point.minor_faults, point.block_read_bytes, point.major_faults), (103.5, 4096.0, 0.0));
     assert_eq!((point.swapped_in_pages, point.swapped_out_pages), (Some(1.5), None));
     assert_eq!((point.max_rss_bytes, point.max_rss_is_bound, point.tree_peak_bytes), (1 << 30, false, None));
@@ -244,7 +244,7 @@ fn the_counters_are_medians_and_what_was_not_read_is_absent() {
         run.surroundings = None;
         run.tree.peak_memory_bytes = Some(Bytes(7));
     }
-    let point = &view(&made).points[0];
+    let point = &view(&made, &[]).points[0];
     assert_eq!((point.max_rss_is_bound, point.tree_peak_bytes), (true, Some(7)));
     assert_eq!((point.steal_s, point.throttled_s, point.others_allotted_s), (None, None, None));
 }
@@ -258,20 +258,21 @@ fn others_are_what_the_tree_and_we_did_not_use() {
         s.busy_elsewhere_ns = seconds(0.25);
         s.steal_ns = seconds(0.125);
     });
-    let point = &view(&made).points[0];
+    let point = &view(&made, &[]).points[0];
     close(point.others_allotted_s.unwrap(), 8.0 * 0.4);
     close(point.others_elsewhere_s.unwrap(), 2.0);
     close(point.steal_s.unwrap(), 1.0);
     // Coarse clocks may show less busy time than the tree used.
     studies::around(&mut made, 2, |s| s.busy_allotted_ns = Nanos::ZERO);
-    assert_eq!(view(&made).points[0].others_allotted_s, Some(0.0));
+    assert_eq!(view(&made, &[]).points[0].others_allotted_s, Some(0.0));
 }
 
 #[test]
 fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
     let mut made = study(&[1]);
     add(&mut made, 1, &(0..20).map(|i| 10.0 + 0.01 * f64::from(i * 7 % 20)).collect::<Vec<_>>());
-    let width = |made: &Study| view(made).points[0].elapsed_s.ci95.map(|[low, high]| high - low).unwrap();
+    let width =
+        |made: &Study| view(made, &[]).points[0].elapsed_s.ci95.map(|[low, high]| high - low).unwrap();
     let fixed = width(&made);
     made.header.plan.stop.precision = Some(0.5);
     assert!(width(&made) > fixed, "looking again costs width");
@@ -281,5 +282,5 @@ fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
 fn the_words_are_those_of_the_user() {
     let mut made = clean(&[1]);
     made.header.command = program("xz -T{n} file");
-    assert_eq!(view(&made).command, ["xz", "-T{n}", "file"]);
+    assert_eq!(view(&made, &[]).command, ["xz", "-T{n}", "file"]);
 }

@@ -8,7 +8,7 @@ use morecores_record::*;
 use studies::{add, around, clean, cpu, program, quiet_times, run, seconds, study};
 
 fn warnings(study: &Study) -> Vec<Warning> {
-    view(study).warnings
+    view(study, &[]).warnings
 }
 
 /// The one warning of a study that was clean before `spoil`.

@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let path = Path::new(&path);
     let study = Study::read(path)?;
     let style = Style { width: 90, colour: true, unicode: true, wide: false };
-    let text = run_report(&view(&study), Some(path), &style);
+    let text = run_report(&view(&study, &[]), Some(path), &style);
     let svg = anstyle_svg::Term::new().render_svg(&text);
     // A font that has the curve's Braille cells at the width of its letters.
     println!("{}", svg.replace("SFMono-Regular", "DejaVu Sans Mono"));

@@ -11,7 +11,8 @@ use crate::noise::noise_floor;
 use crate::scaling::{Estimate, serial_fraction, speedup};
 use crate::summary::{Summary, median, outliers};
 
-/// CPU time, in seconds, below which its split into user and system time is not known: 25 ticks of 4 ms (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
+/// CPU time, in seconds, below which its split into user and system time is not known: 25 ticks of 4 ms
+/// (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
 const SPLIT_KNOWN: f64 = 0.1;
 
 /// How far above the starting process's own mark a memory mark must lie to be the command's: both grow in steps

@@ -155,7 +155,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Finish>) -> Result<u8> {
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
         terminal::print(&morecores_report::run_report(
-            &view(&study),
+            &view(&study, &[]),
             Some(path),
             &terminal::style(args.wide),
         ))?;

@@ -20,7 +20,7 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     if format.hyperfine_json {
         return terminal::print(&report::hyperfine_json(study)?);
     }
-    let view = view(study);
+    let view = view(study, &[]);
     let mut text = String::new();
     if format.json {
         text = report::view_json(&view)?;

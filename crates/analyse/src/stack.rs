@@ -1,0 +1,127 @@
+//! Speedup stacks: at each traced CPU count, every CPU that is not in the speedup, by cause.
+//!
+//! `cpus = S · base_cpus + Σ losses`, after Eyerman, Du Bois & Eeckhout, *Speedup stacks: identifying scaling
+//! bottlenecks in multi-threaded applications*, ISPASS 2012. Where CPUs went is told by the traced runs, how much was
+//! gained by the untraced ones. This module compares finished views; it must not look at events.
+
+use std::collections::BTreeMap;
+
+use morecores_record::{Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
+
+/// The stack of each traced count above the smallest one that also has untraced runs, in the order of `traces`.
+///
+/// The baseline is the traced run on the fewest CPUs; of several there, the one with the same `{n}`, else with as
+/// much `{n}` a CPU, else with the smallest: what else the program does differently is then least.
+pub(crate) fn stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
+    let Some(fewest) = traces.iter().map(|trace| trace.cpus).min() else { return Vec::new() };
+    let bases: Vec<&TraceView> = traces.iter().filter(|trace| trace.cpus == fewest).collect();
+    traces
+        .iter()
+        .filter(|trace| trace.cpus > fewest)
+        .filter_map(|trace| {
+            let base = bases.iter().min_by_key(|base| unlike(base, trace))?;
+            stack(points, base, trace)
+        })
+        .collect()
+}
+
+/// How little the program of `base` is that of `trace`; the least is the baseline.
+fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
+    let same = base.n == trace.n;
+    let per_cpu = u64::from(base.n) * u64::from(trace.cpus) == u64::from(trace.n) * u64::from(base.cpus);
+    (
+        if same {
+            0
+        } else if per_cpu {
+            1
+        } else {
+            2
+        },
+        base.n,
+    )
+}
+
+/// The stack of `trace`; None where the untraced runs give no speedup, or a run took no time.
+fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
+    let point = |of: &TraceView| points.iter().find(|point| point.cpus == of.cpus && point.n == of.n);
+    let (base_point, point) = (point(base)?, point(trace)?);
+    // Both are over the smallest measured count, which need not be the smallest traced one.
+    let speedup = point.speedup.value / base_point.speedup.value;
+    if !(speedup.is_finite() && base.elapsed_s > 0.0 && trace.elapsed_s > 0.0) {
+        return None;
+    }
+    let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
+    // A metric is a rate or a time of the program's own choosing: parts of the elapsed time say nothing about it.
+    let parts = point.metric.is_none().then(|| part_speedups(base, trace));
+    Some(StackView {
+        cpus: trace.cpus,
+        n: trace.n,
+        base_cpus: base.cpus,
+        base_n: base.n,
+        speedup,
+        losses: losses(&trace.components, &base.components, loss),
+        culprits: culprits(&trace.culprits, &base.culprits, loss),
+        serial_speedup: parts.and_then(|(serial, _)| serial),
+        parallel_speedup: parts.and_then(|(_, parallel)| parallel),
+    })
+}
+
+/// Each component's loss, from its CPU-seconds in both runs.
+fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
+    let of = |part: fn(&Components) -> f64| loss(part(here), part(base));
+    Losses {
+        user_work: of(|c| c.user_work_s),
+        kernel_work: of(|c| c.kernel_work_s),
+        interrupt: of(|c| c.interrupt_s),
+        kernel_lock_spin: of(|c| c.kernel_lock_spin_s),
+        other_processes: of(|c| c.other_processes_s),
+        tracer: of(|c| c.tracer_s),
+        steal: of(|c| c.steal_s),
+        idle_scheduling: of(|c| c.idle_scheduling_s),
+        idle_pinned: of(|c| c.idle_pinned_s),
+        idle_kernel_lock: of(|c| c.idle_kernel_lock_s),
+        idle_user_lock: of(|c| c.idle_user_lock_s),
+        idle_disk: of(|c| c.idle_disk_s),
+        idle_peer: of(|c| c.idle_peer_s),
+        idle_timer: of(|c| c.idle_timer_s),
+        idle_too_little_work: of(|c| c.idle_too_little_work_s),
+        unexplained: of(|c| c.unexplained_s),
+    }
+}
+
+/// Lost CPUs by name, most first. Names of the baseline alone are kept, with what they no longer lose, so that the sum
+/// stays the loss of the component.
+fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f64) -> f64) -> Vec<Culprit> {
+    let mut by_name: BTreeMap<&str, (f64, f64, Option<&String>)> = BTreeMap::new();
+    for culprit in base {
+        let entry = by_name.entry(&culprit.name).or_default();
+        entry.1 += culprit.lost_cpus;
+        entry.2 = culprit.waiting_in.as_ref();
+    }
+    for culprit in here {
+        let entry = by_name.entry(&culprit.name).or_default();
+        entry.0 += culprit.lost_cpus;
+        entry.2 = culprit.waiting_in.as_ref();
+    }
+    let mut culprits: Vec<Culprit> = by_name
+        .into_iter()
+        .map(|(name, (here, base, waiting_in))| Culprit {
+            name: name.to_owned(),
+            lost_cpus: loss(here, base),
+            waiting_in: waiting_in.cloned(),
+        })
+        .collect();
+    culprits.sort_by(|a, b| b.lost_cpus.total_cmp(&a.lost_cpus));
+    culprits
+}
+
+/// Time of the serial part in the baseline over that here, and the same of the rest. None for a part that is in either
+/// run shorter than the least serial phase: a part made of fewer than one is noise.
+fn part_speedups(base: &TraceView, trace: &TraceView) -> (Option<f64>, Option<f64>) {
+    let least = base.serial_minimum_s.max(trace.serial_minimum_s);
+    let speedup = |part: fn(&SerialAndParallel) -> f64| {
+        let (there, here) = (part(&base.parts), part(&trace.parts));
+        (there >= least && here >= least && here > 0.0).then(|| there / here)
+    };
+    (speedup(|parts| parts.serial_s), speedup(|parts| parts.parallel_s))
+}

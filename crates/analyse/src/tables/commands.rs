@@ -1,0 +1,174 @@
+//! The table of commands: of each program how often it was begun, its CPU time, how much of that was in the kernel, and
+//! how much of its time went to waiting for kernel locks. The shape is that of Table 5 of Kaieda et al., *Analysis and
+//! Measurement of the Effect of Kernel Locks in SMP Systems*.
+
+use morecores_record::{Accounts, CommandView, Nanos, TraceHeader};
+
+use super::programs::Programs;
+use super::waiting::LockTime;
+use crate::trace::{Naming, Occupant, Stretch, ThreadId, Timeline};
+
+/// The table, and the waiting ratio of the whole tree.
+#[derive(Debug)]
+pub(super) struct Commands {
+    /// Most CPU time first.
+    pub(super) rows: Vec<CommandView>,
+    /// None where waits for kernel locks are not traced, or the tree used no CPU time.
+    pub(super) waiting_ratio: Option<f64>,
+}
+
+/// What is counted of one program, or of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    calls: u64,
+    /// CPU time in nanoseconds.
+    cpu: f64,
+    ticks: Ticks,
+    lock_spun: Nanos,
+    lock_asleep: Nanos,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.cpu += other.cpu;
+        self.ticks.user += other.ticks.user;
+        self.ticks.system += other.ticks.system;
+        self.lock_spun += other.lock_spun;
+        self.lock_asleep += other.lock_asleep;
+    }
+
+    /// Waits, spinning and asleep, over CPU time and the sleep. Spinning is part of the CPU time.
+    fn waiting_ratio(&self) -> Option<f64> {
+        let asleep = self.lock_asleep.0 as f64;
+        let whole = self.cpu + asleep;
+        (whole > 0.0).then(|| ((self.lock_spun.0 as f64 + asleep) / whole).min(1.0))
+    }
+}
+
+/// Ticks by the mode that they found, as time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ticks {
+    user: u64,
+    system: u64,
+}
+
+impl Ticks {
+    /// The share of system time, and its standard error: half the width of Wilson's interval at one standard error
+    /// (JASA 22(158), 1927), since the binomial formula would have no error where all ticks agree. None without a
+    /// tick.
+    fn kernel_ratio(self, tick: Nanos) -> Option<(f64, f64)> {
+        let all = self.user + self.system;
+        if all == 0 {
+            return None;
+        }
+        let share = self.system as f64 / all as f64;
+        // A kernel that accounts user and system time without ticks knows them as exactly as if it had many.
+        let ticks = (all as f64 / tick.0.max(1) as f64).max(1.0);
+        let error = (share * (1.0 - share) / ticks + 0.25 / (ticks * ticks)).sqrt() / (1.0 + 1.0 / ticks);
+        Some((share, error))
+    }
+}
+
+/// Makes the table. `locks` is absent where waits for kernel locks are not traced.
+pub(super) fn commands(
+    header: &TraceHeader,
+    timeline: &Timeline,
+    programs: &Programs,
+    root: Option<ThreadId>,
+    locks: Option<&[LockTime]>,
+) -> Commands {
+    let mut sums = vec![Sums::default(); programs.len()];
+    count_calls(timeline, programs, root, &mut sums);
+    add_cpu_time(header, timeline, programs, &mut sums);
+    add_ticks(timeline, programs, root, &mut sums);
+    for time in locks.unwrap_or_default() {
+        let sum = &mut sums[programs.at(time.thread, time.from).index()];
+        sum.lock_spun += time.waited.spun;
+        sum.lock_asleep += time.waited.asleep;
+    }
+    let mut whole = Sums::default();
+    sums.iter().for_each(|sum| whole.add(sum));
+    let row = |(name, sum): (String, &Sums)| {
+        let kernel = sum.ticks.kernel_ratio(header.tick_ns);
+        CommandView {
+            name,
+            calls: sum.calls,
+            cpu_s: sum.cpu / 1e9,
+            cpu_ratio: if whole.cpu > 0.0 { sum.cpu / whole.cpu } else { 0.0 },
+            kernel_ratio: kernel.map(|(ratio, _)| ratio),
+            kernel_ratio_error: kernel.map(|(_, error)| error),
+            waiting_ratio: locks.and_then(|_| sum.waiting_ratio()),
+        }
+    };
+    let named = programs.all().map(|program| programs.name(program)).zip(&sums);
+    // Programs of others on the same CPUs are not the command's.
+    let used = named.filter(|(_, sum)| sum.calls > 0 || sum.cpu > 0.0);
+    let mut rows: Vec<CommandView> = used.map(row).collect();
+    rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
+    Commands { rows, waiting_ratio: locks.and_then(|_| whole.waiting_ratio()) }
+}
+
+/// Each time that a process became a program is a call of it. A process that never does is a call of the program that
+/// made it.
+fn count_calls(timeline: &Timeline, programs: &Programs, root: Option<ThreadId>, sums: &mut [Sums]) {
+    let inside = |at: Nanos| at <= timeline.ended;
+    for (id, thread) in timeline.tree() {
+        let Some(execs) = programs.execs(id) else { continue };
+        if execs.is_empty() && (thread.born.is_some_and(inside) || root == Some(id)) {
+            sums[programs.at(id, thread.born.unwrap_or_default()).index()].calls += 1;
+        }
+        for (_, program) in execs.iter().filter(|(at, _)| inside(*at)) {
+            sums[program.index()].calls += 1;
+        }
+    }
+}
+
+/// Time on any CPU, divided over programs where one stretch saw several.
+fn add_cpu_time(header: &TraceHeader, timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
+    for stretch in timeline.cpus.iter().flat_map(|cpu| &cpu.stretches) {
+        let Occupant::Thread(id) = stretch.who else { continue };
+        if !timeline.thread(id).in_tree {
+            continue;
+        }
+        let cpu_time = cpu_time(stretch, header.interrupts_accounted).0 as f64;
+        let length = stretch.length().0 as f64;
+        for (program, time) in programs.between(id, stretch.from, stretch.to) {
+            sums[program.index()].cpu += cpu_time * time.0 as f64 / length;
+        }
+    }
+}
+
+/// CPU time of a thread over a stretch: what the kernel accounted to it, which leaves out what a hypervisor took, less
+/// interrupts where the kernel did not take them off; where that is not known, the stretch less interrupts.
+pub(super) fn cpu_time(stretch: &Stretch, interrupts_accounted: bool) -> Nanos {
+    let length = stretch.length();
+    match stretch.accounted {
+        Some(accounted) if interrupts_accounted => accounted.min(length),
+        Some(accounted) => accounted.min(length).since(stretch.interrupts),
+        None => length.since(stretch.interrupts),
+    }
+}
+
+/// The kernel tells a thread's ticks when it becomes another program and when it ends: what lies between two belongs to
+/// the program that ran between them. Of threads that outlive the run they are not told.
+fn add_ticks(timeline: &Timeline, programs: &Programs, root: Option<ThreadId>, sums: &mut [Sums]) {
+    for (id, thread) in timeline.tree() {
+        // What the main process was before it became the command is no part of it.
+        let born = thread.born.filter(|_| root != Some(id));
+        let mut since = born.map(|born| (born, Accounts::default()));
+        let execs = thread.names.iter().filter_map(|named| match named.by {
+            Naming::Exec(accounts) => Some((named.from, accounts)),
+            Naming::Inherited | Naming::Rename => None,
+        });
+        let end = thread.accounts.map(|accounts| (thread.ended.unwrap_or(timeline.ended), accounts));
+        for (at, accounts) in execs.chain(end) {
+            if let Some((from, before)) = since {
+                let ticks = &mut sums[programs.at(id, from).index()].ticks;
+                ticks.user += accounts.user.since(before.user).0;
+                ticks.system += accounts.system.since(before.system).0;
+            }
+            since = Some((at, accounts));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where the CPU-seconds of a traced run went: from its events to the state of each thread and CPU at each instant,
+//! to what ended each wait, and to the components.
+//!
+//! Pure functions of the recorded events; methods, sources and limits are in `docs/methods.md`.
+
+mod build;
+mod call;
+mod causes;
+mod changes;
+mod components;
+mod forest;
+mod idle;
+mod labels;
+mod shares;
+mod timeline;
+
+pub use call::call_name;
+pub use causes::{Cause, causes};
+pub use components::{Accounting, account};
+pub use idle::{Charge, Idle, IdleTimes, Silence, idle};
+pub use timeline::{
+    Confinement, CpuTimeline, LockWait, Named, Naming, Occupant, Sampled, Segment, Source, State, Stretch,
+    Thread, ThreadId, Timeline, Troubles, Wait, WaitId, Wake, WorkDone,
+};

@@ -1,0 +1,68 @@
+//! A map from small numbers, as threads and CPUs have them, that is a table: it is asked several times per event.
+
+use std::collections::HashMap;
+
+/// Larger numbers than any thread or CPU of Linux has (`PID_MAX_LIMIT` in `include/linux/threads.h`) go to a map, so that
+/// a broken trace costs no memory.
+const TABLE: usize = 4 * 1024 * 1024;
+
+/// No entry: as an index, more than there can be of anything.
+const NONE: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(super) struct Index {
+    table: Vec<u32>,
+    large: HashMap<u32, u32>,
+}
+
+impl Index {
+    pub(super) fn get(&self, number: u32) -> Option<u32> {
+        let found = match self.table.get(number as usize) {
+            Some(entry) => Some(*entry),
+            None => self.large.get(&number).copied(),
+        };
+        found.filter(|entry| *entry != NONE)
+    }
+
+    /// What was there before, where there was something.
+    pub(super) fn insert(&mut self, number: u32, entry: u32) -> Option<u32> {
+        let place = number as usize;
+        if place >= TABLE {
+            return self.large.insert(number, entry);
+        }
+        if place >= self.table.len() {
+            self.table.resize(place + 1, NONE);
+        }
+        Some(std::mem::replace(&mut self.table[place], entry)).filter(|before| *before != NONE)
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        if let Some(entry) = self.table.get_mut(number as usize) {
+            *entry = NONE;
+        }
+        self.large.remove(&number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_map() {
+        let mut index = Index::default();
+        for (number, entry) in [(5, 1), (u32::MAX, 2), (0, 3)] {
+            assert_eq!(index.get(number), None);
+            assert_eq!(index.insert(number, entry), None);
+            assert_eq!(index.get(number), Some(entry));
+        }
+        assert_eq!(index.get(3), None);
+        assert_eq!(index.insert(5, 9), Some(1));
+        assert_eq!(index.insert(u32::MAX, 8), Some(2));
+        for number in [5, u32::MAX, 77] {
+            index.remove(number);
+            assert_eq!(index.get(number), None);
+        }
+        assert_eq!(index.get(0), Some(3));
+    }
+}

@@ -1,0 +1,167 @@
+//! What ended each wait: rule 2 of the idle rule, one step of it.
+//!
+//! A step leads either to a cause that is followed no further, or to a thread of the tree, whose own state at each
+//! instant tells how it goes on. Steps through kernel threads were taken when the timeline was made. Nothing here
+//! weighs one wait against another.
+
+use std::collections::{HashMap, HashSet};
+
+use morecores_record::{Interrupt, Left, Nanos, Object};
+
+use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId};
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It was for a kernel lock.
+    KernelLock,
+    /// It was for a lock of the program's own.
+    UserLock,
+    /// A device.
+    Disk,
+    /// Somebody outside the tree.
+    Peer,
+    /// A timer.
+    Timer,
+    /// A thread of the tree: what that one was doing meanwhile tells more.
+    Thread(ThreadId),
+    /// Nothing, inside the run.
+    Endless,
+    /// Not told, or nothing that another CPU could have been lost to.
+    Unknown,
+}
+
+/// The cause of each wait, in step with [`Timeline::waits`]. Waits of threads outside the tree have one too.
+pub fn causes(timeline: &Timeline) -> Vec<Cause> {
+    let locks = user_locks(timeline);
+    timeline.waits.iter().map(|wait| cause(timeline, &locks, wait)).collect()
+}
+
+/// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
+mod vector {
+    pub(super) const TIMER: u8 = 1;
+    pub(super) const NET_TX: u8 = 2;
+    pub(super) const NET_RX: u8 = 3;
+    pub(super) const BLOCK: u8 = 4;
+    pub(super) const IRQ_POLL: u8 = 5;
+    pub(super) const HRTIMER: u8 = 8;
+}
+
+fn cause(timeline: &Timeline, locks: &HashSet<FutexId>, wait: &Wait) -> Cause {
+    if wait.contention.is_some() {
+        return Cause::KernelLock;
+    }
+    if !wait.ended {
+        return Cause::Endless;
+    }
+    let Some(wake) = wait.wake else { return Cause::Unknown };
+    if let Some(futex) = futex(timeline, wait)
+        && matches!(wake.by, Source::Thread(_))
+        && locks.contains(&futex)
+    {
+        return Cause::UserLock;
+    }
+    // A wait that nothing but its end may end, and that none of our threads ended itself, is one for a device.
+    let for_device = wake.io_wait || wait.left == Left::Uninterruptible;
+    let otherwise = if for_device { Cause::Disk } else { Cause::Unknown };
+    if let Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. } = wake.by {
+        match vector {
+            vector::TIMER | vector::HRTIMER => return Cause::Timer,
+            vector::BLOCK | vector::IRQ_POLL => return Cause::Disk,
+            _ => {}
+        }
+    }
+    if wake.io_wait && wake.by != wake.origin {
+        // Completed by a kernel thread, whoever gave it that to do.
+        return Cause::Disk;
+    }
+    match wake.origin {
+        // Its own work, done by a kernel worker.
+        Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } if thread == wait.thread => otherwise,
+        Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } => {
+            let thread_of = timeline.thread(thread);
+            if thread_of.in_tree {
+                Cause::Thread(thread)
+            } else if thread_of.kernel {
+                otherwise
+            } else {
+                Cause::Peer
+            }
+        }
+        Source::Interrupt(Interrupt::Device(_)) => Cause::Disk,
+        Source::Interrupt(Interrupt::Timer) => Cause::Timer,
+        Source::SoftIrqOfInterrupt { vector: vector::TIMER | vector::HRTIMER, .. } => Cause::Timer,
+        Source::SoftIrqOfInterrupt { vector: vector::BLOCK | vector::IRQ_POLL, .. } => Cause::Disk,
+        Source::SoftIrqOfInterrupt { vector: vector::NET_TX | vector::NET_RX, .. } => Cause::Peer,
+        Source::Interrupt(Interrupt::Other) | Source::SoftIrqOfInterrupt { .. } | Source::Unknown => {
+            otherwise
+        }
+    }
+}
+
+/// A futex: the process by its first thread, and the address in it.
+type FutexId = (ThreadId, u64);
+
+fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
+    match wait.object {
+        Object::Futex(address) => Some((timeline.thread(wait.thread).leader?, address)),
+        _ => None,
+    }
+}
+
+/// Two wake-ups of one system call are not further apart than this: one takes some microseconds, tens where it has
+/// to interrupt another virtual CPU.
+const SAME_CALL: Nanos = Nanos::from_micros(50);
+
+/// The futexes that are locks: waited on by two or more threads and woken by two or more, one waiter at a time.
+///
+/// A lock is passed to one waiter; a barrier or a broadcast wakes all of them in one call. The wake-ups of one call are
+/// known by their being of different waiters, by one waker that did not leave its CPU meanwhile, one right after the
+/// other. A busy lock can look so too, by chance, and a barrier can have a single waiter: what most wake-ups look like
+/// decides.
+fn user_locks(timeline: &Timeline) -> HashSet<FutexId> {
+    struct Use {
+        wakes: Vec<(Nanos, ThreadId, ThreadId)>,
+    }
+    let mut uses: HashMap<FutexId, Use> = HashMap::new();
+    for wait in &timeline.waits {
+        let Some(futex) = futex(timeline, wait) else { continue };
+        if let Some((Source::Thread(by), at)) = wait.wake.map(|wake| (wake.by, wake.at)) {
+            uses.entry(futex).or_insert_with(|| Use { wakes: Vec::new() }).wakes.push((at, by, wait.thread));
+        }
+    }
+    let is_lock = |futex_use: &mut Use| {
+        let wakes = &mut futex_use.wakes;
+        let two =
+            |of: fn(&(Nanos, ThreadId, ThreadId)) -> ThreadId| wakes.iter().any(|w| of(w) != of(&wakes[0]));
+        if !two(|wake| wake.1) || !two(|wake| wake.2) {
+            return false;
+        }
+        wakes.sort_unstable();
+        let mut together = 0;
+        for group in wakes.chunk_by(|a, b| same_call(timeline, *a, *b)) {
+            if group.len() > 1 {
+                together += group.len();
+            }
+        }
+        2 * together < wakes.len()
+    };
+    uses.into_iter().filter_map(|(futex, mut of)| is_lock(&mut of).then_some(futex)).collect()
+}
+
+fn same_call(timeline: &Timeline, a: (Nanos, ThreadId, ThreadId), b: (Nanos, ThreadId, ThreadId)) -> bool {
+    let ((first, by, one), (second, by_too, other)) = (a, b);
+    by == by_too && one != other && second.since(first) <= SAME_CALL && {
+        let segments = &timeline.thread(by).segments;
+        let during = |at| segments.partition_point(|segment| segment.to < at);
+        during(first) == during(second)
+    }
+}
+
+/// The wait that a state is, if any.
+pub(super) fn wait_of(state: State) -> Option<WaitId> {
+    match state {
+        State::Blocked(wait) => Some(wait),
+        State::Running { .. } | State::Runnable => None,
+    }
+}

@@ -1,0 +1,458 @@
+//! The idle rule: to what each idle CPU was lost, at each instant of a run.
+//!
+//! One sweep over the changes of state in the order of time. Between two changes the rule (docs/methods.md, "Idle
+//! CPUs") is a matter of a few counts, which the sweep keeps; nothing here looks at all threads at once.
+
+use std::collections::HashMap;
+
+use morecores_record::{Call, CpuId, Nanos};
+
+use super::causes::{Cause, wait_of};
+use super::changes::{What, changes};
+use super::forest::{Class, Forest};
+use super::labels::Labels;
+use super::timeline::{State, ThreadId, Timeline, WaitId};
+
+/// Idle time of the allotted CPUs by what it was lost to, in seconds of CPU time. Interrupts that found a CPU idle are
+/// not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IdleTimes {
+    /// A thread was runnable, and allowed on an idle CPU.
+    pub scheduling: f64,
+    /// A thread was runnable, and not allowed on any.
+    pub pinned: f64,
+    /// A thread waited for a kernel lock.
+    pub kernel_lock: f64,
+    /// A thread waited for a lock of the program's own.
+    pub user_lock: f64,
+    /// A thread waited for a device.
+    pub disk: f64,
+    /// A thread waited for somebody outside the tree.
+    pub peer: f64,
+    /// All waited, and a timer ended that.
+    pub timer: f64,
+    /// All the rest.
+    pub too_little_work: f64,
+}
+
+impl IdleTimes {
+    /// Together.
+    pub fn total(&self) -> f64 {
+        let Self { scheduling, pinned, kernel_lock, user_lock, disk, peer, timer, too_little_work } = self;
+        scheduling + pinned + kernel_lock + user_lock + disk + peer + timer + too_little_work
+    }
+}
+
+/// Idle time for want of parallel work, charged to a thread that ran meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge {
+    /// Who ran; none where nobody did.
+    pub thread: Option<ThreadId>,
+    /// Under which name: an index into its [`names`](super::Thread::names).
+    pub naming: usize,
+    /// The call in which most of the blocked threads waited; none where nobody waited.
+    pub waiting_in: Option<Call>,
+    /// How much, in seconds of CPU time.
+    pub seconds: f64,
+}
+
+/// A stretch in which no thread of the tree ran or was runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Since when.
+    pub from: Nanos,
+    /// Until when.
+    pub to: Nanos,
+    /// Whose wait ended with it; none at the end of the run.
+    pub broken_by: Option<ThreadId>,
+    /// What ended that wait; none where it was none: a thread began, or the run ended.
+    pub cause: Option<Cause>,
+}
+
+/// What the idle rule says of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Idle {
+    /// How much was lost to what.
+    pub times: IdleTimes,
+    /// [`IdleTimes::too_little_work`] by who ran meanwhile, in the order of the threads.
+    pub charges: Vec<Charge>,
+    /// When nobody ran, in the order of time.
+    pub silences: Vec<Silence>,
+}
+
+/// Applies the idle rule; `causes` are those of the timeline's waits, [`causes`](super::causes()).
+pub fn idle(timeline: &Timeline, causes: &[Cause]) -> Idle {
+    let changes = changes(timeline);
+    let mut sweep = Sweep::new(timeline, causes);
+    for at_once in changes.chunk_by(|a, b| a.at == b.at) {
+        sweep.advance(at_once[0].at);
+        for change in at_once {
+            sweep.apply(change.at, change.what);
+        }
+        sweep.listen();
+    }
+    sweep.finish()
+}
+
+/// What a thread of the tree is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Absent,
+    Running,
+    Runnable,
+    Blocked(WaitId),
+}
+
+/// What the sweep keeps of each thread.
+struct Node {
+    doing: Doing,
+    naming: u32,
+    /// The CPUs that it may use, as bits over their places; none for all.
+    allowed: Option<Box<[u64]>>,
+    /// Where it stands in the list of those running or runnable.
+    position: usize,
+    /// The label and the index of its last charge.
+    last_charge: Option<(u32, Option<Call>, usize)>,
+}
+
+struct Sweep<'t> {
+    timeline: &'t Timeline,
+    causes: &'t [Cause],
+    now: Nanos,
+    nodes: Vec<Node>,
+    forest: Forest,
+    place: HashMap<CpuId, usize>,
+    /// Idle allotted CPUs, as bits over their places.
+    idle: Box<[u64]>,
+    /// Of each CPU that is idle: which share of its time is left by interrupts.
+    idle_share: Vec<f64>,
+    idle_cpus: u32,
+    running: Vec<ThreadId>,
+    runnable: Vec<ThreadId>,
+    /// Of the runnable ones, those confined.
+    confined: u32,
+    /// Calls in which threads wait for others of the tree, and in which threads wait for what absorbs nothing.
+    for_others: Labels,
+    for_nothing: Labels,
+    silent_since: Option<Nanos>,
+    /// Idle time of the present silence, seconds.
+    silent: f64,
+    charge_of: HashMap<(ThreadId, u32, Option<Call>), usize>,
+    silent_charge: f64,
+    result: Idle,
+}
+
+impl<'t> Sweep<'t> {
+    fn new(timeline: &'t Timeline, causes: &'t [Cause]) -> Self {
+        let mut forest = Forest::new(timeline.threads.len());
+        let mut nodes = Vec::with_capacity(timeline.threads.len());
+        for (index, thread) in timeline.threads.iter().enumerate() {
+            let id = ThreadId(index as u32);
+            if let Some(parent) = thread.parent
+                && thread.in_tree
+                && timeline.thread(parent).in_tree
+            {
+                forest.expect(id, parent);
+            }
+            nodes.push(Node {
+                doing: Doing::Absent,
+                naming: 0,
+                allowed: None,
+                position: 0,
+                last_charge: None,
+            });
+        }
+        let cpus = timeline.cpus.len();
+        Self {
+            timeline,
+            causes,
+            now: timeline.began,
+            nodes,
+            forest,
+            place: timeline.cpus.iter().map(|cpu| cpu.cpu).zip(0..).collect(),
+            idle: vec![0; cpus.div_ceil(64)].into(),
+            idle_share: vec![0.0; cpus],
+            idle_cpus: 0,
+            running: Vec::new(),
+            runnable: Vec::new(),
+            confined: 0,
+            for_others: Labels::default(),
+            for_nothing: Labels::default(),
+            silent_since: Some(timeline.began),
+            silent: 0.0,
+            charge_of: HashMap::new(),
+            silent_charge: 0.0,
+            result: Idle::default(),
+        }
+    }
+
+    // Changes.
+
+    fn apply(&mut self, at: Nanos, what: What) {
+        match what {
+            What::Into(id, segment) => {
+                let doing = match self.timeline.thread(id).segments[segment as usize].state {
+                    State::Running { .. } => Doing::Running,
+                    State::Runnable => Doing::Runnable,
+                    state @ State::Blocked(_) => wait_of(state).map_or(Doing::Absent, Doing::Blocked),
+                };
+                self.go(id, doing, at);
+            }
+            What::Out(id) => self.go(id, Doing::Absent, at),
+            What::Name(id, naming) => self.nodes[id.index()].naming = naming,
+            What::Confine(index) => self.confine(index as usize),
+            What::Idle(place, stretch) => self.idle(place as usize, stretch),
+        }
+    }
+
+    fn go(&mut self, id: ThreadId, doing: Doing, at: Nanos) {
+        let was = std::mem::replace(&mut self.nodes[id.index()].doing, doing);
+        match was {
+            Doing::Absent => {}
+            Doing::Running => self.leave(id, true),
+            Doing::Runnable => self.leave(id, false),
+            Doing::Blocked(wait) => self.label(wait, Labels::remove),
+        }
+        match (was, doing) {
+            (Doing::Blocked(before), Doing::Blocked(wait)) => {
+                // Two waits one right after the other: only where events were lost.
+                debug_assert_ne!(before, wait);
+                self.forest.unblock(id);
+                self.block(id, wait);
+            }
+            (Doing::Blocked(_), _) => self.forest.unblock(id),
+            (_, Doing::Blocked(wait)) => self.block(id, wait),
+            (Doing::Absent, _) => self.forest.settle(id),
+            _ => {}
+        }
+        match doing {
+            Doing::Running | Doing::Runnable => {
+                self.speak(id, was, at);
+                self.enter(id, doing == Doing::Running);
+            }
+            Doing::Blocked(wait) => self.label(wait, Labels::add),
+            Doing::Absent => {}
+        }
+    }
+
+    fn block(&mut self, id: ThreadId, wait: WaitId) {
+        match self.causes[wait.index()] {
+            Cause::Thread(on) => self.forest.block_on_thread(id, on),
+            Cause::KernelLock => self.forest.block_on(id, Class::KernelLock),
+            Cause::UserLock => self.forest.block_on(id, Class::UserLock),
+            Cause::Disk => self.forest.block_on(id, Class::Disk),
+            Cause::Peer => self.forest.block_on(id, Class::Peer),
+            Cause::Timer | Cause::Endless | Cause::Unknown => self.forest.block_on(id, Class::Nothing),
+        }
+    }
+
+    fn label(&mut self, wait: WaitId, change: fn(&mut Labels, Call)) {
+        let call = self.timeline.wait(wait).call;
+        match self.causes[wait.index()] {
+            Cause::Thread(_) => change(&mut self.for_others, call),
+            Cause::Timer | Cause::Endless | Cause::Unknown => change(&mut self.for_nothing, call),
+            Cause::KernelLock | Cause::UserLock | Cause::Disk | Cause::Peer => {}
+        }
+    }
+
+    fn enter(&mut self, id: ThreadId, running: bool) {
+        let list = if running { &mut self.running } else { &mut self.runnable };
+        let node = &mut self.nodes[id.index()];
+        node.position = list.len();
+        list.push(id);
+        self.confined += u32::from(!running && node.allowed.is_some());
+    }
+
+    fn leave(&mut self, id: ThreadId, running: bool) {
+        let list = if running { &mut self.running } else { &mut self.runnable };
+        let position = self.nodes[id.index()].position;
+        list.swap_remove(position);
+        if let Some(moved) = list.get(position) {
+            self.nodes[moved.index()].position = position;
+        }
+        self.confined -= u32::from(!running && self.nodes[id.index()].allowed.is_some());
+    }
+
+    fn confine(&mut self, index: usize) {
+        let confinement = &self.timeline.confinements[index];
+        let mut bits: Box<[u64]> = vec![0; self.idle.len()].into();
+        for place in confinement.allowed.iter().filter_map(|cpu| self.place.get(&cpu)) {
+            bits[place / 64] |= 1 << (place % 64);
+        }
+        let all = self.timeline.allotted.is_subset(&confinement.allowed);
+        let node = &mut self.nodes[confinement.thread.index()];
+        let was = node.allowed.is_some();
+        node.allowed = (!all).then_some(bits);
+        if node.doing == Doing::Runnable {
+            self.confined = self.confined + u32::from(!all) - u32::from(was);
+        }
+    }
+
+    fn idle(&mut self, place: usize, stretch: Option<u32>) {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        let was = self.idle[word] & bit != 0;
+        self.idle_cpus -= u32::from(was);
+        self.idle[word] &= !bit;
+        self.idle_share[place] = 0.0;
+        if let Some(stretch) = stretch {
+            let stretch = &self.timeline.cpus[place].stretches[stretch as usize];
+            self.idle[word] |= bit;
+            self.idle_cpus += 1;
+            let length = stretch.length().0 as f64;
+            self.idle_share[place] = (length - stretch.interrupts.0 as f64) / length;
+        }
+    }
+
+    // Silence.
+
+    /// Notes whether it is silent, after all changes of one instant.
+    fn listen(&mut self) {
+        if self.running.is_empty() && self.runnable.is_empty() && self.silent_since.is_none() {
+            self.silent_since = Some(self.now);
+        }
+    }
+
+    /// A thread that did `was` until now breaks the silence, where there is one.
+    fn speak(&mut self, id: ThreadId, was: Doing, at: Nanos) {
+        let Some(from) = self.silent_since.take() else { return };
+        let cause = match was {
+            Doing::Blocked(wait) => Some(self.causes[wait.index()]),
+            _ => None,
+        };
+        self.end_silence(Silence { from, to: at, broken_by: Some(id), cause });
+    }
+
+    fn end_silence(&mut self, silence: Silence) {
+        let lost = std::mem::take(&mut self.silent);
+        let times = &mut self.result.times;
+        match silence.cause {
+            Some(Cause::KernelLock) => times.kernel_lock += lost,
+            Some(Cause::UserLock) => times.user_lock += lost,
+            Some(Cause::Disk) => times.disk += lost,
+            Some(Cause::Peer) => times.peer += lost,
+            Some(Cause::Timer) => times.timer += lost,
+            Some(Cause::Thread(_) | Cause::Endless | Cause::Unknown) | None => {
+                times.too_little_work += lost;
+                self.silent_charge += lost;
+            }
+        }
+        if silence.to > silence.from {
+            self.result.silences.push(silence);
+        }
+    }
+
+    // Time.
+
+    fn advance(&mut self, to: Nanos) {
+        let length = to.since(self.now);
+        if length > Nanos::ZERO && self.idle_cpus > 0 {
+            let share: f64 = self.idle_places().map(|place| self.idle_share[place]).sum();
+            let lost = share * length.as_secs_f64();
+            if self.running.is_empty() && self.runnable.is_empty() {
+                self.silent += lost;
+            } else {
+                self.divide(lost);
+            }
+        }
+        self.now = to;
+    }
+
+    fn idle_places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.idle.iter().enumerate().flat_map(|(word, &bits)| {
+            std::iter::successors((bits != 0).then_some(bits), |left| {
+                Some(left & (left - 1)).filter(|left| *left != 0)
+            })
+            .map(move |left| word * 64 + left.trailing_zeros() as usize)
+        })
+    }
+
+    /// Rules 1 to 4 for `lost` seconds of the CPUs that are idle now.
+    fn divide(&mut self, lost: f64) {
+        let idle = f64::from(self.idle_cpus);
+        let one = lost / idle;
+        let mut left = idle;
+        let mut absorb = |threads: u32| {
+            let absorbed = left.min(f64::from(threads));
+            left -= absorbed;
+            absorbed * one
+        };
+        let barred = self.barred();
+        let scheduling = absorb(self.runnable.len() as u32 - barred);
+        let pinned = absorb(barred);
+        let [kernel, user, disk, peer] = [Class::KernelLock, Class::UserLock, Class::Disk, Class::Peer]
+            .map(|class| self.forest.count(class));
+        let locks = absorb(kernel + user);
+        let outside = absorb(disk + peer);
+        let rest = left * one;
+        let times = &mut self.result.times;
+        times.scheduling += scheduling;
+        times.pinned += pinned;
+        if kernel + user > 0 {
+            let of_kernel = locks * f64::from(kernel) / f64::from(kernel + user);
+            times.kernel_lock += of_kernel;
+            times.user_lock += locks - of_kernel;
+        }
+        if disk + peer > 0 {
+            let of_disk = outside * f64::from(disk) / f64::from(disk + peer);
+            times.disk += of_disk;
+            times.peer += outside - of_disk;
+        }
+        times.too_little_work += rest;
+        if rest > 0.0 {
+            self.charge(rest);
+        }
+    }
+
+    /// How many runnable threads may use none of the idle CPUs.
+    fn barred(&self) -> u32 {
+        if self.confined == 0 {
+            return 0;
+        }
+        let barred = |id: &&ThreadId| match &self.nodes[id.index()].allowed {
+            Some(allowed) => allowed.iter().zip(&self.idle).all(|(allowed, idle)| allowed & idle == 0),
+            None => false,
+        };
+        self.runnable.iter().filter(barred).count() as u32
+    }
+
+    /// Charges lost time in equal parts to the threads that run, or are about to where none does.
+    fn charge(&mut self, lost: f64) {
+        let label = self.for_others.most().or_else(|| self.for_nothing.most());
+        let charged = if self.running.is_empty() { &self.runnable } else { &self.running };
+        let each = lost / charged.len() as f64;
+        for &id in charged {
+            let node = &mut self.nodes[id.index()];
+            let index = match node.last_charge {
+                Some((naming, last, index)) if naming == node.naming && last == label => index,
+                _ => {
+                    let charges = &mut self.result.charges;
+                    *self.charge_of.entry((id, node.naming, label)).or_insert_with(|| {
+                        charges.push(Charge {
+                            thread: Some(id),
+                            naming: node.naming as usize,
+                            waiting_in: label,
+                            seconds: 0.0,
+                        });
+                        charges.len() - 1
+                    })
+                }
+            };
+            node.last_charge = Some((node.naming, label, index));
+            self.result.charges[index].seconds += each;
+        }
+    }
+
+    fn finish(mut self) -> Idle {
+        let ended = self.timeline.ended;
+        self.advance(ended);
+        if let Some(from) = self.silent_since.take() {
+            self.end_silence(Silence { from, to: ended, broken_by: None, cause: None });
+        }
+        if self.silent_charge > 0.0 {
+            let seconds = self.silent_charge;
+            self.result.charges.push(Charge { thread: None, naming: 0, waiting_in: None, seconds });
+        }
+        self.result.charges.sort_by_key(|charge| (charge.thread, charge.naming));
+        self.result
+    }
+}

@@ -1,0 +1,449 @@
+//! Traces written by hand whose components are known.
+
+mod script;
+
+use morecores_analyse::trace::{Cause, causes};
+use morecores_record::{
+    Call, CpuId, EventCost, EventKind, Interrupt, Left, Nanos, Object, Tid, TraceSource, Waker, Waking, Work,
+};
+use script::*;
+
+#[test]
+fn a_serial_program_leaves_the_other_cpu_without_work() {
+    let mut s = Script::new(2, 10.0);
+    s.run(0, ROOT, 0.0, 10.0).dies();
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 10.0), ("idle_too_little_work", 10.0)]);
+    assert_eq!(a.idle.charges.len(), 1);
+    assert_eq!(a.idle.charges[0].waiting_in, None);
+}
+
+/// The main process forks two children and waits for each.
+fn forks() -> Script {
+    let mut s = Script::new(2, 10.0);
+    s.fork(1.0, ROOT, 101);
+    s.fork(1.0, ROOT, 102);
+    s.exec(1.5, 101, "cc1");
+    s.run(0, ROOT, 0.0, 1.0).sleeps(WAIT4);
+    s.run(0, 101, 1.0, 8.0).dies();
+    s.run(1, 102, 1.0, 4.0).dies();
+    s.wakes(8.0, 101, ROOT);
+    s.run(0, ROOT, 8.0, 10.0).dies();
+    s
+}
+
+#[test]
+fn who_runs_while_the_others_wait_is_the_culprit() {
+    let s = forks();
+    let a = s.account();
+    // One CPU idle from 0 to 1 beside the main process, from 4 to 8 beside cc1, from 8 to 10 beside the main process.
+    assert_parts(&a, &[("user_work", 13.0), ("idle_too_little_work", 7.0)]);
+    let timeline = s.timeline();
+    let charges: Vec<_> = a
+        .idle
+        .charges
+        .iter()
+        .map(|c| {
+            let thread = timeline.thread(c.thread.unwrap());
+            (thread.names[c.naming].name.to_string(), (c.seconds * 1e3).round(), c.waiting_in)
+        })
+        .collect();
+    assert_eq!(charges, [("main".to_owned(), 3.0, None), ("cc1".to_owned(), 4.0, Some(WAIT4))]);
+}
+
+#[test]
+fn user_and_kernel_time_are_parted_by_ticks() {
+    let mut s = forks();
+    s.exit(10.0, ROOT, 2, 1);
+    s.exit(8.0, 101, 4, 3);
+    s.exit(4.0, 102, 2, 1);
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 8.0), ("kernel_work", 5.0), ("idle_too_little_work", 7.0)]);
+    assert_eq!((a.kernel_ratio_estimator.as_str(), a.kernel_ratio_observations), ("ticks", 13));
+}
+
+#[test]
+fn a_chain_of_pipes_ends_at_whoever_runs() {
+    // A, B and C in turn; each sleeps until the one before wakes it.
+    let mut s = Script::new(2, 9.0);
+    let tids = [ROOT, 101, 102];
+    s.fork(0.0, ROOT, 101);
+    s.fork(0.0, ROOT, 102);
+    s.run(1, 101, 0.0, 0.0).sleeps(Call::Number(0));
+    s.run(1, 102, 0.0, 0.0).sleeps(Call::Number(0));
+    for turn in 0..9 {
+        let (from, to) = (f64::from(turn), f64::from(turn) + 1.0);
+        s.run(0, tids[turn as usize % 3], from, to).sleeps(Call::Number(0));
+        s.wakes(to, tids[turn as usize % 3], tids[(turn as usize + 1) % 3]);
+    }
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 9.0), ("idle_too_little_work", 9.0)]);
+    assert!(a.idle.charges.iter().all(|c| (c.seconds - 3e-3).abs() < 2e-3), "{:?}", a.idle.charges);
+}
+
+#[test]
+fn a_kernel_mutex_spins_and_sleeps() {
+    let mut s = Script::new(2, 10.0);
+    s.thread(0.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 10.0).dies();
+    // Tries at 2, spins until 3, sleeps until 7, runs from 7; has the lock at 7.5.
+    s.run(1, 101, 0.0, 3.0).leaves(Left::Uninterruptible);
+    s.wakes(7.0, ROOT, 101);
+    s.run(1, 101, 7.0, 10.0).dies();
+    s.contention(7.5, 101, 5.5);
+    // A nested wait counts once.
+    s.contention(2.9, 101, 0.5);
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 14.5), ("kernel_lock_spin", 1.5), ("idle_kernel_lock", 4.0)]);
+    let wait = s.timeline().contentions[1];
+    assert_eq!(wait.spun, Nanos::from_micros(1500));
+}
+
+/// Threads that take turns with one futex: with `broadcast` one of them wakes both others at once.
+fn futex(broadcast: bool) -> Script {
+    let mut s = Script::new(3, 12.0);
+    let lock = Object::Futex(0x1000);
+    s.thread(0.0, ROOT, 101);
+    s.thread(0.0, ROOT, 102);
+    s.run(1, 101, 0.0, 1.0).sleeps(FUTEX).awaits(lock);
+    s.run(2, 102, 0.0, 1.0).sleeps(FUTEX).awaits(lock);
+    s.run(0, ROOT, 0.0, 4.0).sleeps(FUTEX).awaits(lock);
+    s.wakes(4.0, ROOT, 101);
+    if broadcast {
+        s.wakes(4.0, ROOT, 102);
+        s.run(1, 101, 4.0, 8.0).dies();
+        s.run(2, 102, 4.0, 8.0).dies();
+        s.wakes(8.0, 101, ROOT);
+    } else {
+        s.run(1, 101, 4.0, 8.0).sleeps(FUTEX).awaits(lock);
+        s.wakes(8.0, 101, 102);
+        s.run(2, 102, 8.0, 10.0).dies();
+        s.wakes(10.0, 102, ROOT);
+    }
+    s.run(0, ROOT, if broadcast { 8.0 } else { 10.0 }, 12.0).dies();
+    s
+}
+
+#[test]
+fn a_futex_handed_on_is_a_lock() {
+    let s = futex(false);
+    let a = s.account();
+    // From 1 to 10 two wait, for the lock; 101's last wait never ends, and absorbs nothing.
+    let lock = 3.0 * 2.0 + 4.0 * 2.0 + 2.0 * 1.0;
+    let too_little = 2.0 * 1.0 + 2.0 * 2.0;
+    let work = 1.0 + 1.0 + 4.0 + 4.0 + 2.0 + 2.0;
+    assert_parts(&a, &[("user_work", work), ("idle_user_lock", lock), ("idle_too_little_work", too_little)]);
+}
+
+#[test]
+fn a_futex_broadcast_is_no_lock() {
+    let a = futex(true).account();
+    assert_parts(&a, &[("user_work", 1.0 + 1.0 + 4.0 + 4.0 + 4.0 + 4.0), ("idle_too_little_work", 18.0)]);
+}
+
+/// The main process sleeps from 2 to 6 while another runs until `other`, and is woken like this.
+fn sleeper(other: f64, left: Left, waking: Waking) -> Script {
+    let mut s = Script::new(2, 10.0);
+    s.fork(0.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 2.0).leaves(left);
+    s.run(1, 101, 0.0, other).dies();
+    s.event(6.0, 0, EventKind::Waking(waking));
+    s.run(0, ROOT, 6.0, 10.0).dies();
+    s
+}
+
+fn woken(by: Waker, io_wait: bool) -> Waking {
+    Waking { tid: Tid(ROOT), by, io_wait }
+}
+
+#[test]
+fn a_disk_absorbs_a_cpu() {
+    let disk = Waker::Interrupt(Interrupt::Device(24));
+    for waking in [
+        woken(disk, true),
+        woken(Waker::Interrupt(Interrupt::Other), true),
+        woken(Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Device(24) }, false),
+        woken(Waker::SoftIrqOfThread { vector: 4, tid: Tid(101) }, false),
+    ] {
+        let a = sleeper(10.0, Left::Uninterruptible, waking).account();
+        assert_parts(&a, &[("user_work", 16.0), ("idle_disk", 4.0)]);
+    }
+}
+
+#[test]
+fn a_timer_counts_only_where_nobody_runs() {
+    for timer in [
+        Waker::Interrupt(Interrupt::Timer),
+        Waker::SoftIrqOfInterrupt { vector: 1, interrupt: Interrupt::Timer },
+        Waker::SoftIrqOfInterrupt { vector: 8, interrupt: Interrupt::Other },
+    ] {
+        let a = sleeper(10.0, Left::Asleep, woken(timer, false)).account();
+        assert_parts(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
+        let a = sleeper(2.0, Left::Asleep, woken(timer, false)).account();
+        assert_parts(&a, &[("user_work", 8.0), ("idle_timer", 8.0), ("idle_too_little_work", 4.0)]);
+        assert_eq!(a.idle.silences.len(), 1);
+        assert_eq!(a.idle.silences[0].cause, Some(Cause::Timer));
+    }
+}
+
+#[test]
+fn a_peer_is_somebody_outside_the_tree() {
+    for peer in [
+        Waker::Thread(Tid(STRANGER)),
+        Waker::SoftIrqOfThread { vector: 3, tid: Tid(STRANGER) },
+        Waker::SoftIrqOfInterrupt { vector: 3, interrupt: Interrupt::Device(30) },
+    ] {
+        let a = sleeper(10.0, Left::Asleep, woken(peer, false)).account();
+        assert_parts(&a, &[("user_work", 16.0), ("idle_peer", 4.0)]);
+    }
+    // On loopback, a thread of the tree.
+    let own = Waker::SoftIrqOfThread { vector: 3, tid: Tid(101) };
+    let a = sleeper(10.0, Left::Asleep, woken(own, false)).account();
+    assert_parts(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
+}
+
+#[test]
+fn kernel_threads_are_followed() {
+    // The journal is woken by the disk at 5 and wakes the main process at 6.
+    let mut s = sleeper(10.0, Left::Uninterruptible, woken(Waker::Thread(Tid(JOURNAL)), false));
+    s.wake(5.0, Waker::Interrupt(Interrupt::Device(24)), JOURNAL);
+    assert_parts(&s.account(), &[("user_work", 16.0), ("idle_disk", 4.0)]);
+    // A worker does what another thread of the tree had queued.
+    let mut s = sleeper(10.0, Left::Asleep, woken(Waker::Thread(Tid(WORKER)), false));
+    s.wake(4.0, Waker::Interrupt(Interrupt::Timer), WORKER);
+    let work = |queued_by| EventKind::Work(Work { worker: Tid(WORKER), queued_by });
+    s.event(5.0, 2, work(Some(Waker::Thread(Tid(101)))));
+    s.event(7.0, 2, work(None));
+    s.run(2, WORKER, 5.0, 7.0).leaves(Left::Idle);
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
+    assert!(matches!(causes(&s.timeline())[..], [Cause::Thread(_), ..]));
+    assert!((a.outside_cpu_s - 2e-3).abs() < 1e-9 && a.outside_tree_s == 0.0);
+}
+
+#[test]
+fn waking_takes_time() {
+    let mut s = Script::new(2, 10.0);
+    s.fork(2.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 10.0).dies();
+    s.run(1, 101, 5.0, 10.0).dies();
+    assert_parts(
+        &s.account(),
+        &[("user_work", 15.0), ("idle_scheduling", 3.0), ("idle_too_little_work", 2.0)],
+    );
+}
+
+#[test]
+fn a_pinned_thread_cannot_use_the_idle_cpu() {
+    let mut s = Script::new(2, 10.0);
+    s.fork(0.0, ROOT, 101);
+    let allowed = [CpuId(0)].into_iter().collect();
+    s.event(0.0, 0, EventKind::Confined { tid: Tid(101), allowed });
+    s.run(0, ROOT, 0.0, 6.0).dies();
+    s.run(0, 101, 6.0, 10.0).dies();
+    // While 101 runs, pinned or not, there is nobody else to run.
+    assert_parts(&s.account(), &[("user_work", 10.0), ("idle_pinned", 6.0), ("idle_too_little_work", 4.0)]);
+}
+
+#[test]
+fn steal_and_interrupts_are_taken_off_work_and_idle() {
+    let mut s = Script::new(2, 10.0);
+    s.run(0, ROOT, 0.0, 6.0).stolen(2.0).interrupted(0.5);
+    s.run(0, ROOT, 6.0, 10.0).dies();
+    s.run(1, STRANGER, 0.0, 1.0).sleeps(WAIT4);
+    s.run(1, STRANGER, 5.0, 10.0);
+    s.idle_interrupts(1, 5.0, 1.0);
+    assert_parts(
+        &s.account(),
+        &[
+            ("user_work", 7.5),
+            ("steal", 2.0),
+            ("interrupt", 1.5),
+            ("other_processes", 6.0),
+            ("idle_too_little_work", 3.0),
+        ],
+    );
+}
+
+#[test]
+fn a_thread_accounted_from_before_it_ran_is_neither_steal_nor_too_much_work() {
+    let mut s = Script::new(1, 10.0);
+    // Woken on an idle CPU, and accounted from the interrupt that woke it.
+    s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
+    s.wake(5.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+    s.run(0, ROOT, 5.0, 10.0).stolen(-1.0).dies();
+    assert_parts(&s.account(), &[("user_work", 7.0), ("idle_timer", 3.0)]);
+}
+
+#[test]
+fn what_one_thread_was_accounted_of_another_s_is_not_stolen() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, STRANGER, 0.0, 1.0);
+    s.run(0, ROOT, 1.0, 5.0).stolen(1.0);
+    s.run(0, STRANGER, 5.0, 7.0).stolen(-1.0);
+    s.run(0, ROOT, 7.0, 10.0).dies();
+    assert_parts(&s.account(), &[("user_work", 7.0), ("other_processes", 3.0)]);
+}
+
+#[test]
+fn a_switch_that_was_not_told_is_found_by_the_accounts() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, ROOT, 0.0, 2.0);
+    s.run(0, STRANGER, 2.0, 3.0);
+    s.run(0, ROOT, 3.0, 10.0).dies();
+    let mut events = s.events();
+    events.retain(|e| !matches!(&e.kind, EventKind::Switch(switch) if switch.prev == Tid(STRANGER)));
+    assert_parts(&s.account_of(&events), &[("user_work", 9.0), ("other_processes", 1.0)]);
+}
+
+#[test]
+fn the_tracer_pays_for_itself() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, ROOT, 0.0, 5.0).sleeps(WAIT4);
+    s.run(0, READER, 5.0, 6.0);
+    s.wake(7.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+    s.run(0, ROOT, 7.0, 10.0).dies();
+    s.header.costs =
+        vec![EventCost { probe: "sched_switch".into(), count: 400, each_ns: Nanos::from_micros(1) }];
+    // 0.4 ms over four stretches, the tracer's own being one of them.
+    assert_parts(&s.account(), &[("user_work", 7.8), ("tracer", 1.3), ("idle_timer", 0.9)]);
+}
+
+#[test]
+fn a_surplus_of_waits_is_shared_within_a_class() {
+    // One idle CPU of two; three wait for the disk and one for a peer.
+    let mut s = Script::new(2, 4.0);
+    s.run(0, ROOT, 0.0, 4.0).dies();
+    for (tid, by) in [
+        (101, Waker::Interrupt(Interrupt::Device(24))),
+        (102, Waker::Interrupt(Interrupt::Device(24))),
+        (103, Waker::Interrupt(Interrupt::Device(24))),
+        (104, Waker::Thread(Tid(STRANGER))),
+    ] {
+        s.fork(0.0, ROOT, tid);
+        s.run(1, tid, 0.0, 0.0).leaves(Left::Asleep);
+        s.wake(4.0, by, tid);
+    }
+    assert_parts(&s.account(), &[("user_work", 4.0), ("idle_disk", 3.0), ("idle_peer", 1.0)]);
+}
+
+#[test]
+fn a_number_used_again_is_another_thread() {
+    let mut s = Script::new(1, 10.0);
+    s.fork(1.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
+    s.run(0, 101, 2.0, 3.0).dies();
+    s.wakes(3.0, 101, ROOT);
+    s.run(0, ROOT, 3.0, 4.0);
+    // Somebody else's now.
+    s.fork(4.0, STRANGER, 101);
+    s.run(0, 101, 4.0, 6.0).dies();
+    s.run(0, ROOT, 6.0, 10.0).dies();
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 8.0), ("other_processes", 2.0)]);
+    let timeline = s.timeline();
+    let both: Vec<_> = timeline.threads.iter().filter(|t| t.tid == Tid(101)).collect();
+    assert_eq!(both.iter().map(|t| t.in_tree).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(both[0].name_at(at(2.0)).to_string(), "main");
+    assert_eq!(both[1].name_at(at(5.0)).to_string(), "stranger");
+}
+
+#[test]
+fn an_exec_by_another_thread_takes_the_first_one_s_number() {
+    let mut s = Script::new(2, 10.0);
+    s.thread(0.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 3.0).dies();
+    s.run(1, 101, 0.0, 4.0).sleeps(WAIT4);
+    s.event(
+        4.0,
+        1,
+        EventKind::Exec(morecores_record::Exec {
+            tid: Tid(ROOT),
+            was: Tid(101),
+            name: morecores_record::Comm::new("next"),
+            accounts: Default::default(),
+        }),
+    );
+    // The number goes over in the middle of a run; its last switch tells the new one.
+    let mut events = s.events();
+    for event in &mut events {
+        if let EventKind::Switch(switch) = &mut event.kind
+            && (event.at, switch.prev) == (at(4.0), Tid(101))
+        {
+            (switch.prev, switch.left) = (Tid(ROOT), Left::Dead);
+        }
+    }
+    let timeline = morecores_analyse::trace::Timeline::new(&s.header, &events);
+    let tree: Vec<_> = timeline.tree().map(|(_, thread)| thread).collect();
+    assert_eq!(tree.len(), 2);
+    assert_eq!((tree[0].tid, tree[0].ended), (Tid(ROOT), Some(at(3.0))));
+    assert_eq!((tree[1].tid, tree[1].ended), (Tid(ROOT), Some(at(4.0))));
+    assert_eq!(tree[1].name_at(at(4.0)).to_string(), "next");
+    assert_eq!(tree[1].on_cpu(), Nanos::from_millis(4));
+    assert_eq!(timeline.troubles, Default::default());
+}
+
+#[test]
+fn lost_time_is_unexplained_and_counted() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, ROOT, 0.0, 10.0);
+    let mut events = s.events();
+    // Between 3 and 6 something happened; at 6 the stranger runs, until 8.
+    events.retain(|event| !matches!(event.kind, EventKind::Switch(_)) || event.at == at(0.0));
+    let mut script = Script::new(1, 10.0);
+    script.event(3.0, 0, EventKind::Rename { tid: Tid(ROOT), name: morecores_record::Comm::new("x") });
+    script.event(6.0, 0, EventKind::Lost { events: 2 });
+    script.run(0, STRANGER, 6.0, 8.0);
+    script.run(0, ROOT, 8.0, 10.0).dies();
+    events.extend(script.events().into_iter().filter(|event| {
+        event.at > at(0.0) && !(event.at == at(6.0) && matches!(event.kind, EventKind::Switch(_)))
+    }));
+    events.sort_by_key(|event| event.at);
+    let timeline = morecores_analyse::trace::Timeline::new(&script.header, &events);
+    let idle = morecores_analyse::trace::idle(&timeline, &causes(&timeline));
+    let a = morecores_analyse::trace::account(&script.header, &timeline, idle);
+    assert_parts(&a, &[("user_work", 5.0), ("other_processes", 2.0), ("unexplained", 3.0)]);
+    assert_eq!((timeline.troubles.lost, timeline.troubles.misplaced), (2, 0));
+    assert!((a.unexplained[0].1 - 3e-3).abs() < 1e-9);
+}
+
+#[test]
+fn a_thread_on_two_cpus_is_believed_where_it_was_seen_last() {
+    let mut s = Script::new(2, 10.0);
+    s.run(0, ROOT, 0.0, 9.0);
+    s.run(1, ROOT, 4.0, 10.0).dies();
+    let a = s.account();
+    assert_eq!(s.timeline().troubles.misplaced, 1);
+    // CPU 1 idle until 4; what CPU 0 did from 4 to 9 nobody knows; from 9 it is idle.
+    assert_parts(&a, &[("user_work", 10.0), ("idle_too_little_work", 5.0), ("unexplained", 5.0)]);
+}
+
+#[test]
+fn work_outside_the_allotted_cpus_is_told_apart() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, ROOT, 0.0, 4.0);
+    s.run(5, ROOT, 4.0, 10.0).dies();
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 4.0), ("idle_too_little_work", 6.0)]);
+    assert!((a.outside_tree_s - 6e-3).abs() < 1e-9 && (a.outside_cpu_s - 6e-3).abs() < 1e-9);
+}
+
+#[test]
+fn without_wakers_waits_are_want_of_work() {
+    let mut s = forks();
+    s.header.source = TraceSource::Perf;
+    s.run(1, STRANGER, 5.0, 6.0);
+    let a = s.account();
+    assert_parts(&a, &[("user_work", 13.0), ("other_processes", 1.0), ("idle_too_little_work", 6.0)]);
+    assert_eq!(s.timeline().troubles.unwoken, 0);
+}
+
+#[test]
+fn a_wake_up_just_before_the_sleep_means_no_wait() {
+    let mut s = Script::new(1, 10.0);
+    s.run(0, ROOT, 0.0, 4.0).sleeps(FUTEX);
+    s.wakes(3.999, STRANGER, ROOT);
+    s.run(0, ROOT, 5.0, 10.0).dies();
+    assert_parts(&s.account(), &[("user_work", 9.0), ("idle_scheduling", 1.0)]);
+    assert_eq!(s.timeline().troubles.early, 1);
+}
