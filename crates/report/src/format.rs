@@ -209,6 +209,11 @@ pub fn percent(share: f64) -> String {
     format!("{}%", fixed(percent, percent_places(percent)))
 }
 
+/// A threshold in percent: `1%`.
+pub(crate) fn whole_percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
 /// Places of a figure in percent.
 fn percent_places(percent: f64) -> i32 {
     match percent.abs() {
@@ -274,6 +279,25 @@ pub fn duration(seconds: f64) -> String {
     } else {
         format!("{:.0} h {:.0} min", (minutes / 60.0).floor(), minutes % 60.0)
     }
+}
+
+/// Figures of one column with as many places each, three significant digits of the largest and one more.
+pub(crate) fn column(values: &[f64]) -> Vec<String> {
+    let largest = values.iter().filter(|v| v.is_finite()).fold(0.0, |a: f64, v| a.max(v.abs()));
+    let places = plain_places(largest) + i32::from(largest < 999.5);
+    values.iter().map(|v| fixed(*v, places.min(3))).collect()
+}
+
+/// A share in percent with its standard error: `11.2 ± 0.4%`.
+pub(crate) fn percent_with_error(share: f64, error: f64) -> String {
+    let half = error * 100.0;
+    let share = share * 100.0;
+    Uncertain::new(share, (half > 0.0).then_some([share - half, share + half]), 1.0).inline() + "%"
+}
+
+/// CPUs of a speedup stack, to a hundredth in every place so that they add up before the reader's eyes: `0.31`.
+pub(crate) fn cpu_share(cpus: f64) -> String {
+    fixed(cpus, 2)
 }
 
 /// `1 CPU`, `2 CPUs`.

@@ -3,25 +3,30 @@
 //! Every function here turns data into text and hands it back. This crate must not print, read a file, look
 //! at the environment, measure, or estimate anything that the data does not hold already.
 
+mod causes;
 mod command;
+mod component;
 mod csv;
 mod doctor;
 mod format;
 mod hyperfine;
 mod json;
 mod markdown;
+mod stack;
 mod terminal;
 mod topology;
 mod verdict;
 mod warning;
 
-pub use csv::view_csv;
+pub use causes::{Blame, Cause, causes, main_cause, word_cause};
+pub use component::Component;
+pub use csv::{stack_csv, view_csv};
 pub use doctor::doctor;
 pub use format::{TimeUnit, count, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::view_json;
 pub use markdown::view_markdown;
-pub use terminal::{Style, run_report};
+pub use terminal::{Style, run_report, trace_report};
 pub use topology::topology;
 pub use verdict::{Answer, Gain, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices};

@@ -1,6 +1,8 @@
-//! A study for a pull request: verdict, table and warnings in GitHub's Markdown.
+//! A study for a pull request: verdict, table, speedup stack and warnings in GitHub's Markdown.
 //!
 //! The figures are written as everywhere else; no colour, no curve.
+
+mod stack;
 
 use std::fmt::{self, Write};
 
@@ -9,7 +11,7 @@ use morecores_record::{PointView, View};
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
 use crate::{Severity, command, decide, notices, word};
 
-/// Writes verdict, table and warnings.
+/// Writes verdict, table, speedup stack and warnings.
 ///
 /// # Errors
 ///
@@ -21,6 +23,7 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     if !view.points.is_empty() {
         table(view, out)?;
     }
+    stack::stack(view, out)?;
     let notices = notices(&view.warnings, &verdict);
     for notice in &notices {
         let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };

@@ -3,10 +3,15 @@
 //! Composes headline, table, curve, verdict and warnings. What the terminal can do is passed in: nothing here
 //! asks the terminal or the environment.
 
+mod bars;
 mod curve;
+mod glyph;
+mod grid;
 mod headline;
 pub(crate) mod paint;
+mod stack;
 mod table;
+mod trace;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,6 +21,7 @@ use morecores_record::View;
 use crate::warning::Severity;
 use crate::{Verdict, decide, notices, word};
 use paint::Paint;
+pub use trace::trace_report;
 
 /// What the reader's terminal can do and what the reader wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,18 +110,37 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
         sections.push(table::table(view, style));
     }
     sections.extend(curve::curve(view, style));
+    sections.extend(traced(view, style));
     let answer = decide(view);
     sections.push(verdict(&answer, style));
-    let warnings = warnings(view, &answer, style);
-    if !warnings.is_empty() {
-        sections.push(warnings);
-    }
-    if let Some(path) = study {
-        // A path keeps its letters on every terminal, so that it can be copied; only control characters go.
-        let letters = Style { unicode: true, ..*style };
-        sections.push(vec![format!("study: {}", letters.text(&path.to_string_lossy()))]);
-    }
-    sections.iter().map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
+    sections.push(warnings(view, &answer, style));
+    sections.extend(study.map(|path| vec![path_line("study", path, style)]));
+    joined(sections)
+}
+
+/// Where the CPUs went, if runs were traced: the stack and what stands out at the largest count, or everything.
+fn traced(view: &View, style: &Style) -> Vec<Vec<String>> {
+    let Some(stack) = stack::stack(view, style) else {
+        return view.traces.iter().flat_map(|t| trace::overview(t, style)).collect();
+    };
+    let lossy = view.traces.iter().flat_map(|t| trace::lossy(t, style)).collect();
+    let shown =
+        if style.wide { view.traces.as_slice() } else { &view.traces[view.traces.len().max(1) - 1..] };
+    let beside = shown.iter().flat_map(|t| trace::in_study(t, style));
+    [stack, lossy].into_iter().chain(beside).collect()
+}
+
+/// Where something is kept. A path keeps its letters on every terminal, so that it can be copied; only control
+/// characters go.
+fn path_line(what: &str, path: &Path, style: &Style) -> String {
+    let letters = Style { unicode: true, ..*style };
+    format!("{what}: {}", letters.text(&path.to_string_lossy()))
+}
+
+/// The sections with something in them, an empty line between two.
+fn joined(sections: Vec<Vec<String>>) -> String {
+    let sections = sections.iter().filter(|lines| !lines.is_empty());
+    sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
 /// The verdict, its answer set off from the rest.

@@ -8,6 +8,8 @@ mod words;
 
 use morecores_record::Estimate;
 
+use crate::Cause;
+
 pub use decide::decide;
 pub use words::word;
 
@@ -133,6 +135,13 @@ pub enum Remark {
         from: (u32, Estimate),
         /// The last one.
         to: (u32, Estimate),
+    },
+    /// What stops it most, by the speedup stack of the largest count.
+    MainCause {
+        /// The cause.
+        cause: Cause,
+        /// Whether the trace that tells it lost events.
+        lossy: bool,
     },
     /// A warning says that the figures may not mean what they seem to.
     Doubtful,

@@ -8,6 +8,7 @@ use insta::assert_snapshot;
 use morecores_record::{Better, View};
 use morecores_report::{Style, run_report};
 use proptest::prelude::*;
+use support::strip;
 
 const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
 
@@ -114,13 +115,6 @@ fn a_command_cannot_steer_the_terminal() {
     let view = support::view(&["printf", "\u{1b}]0;owned\u{7}\n"]).point(1, 1.0, 0.1, 1.0).build();
     let text = report(&view, PLAIN);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text}");
-}
-
-/// `text` without the colour codes, which end in `m`.
-fn strip(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |out, part| out + part.split_once('m').expect("a colour code ends in m").1)
 }
 
 /// Views of every shape: any CPU counts, times from nanoseconds to hours, any runs, warnings and words.

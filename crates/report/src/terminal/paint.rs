@@ -41,6 +41,11 @@ impl Paint {
         self.with(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
     }
 
+    /// A part of a bar; its sign tells it too.
+    pub(super) fn part(self, colour: AnsiColor, text: &str) -> String {
+        self.with(Style::new().fg_color(Some(colour.into())), text)
+    }
+
     /// A figure of a point with this efficiency.
     pub(super) fn efficiency(self, efficiency: f64, text: &str) -> String {
         let colour = if efficiency >= GOOD {

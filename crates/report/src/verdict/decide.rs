@@ -5,6 +5,7 @@
 use morecores_record::{Better, Estimate, PointView, Summary, View, Warning};
 
 use super::{Answer, Gain, Remark, Subject, Verdict};
+use crate::main_cause;
 
 /// A step that gives less than this share of what its CPUs could give is called out: 1.5 times for a
 /// doubling. A choice, not a measurement: below it most of what was added is idle or wasted.
@@ -119,6 +120,12 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     if falls_short {
         remarks.push(busy(view, base, largest));
     }
+    let stopped = !matches!(answer, Answer::MoreThanIdeal(_));
+    if let Some(cause) = main_cause(view).filter(|_| stopped) {
+        let lossy =
+            view.traces.iter().any(|t| t.lost_events > 0 && [cause.cpus, cause.base_cpus].contains(&t.cpus));
+        remarks.push(Remark::MainCause { cause, lossy });
+    }
     if improves || matches!(answer, Answer::UpTo { .. }) {
         let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
         match serial_fraction_rises(view, smt) {
@@ -143,6 +150,7 @@ fn is_doubtful(warning: &Warning) -> bool {
             | Warning::Throttled { .. }
             | Warning::WorkOutsideTree { .. }
             | Warning::KnownClient { .. }
+            | Warning::RanOutsideCpus { .. }
             | Warning::FailedRuns { .. }
     )
 }

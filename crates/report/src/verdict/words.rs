@@ -6,6 +6,7 @@ use super::{Answer, Gain, Remark, Subject, Verdict};
 use morecores_record::Estimate;
 
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
+use crate::word_cause;
 
 /// The verdict as one paragraph on one line. It begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
@@ -117,6 +118,10 @@ fn remark(remark: &Remark) -> String {
             fraction(&to.1),
             to.0
         ),
+        Remark::MainCause { cause, lossy } => {
+            let by = if *lossy { ", by a trace that lost events" } else { "" };
+            format!("What stops it most: {}{by}.", word_cause(cause))
+        }
         Remark::Doubtful => {
             "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
         }

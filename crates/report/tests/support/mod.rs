@@ -3,9 +3,25 @@
 //! Speedup, efficiency and serial fraction follow from the times by their definitions; intervals by the
 //! crudest propagation that is honest enough to look at.
 
-#![allow(dead_code, unreachable_pub, reason = "every test binary holds this module and uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "every test binary holds this module and uses a part of it"
+)]
+
+mod traced;
 
 use morecores_record::*;
+
+pub use traced::*;
+
+/// `text` without the colour codes, which end in `m`.
+pub fn strip(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| out + part.split_once('m').expect("a colour code ends in m").1)
+}
 
 /// Builds a view point by point.
 pub struct Synthetic {
@@ -241,6 +257,12 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::OnlyGetrusage,
         Warning::FailedRuns { cpus: 2, count: 2 },
         Warning::DamagedLines { count: 3 },
+        Warning::LossyTrace { cpus: 2, lost_events: 1234, share: 0.021 },
+        Warning::RanOutsideCpus { cpus: 1, share: 0.48 },
+        Warning::TraceOverhead { cpus: 2, overhead: 0.17 },
+        Warning::UnexplainedTime { cpus: 1, share: 0.032 },
+        Warning::UnexplainedTime { cpus: 2, share: -0.045 },
+        Warning::UserSpinning { cpus: 2, share: 0.081 },
     ];
     all.extend([1, 2].map(|cpus| Warning::WorkOutsideTree {
         cpus,

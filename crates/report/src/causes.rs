@@ -1,0 +1,58 @@
+//! What stops a command from running faster with more CPUs: decided from the speedup stack first, worded second.
+//!
+//! [`causes`] says which losses are worth a sentence and who is to blame for them; [`word_cause`] says it. Neither
+//! computes a loss: the stack's figures are taken as they are.
+
+mod decide;
+mod words;
+
+pub(crate) use decide::tight_loop;
+pub use decide::{causes, main_cause};
+pub use words::word_cause;
+pub(crate) use words::word_causes;
+
+use crate::Component;
+
+/// One loss of a speedup stack that is worth a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    /// What kind of CPU time.
+    pub component: Component,
+    /// How many CPUs; negative where CPUs were gained.
+    pub lost: f64,
+    /// Of so many.
+    pub cpus: u32,
+    /// The CPU count that it is compared with.
+    pub base_cpus: u32,
+    /// Who or what it is due to, where the trace tells.
+    pub blame: Blame,
+}
+
+/// Who or what a loss is due to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Blame {
+    /// The trace does not tell.
+    Unknown,
+    /// Commands that ran while CPUs were idle, with the CPUs charged to each, most first.
+    Ran {
+        /// Name and CPUs.
+        commands: Vec<(String, f64)>,
+        /// Whether the first holds nearly all of it.
+        alone: bool,
+        /// How the others waited meanwhile.
+        waiting_in: Option<String>,
+    },
+    /// The kernel lock that was waited for most.
+    Lock {
+        /// The lock, or the locking function.
+        symbol: String,
+        /// Who wanted it.
+        caller: Option<String>,
+        /// Whether most of the waiting was for it.
+        mostly: bool,
+    },
+    /// Processes outside the command's tree, the busiest first.
+    Processes(Vec<String>),
+    /// Of the time in user mode, the share that spins in a tight loop.
+    TightLoop(f64),
+}

@@ -1,0 +1,118 @@
+//! Which losses are worth a sentence, and who is to blame.
+//!
+//! Pure: no words here, and no thresholds but the choices below.
+
+use morecores_record::{LockView, StackView, TraceView, View};
+
+use super::{Blame, Cause};
+use crate::Component;
+
+/// The most causes that are said: more is a table, and the table is there.
+const MOST: usize = 4;
+
+/// The share of the CPUs below which a loss is not said. A choice: twice what is folded in the bars, so that
+/// nothing is said that the bar does not show.
+const WORTH_SAYING: f64 = 0.02;
+
+/// The share of a loss that one command must hold to be named alone.
+const ALONE: f64 = 0.8;
+
+/// The share of a loss, or of the others' time, that a name must hold to be listed.
+const WORTH_NAMING: f64 = 0.1;
+
+/// The most names in one sentence.
+const NAMES: usize = 3;
+
+/// The share of the user time from which spinning is called a reason for it.
+const SPINS: f64 = 0.05;
+
+/// The losses and gains worth saying, largest first: above a threshold and above what no rule explains, since a
+/// smaller figure may be part of that.
+pub fn causes(stack: &StackView, trace: Option<&TraceView>) -> Vec<Cause> {
+    let least = (WORTH_SAYING * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
+    let said = |component: &Component| {
+        let lost = component.loss(&stack.losses);
+        *component != Component::Unexplained && lost.is_finite() && lost.abs() >= least && lost != 0.0
+    };
+    let mut components: Vec<Component> = Component::ALL.into_iter().filter(said).collect();
+    let size = |c: &Component| c.loss(&stack.losses).abs();
+    components.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let cause = |component: Component| Cause {
+        component,
+        lost: component.loss(&stack.losses),
+        cpus: stack.cpus,
+        base_cpus: stack.base_cpus,
+        blame: blame(component, stack, trace),
+    };
+    components.into_iter().take(MOST).map(cause).collect()
+}
+
+/// The largest loss at the largest CPU count, where that count was traced; what the tracer itself took is no cause.
+pub fn main_cause(view: &View) -> Option<Cause> {
+    let largest = view.points.last()?.cpus;
+    let stack = view.stack.iter().find(|s| s.cpus == largest)?;
+    let trace = view.traces.iter().find(|t| t.cpus == largest);
+    causes(stack, trace).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
+}
+
+fn blame(component: Component, stack: &StackView, trace: Option<&TraceView>) -> Blame {
+    match component {
+        Component::IdleTooLittleWork => ran(stack),
+        Component::KernelLockSpin => lock(trace, |l| l.spin_s),
+        Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
+        Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
+        Component::UserWork
+            if stack.losses.user_work > 0.0 && trace.is_some_and(|t| tight_loop(t) >= SPINS) =>
+        {
+            Blame::TightLoop(trace.map_or(0.0, tight_loop))
+        }
+        _ => Blame::Unknown,
+    }
+}
+
+fn ran(stack: &StackView) -> Blame {
+    let lost = stack.losses.idle_too_little_work;
+    let share = |cpus: f64| if lost > 0.0 { cpus / lost } else { 0.0 };
+    let named: Vec<_> =
+        stack.culprits.iter().filter(|c| share(c.lost_cpus) >= WORTH_NAMING).take(NAMES).collect();
+    let Some(first) = named.first() else { return Blame::Unknown };
+    let alone = share(first.lost_cpus) >= ALONE;
+    let shown = if alone { 1 } else { named.len() };
+    Blame::Ran {
+        commands: named.iter().take(shown).map(|c| (c.name.clone(), c.lost_cpus)).collect(),
+        alone,
+        waiting_in: first.waiting_in.clone(),
+    }
+}
+
+/// The lock with the longest waits of a kind; none where that kind of waiting was not seen at any lock.
+fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
+    let Some(locks) = trace.map(|t| &t.locks) else { return Blame::Unknown };
+    let Some(first) = locks.iter().max_by(|a, b| waits(a).total_cmp(&waits(b))) else {
+        return Blame::Unknown;
+    };
+    let all: f64 = locks.iter().map(waits).sum();
+    if waits(first) <= 0.0 {
+        return Blame::Unknown;
+    }
+    Blame::Lock {
+        symbol: first.symbol.clone(),
+        caller: first.caller.clone(),
+        mostly: waits(first) >= all / 2.0,
+    }
+}
+
+fn others(trace: &TraceView) -> Blame {
+    let all: f64 = trace.others.iter().map(|(_, seconds)| seconds).sum();
+    let named = trace.others.iter().filter(|(_, seconds)| *seconds >= WORTH_NAMING * all);
+    let names: Vec<String> = named.take(NAMES).map(|(name, _)| name.clone()).collect();
+    if names.is_empty() { Blame::Unknown } else { Blame::Processes(names) }
+}
+
+/// The share of user time that spins in a tight loop.
+pub(crate) fn tight_loop(trace: &TraceView) -> f64 {
+    match trace.user_spin_s {
+        Some(spin) if trace.components.user_work_s > 0.0 => spin / trace.components.user_work_s,
+        _ => 0.0,
+    }
+}

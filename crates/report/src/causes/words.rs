@@ -1,0 +1,109 @@
+//! The causes in plain words.
+//!
+//! Only wording: whatever is said here was decided before.
+
+use super::{Blame, Cause};
+use crate::Component;
+use crate::format::{cpu_share, list, percent};
+
+/// The cause as a clause with its figure first, without a full stop: ``0.31 of 2 CPUs idle while only `ld` ran``, with
+/// names in backquotes.
+pub fn word_cause(cause: &Cause) -> String {
+    clause(cause, &format!(" of {} CPUs", cause.cpus))
+}
+
+/// Causes of one stack: of how many CPUs is said once.
+pub(crate) fn word_causes(causes: &[Cause]) -> Vec<String> {
+    let (first, rest) = causes.split_at(causes.len().min(1));
+    first.iter().map(word_cause).chain(rest.iter().map(|cause| clause(cause, ""))).collect()
+}
+
+fn clause(cause: &Cause, of: &str) -> String {
+    let figure = cpu_share(cause.lost.abs());
+    let what = if cause.lost < 0.0 { gained(cause) } else { lost(cause) };
+    format!("{figure}{of} {what}")
+}
+
+fn lost(cause: &Cause) -> String {
+    let base = cause.base_cpus;
+    match cause.component {
+        Component::UserWork => {
+            format!("spent on more time in user mode than the same took on {base}{}", slower(cause))
+        }
+        Component::KernelWork => format!("spent on more time in the kernel than the same took on {base}"),
+        Component::Interrupt => "for interrupts".to_owned(),
+        Component::KernelLockSpin => format!("spinning for {}", lock(cause)),
+        Component::OtherProcesses => format!("used by other processes{}", processes(cause)),
+        Component::Tracer => "used by the tracer itself".to_owned(),
+        Component::Steal => "taken by the hypervisor".to_owned(),
+        Component::IdleScheduling => {
+            "idle although threads were ready to run: an idle CPU takes time to wake".to_owned()
+        }
+        Component::IdlePinned => "idle, while threads that were ready to run may not run there".to_owned(),
+        Component::IdleKernelLock => format!("idle, waiting for {}", lock(cause)),
+        Component::IdleUserLock => "idle, waiting for locks of the command's own (futex)".to_owned(),
+        Component::IdleDisk => "idle, waiting for a disk".to_owned(),
+        Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
+        Component::IdleTimer => "idle, because all threads slept until a timer".to_owned(),
+        Component::IdleTooLittleWork => ran(cause),
+        Component::Unexplained => "not explained".to_owned(),
+    }
+}
+
+fn gained(cause: &Cause) -> String {
+    let base = cause.base_cpus;
+    match cause.component {
+        Component::UserWork => {
+            format!("gained: less time in user mode than the same took on {base}, perhaps by more cache")
+        }
+        Component::KernelWork => format!("gained: less time in the kernel than the same took on {base}"),
+        other => format!("gained: less than on {base} was \"{}\"", other.name()),
+    }
+}
+
+/// Why the same work may take longer in user mode.
+fn slower(cause: &Cause) -> String {
+    match cause.blame {
+        Blame::TightLoop(share) => {
+            format!("; {} of that time looks like work but spins in a tight loop", percent(share))
+        }
+        _ => ": caches, memory bandwidth or the clock rate may be why".to_owned(),
+    }
+}
+
+fn processes(cause: &Cause) -> String {
+    match &cause.blame {
+        Blame::Processes(names) => format!(" ({})", names.join(", ")),
+        _ => String::new(),
+    }
+}
+
+fn lock(cause: &Cause) -> String {
+    match &cause.blame {
+        Blame::Lock { symbol, caller, mostly } => {
+            let caller = caller.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
+            if *mostly {
+                format!("the kernel lock {symbol}{caller}")
+            } else {
+                format!("kernel locks, most of all {symbol}{caller}")
+            }
+        }
+        _ => "kernel locks".to_owned(),
+    }
+}
+
+fn ran(cause: &Cause) -> String {
+    let Blame::Ran { commands, alone, waiting_in } = &cause.blame else {
+        return "idle for want of parallel work".to_owned();
+    };
+    let waiting =
+        waiting_in.as_ref().map(|call| format!(", the others waiting in {call}")).unwrap_or_default();
+    let who = match commands.as_slice() {
+        [(only, _)] if *alone => format!("only `{only}` ran"),
+        several => {
+            let each = several.iter().map(|(name, cpus)| format!("`{name}` ({})", cpu_share(*cpus)));
+            format!("few threads ran, mostly {}", list(each))
+        }
+    };
+    format!("idle while {who}{waiting}")
+}

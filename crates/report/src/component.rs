@@ -1,0 +1,139 @@
+//! The components of a traced run: their names, and their figures in a run and in a speedup stack.
+//!
+//! Only names and access; which of them are shown, and how, is decided where they are shown.
+
+use morecores_record::{Components, Losses};
+
+/// A kind of CPU time, or the CPU time that no rule explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Component {
+    /// Work of the tree in user mode.
+    UserWork,
+    /// Work of the tree in the kernel.
+    KernelWork,
+    /// Interrupts.
+    Interrupt,
+    /// The tree spinning for kernel locks.
+    KernelLockSpin,
+    /// Other processes and kernel threads.
+    OtherProcesses,
+    /// The tracer.
+    Tracer,
+    /// Time taken by a hypervisor.
+    Steal,
+    /// Idle although a thread could have run there.
+    IdleScheduling,
+    /// Idle although a thread could have run, were it not pinned elsewhere.
+    IdlePinned,
+    /// Idle, waiting for a kernel lock.
+    IdleKernelLock,
+    /// Idle, waiting for a user lock.
+    IdleUserLock,
+    /// Idle, waiting for a disk.
+    IdleDisk,
+    /// Idle, waiting for somebody outside the tree.
+    IdlePeer,
+    /// Idle, waiting for a timer.
+    IdleTimer,
+    /// Idle for want of parallel work.
+    IdleTooLittleWork,
+    /// What no rule explains.
+    Unexplained,
+}
+
+impl Component {
+    /// Every component, in the order of the record.
+    pub const ALL: [Self; 16] = [
+        Self::UserWork,
+        Self::KernelWork,
+        Self::Interrupt,
+        Self::KernelLockSpin,
+        Self::OtherProcesses,
+        Self::Tracer,
+        Self::Steal,
+        Self::IdleScheduling,
+        Self::IdlePinned,
+        Self::IdleKernelLock,
+        Self::IdleUserLock,
+        Self::IdleDisk,
+        Self::IdlePeer,
+        Self::IdleTimer,
+        Self::IdleTooLittleWork,
+        Self::Unexplained,
+    ];
+
+    /// Its CPU-seconds in a traced run.
+    pub fn seconds(self, components: &Components) -> f64 {
+        match self {
+            Self::UserWork => components.user_work_s,
+            Self::KernelWork => components.kernel_work_s,
+            Self::Interrupt => components.interrupt_s,
+            Self::KernelLockSpin => components.kernel_lock_spin_s,
+            Self::OtherProcesses => components.other_processes_s,
+            Self::Tracer => components.tracer_s,
+            Self::Steal => components.steal_s,
+            Self::IdleScheduling => components.idle_scheduling_s,
+            Self::IdlePinned => components.idle_pinned_s,
+            Self::IdleKernelLock => components.idle_kernel_lock_s,
+            Self::IdleUserLock => components.idle_user_lock_s,
+            Self::IdleDisk => components.idle_disk_s,
+            Self::IdlePeer => components.idle_peer_s,
+            Self::IdleTimer => components.idle_timer_s,
+            Self::IdleTooLittleWork => components.idle_too_little_work_s,
+            Self::Unexplained => components.unexplained_s,
+        }
+    }
+
+    /// Its loss in a speedup stack, in CPUs.
+    pub fn loss(self, losses: &Losses) -> f64 {
+        match self {
+            Self::UserWork => losses.user_work,
+            Self::KernelWork => losses.kernel_work,
+            Self::Interrupt => losses.interrupt,
+            Self::KernelLockSpin => losses.kernel_lock_spin,
+            Self::OtherProcesses => losses.other_processes,
+            Self::Tracer => losses.tracer,
+            Self::Steal => losses.steal,
+            Self::IdleScheduling => losses.idle_scheduling,
+            Self::IdlePinned => losses.idle_pinned,
+            Self::IdleKernelLock => losses.idle_kernel_lock,
+            Self::IdleUserLock => losses.idle_user_lock,
+            Self::IdleDisk => losses.idle_disk,
+            Self::IdlePeer => losses.idle_peer,
+            Self::IdleTimer => losses.idle_timer,
+            Self::IdleTooLittleWork => losses.idle_too_little_work,
+            Self::Unexplained => losses.unexplained,
+        }
+    }
+
+    /// What a part of a run is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserWork => "work in user mode",
+            Self::KernelWork => "work in the kernel",
+            Self::Interrupt => "interrupts",
+            Self::KernelLockSpin => "spinning for kernel locks",
+            Self::OtherProcesses => "other processes",
+            Self::Tracer => "the tracer",
+            Self::Steal => "stolen by the hypervisor",
+            Self::IdleScheduling => "idle: scheduling",
+            Self::IdlePinned => "idle: pinned",
+            Self::IdleKernelLock => "idle: kernel lock",
+            Self::IdleUserLock => "idle: user lock",
+            Self::IdleDisk => "idle: disk",
+            Self::IdlePeer => "idle: peer",
+            Self::IdleTimer => "idle: timer",
+            Self::IdleTooLittleWork => "idle: too little parallel work",
+            Self::Unexplained => "unexplained",
+        }
+    }
+
+    /// What a loss is called: of work only what is more than at the baseline is lost.
+    pub fn loss_name(self) -> &'static str {
+        match self {
+            Self::UserWork => "extra time in user mode",
+            Self::KernelWork => "extra time in the kernel",
+            _ => self.name(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What is shown of the speedup stacks, in which order and by which names, wherever they are shown.
+//!
+//! Computes no loss; draws and lays out nothing.
+
+use morecores_record::{Components, StackView, TraceView, View};
+
+use crate::Component;
+use crate::format::{count, cpu_share, cpus, list, percent, ratio, whole_percent};
+
+/// The share of the CPUs below which a loss is folded into others, if it is so at every count. A choice: below it a
+/// bar has no cell for it, and the trace's own error is as large.
+pub(crate) const FOLDED: f64 = 0.01;
+
+/// The idle share of the baseline from which it is said that the stack does not show it. A choice.
+const IDLE_ALREADY: f64 = 0.05;
+
+/// One kind of part of a bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The speedup.
+    Speedup,
+    /// A component.
+    Of(Component),
+    /// Components too small to be shown one by one.
+    Folded,
+}
+
+/// The parts of a view's stacks, the same for all of them.
+pub(crate) struct Parts {
+    shown: Vec<Component>,
+    folded: Vec<Component>,
+    base_cpus: u32,
+}
+
+impl Parts {
+    /// The parts in the order in which they are shown: the speedup, then the largest loss at the largest count first.
+    pub(crate) fn of(stacks: &[StackView], all: bool) -> Self {
+        let least = |stack: &StackView| if all { 0.0 } else { FOLDED * f64::from(stack.cpus) };
+        let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses);
+        let some = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
+        let large = |c: &Component| stacks.iter().any(|s| loss(c, s).abs() >= least(s));
+        let (mut shown, folded): (Vec<_>, Vec<_>) = Component::ALL.into_iter().filter(some).partition(large);
+        if let Some(largest) = stacks.last() {
+            shown.sort_by(|a, b| loss(b, largest).total_cmp(&loss(a, largest)));
+        }
+        Self { shown, folded, base_cpus: stacks.first().map_or(1, |s| s.base_cpus) }
+    }
+
+    /// All of them.
+    pub(crate) fn rows(&self) -> Vec<Part> {
+        let mut rows = vec![Part::Speedup];
+        rows.extend(self.shown.iter().map(|c| Part::Of(*c)));
+        rows.extend((!self.folded.is_empty()).then_some(Part::Folded));
+        rows
+    }
+
+    /// CPUs of a part at one count.
+    pub(crate) fn cpus(&self, part: Part, stack: &StackView) -> f64 {
+        match part {
+            Part::Speedup => stack.speedup * f64::from(stack.base_cpus),
+            Part::Of(component) => component.loss(&stack.losses),
+            Part::Folded => self.folded.iter().map(|c| c.loss(&stack.losses)).sum(),
+        }
+    }
+
+    /// The same as text.
+    pub(crate) fn figure(&self, part: Part, stack: &StackView) -> String {
+        cpu_share(self.cpus(part, stack))
+    }
+
+    /// What a part is called.
+    pub(crate) fn name(&self, part: Part) -> String {
+        match part {
+            Part::Speedup if self.base_cpus == 1 => "speedup".to_owned(),
+            Part::Speedup => format!("speedup, times {} CPUs", self.base_cpus),
+            Part::Of(component) => component.loss_name().to_owned(),
+            Part::Folded => folded_name(),
+        }
+    }
+}
+
+/// What the folded parts are called.
+pub(crate) fn folded_name() -> String {
+    format!("other (each below {})", whole_percent(FOLDED))
+}
+
+/// What the figures need to be understood: what they are compared with, and how they were got.
+pub(crate) fn notes(view: &View) -> Vec<String> {
+    let Some(stack) = view.stack.last() else { return Vec::new() };
+    let n =
+        if stack.n == stack.base_n { String::new() } else { format!(", where {{n}} was {}", stack.base_n) };
+    let gained = |s: &StackView, c: Component| c.loss(&s.losses) <= -FOLDED * f64::from(s.cpus);
+    let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| gained(s, *c)));
+    let below = if below { " Below zero: CPUs gained." } else { "" };
+    let compared = format!("What each takes more than on {}{n}.{below}", cpus(stack.base_cpus));
+    [Some(compared), cost(&view.traces), untold(&view.traces)].into_iter().flatten().collect()
+}
+
+/// What the traces could not tell; the losses it would be are then in others.
+fn untold(traces: &[TraceView]) -> Option<String> {
+    let mut what: Vec<&str> = Vec::new();
+    for untraced in traces.iter().flat_map(|t| &t.untraced) {
+        if !what.contains(&untraced.what.as_str()) {
+            what.push(&untraced.what);
+        }
+    }
+    (!what.is_empty()).then(|| format!("Traced without {} (morecores doctor says why).", list(what)))
+}
+
+/// How the traced runs were made and what that cost.
+fn cost(traces: &[TraceView]) -> Option<String> {
+    let first = traces.first()?;
+    let overhead = traces.iter().filter_map(|t| t.overhead).reduce(f64::max);
+    let slower = match overhead {
+        None => String::new(),
+        Some(o) if o <= 0.0 => ", no slower than untraced".to_owned(),
+        Some(o) if traces.len() > 1 => format!(", {} slower at most", percent(o)),
+        Some(o) => format!(", {} slower", percent(o)),
+    };
+    let events: u64 = traces.iter().map(|t| t.events).sum();
+    let lost = if traces.iter().all(|t| t.lost_events == 0) { ", none lost" } else { "" };
+    Some(format!(
+        "From one more run of each, traced by {}{slower}; {} events{lost}.",
+        traced_by(first.source),
+        count(events as f64)
+    ))
+}
+
+/// What told the events, as words that follow "by".
+pub(crate) fn traced_by(source: morecores_record::TraceSource) -> &'static str {
+    use morecores_record::TraceSource;
+    match source {
+        TraceSource::Bpf => "eBPF",
+        TraceSource::BpfWithSystemCalls => "eBPF with every system call",
+        TraceSource::Perf => "perf events (without privilege)",
+    }
+}
+
+/// The mark of a trace that lost events.
+pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
+    let lost = count(trace.lost_events as f64);
+    (trace.lost_events > 0)
+        .then(|| format!("lossy: {lost} events lost on {}, figures are guesses", cpus(trace.cpus)))
+}
+
+/// What the stack does not show, as clauses: the speedup of the serial phases and of the rest, and how idle the
+/// baseline was already.
+pub(crate) fn besides(stack: &StackView, view: &View) -> Vec<String> {
+    let base = view.traces.iter().find(|t| t.cpus == stack.base_cpus);
+    [by_part(stack), base.and_then(idle_already)].into_iter().flatten().collect()
+}
+
+fn by_part(stack: &StackView) -> Option<String> {
+    let base = cpus(stack.base_cpus);
+    let of = |speedup: f64| format!("{} times as fast", ratio(speedup));
+    match (stack.serial_speedup, stack.parallel_speedup) {
+        (Some(serial), Some(parallel)) => {
+            Some(format!("the serial phases ran {} as on {base}, the rest {}", of(serial), of(parallel)))
+        }
+        (Some(serial), None) => Some(format!("the serial phases ran {} as on {base}", of(serial))),
+        (None, Some(parallel)) => {
+            Some(format!("outside the serial phases it ran {} as on {base}", of(parallel)))
+        }
+        (None, None) => None,
+    }
+}
+
+/// How idle the baseline was: a stack holds only what comes on top of that.
+fn idle_already(base: &TraceView) -> Option<String> {
+    let whole = f64::from(base.cpus) * base.elapsed_s;
+    let idle = |c: &Component| c.idle_seconds(&base.components);
+    let all: f64 = Component::ALL.iter().map(idle).sum();
+    let most = Component::ALL.into_iter().max_by(|a, b| idle(a).total_cmp(&idle(b)))?;
+    (whole > 0.0 && all >= IDLE_ALREADY * whole).then(|| {
+        format!(
+            "on {} {} of the time was idle already, most of it \"{}\": the stack is what comes on top",
+            cpus(base.cpus),
+            percent(all / whole),
+            most.name()
+        )
+    })
+}
+
+impl Component {
+    /// Its CPU-seconds where it is a kind of idle time, and else none.
+    fn idle_seconds(self, components: &Components) -> f64 {
+        if self >= Self::IdleScheduling && self < Self::Unexplained { self.seconds(components) } else { 0.0 }
+    }
+}

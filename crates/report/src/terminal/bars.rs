@@ -1,0 +1,176 @@
+//! Stacked bars: positive parts to the right of the zero mark, negative ones to its left.
+//!
+//! Draws only what it is given; which parts there are and what they mean is decided elsewhere.
+
+use super::Style;
+use crate::stack::Part;
+
+/// Columns between two ticks of the axis, at least.
+const BETWEEN_TICKS: f64 = 7.0;
+
+/// The part of a cell from which what is below zero gets a whole one: a gain must not be rounded away, nor noise drawn.
+const SEEN: f64 = 0.2;
+
+/// A bar: its label and its parts, in the order in which they are drawn away from the zero mark.
+pub(super) struct Bar {
+    pub(super) label: String,
+    pub(super) parts: Vec<(Part, f64)>,
+}
+
+impl Bar {
+    fn reach(&self, sign: f64) -> f64 {
+        self.parts.iter().map(|(_, value)| (sign * finite(*value)).max(0.0)).sum()
+    }
+}
+
+/// What the numbers at the axis mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// CPUs.
+    Cpus,
+    /// Shares of 1, written in percent.
+    Share,
+}
+
+/// The bars, all of the same scale, and their axis. At least `full` is shown to the right of the zero mark.
+pub(super) fn bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<String> {
+    let labels = bars.iter().map(|b| b.label.chars().count()).max().unwrap_or(0);
+    let room = style.text_width() - labels - 2;
+    let most = |sign: f64| bars.iter().map(|b| b.reach(sign)).fold(0.0, f64::max);
+    let (left, right) = (most(-1.0), most(1.0).max(full));
+    if !(right > 0.0 && (left + right).is_finite()) {
+        return Vec::new();
+    }
+    // Where something is below zero it gets a cell, also if it is smaller than one.
+    let scale = room as f64 / (left + right);
+    let below = ((left * scale).round() as usize).max(usize::from(left * scale > SEEN)).min(room - 1);
+    let scale = scale.min((room - below) as f64 / right);
+    let zero = if style.unicode { '│' } else { '|' };
+
+    let mut lines: Vec<String> = bars
+        .iter()
+        .map(|bar| {
+            let negative = cells(bar, -1.0, scale, below);
+            let positive = cells(bar, 1.0, scale, room - below);
+            let pad = " ".repeat(below - negative.len());
+            let negative: Vec<Part> = negative.into_iter().rev().collect();
+            let label = format!("{:>labels$}", bar.label);
+            format!("{label} {pad}{}{zero}{}", drawn(&negative, style), drawn(&positive, style))
+        })
+        .collect();
+    lines.extend(axis(labels + 1 + below, room - below, scale, full, unit, style));
+    lines
+}
+
+/// The part in each cell away from the zero mark on one side. Ends are rounded, not lengths, so that the whole is
+/// as long as it should be.
+fn cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
+    let mut cells = Vec::new();
+    let mut end = 0.0;
+    for (part, value) in &bar.parts {
+        end += (sign * finite(*value)).max(0.0) * scale;
+        cells.resize((end.round() as usize).min(most).max(cells.len()), *part);
+    }
+    let first = bar.parts.iter().find(|(_, value)| *value < 0.0);
+    if let Some((part, _)) = first.filter(|_| sign < 0.0 && cells.is_empty() && end > SEEN && most > 0) {
+        cells.push(*part);
+    }
+    cells
+}
+
+/// Cells as text, each run of one part painted.
+fn drawn(cells: &[Part], style: &Style) -> String {
+    let mut text = String::new();
+    for run in cells.chunk_by(|a, b| a == b) {
+        let signs = run[0].sign(style).to_string().repeat(run.len());
+        text.push_str(&style.paint().part(run[0].colour(), &signs));
+    }
+    text
+}
+
+/// The line below the bars and the numbers below that.
+fn axis(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &Style) -> [String; 2] {
+    let (corner, line, tick) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
+    let step = match unit {
+        Unit::Cpus => (0..32).map(|p| 2_f64.powi(p)).find(|s| s * scale >= BETWEEN_TICKS),
+        Unit::Share => [0.25, 0.5].into_iter().find(|s| s * scale >= BETWEEN_TICKS),
+    };
+    let step = step.unwrap_or(full);
+    let length = ((full * scale).round() as usize).min(room);
+    let mut rule: Vec<char> = vec![line; length];
+    let mut numbers = " ".repeat(margin) + "0";
+    let mut at = step;
+    while at <= full * (1.0 + 1e-9) {
+        let column = ((at * scale).round() as usize).clamp(1, room.max(1));
+        if let Some(cell) = rule.get_mut(column - 1) {
+            *cell = tick;
+        }
+        let number = match unit {
+            Unit::Cpus => format!("{at:.0}"),
+            Unit::Share => format!("{:.0}%", at * 100.0),
+        };
+        // Its last digit stands below the tick, so that no number goes beyond the bar.
+        let end = margin + 1 + column;
+        let start = end.saturating_sub(number.len());
+        if start > numbers.len() {
+            numbers = format!("{numbers:<start$}{number}");
+        }
+        at += step;
+    }
+    let rule: String = rule.into_iter().collect();
+    [style.paint().dim(&format!("{}{corner}{rule}", " ".repeat(margin))), style.paint().dim(&numbers)]
+}
+
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Component;
+
+    const STYLE: Style = Style { width: 40, colour: false, unicode: false, wide: false };
+
+    fn bar(label: &str, parts: &[(Part, f64)]) -> Bar {
+        Bar { label: label.to_owned(), parts: parts.to_vec() }
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_cpus() {
+        let idle = Part::Of(Component::IdleTooLittleWork);
+        let two = [bar("1", &[(Part::Speedup, 1.0)]), bar("2", &[(Part::Speedup, 1.5), (idle, 0.5)])];
+        assert_eq!(
+            bars(&two, 2.0, Unit::Cpus, &STYLE),
+            [
+                "1 |###################",
+                "2 |############################.........",
+                "  +------------------+-----------------+",
+                "  0                  1                 2"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_below_zero_is_seen_however_small() {
+        let user = Part::Of(Component::UserWork);
+        let gained = [bar("2", &[(Part::Speedup, 2.02), (user, -0.02)])];
+        let lines = bars(&gained, 2.0, Unit::Cpus, &STYLE);
+        assert_eq!(lines[0], format!("2 u|{}", "#".repeat(36)));
+        assert!(lines[1].starts_with("   +"), "the zero of the axis is below that of the bar: {lines:?}");
+    }
+
+    #[test]
+    fn both_sides_of_zero_have_one_scale() {
+        let user = Part::Of(Component::UserWork);
+        let lines = bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, Unit::Cpus, &STYLE);
+        // 37 cells for 14 CPUs.
+        assert_eq!(lines[0], format!("2 {}|{}", "u".repeat(16), "#".repeat(21)));
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_bar() {
+        assert!(bars(&[bar("1", &[(Part::Speedup, f64::NAN)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+        assert!(bars(&[bar("1", &[(Part::Speedup, f64::INFINITY)])], 0.0, Unit::Cpus, &STYLE).is_empty());
+    }
+}

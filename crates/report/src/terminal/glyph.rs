@@ -1,0 +1,79 @@
+//! How each component is drawn: a sign that tells it apart without colour, and a colour.
+//!
+//! The signs of CPUs at work are dense and those of idle ones are light, so that a bar shows at a glance how much of
+//! it was idle.
+
+use anstyle::AnsiColor;
+
+use super::Style;
+use crate::Component;
+use crate::stack::Part;
+
+impl Part {
+    /// Its sign in the style's letters; none is that of the zero mark or the axis. Shades and box drawing are one
+    /// column wide on every terminal.
+    pub(super) fn sign(self, style: &Style) -> char {
+        let (unicode, ascii) = match self {
+            Self::Speedup => ('█', '#'),
+            Self::Folded => ('·', '+'),
+            Self::Of(component) => match component {
+                Component::UserWork => ('▓', 'u'),
+                Component::KernelWork => ('▒', 'k'),
+                Component::Interrupt => ('╫', 'i'),
+                Component::KernelLockSpin => ('╳', 'X'),
+                Component::OtherProcesses => ('╱', 'o'),
+                Component::Tracer => ('┼', 't'),
+                Component::Steal => ('╲', 's'),
+                Component::IdleScheduling => ('┄', 'r'),
+                Component::IdlePinned => ('┴', 'p'),
+                Component::IdleKernelLock => ('║', 'L'),
+                Component::IdleUserLock => ('┆', 'l'),
+                Component::IdleDisk => ('═', 'd'),
+                Component::IdlePeer => ('~', 'e'),
+                Component::IdleTimer => (':', ':'),
+                Component::IdleTooLittleWork => ('░', '.'),
+                Component::Unexplained => ('?', '?'),
+            },
+        };
+        if style.unicode { unicode } else { ascii }
+    }
+
+    /// Its colour: what is gained green, work blue, waiting for locks red, what others took yellow.
+    pub(super) fn colour(self) -> AnsiColor {
+        match self {
+            Self::Speedup => AnsiColor::Green,
+            Self::Folded => AnsiColor::BrightBlack,
+            Self::Of(component) => match component {
+                Component::UserWork => AnsiColor::BrightBlue,
+                Component::KernelWork | Component::Interrupt => AnsiColor::Cyan,
+                Component::KernelLockSpin | Component::IdleKernelLock => AnsiColor::Red,
+                Component::IdleUserLock => AnsiColor::Magenta,
+                Component::OtherProcesses | Component::Tracer | Component::Steal => AnsiColor::Yellow,
+                Component::IdleScheduling | Component::IdlePinned => AnsiColor::BrightMagenta,
+                Component::IdleDisk | Component::IdlePeer | Component::IdleTimer => AnsiColor::BrightCyan,
+                Component::IdleTooLittleWork => AnsiColor::White,
+                Component::Unexplained => AnsiColor::BrightBlack,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_parts_look_alike_without_colour() {
+        for unicode in [true, false] {
+            let style = Style { width: 80, colour: false, unicode, wide: false };
+            let parts = [Part::Speedup, Part::Folded];
+            let parts = parts.into_iter().chain(Component::ALL.map(Part::Of));
+            let signs: Vec<char> = parts.map(|p| p.sign(&style)).collect();
+            assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 18);
+            let wide = |c: &char| textwrap::core::display_width(&c.to_string()) != 1;
+            assert!(!signs.contains(&'│') && !signs.contains(&'|'), "the zero mark is nothing else");
+            assert!(!signs.iter().any(wide) && (unicode || signs.iter().all(char::is_ascii)));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Small tables of names and figures that fit into the style's width.
+//!
+//! Lays out only: a name that is too long is cut, and the least important columns go first where there is no room.
+
+use anstyle::AnsiColor;
+
+use super::Style;
+use crate::format::list;
+use crate::stack::Part;
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+/// The narrowest to which names are cut before a column of figures goes instead.
+const LEAST_NAME: usize = 14;
+
+/// A column.
+pub(super) struct Column {
+    header: String,
+    cells: Vec<String>,
+    kind: Kind,
+    /// Importance: the highest is dropped first, 0 never.
+    rank: u8,
+}
+
+/// What is in a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One mark a row, at the left of a name.
+    Mark,
+    /// Names that others gave, at the left; they are cut where they are too long.
+    Name,
+    /// Our own names, at the left; they are cut only where nothing else is left.
+    Label,
+    /// Figures, at the right.
+    Figure,
+}
+
+/// A table under construction.
+pub(super) struct Grid<'a> {
+    style: &'a Style,
+    columns: Vec<Column>,
+    /// The colour of the first character of each row, where rows have one.
+    colours: Vec<AnsiColor>,
+}
+
+impl<'a> Grid<'a> {
+    pub(super) fn new(style: &'a Style) -> Self {
+        Self { style, columns: Vec::new(), colours: Vec::new() }
+    }
+
+    fn push(&mut self, kind: Kind, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+        let text = |t: &str| self.style.text(t).into_owned();
+        let cells = cells.into_iter().map(|cell| text(&cell)).collect();
+        self.columns.push(Column { header: text(header), cells, kind, rank });
+    }
+
+    /// The first column: the sign of a part of a bar in each row, in its colour.
+    pub(super) fn parts(&mut self, parts: &[Part]) {
+        let cells = parts.iter().map(|part| part.sign(self.style).to_string()).collect();
+        self.columns.push(Column { header: String::new(), cells, kind: Kind::Mark, rank: 0 });
+        self.colours = parts.iter().map(|part| part.colour()).collect();
+    }
+
+    /// A column of names.
+    pub(super) fn names(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(Kind::Name, rank, header, cells);
+    }
+
+    /// A column of our own names.
+    pub(super) fn labels(&mut self, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(Kind::Label, 0, header, cells);
+    }
+
+    /// A column of figures.
+    pub(super) fn figures(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
+        self.push(Kind::Figure, rank, header, cells);
+    }
+
+    /// The table in the width of text: header, rule, rows, and which columns are left out.
+    pub(super) fn lines(self) -> Vec<String> {
+        let width = self.style.text_width();
+        self.within(width)
+    }
+
+    fn within(mut self, width: usize) -> Vec<String> {
+        let headers: Vec<String> = self.columns.iter().map(|c| c.header.clone()).collect();
+        let mut widths = self.widths();
+        while total(&self.columns, &widths) > width {
+            let longest = |kind: Kind| {
+                let long = |i: &usize| self.columns[*i].kind == kind && widths[*i] > LEAST_NAME;
+                (0..widths.len()).filter(long).max_by_key(|i| widths[*i])
+            };
+            let least = (0..self.columns.len())
+                .filter(|i| self.columns[*i].rank > 0)
+                .max_by_key(|i| self.columns[*i].rank);
+            match (longest(Kind::Name), least) {
+                (Some(i), _) => {
+                    let over = total(&self.columns, &widths) - width;
+                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME);
+                }
+                (None, Some(i)) => {
+                    self.columns.remove(i);
+                    // With one column less there may be room for the names again.
+                    widths = self.widths();
+                }
+                (None, None) => {
+                    let Some(i) = longest(Kind::Label) else { break };
+                    let over = total(&self.columns, &widths) - width;
+                    widths[i] = widths[i].saturating_sub(over).max(LEAST_NAME);
+                }
+            }
+        }
+        let mut lines = self.rows(&widths);
+        let left_out = |header: &&String| !self.columns.iter().any(|c| c.header == **header);
+        let dropped: Vec<String> = headers.iter().filter(left_out).map(|h| format!("\"{h}\"")).collect();
+        if !dropped.is_empty() {
+            let note = format!("Too narrow for {}.", list(dropped));
+            lines.extend(self.style.wrap(&note, "  ").iter().map(|line| self.style.paint().dim(line)));
+        }
+        lines
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |c: &Column| c.cells.iter().chain([&c.header]).map(|t| columns_of(t)).max().unwrap_or(0);
+        self.columns.iter().map(width).collect()
+    }
+
+    fn rows(&self, widths: &[usize]) -> Vec<String> {
+        let paint = self.style.paint();
+        let rule = if self.style.unicode { "─" } else { "-" }.repeat(total(&self.columns, widths));
+        let mut lines = vec![paint.bold(self.line(widths, |c| &c.header).trim_end()), paint.dim(&rule)];
+        let rows = self.columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
+        for row in 0..rows {
+            let line = self.line(widths, |c| c.cells.get(row).map_or("", String::as_str));
+            lines.push(self.coloured(row, line.trim_end()));
+        }
+        lines
+    }
+
+    fn coloured(&self, row: usize, line: &str) -> String {
+        let (Some(colour), Some(mark)) = (self.colours.get(row), line.chars().next()) else {
+            return line.to_owned();
+        };
+        let (mark, rest) = line.split_at(mark.len_utf8());
+        self.style.paint().part(*colour, mark) + rest
+    }
+
+    fn line(&self, widths: &[usize], cell: impl Fn(&Column) -> &str) -> String {
+        let mut line = String::new();
+        for (i, (column, width)) in self.columns.iter().zip(widths).enumerate() {
+            let text = cut(cell(column), *width, self.style);
+            let pad = " ".repeat(width - columns_of(&text));
+            if i > 0 {
+                line.push_str(&" ".repeat(gap(&self.columns[i - 1])));
+            }
+            line.push_str(&if column.kind == Kind::Figure { pad + &text } else { text + &pad });
+        }
+        line
+    }
+}
+
+/// Spaces behind a column.
+fn gap(column: &Column) -> usize {
+    if column.kind == Kind::Mark { 1 } else { GAP }
+}
+
+fn total(columns: &[Column], widths: &[usize]) -> usize {
+    let gaps: usize = columns.split_last().map_or(0, |(_, rest)| rest.iter().map(gap).sum());
+    widths.iter().sum::<usize>() + gaps
+}
+
+fn columns_of(text: &str) -> usize {
+    textwrap::core::display_width(text)
+}
+
+/// `text` in at most `width` columns, its end replaced by an ellipsis where it does not fit.
+pub(super) fn cut(text: &str, width: usize, style: &Style) -> String {
+    if columns_of(text) <= width {
+        return text.to_owned();
+    }
+    let ellipsis = if style.unicode { "…" } else { "..." };
+    let room = width.saturating_sub(columns_of(ellipsis));
+    let mut out = String::new();
+    for c in text.chars() {
+        out.push(c);
+        if columns_of(&out) > room {
+            out.pop();
+            break;
+        }
+    }
+    out + ellipsis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+
+    fn grid(style: &Style) -> Grid<'_> {
+        let mut grid = Grid::new(style);
+        grid.names(0, "command", ["a_rather_long_command_name", "多核多核多核多核"].map(str::to_owned));
+        grid.figures(1, "calls", ["12", "3"].map(str::to_owned));
+        grid.figures(2, "waiting", ["0.1%", "7%"].map(str::to_owned));
+        grid
+    }
+
+    #[test]
+    fn names_are_cut_before_figures_go() {
+        assert_eq!(
+            grid(&STYLE).within(34),
+            [
+                "command             calls  waiting",
+                "──────────────────────────────────",
+                "a_rather_long_com…     12     0.1%",
+                "多核多核多核多核        3       7%"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_least_important_column_goes_first_and_is_named() {
+        let lines = grid(&STYLE).within(24);
+        assert_eq!(lines[2..4], ["a_rather_long_co…     12", "多核多核多核多核       3"]);
+        assert_eq!(lines.last().map(String::as_str), Some("Too narrow for \"waiting\"."));
+    }
+
+    #[test]
+    fn a_name_is_cut_to_its_width_in_ascii_too() {
+        let ascii = Style { unicode: false, ..STYLE };
+        assert_eq!(cut("0123456789", 6, &ascii), "012...");
+        assert_eq!(cut("0123456789", 10, &ascii), "0123456789");
+        assert_eq!(cut("多核多核", 5, &STYLE), "多核…");
+    }
+}

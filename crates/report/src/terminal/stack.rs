@@ -1,0 +1,77 @@
+//! The speedup stacks: a bar a CPU count, the figures of each part, and the causes in words.
+//!
+//! Composes; which parts there are is decided in `crate::stack`, drawing is in `bars`, wording in `causes`.
+
+use morecores_record::View;
+
+use super::Style;
+use super::bars::{self, Bar, Unit};
+use super::grid::Grid;
+use crate::causes;
+use crate::causes::word_causes;
+use crate::stack::{Parts, besides, notes};
+
+/// The largest CPU count over the smallest one from which each bar is 100% of its CPUs, since with one scale for all
+/// the short ones would be a cell or two. A choice: where the curve's axes become logarithmic.
+const SHARES_FROM: u32 = 8;
+
+/// The whole section; none without a stack.
+pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
+    let (smallest, largest) = (view.stack.first()?, view.stack.last()?);
+    let parts = Parts::of(&view.stack, style.wide);
+    let shares = largest.cpus / smallest.cpus.max(1) >= SHARES_FROM;
+    let title =
+        if shares { "where the CPUs went (each bar is 100% of its CPUs)" } else { "where the CPUs went" };
+    let mut lines = style.wrap(title, "  ");
+    let rows = parts.rows();
+    let bars: Vec<Bar> = view
+        .stack
+        .iter()
+        .map(|stack| {
+            let whole = if shares { f64::from(stack.cpus) } else { 1.0 };
+            let parts = rows.iter().map(|part| (*part, parts.cpus(*part, stack) / whole)).collect();
+            Bar { label: stack.cpus.to_string(), parts }
+        })
+        .collect();
+    let (full, unit) = if shares { (1.0, Unit::Share) } else { (f64::from(largest.cpus), Unit::Cpus) };
+    lines.extend(bars::bars(&bars, full, unit, style));
+    lines.push(String::new());
+    lines.extend(legend(view, &parts, style));
+    lines.extend(worded(view, style));
+    Some(lines)
+}
+
+/// The signs, and the CPUs of each part.
+fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
+    let rows = parts.rows();
+    let mut grid = Grid::new(style);
+    grid.parts(&rows);
+    grid.labels("CPUs", rows.iter().map(|part| parts.name(*part)));
+    for (i, stack) in view.stack.iter().enumerate() {
+        // The largest counts are the ones that were asked about.
+        let rank = u8::try_from(view.stack.len() - 1 - i).unwrap_or(u8::MAX);
+        let header = format!("of {}", stack.cpus);
+        grid.figures(rank, &header, rows.iter().map(|part| parts.figure(*part, stack)));
+    }
+    let mut lines = grid.lines();
+    for note in notes(view) {
+        lines.extend(style.wrap(&note, "  ").iter().map(|line| style.paint().dim(line)));
+    }
+    lines
+}
+
+/// The causes in words and what the stack does not show, of the largest count or of all.
+fn worded(view: &View, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = if style.wide { view.stack.as_slice() } else { &view.stack[view.stack.len() - 1..] };
+    for stack in all {
+        let trace = view.traces.iter().find(|t| t.cpus == stack.cpus);
+        let mut clauses = word_causes(&causes(stack, trace));
+        clauses.extend(besides(stack, view));
+        if !clauses.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(clauses.iter().flat_map(|clause| style.wrap_behind(clause, "- ", "  ")));
+    }
+    lines
+}

@@ -1,0 +1,184 @@
+//! The tables of one traced run: serial phases, commands, kernel locks, other processes.
+
+use morecores_record::{CommandView, LockView, SerialPhase, TraceView};
+
+use crate::format::{ABSENT, TimeUnit, column, count, percent, percent_with_error, time};
+use crate::terminal::Style;
+use crate::terminal::grid::Grid;
+
+/// Rows of a table where all is asked for, and where only what tells something is.
+const ROWS: usize = 10;
+const TELLING_ROWS: usize = 5;
+
+/// Serial phases, and processes of a list, that are shown.
+const FEW: usize = 5;
+
+/// Share of the CPU time from which a command tells something.
+const TELLING_COMMAND: f64 = 0.05;
+
+/// Waits over the CPUs' time from which locks tell something.
+const TELLING_WAITS: f64 = 0.01;
+
+/// How much of a table is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The first ten rows, the rest folded into one.
+    Most,
+    /// The rows that tell something; no table where none does.
+    Telling,
+}
+
+/// The longest serial phases, in the order of time, and what all of them come to.
+pub(super) fn serial_phases(trace: &TraceView, style: &Style) -> Vec<String> {
+    let parts = trace.parts;
+    let whole = parts.serial_s + parts.parallel_s;
+    if whole <= 0.0 {
+        return Vec::new();
+    }
+    if parts.serial_s <= 0.0 {
+        let none = format!("serial phases: none of {} or longer", time(trace.serial_minimum_s));
+        return style.wrap(&none, "  ");
+    }
+    let share = percent(parts.serial_s / whole);
+    let title = format!(
+        "serial phases: {} of {} ({share}), with one thread at most for {} or longer",
+        time(parts.serial_s),
+        time(whole),
+        time(trace.serial_minimum_s)
+    );
+    let mut lines = style.wrap(&title, "  ");
+    let mut longest: Vec<&SerialPhase> = trace.serial_phases.iter().collect();
+    longest.sort_by(|a, b| b.duration_s.total_cmp(&a.duration_s));
+    let folded = longest.len().saturating_sub(FEW);
+    let rest: f64 = longest.iter().skip(FEW).map(|p| p.duration_s).sum();
+    longest.truncate(FEW);
+    longest.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    if longest.is_empty() {
+        return lines;
+    }
+    let unit = TimeUnit::for_column(longest.iter().map(|p| p.duration_s));
+    let in_unit = |seconds: f64| seconds / unit.seconds();
+    let begins: Vec<f64> = longest.iter().map(|p| in_unit(p.start_s)).collect();
+    let lasts = longest.iter().map(|p| in_unit(p.duration_s));
+    let lasts: Vec<f64> = lasts.chain((folded > 0).then(|| in_unit(rest))).collect();
+    let mut grid = Grid::new(style);
+    grid.names(0, "mostly", longest.iter().map(|p| p.culprit.clone()).chain(more(folded, "phase")));
+    grid.figures(1, &format!("begins ({})", unit.symbol()), column(&begins));
+    grid.figures(0, &format!("lasts ({})", unit.symbol()), column(&lasts));
+    lines.extend(grid.lines());
+    lines
+}
+
+/// The commands in the shape of the published table: calls, CPU ratio, kernel ratio, waiting ratio.
+pub(super) fn commands(trace: &TraceView, extent: Extent, style: &Style) -> Vec<String> {
+    let telling = trace.commands.iter().filter(|c| c.cpu_ratio >= TELLING_COMMAND).count();
+    let rows = match extent {
+        Extent::Most => ROWS.min(trace.commands.len()),
+        // One command alone is the whole run, and its figures stand above.
+        Extent::Telling if telling < 2 => 0,
+        Extent::Telling => telling.min(TELLING_ROWS),
+    };
+    if rows == 0 {
+        return Vec::new();
+    }
+    let (shown, rest) = trace.commands.split_at(rows);
+    let calls: u64 = rest.iter().map(|c| c.calls).sum();
+    let cpu: f64 = rest.iter().map(|c| c.cpu_ratio).sum();
+    let folded = !rest.is_empty();
+    let fold = |text: String| folded.then_some(text);
+    let kernel = |c: &CommandView| match (c.kernel_ratio, c.kernel_ratio_error) {
+        (None, _) => ABSENT.to_owned(),
+        (Some(ratio), Some(error)) if error > 0.0 => percent_with_error(ratio, error),
+        (Some(ratio), _) => percent(ratio),
+    };
+    let waiting = |c: &CommandView| c.waiting_ratio.map_or(ABSENT.to_owned(), percent);
+
+    let mut grid = Grid::new(style);
+    grid.names(0, "command", shown.iter().map(|c| c.name.clone()).chain(more(rest.len(), "command")));
+    grid.figures(3, "calls", shown.iter().map(|c| count(c.calls as f64)).chain(fold(count(calls as f64))));
+    grid.figures(0, "CPU ratio", shown.iter().map(|c| percent(c.cpu_ratio)).chain(fold(percent(cpu))));
+    grid.figures(1, "kernel ratio", shown.iter().map(kernel).chain(fold(String::new())));
+    if trace.commands.iter().any(|c| c.waiting_ratio.is_some()) {
+        grid.figures(2, "waiting ratio", shown.iter().map(waiting).chain(fold(String::new())));
+    }
+    let mut lines = vec![format!("commands on {}", crate::format::cpus(trace.cpus))];
+    lines.extend(grid.lines());
+    if shown.iter().any(|c| c.kernel_ratio_error.is_some()) {
+        lines.extend(dim("±: standard error of a kernel ratio counted by ticks.", style));
+    }
+    lines
+}
+
+/// The kernel locks that were waited for.
+pub(super) fn locks(trace: &TraceView, extent: Extent, style: &Style) -> Vec<String> {
+    let whole = f64::from(trace.cpus) * trace.elapsed_s;
+    let waits: f64 = trace.locks.iter().map(|l| l.wait_s).sum();
+    let rows = match extent {
+        Extent::Most => ROWS.min(trace.locks.len()),
+        Extent::Telling if waits < TELLING_WAITS * whole => 0,
+        Extent::Telling => TELLING_ROWS.min(trace.locks.len()),
+    };
+    if rows == 0 {
+        return Vec::new();
+    }
+    let (shown, rest) = trace.locks.split_at(rows);
+    let folded = !rest.is_empty();
+    let cells = |figure: fn(&LockView) -> f64, all: f64, word: fn(f64) -> String| {
+        let each = shown.iter().map(move |l| word(figure(l)));
+        each.chain(folded.then(|| word(all))).collect::<Vec<_>>()
+    };
+    let sum = |figure: fn(&LockView) -> f64| rest.iter().map(figure).sum::<f64>();
+    let longest = rest.iter().map(|l| l.max_wait_s).fold(0.0, f64::max);
+
+    let mut grid = Grid::new(style);
+    grid.names(0, "kernel lock", shown.iter().map(|l| l.symbol.clone()).chain(more(rest.len(), "lock")));
+    grid.names(4, "kind", shown.iter().map(|l| l.kind.clone()));
+    let caller = |l: &LockView| l.caller.clone().unwrap_or(ABSENT.to_owned());
+    grid.names(2, "wanted by", shown.iter().map(caller));
+    grid.figures(3, "waits", cells(|l| l.count as f64, sum(|l| l.count as f64), count));
+    grid.figures(0, "waited", cells(|l| l.wait_s, sum(|l| l.wait_s), none_or_time));
+    grid.figures(1, "spinning", cells(|l| l.spin_s, sum(|l| l.spin_s), none_or_time));
+    grid.figures(5, "longest", cells(|l| l.max_wait_s, longest, none_or_time));
+    let mut lines = vec![format!("kernel locks on {}", crate::format::cpus(trace.cpus))];
+    lines.extend(grid.lines());
+    lines
+}
+
+/// Who ran while CPUs were idle, and who else used them.
+pub(super) fn others(trace: &TraceView, style: &Style) -> Vec<String> {
+    let ran = trace.culprits.iter().map(|culprit| {
+        let waiting = culprit.waiting_in.as_ref().map(|call| format!(" (others in {call})"));
+        format!("{} {}{}", culprit.name, time(culprit.lost_cpus), waiting.unwrap_or_default())
+    });
+    let used = trace.others.iter().map(|(name, seconds)| format!("{name} {}", time(*seconds)));
+    [
+        ("ran while CPUs were idle for want of work", first_of(ran.collect())),
+        ("other processes on these CPUs", first_of(used.collect())),
+    ]
+    .into_iter()
+    .filter(|(_, who)| !who.is_empty())
+    .flat_map(|(what, who)| style.wrap(&format!("{what}: {who}"), "  "))
+    .collect()
+}
+
+/// The first of a list, and how many more there are.
+fn first_of(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(FEW);
+    names.truncate(FEW);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
+}
+
+/// The name of the row that holds the rest.
+fn more(rows: usize, what: &str) -> Option<String> {
+    let plural = if rows == 1 { "" } else { "s" };
+    (rows > 0).then(|| format!("{rows} more {what}{plural}"))
+}
+
+fn none_or_time(seconds: f64) -> String {
+    if seconds == 0.0 { "0".to_owned() } else { time(seconds) }
+}
+
+fn dim(text: &str, style: &Style) -> Vec<String> {
+    style.wrap(text, "  ").iter().map(|line| style.paint().dim(line)).collect()
+}

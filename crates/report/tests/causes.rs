@@ -1,0 +1,136 @@
+//! What stops a command: what is decided from a stack, and the words for it.
+
+mod support;
+
+use morecores_record::*;
+use morecores_report::{Blame, Component, Remark, causes, decide, main_cause, word, word_cause};
+
+fn stack_of(view: &View) -> &StackView {
+    view.stack.last().expect("a stack")
+}
+
+/// A stack of two CPUs with these losses.
+fn two(losses: Losses) -> View {
+    let view = support::view(&["x"]).point(1, 10.0, 0.01, 1.0).point(2, 7.0, 0.01, 1.5).build();
+    let mut view = support::stacked(view, |_| losses);
+    view.traces = vec![support::build_trace()];
+    view
+}
+
+fn words(view: &View) -> Vec<String> {
+    let stack = stack_of(view);
+    causes(stack, view.traces.iter().find(|t| t.cpus == stack.cpus)).iter().map(word_cause).collect()
+}
+
+#[test]
+fn the_largest_come_first_and_small_ones_not_at_all() {
+    let view = two(Losses { other_processes: 0.3, idle_disk: 0.05, steal: 0.039, ..Losses::default() });
+    let said: Vec<Component> = causes(stack_of(&view), None).iter().map(|c| c.component).collect();
+    assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
+}
+
+#[test]
+fn nothing_below_what_is_unexplained_is_said() {
+    for unexplained in [0.1, -0.1] {
+        let losses = Losses { other_processes: 0.3, idle_disk: 0.09, unexplained, ..Losses::default() };
+        let view = two(losses);
+        let said: Vec<Component> = causes(stack_of(&view), None).iter().map(|c| c.component).collect();
+        assert!(
+            said.contains(&Component::OtherProcesses) && !said.contains(&Component::IdleDisk),
+            "{said:?}"
+        );
+        assert!(!said.contains(&Component::Unexplained));
+    }
+}
+
+#[test]
+fn at_most_four_are_said() {
+    let losses = Losses {
+        user_work: 0.08,
+        kernel_work: 0.08,
+        interrupt: 0.07,
+        steal: 0.06,
+        idle_disk: 0.05,
+        idle_timer: 0.05,
+        ..Losses::default()
+    };
+    assert_eq!(causes(stack_of(&two(losses)), None).len(), 4);
+}
+
+#[test]
+fn who_is_to_blame_is_named_where_the_trace_tells() {
+    assert_eq!(
+        words(&support::build()),
+        [
+            "0.28 of 2 CPUs idle while only `ld` ran, the others waiting in wait4",
+            "0.05 of 2 CPUs used by other processes (Xorg)",
+        ]
+    );
+    let contended = words(&support::contended());
+    assert_eq!(contended[0], "4.13 of 8 CPUs spinning for the kernel lock dcache_lru (d_lru_add)");
+    assert_eq!(contended[3], "0.16 of 8 CPUs idle, waiting for the kernel lock i_rwsem (path_openat)");
+    let many = words(&support::many());
+    assert_eq!(
+        many[0],
+        "22.06 of 64 CPUs idle while few threads ran, mostly `simulate` (13.24) and `reader` (7.72), the others \
+         waiting in futex"
+    );
+}
+
+#[test]
+fn a_lock_that_is_one_of_many_is_not_said_to_be_all() {
+    let mut view = support::contended();
+    let lock = |symbol: &str| support::lock("spinlock", symbol, None, 9, 3.0, 3.0);
+    view.traces[3].locks = vec![lock("a"), lock("b"), lock("c")];
+    assert!(words(&view)[0].ends_with("spinning for kernel locks, most of all c"), "{:?}", words(&view));
+    view.traces[3].locks.clear();
+    assert!(words(&view)[0].ends_with("spinning for kernel locks"), "no lock was seen");
+}
+
+#[test]
+fn without_a_trace_nobody_is_blamed() {
+    let mut view = support::contended();
+    view.traces.clear();
+    let stack = stack_of(&view);
+    assert!(causes(stack, None).iter().all(|c| c.blame == Blame::Unknown));
+}
+
+#[test]
+fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
+    let mut view = two(Losses { user_work: 0.4, ..Losses::default() });
+    assert!(words(&view)[0].contains("caches, memory bandwidth or the clock rate"), "{:?}", words(&view));
+    view.traces[0].user_spin_s = Some(0.3 * view.traces[0].components.user_work_s);
+    assert!(words(&view)[0].ends_with("on 1; 30% of that time looks like work but spins in a tight loop"));
+}
+
+#[test]
+fn gained_cpus_are_said_as_such() {
+    let said = words(&support::gaining());
+    assert!(said[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"), "{said:?}");
+    let view = two(Losses { idle_disk: -0.2, ..Losses::default() });
+    assert!(words(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
+}
+
+#[test]
+fn the_verdict_names_the_main_cause() {
+    let text = word(&decide(&support::build()));
+    assert!(
+        text.contains("What stops it most: 0.28 of 2 CPUs idle while only `ld` ran, the others"),
+        "{text}"
+    );
+    let says = |view: &View| decide(view).remarks.iter().any(|r| matches!(r, Remark::MainCause { .. }));
+    assert!(says(&support::contended()));
+    assert!(!says(&support::two_points()), "no stack");
+    assert!(!says(&support::gaining()), "nothing stops what is faster than it should be");
+}
+
+#[test]
+fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
+    let view = two(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
+    assert_eq!(causes(stack_of(&view), None)[0].component, Component::Tracer);
+    assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
+    // The largest count was not traced: what stops a smaller one may be something else.
+    let mut view = support::contended();
+    view.stack.pop();
+    assert_eq!(main_cause(&view), None);
+}

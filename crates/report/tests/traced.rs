@@ -1,0 +1,266 @@
+//! Traced runs and speedup stacks on the terminal: how they look, and what must hold however they look.
+
+mod support;
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use morecores_record::*;
+use morecores_report::{Component, Style, run_report, trace_report};
+use proptest::prelude::*;
+use support::strip;
+
+const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+
+/// What the report has more than that of an untraced study.
+fn report(view: &View, style: Style) -> String {
+    let text = run_report(view, Some(Path::new("make.study")), &style);
+    let first = ["where the CPUs went", "traced run"].iter().filter_map(|start| text.find(start)).min();
+    text[first.expect("a traced study says where the CPUs went")..].to_owned()
+}
+
+fn traced(view: &TraceView, style: Style) -> String {
+    trace_report(view, Some(Path::new("make.trace")), &style)
+}
+
+#[test]
+fn a_build_on_two_cpus() {
+    assert_snapshot!(report(&support::build(), PLAIN));
+}
+
+#[test]
+fn a_build_narrow() {
+    assert_snapshot!(report(&support::build(), Style { width: 40, ..PLAIN }));
+}
+
+#[test]
+fn a_build_wide() {
+    assert_snapshot!(report(&support::build(), Style { width: 120, wide: true, ..PLAIN }));
+}
+
+#[test]
+fn four_counts_in_ascii() {
+    assert_snapshot!(report(&support::contended(), Style { width: 120, unicode: false, ..PLAIN }));
+}
+
+#[test]
+fn up_to_64_cpus() {
+    assert_snapshot!(report(&support::many(), PLAIN));
+}
+
+#[test]
+fn up_to_64_cpus_narrow() {
+    assert_snapshot!(report(&support::many(), Style { width: 40, ..PLAIN }));
+}
+
+#[test]
+fn cpus_gained_are_drawn_below_zero() {
+    assert_snapshot!(report(&support::gaining(), PLAIN));
+}
+
+#[test]
+fn one_count_has_components_and_no_stack() {
+    let text = report(&support::alone(), PLAIN);
+    assert!(!text.contains("speedup"), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_traced_run_alone() {
+    assert_snapshot!(traced(&support::build_trace(), PLAIN));
+}
+
+#[test]
+fn a_traced_run_narrow_in_ascii() {
+    assert_snapshot!(traced(&support::build_trace(), Style { width: 40, unicode: false, ..PLAIN }));
+}
+
+#[test]
+fn spinning_in_user_mode_is_said() {
+    let mut trace = support::build_trace();
+    trace.user_spin_s = Some(15.0);
+    let text = traced(&trace, PLAIN);
+    assert!(
+        text.contains("12% of the CPUs' time looks like work but spins in a tight loop (18% of the"),
+        "{text}"
+    );
+    assert!(!traced(&support::build_trace(), PLAIN).contains("tight loop"), "0.2 s of 125 is not worth it");
+}
+
+#[test]
+fn a_run_outside_its_cpus_is_marked() {
+    let mut trace = support::build_trace();
+    (trace.outside_cpu_s, trace.outside_tree_s) = (4.0, 3.0);
+    let text = traced(&trace, PLAIN);
+    assert!(text.contains("warning: the command ran for 3.00 s of CPU time outside its CPUs"), "{text}");
+    assert!(text.contains("Another 4.00 s of CPU time was spent for it outside these CPUs."));
+}
+
+#[test]
+fn a_lossy_trace_is_marked_everywhere() {
+    let view = support::lossy();
+    let mark = "lossy: 12.3 k events lost on 2 CPUs, figures are guesses";
+    let study = report(&view, PLAIN);
+    assert!(study.contains(mark) && study.contains("by a trace that lost events."), "{study}");
+    assert!(!study.contains("none lost"), "{study}");
+    assert!(report(&view, Style { wide: true, ..PLAIN }).contains(mark));
+    assert!(traced(&view.traces[1], PLAIN).contains(mark));
+    assert!(!report(&support::build(), PLAIN).contains("lossy"));
+}
+
+#[test]
+fn tables_that_say_nothing_are_left_out_unless_asked_for() {
+    let mut view = support::contended();
+    assert!(!report(&view, PLAIN).contains("commands on"), "one command is the whole run");
+    assert!(report(&view, PLAIN).contains("kernel locks on 8 CPUs"));
+    for trace in &mut view.traces {
+        trace.locks.iter_mut().for_each(|l| l.wait_s /= 1e4);
+    }
+    assert!(!report(&view, PLAIN).contains("kernel locks on"));
+    let wide = report(&view, Style { wide: true, ..PLAIN });
+    for section in
+        ["commands on 8 CPUs", "kernel locks on 8 CPUs", "commands on 2 CPUs", "how many threads ran"]
+    {
+        assert!(wide.contains(section), "{section}: {wide}");
+    }
+}
+
+#[test]
+fn what_was_not_traced_is_named() {
+    let view = support::build();
+    assert!(report(&view, PLAIN).contains("Traced without kernel spinlocks (morecores doctor says why)."));
+    let why = "without kernel spinlocks: this hypervisor waits for them itself";
+    assert!(report(&view, Style { wide: true, ..PLAIN }).contains(why));
+    assert!(traced(&view.traces[1], PLAIN).contains(why));
+}
+
+#[test]
+fn how_idle_the_baseline_was_is_said() {
+    let mut view = support::build();
+    view.traces[0].components.user_work_s -= 20.0;
+    view.traces[0].components.idle_disk_s += 20.0;
+    let text = report(&view, PLAIN);
+    assert!(text.contains("on 1 CPU 24% of the time was idle already, most of it \"idle: disk\""), "{text}");
+}
+
+#[test]
+fn colour_marks_and_adds_nothing() {
+    for view in [support::build(), support::many(), support::gaining(), support::lossy()] {
+        let coloured = report(&view, Style { colour: true, ..PLAIN });
+        assert_eq!(strip(&coloured), report(&view, PLAIN));
+        assert!(coloured.contains("\u{1b}[32m██"), "the speedup is green");
+    }
+}
+
+/// The cells of the bars in a report, of each line with a zero mark: to its left and to its right.
+fn bars(text: &str) -> Vec<(usize, usize)> {
+    let lines = text.lines().skip(1).take_while(|line| line.contains('|'));
+    let cells = |part: &str| part.chars().filter(|c| !c.is_whitespace() && !c.is_ascii_digit()).count();
+    lines.filter_map(|line| line.split_once('|')).map(|(left, right)| (cells(left), cells(right))).collect()
+}
+
+#[test]
+fn every_bar_adds_up_to_its_cpus() {
+    // In ASCII no sign of a component is the zero mark.
+    let style = Style { unicode: false, width: 100, ..PLAIN };
+    let four = bars(&report(&support::contended(), style));
+    let per_cpu = 97.0 / 8.0;
+    for ((left, right), cpus) in four.iter().zip([2.0, 4.0, 8.0]) {
+        assert_eq!(*left, 0);
+        assert!((*right as f64 - cpus * per_cpu).abs() <= 1.0, "{right} cells for {cpus} CPUs");
+    }
+    assert_eq!(four.len(), 3);
+    for (left, right) in bars(&report(&support::gaining(), style)) {
+        // 2 CPUs are the cells to the right less those to the left; 2.36 CPUs to the right take the whole room.
+        let cells = right as f64 - left as f64;
+        assert!((cells * 2.36 / right as f64 - 2.0).abs() < 0.05, "{left} and {right}");
+    }
+}
+
+/// Traced views of every shape: any losses and names, some lossy, some with runs that say nothing.
+fn views() -> impl Strategy<Value = View> {
+    let loss = || prop_oneof![Just(0.0), -0.4..0.4f64, Just(f64::NAN), -1e-9..1e-9f64];
+    let losses = proptest::collection::vec(loss(), 16);
+    let counts = proptest::collection::btree_set(1u32..300, 1..6);
+    let name = || "(\\PC{0,30}|\u{1b}\\[31m[a-z|`]{0,9}\n|多核{1,20})";
+    (counts, losses, name(), name(), 0.0..1e4f64, any::<u32>()).prop_map(
+        |(counts, shares, name, symbol, seconds, lost_events)| {
+            let mut view = support::view(&["x"]);
+            for cpus in &counts {
+                view = view.point(*cpus, 10.0 / f64::from(*cpus).sqrt(), 0.01, 1.0);
+            }
+            let mut view = support::stacked(view.build(), |cpus| {
+                let mut losses = Losses::default();
+                let n = f64::from(cpus);
+                (losses.user_work, losses.kernel_work, losses.interrupt) =
+                    (shares[0] * n, shares[1] * n, shares[2] * n);
+                (losses.kernel_lock_spin, losses.other_processes) = (shares[3] * n, shares[4] * n);
+                (losses.idle_kernel_lock, losses.idle_pinned, losses.unexplained) =
+                    (shares[5] * n, shares[6] * n, shares[7] * n / 10.0);
+                losses
+            });
+            for stack in &mut view.stack {
+                stack.culprits = vec![support::culprit(&name, 0.1, Some(&symbol))];
+                stack.serial_speedup = Some(seconds);
+            }
+            view.traces = counts
+                .iter()
+                .map(|cpus| {
+                    let mut trace = support::trace(*cpus, seconds, |t| t.components.unexplained_s = -seconds);
+                    trace.components.steal_s = shares[8] * seconds;
+                    trace.lost_events = u64::from(lost_events % 3);
+                    trace.commands = vec![support::command(&name, 3, 0.7, Some((0.1, 0.2))); 13];
+                    trace.locks =
+                        vec![support::lock("mutex", &symbol, Some(&name), 9, seconds, seconds / 3.0); 12];
+                    trace.others = vec![(symbol.clone(), seconds); 9];
+                    trace.parallelism.running = vec![1.0 / f64::from(cpus + 1); *cpus as usize + 1];
+                    trace.serial_phases =
+                        vec![SerialPhase { start_s: 0.1, duration_s: seconds, culprit: name.clone() }; 7];
+                    trace.parts = SerialAndParallel { serial_s: seconds, parallel_s: 0.0 };
+                    trace.untraced = vec![Untraced { what: name.clone(), why: symbol.clone() }];
+                    trace
+                })
+                .collect();
+            view
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_line_is_too_wide_and_nothing_shows_that_was_not_asked_for(
+        view in views(), width in 0usize..200, colour: bool, unicode: bool, wide: bool,
+    ) {
+        let style = Style { width, colour, unicode, wide };
+        let mut texts = vec![run_report(&view, None, &style)];
+        texts.extend(view.traces.iter().map(|t| trace_report(t, None, &style)));
+        for text in texts {
+            prop_assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
+            prop_assert!(unicode || text.is_ascii(), "{text}");
+            for line in strip(&text).lines() {
+                let columns = textwrap::core::display_width(line);
+                prop_assert!(columns <= width.max(Style::MIN_WIDTH), "{columns} > {width}: {line:?}\n{text}");
+                prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_component_is_read_from_its_own_field() {
+    // 1 to 16 CPU-seconds in the order of the record: no two are the same, and none is left out.
+    let words = serde_json::to_value(Components::default()).unwrap();
+    let numbered = |suffix: &str| {
+        let fields =
+            words.as_object().unwrap().keys().map(|key| key.trim_end_matches("_s").to_owned() + suffix);
+        fields.zip(1..).map(|(key, i)| (key, f64::from(i).into())).collect::<serde_json::Map<_, _>>()
+    };
+    let components: Components = serde_json::from_value(numbered("_s").into()).unwrap();
+    let losses: Losses = serde_json::from_value(numbered("").into()).unwrap();
+    for component in Component::ALL {
+        assert_eq!(component.seconds(&components), component.loss(&losses), "{component:?}");
+    }
+    let sum: f64 = Component::ALL.iter().map(|c| c.loss(&losses)).sum();
+    assert_eq!(sum, 136.0);
+}
