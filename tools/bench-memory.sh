@@ -31,8 +31,8 @@ column() {
         NR == 2 { print $column }'
 }
 
-"$morecores" run -q -o memory --cpus 1 --runs 1 --warmup 0 -- \
-    "$morecores" run -o study --cpus 1 --runs "$runs" --warmup 0 --precision 0 -- true
+"$morecores" run -q --trace off -o memory --cpus 1 --runs 1 --warmup 0 -- \
+    "$morecores" run --trace off -o study --cpus 1 --runs "$runs" --warmup 0 --precision 0 -- true
 "$morecores" run -q -o time --cpus 1 --runs 10 --precision 0 -- "$morecores" show study
 
 made=$(wc -l <study/runs.jsonl)

@@ -17,8 +17,11 @@ trap 'rm -rf "$work"' EXIT
 export MORECORES_SKIPPED=$work/skipped
 : >"$MORECORES_SKIPPED"
 
+# Signals as a login shell has them: what ignores some, as nohup does, or a script's `&`, passes that on, and the tests
+# that interrupt a study would wait in vain.
 status=0
-cargo test --workspace --locked --no-fail-fast "$@" 2>&1 | tee "$work/output" || status=$?
+env --default-signal=HUP --default-signal=INT --default-signal=QUIT --default-signal=TERM \
+    cargo test --workspace --locked --no-fail-fast "$@" 2>&1 | tee "$work/output" || status=$?
 
 # `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
 read -r binaries passed failed ignored < <(

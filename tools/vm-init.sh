@@ -37,7 +37,7 @@ clean() { # Everything is as it was.
     same "$(cat /sys/devices/system/cpu/online)" 0-3 && same "$(ls -d $top/morecores* $top/session/morecores* 2>/dev/null)" '' &&
         same "$(ls /run/morecores 2>/dev/null)" ''
 }
-run() { rm -rf study && morecores run -q -o study --runs 1 --warmup 0 "$@"; }
+run() { rm -rf study && morecores run -q --trace off -o study --runs 1 --warmup 0 "$@"; }
 allowed='sed -n "s/Cpus_allowed_list:.//p" /proc/self/status'
 
 check 'affinity holds a command to its CPUs' run --cpus 1,2,4 --shell -- "$allowed >allowed.{n}"
@@ -53,6 +53,25 @@ check '  the command cannot widen it' run --limit cpuset --cpus 1 --shell -- "ta
 check '  it is still one CPU' same "$(cat allowed)" 0
 check '  the system is as it was' clean
 
+trace() { rm -rf study && morecores trace -o study --json "$@" >trace.json; }
+figure() { # NAME: a number of the trace
+    sed -n "s/.*\"$1\": *\(-\{0,1\}[0-9.e-]*\).*/\1/p" trace.json | head -n 1
+}
+between() { awk -v value="$2" -v low="$1" -v high="$3" 'BEGIN { if (value == "" || value < low || value > high) { print value; exit 1 } }'; }
+# shellcheck disable=SC2016 # For the shell that is measured.
+two='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done & i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; wait'
+check 'this kernel lets itself be traced' trace --cpus 4 --shell -- "$two; sleep 0.2"
+check '  by BPF programs' grep -q '"source": *"bpf"' trace.json
+check '  nothing is lost' same "$(figure lost_events)" 0
+check '  the loops are work' between 0.05 "$(figure user_work_s)" 20
+check '  the sleep is a timer on four CPUs' between 0.7 "$(figure idle_timer_s)" 1.2
+check '  nothing is unexplained' between -0.05 "$(figure unexplained_s)" 0.05
+check 'one CPU is traced while three are offline' trace --cpus 1 --limit hotplug --shell -- "$two"
+check '  its second loop waits for no CPU but that one' between 0 "$(figure idle_scheduling_s)" 0.05
+check '  the system is as it was' clean
+check 'system calls are traced' trace --cpus 2 --syscalls -- dd if=/dev/zero of=/dev/null bs=1 count=20000
+check '  each of them' between 40000 "$(figure events)" 1e9
+
 echo '50000 100000' >$top/session/cpu.max
 check 'a quota is seen' sh -c 'morecores topology | grep -q "quota of own cgroup"'
 check '  the command does not escape it' run --cpus 1 --shell -- "cat $top\$(sed s/0::// /proc/self/cgroup)/cpu.max >max"
@@ -63,7 +82,7 @@ check 'hotplug takes the other CPUs away' run --limit hotplug --cpus 1,2,4 --she
 check '  all of them' same "$(cat online.1 online.2 online.4 | tr '\n' ' ')" '0 0-1 0-3 '
 check '  the system is as it was' clean
 
-morecores run -q -o killed --limit hotplug --cpus 2 --shell -- 'sleep 1000 & sleep 1000' &
+morecores run -q --trace off -o killed --limit hotplug --cpus 2 --shell -- 'sleep 1000 & sleep 1000' &
 sleep 3
 kill -9 $!
 check 'after a SIGKILL two CPUs are gone' same "$(cat /sys/devices/system/cpu/online)" 0-1

@@ -32,7 +32,7 @@ ldd target/release/morecores target/release/morecores-work | grep -o '/[^ :]*\.s
 (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initrd.gz"
 
 echo "vm-test: $kernel, 4 CPUs, cgroup version 2"
-timeout 300 qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 1024 -nographic -no-reboot \
+timeout 600 qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 1024 -nographic -no-reboot \
     -kernel "$kernel" -initrd "$work/initrd.gz" -append 'console=ttyS0 quiet panic=-1' 2>&1 |
     tr -d '\r' | sed -n 's/^.*vm: //p' | tee "$work/log"
 grep -q '^[0-9]* passed, 0 failed$' "$work/log"

@@ -26,6 +26,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
+            [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
@@ -55,9 +56,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--remount', '--remount', [CompletionResultType]::ParameterName, 'With --cold: also unmount and mount this file system before each run')
             [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'Measure the number that the command prints instead of its time: a regular expression, its first group')
             [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'The number''s unit')
+            [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'After the timed runs, trace one more of each CPU count, to say where the CPUs went')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
             [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
-            [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'Trace one more run of each CPU count')
             [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Give the command''s words to `/bin/sh -c` as one line')
             [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count')
             [CompletionResult]::new('--expect-n', '--expect-n', [CompletionResultType]::ParameterName, 'Refuse to start where `{n}` is nowhere in the command')
@@ -65,11 +66,31 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Leave processes alone that outlive the command')
             [CompletionResult]::new('--cold', '--cold', [CompletionResultType]::ParameterName, 'Write back and drop the page cache before each run (root)')
             [CompletionResult]::new('--lower-is-better', '--lower-is-better', [CompletionResultType]::ParameterName, 'The number is a cost, not a rate')
-            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ')
+            [CompletionResult]::new('--syscalls', '--syscalls', [CompletionResultType]::ParameterName, 'Trace every system call with the file, pipe or process that it is about, not only those that block')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces that are missing are made')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every column of the table')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;trace' {
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'What `{n}` becomes [default: the CPU count]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End the run after this long; what it did until then is shown')
+            [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'How many CPUs the run is allotted: a number or `all` [default: all usable]')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How it is held to them')
+            [CompletionResult]::new('--cpu-list', '--cpu-list', [CompletionResultType]::ParameterName, 'Which CPUs: the first ones of this list')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Keep the trace as a study there; `morecores show` shows it again')
+            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Keep the trace as a study there; `morecores show` shows it again')
+            [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Give the command''s words to `/bin/sh -c` as one line')
+            [CompletionResult]::new('--thread-env', '--thread-env', [CompletionResultType]::ParameterName, 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to what `{n}` becomes')
+            [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Leave processes alone that outlive the command')
+            [CompletionResult]::new('--syscalls', '--syscalls', [CompletionResultType]::ParameterName, 'Trace every system call with the file, pipe or process that it is about, not only those that block')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The figures as JSON; their keys are described in docs/format.md')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -150,6 +171,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;help' {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
+            [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
@@ -159,6 +181,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;run' {
+            break
+        }
+        'morecores;help;trace' {
             break
         }
         'morecores;help;show' {

@@ -34,6 +34,9 @@ _morecores() {
             morecores,topology)
                 cmd="morecores__subcmd__topology"
                 ;;
+            morecores,trace)
+                cmd="morecores__subcmd__trace"
+                ;;
             morecores,work)
                 cmd="morecores__subcmd__work"
                 ;;
@@ -79,6 +82,9 @@ _morecores() {
             morecores__subcmd__help,topology)
                 cmd="morecores__subcmd__help__subcmd__topology"
                 ;;
+            morecores__subcmd__help,trace)
+                cmd="morecores__subcmd__help__subcmd__trace"
+                ;;
             morecores__subcmd__help,work)
                 cmd="morecores__subcmd__help__subcmd__work"
                 ;;
@@ -98,7 +104,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run show topology doctor work generate help"
+            opts="-h -V --help --version run trace show topology doctor work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -252,7 +258,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run show topology doctor work generate help"
+            opts="run trace show topology doctor work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -391,6 +397,20 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__help__subcmd__trace)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__help__subcmd__work)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -406,7 +426,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --study --resume --trace --wide --quiet --help"
+            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --study --resume --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -492,16 +512,16 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --trace)
+                    COMPREPLY=($(compgen -W "off auto on" -- "${cur}"))
+                    return 0
+                    ;;
                 --study)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --trace)
-                    COMPREPLY=($(compgen -W "off auto on" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -537,6 +557,56 @@ _morecores() {
                     return 0
                     ;;
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__trace)
+            opts="-n -o -h --shell --thread-env --input --output --timeout --keep --cpus --limit --cpu-list --syscalls --study --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "capture null inherit" -- "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -W "affinity cpuset hotplug" -- "${cur}"))
+                    return 0
+                    ;;
+                --cpu-list)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --study)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -23,6 +23,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand run 'Measure a command on 1, 2, … n CPUs'
+            cand trace 'Trace one run of a command, and say where its CPUs went'
             cand show 'Show a study again, for people or for programs'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
@@ -51,9 +52,9 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --remount 'With --cold: also unmount and mount this file system before each run'
             cand --metric 'Measure the number that the command prints instead of its time: a regular expression, its first group'
             cand --unit 'The number''s unit'
+            cand --trace 'After the timed runs, trace one more of each CPU count, to say where the CPUs went'
             cand -o 'Where to keep the study [default: NAME-DATE-TIME.study here]'
             cand --study 'Where to keep the study [default: NAME-DATE-TIME.study here]'
-            cand --trace 'Trace one more run of each CPU count'
             cand --shell 'Give the command''s words to `/bin/sh -c` as one line'
             cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
             cand --expect-n 'Refuse to start where `{n}` is nowhere in the command'
@@ -61,11 +62,30 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --keep 'Leave processes alone that outlive the command'
             cand --cold 'Write back and drop the page cache before each run (root)'
             cand --lower-is-better 'The number is a cost, not a rate'
-            cand --resume 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ'
+            cand --syscalls 'Trace every system call with the file, pipe or process that it is about, not only those that block'
+            cand --resume 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces that are missing are made'
             cand -w 'Every column of the table'
             cand --wide 'Every column of the table'
             cand -q 'Print nothing but errors'
             cand --quiet 'Print nothing but errors'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;trace'= {
+            cand -n 'What `{n}` becomes [default: the CPU count]'
+            cand --input 'Standard input of the command'
+            cand --output 'Where the command''s output goes'
+            cand --timeout 'End the run after this long; what it did until then is shown'
+            cand --cpus 'How many CPUs the run is allotted: a number or `all` [default: all usable]'
+            cand --limit 'How it is held to them'
+            cand --cpu-list 'Which CPUs: the first ones of this list'
+            cand -o 'Keep the trace as a study there; `morecores show` shows it again'
+            cand --study 'Keep the trace as a study there; `morecores show` shows it again'
+            cand --shell 'Give the command''s words to `/bin/sh -c` as one line'
+            cand --thread-env 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to what `{n}` becomes'
+            cand --keep 'Leave processes alone that outlive the command'
+            cand --syscalls 'Trace every system call with the file, pipe or process that it is about, not only those that block'
+            cand --json 'The figures as JSON; their keys are described in docs/format.md'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -132,6 +152,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;help'= {
             cand run 'Measure a command on 1, 2, … n CPUs'
+            cand trace 'Trace one run of a command, and say where its CPUs went'
             cand show 'Show a study again, for people or for programs'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
@@ -140,6 +161,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'morecores;help;run'= {
+        }
+        &'morecores;help;trace'= {
         }
         &'morecores;help;show'= {
         }

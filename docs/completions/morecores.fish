@@ -27,6 +27,7 @@ end
 complete -c morecores -n "__fish_morecores_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_needs_command" -s V -l version -d 'Print version'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "trace" -d 'Trace one run of a command, and say where its CPUs went'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "show" -d 'Show a study again, for people or for programs'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
@@ -58,10 +59,10 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cleanup -d '
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l remount -d 'With --cold: also unmount and mount this file system before each run' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went' -r -f -a "off\t'Never'
+auto\t'What this machine and our privilege allow; context switches alone where that is little'
+on\t'In full, or nothing is run'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Where to keep the study [default: NAME-DATE-TIME.study here]' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'Trace one more run of each CPU count' -r -f -a "off\t'Never'
-auto\t'Where the machine allows it'
-on\t'Always'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start where `{n}` is nowhere in the command'
@@ -69,10 +70,29 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failu
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Leave processes alone that outlive the command'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces that are missing are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -s n -d 'What `{n}` becomes [default: the CPU count]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l input -d 'Standard input of the command' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
+null\t'Thrown away'
+inherit\t'To this terminal'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l timeout -d 'End the run after this long; what it did until then is shown' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpus -d 'How many CPUs the run is allotted: a number or `all` [default: all usable]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'How it is held to them' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'
+cpuset\t'A cgroup\'s cpuset: a program cannot widen it'
+hotplug\t'All other CPUs are taken offline (root): also moves interrupts and kernel threads'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpu-list -d 'Which CPUs: the first ones of this list' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -s o -l study -d 'Keep the trace as a study there; `morecores show` shows it again' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to what `{n}` becomes'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l keep -d 'Leave processes alone that outlive the command'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l json -d 'The figures as JSON; their keys are described in docs/format.md'
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'The derived view as JSON; its keys are described in docs/format.md'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'One row a CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'A table and the verdict, for a pull request or an issue'
@@ -99,13 +119,14 @@ complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "markdown" -d 'The reference in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'Completions for every shell'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "show" -d 'Show a study again, for people or for programs'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "work" -d 'Run one of the built-in programs once'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run show topology doctor work generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "trace" -d 'Trace one run of a command, and say where its CPUs went'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "show" -d 'Show a study again, for people or for programs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "work" -d 'Run one of the built-in programs once'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor work generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "man" -d 'One man page for morecores and one for each subcommand'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "markdown" -d 'The reference in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "completions" -d 'Completions for every shell'

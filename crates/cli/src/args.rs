@@ -4,12 +4,14 @@
 
 mod literal_n;
 mod run;
+mod trace;
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+pub(crate) use trace::TraceArgs;
 
 /// Will more cores help this program, and if not, what stops it?
 ///
@@ -39,6 +41,7 @@ const EXAMPLES: &str = "\
 Examples:
   morecores run -- xz -kf -T{n} big.tar               how does xz scale here?
   morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
+  morecores trace -- make -j{n}                       one run: where did its CPUs go?
   morecores show xz-20261121-093000.study --json      everything derived from a study
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
@@ -46,6 +49,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Trace(Box<TraceArgs>),
     Show(ShowArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
@@ -57,7 +61,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it matters to it in which state an earlier morecores left the machine.
     pub(crate) fn looks_at_the_machine(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Topology(_) | Self::Doctor(_))
+        matches!(self, Self::Run(_) | Self::Trace(_) | Self::Topology(_) | Self::Doctor(_))
     }
 }
 

@@ -1,8 +1,14 @@
 //! The subcommands: each calls the crates below and prints.
 
+mod derive;
+mod progress;
+mod traced;
+mod watch;
+
 pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod topology;
+pub(crate) mod trace;
 pub(crate) mod work;

@@ -9,6 +9,7 @@ mod exit;
 mod options;
 mod repair;
 mod terminal;
+mod tracer;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     }
     let done = match &cli.command {
         Command::Run(args) => commands::run::run(args),
+        Command::Trace(args) => commands::trace::trace(args),
         Command::Show(args) => commands::show::show(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),

@@ -3,6 +3,7 @@
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
 mod texts;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use morecores_record::{
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
 pub(crate) use texts::{duration, percent};
+pub(crate) use trace::TraceOptions;
 
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
 /// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
@@ -42,27 +44,24 @@ pub(crate) struct ResumeOptions {
     min_runs: Option<u32>,
     precision: Option<Option<f64>>,
     max_time: Option<morecores_record::Nanos>,
+    trace: Option<TraceMode>,
+    syscalls: bool,
 }
 
 impl RunOptions {
     /// Reads the arguments, for a machine with `topology`.
     pub(crate) fn new(args: &RunArgs, topology: &Topology) -> Result<Self> {
-        let command = command(args)?;
+        let command = command(&args.command, args.shell, "run")?;
         ensure!(
             !args.expect_n || command.uses_n(),
             "{{n}} is nowhere in the command, and --expect-n was given: put {{n}} where the command takes its \
              thread or job count"
         );
-        let limit = match args.limit {
-            LimitArg::Affinity => Limit::Affinity,
-            LimitArg::Cpuset => Limit::Cpuset,
-            LimitArg::Hotplug => Limit::Hotplug,
-        };
         let (placement, order) = order(args, topology)?;
         let points = points(args, topology, &order)?;
         let plan = Plan {
             points,
-            limit,
+            limit: limit(args.limit),
             placement,
             seed: args.seed.unwrap_or_else(clock_seed),
             warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
@@ -79,13 +78,9 @@ impl RunOptions {
             ignore_failure: args.ignore_failure,
             keep_survivors: args.keep,
             input: args.input.clone(),
-            output: match args.output {
-                OutputArg::Capture => Output::Captured,
-                OutputArg::Null => Output::Null,
-                OutputArg::Inherit => Output::Inherited,
-            },
-            trace: trace(args.trace)?,
-            syscalls: false,
+            output: output(args.output),
+            trace: mode(args.trace),
+            syscalls: syscalls(args)?,
         };
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         Ok(Self { command, plan, study })
@@ -95,7 +90,8 @@ impl RunOptions {
 impl ResumeOptions {
     /// Reads the arguments of `--resume`.
     pub(crate) fn new(args: &RunArgs) -> Result<Self> {
-        let command = if args.command.is_empty() { None } else { Some(command(args)?) };
+        let command =
+            if args.command.is_empty() { None } else { Some(command(&args.command, args.shell, "run")?) };
         let Some(study) = args.study.clone() else { bail!("--resume needs the study: name it with -o") };
         let stop = stop(args)?;
         Ok(Self {
@@ -106,6 +102,9 @@ impl ResumeOptions {
             // The default is not the user's word.
             precision: (args.precision != "1%").then_some(stop.precision),
             max_time: stop.max_time,
+            // Likewise.
+            trace: (args.trace != TraceArg::Auto).then_some(mode(args.trace)),
+            syscalls: syscalls(args)?,
         })
     }
 
@@ -119,8 +118,11 @@ impl ResumeOptions {
         Ok(())
     }
 
-    /// Changes a recorded rule as the user asked.
-    pub(crate) fn adjust(&self, stop: &mut Stop) {
+    /// Changes a recorded plan as the user asked.
+    pub(crate) fn adjust(&self, plan: &mut Plan) {
+        plan.trace = self.trace.unwrap_or(plan.trace);
+        plan.syscalls |= self.syscalls;
+        let stop = &mut plan.stop;
         stop.max_runs = self.runs.unwrap_or(stop.max_runs);
         stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
         stop.precision = self.precision.unwrap_or(stop.precision);
@@ -128,16 +130,33 @@ impl ResumeOptions {
     }
 }
 
-fn command(args: &RunArgs) -> Result<Command> {
+/// The words of the command line as a command; `subcommand` is ours that they were given to.
+fn command(words: &[String], shell: bool, subcommand: &str) -> Result<Command> {
     ensure!(
-        !args.command.is_empty(),
-        "no command given: morecores run -- COMMAND, for example: morecores run -- make -j{{n}}"
+        !words.is_empty(),
+        "no command given: morecores {subcommand} -- COMMAND, for example: morecores {subcommand} -- make -j{{n}}"
     );
-    Ok(if args.shell {
-        Command::Shell { line: args.command.join(" ") }
+    Ok(if shell {
+        Command::Shell { line: words.join(" ") }
     } else {
-        Command::Program { argv: args.command.clone() }
+        Command::Program { argv: words.to_vec() }
     })
+}
+
+fn limit(limit: LimitArg) -> Limit {
+    match limit {
+        LimitArg::Affinity => Limit::Affinity,
+        LimitArg::Cpuset => Limit::Cpuset,
+        LimitArg::Hotplug => Limit::Hotplug,
+    }
+}
+
+fn output(output: OutputArg) -> Output {
+    match output {
+        OutputArg::Capture => Output::Captured,
+        OutputArg::Null => Output::Null,
+        OutputArg::Inherit => Output::Inherited,
+    }
 }
 
 fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Order)> {
@@ -193,14 +212,20 @@ fn metric(args: &RunArgs) -> Result<Option<Metric>> {
     Ok(Some(Metric { regex, unit: args.unit.clone(), better }))
 }
 
-fn trace(trace: TraceArg) -> Result<TraceMode> {
+fn mode(trace: TraceArg) -> TraceMode {
     match trace {
-        TraceArg::Off => Ok(TraceMode::Off),
-        TraceArg::Auto => Ok(TraceMode::Auto),
-        TraceArg::On => {
-            bail!("--trace on: this version has no tracer yet; --trace auto measures without one")
-        }
+        TraceArg::Off => TraceMode::Off,
+        TraceArg::Auto => TraceMode::Auto,
+        TraceArg::On => TraceMode::On,
     }
+}
+
+fn syscalls(args: &RunArgs) -> Result<bool> {
+    ensure!(
+        !args.syscalls || args.trace != TraceArg::Off,
+        "--syscalls says how to trace, and --trace off not to: leave one of them out"
+    );
+    Ok(args.syscalls)
 }
 
 /// A seed nobody chose: kept in the study, so that it can be chosen again.

@@ -43,7 +43,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         (vec!["--metric", "("], vec!["--metric", "unclosed group"]),
         (vec!["--metric", "x", "--output", "null"], vec!["--metric"]),
         (vec!["--input", "nowhere"], vec!["--input", "nowhere"]),
-        (vec!["--trace", "on"], vec!["--trace"]),
+        (vec!["--trace", "off", "--syscalls"], vec!["--syscalls"]),
         (vec!["-o", "no/such/directory"], vec!["no/such/directory"]),
     ] {
         let mut arguments = vec!["run"];
@@ -90,8 +90,10 @@ fn slips_in_the_options_are_named_and_nothing_runs() {
 #[test]
 fn a_commands_own_options_are_the_commands() {
     let world = World::new();
-    let options =
-        ["run", "-q", "--output", "inherit", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0"];
+    let options = [
+        "run", "-q", "--trace", "off", "--output", "inherit", "-o", "study", "--cpus", "1", "--runs", "1",
+        "--warmup", "0",
+    ];
     let ran = world.morecores(&[options.as_slice(), &["echo", "--runs", "-q", "--", "-x"]].concat());
     assert_eq!(ran.success().stdout, "--runs -q -- -x\n", "{ran}");
 }
@@ -327,8 +329,21 @@ fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
     let Some(disk) = SmallDisk::new(&world, "a_disk_that_fills_in_mid_study_keeps_what_was_recorded") else {
         return;
     };
-    let options =
-        ["run", "-q", "-o", "disk/study", "--cpus", "1", "--runs", "100000", "--precision", "0", "--"];
+    let options = [
+        "run",
+        "-q",
+        "--trace",
+        "off",
+        "-o",
+        "disk/study",
+        "--cpus",
+        "1",
+        "--runs",
+        "100000",
+        "--precision",
+        "0",
+        "--",
+    ];
     let ran = world.morecores(&[options.as_slice(), &["true"]].concat());
     ran.refused(2, &["cannot append a run to disk/study/runs.jsonl", "No space left"]);
     let study = morecores_record::Study::read(&world.path("disk/study")).expect("a study");

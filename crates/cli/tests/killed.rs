@@ -159,7 +159,9 @@ fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
     }
     assert!(has("61") && has("62"), "the kernel ends only the main process: {:?}", world.processes());
 
-    let next = world.morecores(&["run", "-q", "--runs", "1", "--warmup", "0", "-o", "next", "--", "true"]);
+    let next = world.morecores(&[
+        "run", "-q", "--trace", "off", "--runs", "1", "--warmup", "0", "-o", "next", "--", "true",
+    ]);
     next.success()
         .says(&[&format!("repaired what process {pid} left when it was killed: remove the cgroup")]);
     assert_eq!(world.processes(), [], "{next}");

@@ -17,7 +17,8 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
     let Some(user) = user(&world, NAME) else { return };
     let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
     let line = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done";
-    let arguments = ["run", "-o", "study", "--cpus", cpus, "--runs", "6", "--precision", "0", "--"];
+    let arguments =
+        ["run", "--trace", "off", "-o", "study", "--cpus", cpus, "--runs", "6", "--precision", "0", "--"];
     let ran = user.morecores(&[arguments.as_slice(), &["sh", "-c", line]].concat());
     ran.success().prints(&["getrusage"]);
     assert_eq!(ran.stderr, "", "{ran}");
@@ -81,7 +82,8 @@ fn survivors_are_ended_without_a_cgroup_too() {
     const NAME: &str = "survivors_are_ended_without_a_cgroup_too";
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
-    let arguments = ["run", "-q", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0", "--"];
+    let arguments =
+        ["run", "--trace", "off", "-q", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0", "--"];
     let ran = user.morecores(&[arguments.as_slice(), &["sh", "-c", "setsid sleep 60 & true"]].concat());
     ran.success();
     let study = Study::read(&user.home.join("study")).expect("a study");

@@ -101,15 +101,20 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "metric", help_heading = METRIC)]
     pub(crate) lower_is_better: bool,
 
+    /// After the timed runs, trace one more of each CPU count, to say where the CPUs went
+    #[arg(long, value_enum, default_value_t = TraceArg::Auto, help_heading = TRACE)]
+    pub(crate) trace: TraceArg,
+    /// Trace every system call with the file, pipe or process that it is about, not only those that block
+    #[arg(long, help_heading = TRACE)]
+    pub(crate) syscalls: bool,
+
     /// Where to keep the study [default: NAME-DATE-TIME.study here]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Go on with the study at -o; its command and plan hold, --runs, --precision and --max-time may differ
+    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces
+    /// that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
-    /// Trace one more run of each CPU count
-    #[arg(long, value_enum, default_value_t = TraceArg::Auto, help_heading = STUDY)]
-    pub(crate) trace: TraceArg,
     /// Every column of the table
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) wide: bool,
@@ -123,6 +128,7 @@ const CPUS: &str = "CPUs";
 const RUNS: &str = "How many runs";
 const AROUND: &str = "Around the runs";
 const METRIC: &str = "A figure of the command's own";
+const TRACE: &str = "The trace";
 const STUDY: &str = "The study";
 
 const EXAMPLES: &str = "\
@@ -134,6 +140,7 @@ Examples:
   morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
   sudo morecores run --limit hotplug --cold -- make -j{n}
+  morecores run --trace on --syscalls --runs 10 -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
 Exit status: 0 measured; 1 the command failed; 2 bad input, nothing was run; 126, 127 the command cannot be
@@ -173,8 +180,8 @@ pub(crate) enum OutputArg {
 pub(crate) enum TraceArg {
     /// Never
     Off,
-    /// Where the machine allows it
+    /// What this machine and our privilege allow; context switches alone where that is little
     Auto,
-    /// Always
+    /// In full, or nothing is run
     On,
 }

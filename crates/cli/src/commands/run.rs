@@ -1,28 +1,31 @@
 //! `morecores run`: plans a sweep, makes it while watching for signals, keeps it and shows it.
 
 mod keep;
-mod progress;
-mod watch;
+mod tracing;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, ensure};
-use morecores_analyse::{Decision, StoppingRule, view};
+use anyhow::{Context, Result, anyhow, ensure};
+use morecores_analyse::{Decision, StoppingRule};
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Exit, Header, Host, STUDY_SCHEMA, Stop, StopReason, Study, StudyWriter};
+use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter, TraceMode};
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions};
+use crate::tracer::{self, Wanted};
 use crate::{exit, terminal};
 
+use super::derive;
+use super::progress::Progress;
+use super::traced::{cpus, how_it_ended};
+use super::watch::{self, Clock, Watched};
 use keep::StudyKeeper;
-use progress::Progress;
-use watch::{Clock, Watched};
+use tracing::{Traced, Tracing};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (study, writer) = if args.resume { resume(args)? } else { begin(args)? };
@@ -47,18 +50,17 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     for point in &plan.points {
         program::image(&command, point, plan.thread_env)?;
     }
-    let header = Header {
-        schema: STUDY_SCHEMA.to_owned(),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at_ns: spawn::realtime(),
-        command,
-        plan,
-        host,
-        closing: None,
-        unknown: serde_json::Map::new(),
-    };
+    refuse_where_not_traceable(&plan)?;
+    let header = derive::header(command, plan, host);
     let writer = StudyWriter::create(&study, header.clone())?;
     Ok((Study::new(header), writer))
+}
+
+/// `--trace on` is refused before anything has been run or written where it cannot be had in full.
+fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
+    let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
+    let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
+    tracer::open_in_full(&wanted).map(drop).context("--trace on")
 }
 
 /// A study to go on with.
@@ -79,7 +81,17 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     if let Some(point) = missing {
         return Err(anyhow!("CPUs {} of the study are not all usable any more", point.cpu_set));
     }
-    Ok(StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan.stop))?)
+    let mut plan = before.header.plan;
+    options.adjust(&mut plan);
+    refuse_where_not_traceable(&plan)?;
+    Ok(StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan))?)
+}
+
+/// What the measuring thread brings back.
+#[derive(Debug)]
+struct Measured {
+    finish: Finish,
+    traced: Traced,
 }
 
 /// Makes the runs; on a thread of its own, which only measures.
@@ -88,7 +100,7 @@ fn measure(
     writer: StudyWriter,
     control: &Arc<Control>,
     progress: &Progress,
-) -> Result<Finish> {
+) -> Result<Measured> {
     let header = &study.header;
     let before = Neighbourhood::look();
     let mut executor = match ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control)) {
@@ -121,6 +133,16 @@ fn measure(
             },
         )
     });
+    // The tracer's own work is none of the neighbours'.
+    let neighbours = Neighbourhood::look().busiest_since(&before);
+    let traced = match &swept {
+        Ok(finish) if ended_well(finish.reason) => {
+            let next = (study.runs.len() + keeper.made()) as u32;
+            Tracing { study, path: keeper.path(), next, open: &tracer::open, control, progress }
+                .make(&mut executor)
+        }
+        _ => Traced::default(),
+    };
     // Also after a failure: the user's files are to be cleaned up, and the system put back.
     let cleaned = executor.clean_up();
     for error in executor.put_back() {
@@ -134,11 +156,15 @@ fn measure(
             return Err(error);
         }
     };
-    let neighbours = Neighbourhood::look().busiest_since(&before);
     let ended_at_ns = spawn::realtime();
     keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
-    Ok(finish)
+    Ok(Measured { finish, traced })
+}
+
+/// Whether the study has all the timed runs that it was to have.
+fn ended_well(reason: StopReason) -> bool {
+    matches!(reason, StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted)
 }
 
 /// The stopping rule of a plan that has one.
@@ -148,23 +174,24 @@ fn rule(stop: &Stop) -> Option<StoppingRule> {
 }
 
 /// Shows what was measured and says how it ended.
-fn finish(args: &RunArgs, path: &Path, watched: Watched<Finish>) -> Result<u8> {
+fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8> {
     let signal = watched.signal;
-    let Finish { reason, failed } = watched.result?;
+    let Measured { finish: Finish { reason, failed }, traced } = watched.result?;
     let study = Study::read(path)?;
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
-        terminal::print(&morecores_report::run_report(
-            &view(&study, &[]),
-            Some(path),
-            &terminal::style(args.wide),
-        ))?;
+        let (view, unread) = derive::view(&study, path);
+        terminal::print(&morecores_report::run_report(&view, Some(path), &terminal::style(args.wide)))?;
+        unread.iter().for_each(|line| terminal::note(line));
     }
     if let Some(outcome) = failed {
         report_failure(&outcome);
         return Ok(exit::COMMAND_FAILED);
     }
-    if reason == StopReason::Interrupted {
+    if !args.quiet || study.header.plan.trace == TraceMode::On {
+        traced.notes.iter().for_each(|note| terminal::note(note));
+    }
+    if reason == StopReason::Interrupted || traced.interrupted {
         terminal::note(&format!("stopped; go on with: morecores run --resume -o {}", path.display()));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }
@@ -175,14 +202,10 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Finish>) -> Result<u8> {
 fn report_failure(outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;
-    let how = match run.exit {
-        Exit::Code(code) => format!("exited with status {code}"),
-        Exit::Signal(signal) => format!("was ended by signal {signal}"),
-        Exit::TimedOut => "ran past --timeout and was ended".to_owned(),
-    };
-    let cpus = if run.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", run.cpus) };
     terminal::note(&format!(
-        "the command {how} at {cpus} (run {}); --ignore-failure goes on and counts such runs",
+        "the command {} at {} (run {}); --ignore-failure goes on and counts such runs",
+        how_it_ended(run),
+        cpus(run.cpus),
         run.index + 1
     ));
 }

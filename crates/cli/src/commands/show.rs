@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_analyse::view;
 use morecores_record::Study;
 use morecores_report as report;
 
+use super::derive;
 use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 
@@ -20,7 +20,7 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     if format.hyperfine_json {
         return terminal::print(&report::hyperfine_json(study)?);
     }
-    let view = view(study, &[]);
+    let (view, unread) = derive::view(study, path);
     let mut text = String::new();
     if format.json {
         text = report::view_json(&view)?;
@@ -30,8 +30,13 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
         text = String::from_utf8(bytes)?;
     } else if format.markdown {
         report::view_markdown(&view, &mut text)?;
+    } else if let ([], [trace]) = (view.points.as_slice(), view.traces.as_slice()) {
+        // What `morecores trace -o` kept.
+        text = report::trace_report(trace, Some(path), &terminal::style(wide));
     } else {
         text = report::run_report(&view, Some(path), &terminal::style(wide));
     }
-    terminal::print(&text)
+    terminal::print(&text)?;
+    unread.iter().for_each(|line| terminal::note(line));
+    Ok(())
 }

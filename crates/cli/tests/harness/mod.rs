@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use morecores_record::{Phase, Run, Study};
 
+#[allow(unused_imports)]
 pub(crate) use morecores_testkit::skipped;
 
 /// How long anything may take that takes milliseconds. Generous: the machine may be busy.
@@ -78,10 +79,15 @@ impl World {
         Ran::of(command)
     }
 
-    /// The command that [`World::run`] runs.
+    /// The command that [`World::run`] runs. It traces nothing unless `options` say so: one more run of each CPU count,
+    /// for which few tests have a use.
     pub(crate) fn run_command(&self, options: &str, measured: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
-        command.args(["run", "-o", "study"]).args(options.split_whitespace()).arg("--").args(measured);
+        command.args(["run", "-o", "study"]).args(options.split_whitespace());
+        if !options.contains("--trace") {
+            command.args(["--trace", "off"]);
+        }
+        command.arg("--").args(measured);
         command
     }
 

@@ -1,21 +1,34 @@
 //! Keeps each run as it ends, and tells the progress display.
 
+use std::path::Path;
+
 use morecores_experiment::executor::{Outcome, Trial};
 use morecores_experiment::sweep::Keeper;
 use morecores_record::{Closing, StudyError, StudyWriter};
 
-use super::progress::Progress;
+use super::super::progress::Progress;
 
 /// Writes runs to a study.
 #[derive(Debug)]
 pub(super) struct StudyKeeper<'a> {
     writer: StudyWriter,
     progress: &'a Progress,
+    made: usize,
 }
 
 impl<'a> StudyKeeper<'a> {
     pub(super) fn new(writer: StudyWriter, progress: &'a Progress) -> Self {
-        Self { writer, progress }
+        Self { writer, progress, made: 0 }
+    }
+
+    /// Where the study is.
+    pub(super) fn path(&self) -> &Path {
+        self.writer.path()
+    }
+
+    /// How many runs were kept.
+    pub(super) fn made(&self) -> usize {
+        self.made
     }
 
     /// Writes what is known only at the end.
@@ -37,6 +50,7 @@ impl Keeper for StudyKeeper<'_> {
     }
 
     fn ended(&mut self, outcome: &Outcome) -> Result<(), StudyError> {
+        self.made += 1;
         self.writer.append(&outcome.run)
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn until_done<T: Send + 'static>(
     measure: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<Watched<T>> {
     let (send, events) = mpsc::channel();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
+    let mut signals = Signals::new(heeded()?).context("cannot watch for signals")?;
     let handle = signals.handle();
     let from_signals = send.clone();
     let listener = thread::spawn(move || {
@@ -75,6 +75,15 @@ pub(super) fn until_done<T: Send + 'static>(
     handle.close();
     let _ = listener.join();
     watched
+}
+
+/// The signals that end a study: those that were not ignored when we were started. `nohup`, and a shell without job
+/// control that starts something in the background, have them ignored so that it goes on; and what we ignore, the
+/// command finds ignored.
+fn heeded() -> Result<Vec<i32>> {
+    let status = procfs::process::Process::myself().and_then(|myself| myself.status());
+    let ignored = status.context("cannot read which signals are ignored")?.sigign;
+    Ok([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect())
 }
 
 struct Watcher {

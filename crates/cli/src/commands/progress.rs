@@ -98,13 +98,14 @@ impl Progress {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
         let cpus = trial.point.cpus;
         let cpus = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+        let so_far = duration(elapsed);
         let round = match trial.phase {
-            Phase::Traced => return format!("tracing {cpus} · {} so far", duration(elapsed)),
+            Phase::Traced => return format!("tracing {cpus} · {so_far} so far"),
             Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.warmup),
             Phase::Timed => format!("round {} of about {}", trial.round + 1, state.rounds.max(1)),
         };
         let left = self.left(state, trial, elapsed).map(|left| format!(" · about {} left", duration(left)));
-        format!("{round} · {cpus} · {} so far{}", duration(elapsed), left.unwrap_or_default())
+        format!("{round} · {cpus} · {so_far} so far{}", left.unwrap_or_default())
     }
 
     /// The time left, from the mean time of the runs so far; none before the first round is complete.

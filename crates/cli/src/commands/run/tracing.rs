@@ -1,0 +1,107 @@
+//! The traced runs of a study, one of each CPU count, after the timed ones have ended well.
+//!
+//! What goes wrong here becomes a note and leaves the study as it is: its timed runs are on disk.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use morecores_experiment::control::Control;
+use morecores_experiment::executor::{ProcessExecutor, Trial};
+use morecores_record::{Phase, Point, Study, TraceHeader, TraceMode, TraceSource};
+
+use super::super::progress::Progress;
+use super::super::traced::{TracedRun, cpus, how_it_ended, reduced};
+use crate::tracer::{Open, Wanted};
+
+/// What came of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Traced {
+    /// What the user is to be told, in the order of time.
+    pub(super) notes: Vec<String>,
+    /// Whether the user stopped it.
+    pub(super) interrupted: bool,
+}
+
+/// What traces are made of, and from where on.
+pub(super) struct Tracing<'a> {
+    pub(super) study: &'a Study,
+    /// Where it is.
+    pub(super) path: &'a Path,
+    /// Number of the first traced run.
+    pub(super) next: u32,
+    pub(super) open: &'a Open,
+    pub(super) control: &'a Control,
+    pub(super) progress: &'a Progress,
+}
+
+impl Tracing<'_> {
+    /// Makes the traced runs. `--max-time` does not count for them, `--timeout` does.
+    pub(super) fn make(&self, executor: &mut ProcessExecutor) -> Traced {
+        let mut traced = Traced::default();
+        let plan = &self.study.header.plan;
+        if plan.trace == TraceMode::Off {
+            return traced;
+        }
+        for (index, point) in (self.next..).zip(untraced(&plan.points, &self.study.traces)) {
+            if self.control.is_interrupted() {
+                traced.interrupted = true;
+                break;
+            }
+            let trial = Trial { index, round: 0, phase: Phase::Traced, point: point.clone() };
+            self.progress.begins(&trial);
+            match self.one(&trial, executor) {
+                Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
+                Ok(notes) => notes.into_iter().for_each(|note| traced.note(note)),
+                Err(_) if self.control.is_interrupted() => traced.interrupted = true,
+                Err(error) => {
+                    // What keeps one count from being traced keeps the others too: a program, a buffer, a full disk.
+                    let from = if index == self.next {
+                        String::new()
+                    } else {
+                        format!(" from {} on", cpus(point.cpus))
+                    };
+                    traced.note(format!("not traced{from}: {error:#}"));
+                    break;
+                }
+            }
+        }
+        traced
+    }
+
+    /// One of them; what the user is to be told of it.
+    fn one(&self, trial: &Trial, executor: &mut ProcessExecutor) -> anyhow::Result<Vec<String>> {
+        let point = &trial.point;
+        let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: self.study.header.plan.syscalls };
+        let mut tracer = (self.open)(&wanted)?;
+        let source = tracer.source();
+        let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
+        if !made.outcome.run.exit.is_success() {
+            let how = how_it_ended(&made.outcome.run);
+            return Ok(vec![format!("the traced run at {} {how}: no trace of it is kept", cpus(point.cpus))]);
+        }
+        // What was lost of it is in the trace, and said wherever its figures are shown.
+        made.keep()?;
+        let syscalls = (wanted.syscalls && source != TraceSource::BpfWithSystemCalls)
+            .then(|| "--syscalls asks for more than may be traced here".to_owned());
+        Ok([reduced(tracer.as_ref()), syscalls].into_iter().flatten().collect())
+    }
+}
+
+/// The points that have no trace yet.
+fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator<Item = &'a Point> {
+    let has_one = move |point: &&Point| {
+        traces.iter().any(|trace| trace.run.cpus == point.cpus && trace.run.n == point.n)
+    };
+    points.iter().filter(move |point| !has_one(point))
+}
+
+impl Traced {
+    /// What is the same for each CPU count is said once.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}

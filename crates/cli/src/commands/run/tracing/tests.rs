@@ -1,0 +1,304 @@
+//! Traced runs of true commands, by a tracer that is told what to see.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Result, bail};
+use morecores_experiment::{host, process};
+use morecores_record::*;
+use rustix::process::Signal;
+
+use super::super::super::derive;
+use super::*;
+use crate::tracer::{Sink, Tracer};
+
+/// Children of this process belong to whichever run is going on: one test at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A study of a command at two CPU counts, without a run yet, and the executor for it.
+struct Fixture {
+    _turn: MutexGuard<'static, ()>,
+    dir: tempfile::TempDir,
+    header: Header,
+    _writer: StudyWriter,
+    control: Arc<Control>,
+}
+
+impl Fixture {
+    fn new(line: &str) -> Self {
+        Self::with(line, |_| {})
+    }
+
+    fn with(line: &str, change: impl FnOnce(&mut Plan)) -> Self {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = tempfile::tempdir().expect("a directory");
+        let one: CpuSet = process::affinity(0).expect("CPUs").first().into_iter().collect();
+        // Two counts also where there is one CPU: the counts are what the traces are named by.
+        let point = |n| Point { cpus: 1, n, cpu_set: one.clone(), adds: [CpuKind::First].into() };
+        let mut plan = Plan {
+            points: vec![point(1), point(2)],
+            limit: Limit::Affinity,
+            placement: None,
+            seed: 0,
+            warmup: 0,
+            stop: Stop { precision: None, min_runs: 1, max_runs: 1, max_time: None },
+            cache: Cache::Warm,
+            hooks: Hooks::default(),
+            timeout: None,
+            metric: None,
+            thread_env: false,
+            ignore_failure: false,
+            keep_survivors: false,
+            input: None,
+            output: Output::Captured,
+            trace: TraceMode::Auto,
+            syscalls: false,
+        };
+        change(&mut plan);
+        let header = derive::header(Command::Shell { line: line.into() }, plan, host::read());
+        let _writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");
+        Self { _turn, dir, header, _writer, control: Arc::default() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("study")
+    }
+
+    fn trace(&self, open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
+        let mut executor =
+            ProcessExecutor::new(&self.header.command, &self.header.plan, Arc::clone(&self.control))
+                .expect("an executor");
+        let progress = Progress::new(&self.header, true);
+        let study = Study::read(&self.path()).expect("the study");
+        let tracing = Tracing {
+            study: &study,
+            path: &self.path(),
+            next: 10,
+            open: &open,
+            control: &self.control,
+            progress: &progress,
+        };
+        tracing.make(&mut executor)
+    }
+
+    fn traces(&self) -> Vec<TraceHeader> {
+        Study::read(&self.path()).expect("the study").traces
+    }
+
+    /// For each trace, what `{n}` was.
+    fn traced(&self) -> Vec<u32> {
+        let mut found: Vec<u32> = self.traces().iter().map(|trace| trace.run.n).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+/// Sees one thread being renamed in every run.
+#[derive(Clone, Copy)]
+struct Pretend {
+    source: TraceSource,
+    lost: u64,
+    refuses: bool,
+    loses_all: bool,
+}
+
+impl Default for Pretend {
+    fn default() -> Self {
+        Self { source: TraceSource::Bpf, lost: 0, refuses: false, loses_all: false }
+    }
+}
+
+struct Pretending {
+    told: Pretend,
+    sink: Option<Sink>,
+}
+
+fn seen() -> Event {
+    Event { at: Nanos(7), cpu: CpuId(0), kind: EventKind::Rename { tid: Tid(5), name: Comm::new("x") } }
+}
+
+impl Pretend {
+    fn open(self) -> impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static {
+        move |_| Ok(Box::new(Pretending { told: self, sink: None }))
+    }
+}
+
+impl Tracer for Pretending {
+    fn source(&self) -> TraceSource {
+        self.told.source
+    }
+
+    fn shortfall(&self) -> Option<String> {
+        (self.told.source == TraceSource::Perf).then(|| "CAP_BPF is missing".to_owned())
+    }
+
+    fn begin(&mut self, sink: Sink) -> Result<()> {
+        if self.told.refuses {
+            bail!("the buffers are too large");
+        }
+        assert!(self.sink.is_none(), "one run at a time");
+        self.sink = Some(sink);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let mut sink = self.sink.take().expect("begun");
+        sink(CpuId(0), &[seen()])?;
+        if self.told.loses_all {
+            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, run: Run, began_ns: Nanos, ended_ns: Nanos) -> Option<TraceHeader> {
+        let lost = CpuLoss { cpu: CpuId(0), dropped: self.told.lost };
+        Some(TraceHeader {
+            schema: TRACE_SCHEMA.to_owned(),
+            source: self.told.source,
+            run,
+            root: Tid(4),
+            began_ns,
+            ended_ns,
+            known: vec![],
+            events: 1,
+            lost: if self.told.lost > 0 { vec![lost] } else { vec![] },
+            missed: 0,
+            tracer: vec![],
+            costs: vec![],
+            sample_period_ns: None,
+            tick_ns: Nanos::from_millis(4),
+            interrupts_accounted: false,
+            stack_share: None,
+            stacks: Default::default(),
+            interrupts: Default::default(),
+            untraced: vec![],
+            unknown: Default::default(),
+        })
+    }
+}
+
+#[test]
+fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
+    let study = Fixture::new("exit 0");
+    assert_eq!(study.trace(Pretend::default().open()), Traced::default());
+    assert_eq!(study.traced(), [1, 2]);
+    for trace in study.traces() {
+        let run = &trace.run;
+        assert_eq!((run.phase, run.index, run.exit), (Phase::Traced, 9 + run.n, Exit::Code(0)));
+        assert_eq!(trace.ended_ns.since(trace.began_ns), run.elapsed_ns);
+        let events = read_trace_events(&study.path(), &trace).expect("events");
+        assert_eq!(events.events, [seen()]);
+    }
+    assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
+}
+
+#[test]
+fn only_missing_traces_are_made_when_a_study_is_gone_on_with() {
+    let study = Fixture::new("exit 0");
+    let opened = Arc::new(AtomicU32::new(0));
+    let counting = |opened: &Arc<AtomicU32>, room: u32| {
+        let opened = Arc::clone(opened);
+        move |wanted: &Wanted| match opened.fetch_add(1, Ordering::SeqCst) {
+            before if before < room => Pretend::default().open()(wanted),
+            _ => bail!("no more"),
+        }
+    };
+    let first = study.trace(counting(&opened, 1));
+    assert_eq!(first.notes, ["not traced from 1 CPU on: no more"]);
+    assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1], 2));
+    assert_eq!(study.trace(counting(&opened, 9)), Traced::default());
+    assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1, 2], 3));
+    assert_eq!(study.trace(counting(&opened, 0)), Traced::default(), "nothing is missing, nothing is opened");
+}
+
+#[test]
+fn nothing_is_traced_where_the_user_wants_none() {
+    let study = Fixture::with("exit 0", |plan| plan.trace = TraceMode::Off);
+    assert_eq!(study.trace(|_| panic!("opened")), Traced::default());
+    assert!(study.traced().is_empty());
+}
+
+#[test]
+fn a_traced_run_that_fails_or_takes_too_long_costs_its_trace_and_no_other() {
+    let study = Fixture::new("exit $(( {n} == 1 ? 3 : 0 ))");
+    let traced = study.trace(Pretend::default().open());
+    assert_eq!(traced.notes, ["the traced run at 1 CPU exited with status 3: no trace of it is kept"]);
+    assert!(!traced.interrupted);
+    assert_eq!(study.traced(), [2]);
+}
+
+#[test]
+fn a_tracer_that_fails_at_any_step_is_one_line_and_leaves_nothing_behind() {
+    let study = Fixture::new("exit 0");
+    let refusing = Pretend { refuses: true, ..Pretend::default() };
+    let losing = Pretend { loses_all: true, ..Pretend::default() };
+    let refused = study.trace(refusing.open());
+    assert_eq!(refused.notes, ["not traced: the buffers are too large"]);
+    let lost = study.trace(losing.open());
+    assert_eq!(lost.notes.len(), 1);
+    assert!(lost.notes[0].starts_with("not traced: "), "{lost:?}");
+    let closed = study.trace(|_| bail!("tracing needs root"));
+    assert_eq!(closed.notes, ["not traced: tracing needs root"]);
+    assert!(study.traced().is_empty());
+    let left = std::fs::read_dir(study.path().join("traces")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "files of traces that were not finished");
+}
+
+#[test]
+fn what_a_trace_lacks_is_said_once() {
+    let study = Fixture::with("exit 0", |plan| plan.syscalls = true);
+    let traced = study.trace(Pretend { source: TraceSource::Perf, ..Pretend::default() }.open());
+    assert_eq!(traced.notes.len(), 2, "{traced:?}");
+    assert!(traced.notes[0].ends_with("not what they waited for; CAP_BPF is missing"), "{traced:?}");
+    assert!(traced.notes[1].starts_with("--syscalls"), "{traced:?}");
+    assert_eq!(study.traced(), [1, 2]);
+}
+
+#[test]
+fn a_lossy_trace_is_kept_with_its_losses() {
+    let study = Fixture::new("exit 0");
+    assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), Traced::default());
+    assert_eq!(study.traced(), [1, 2]);
+    assert!(study.traces().iter().all(|trace| trace.lost[0].dropped == 41));
+    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path());
+    assert!(unread.is_empty() && view.traces.iter().all(|trace| trace.lost_events == 41));
+    assert!(view.warnings.iter().any(|warning| matches!(warning, Warning::LossyTrace { .. })));
+}
+
+#[test]
+fn a_damaged_trace_costs_only_itself() {
+    let study = Fixture::new("exit 0");
+    study.trace(Pretend::default().open());
+    std::fs::write(study.path().join("traces/1.events"), "no stream").expect("written");
+    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path());
+    assert_eq!(view.traces.iter().map(|trace| trace.n).collect::<Vec<_>>(), [2]);
+    assert_eq!(unread.len(), 1);
+    assert!(unread[0].contains("1.events") && unread[0].contains("without this trace"), "{unread:?}");
+}
+
+#[test]
+fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
+    let study = Fixture::new("exit 0");
+    study.control.interrupt(Signal::INT);
+    let traced = study.trace(|_| panic!("opened"));
+    assert_eq!(traced, Traced { notes: vec![], interrupted: true });
+    drop(study);
+
+    let study = Fixture::new("sleep 60");
+    let control = Arc::clone(&study.control);
+    let stopper = std::thread::spawn(move || {
+        while control.running_for().is_none() {
+            std::thread::yield_now();
+        }
+        while !control.is_interrupted() || control.running_for().is_some() {
+            control.interrupt(Signal::INT);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    });
+    let traced = study.trace(Pretend::default().open());
+    stopper.join().expect("the stopper");
+    assert_eq!(traced, Traced { notes: vec![], interrupted: true });
+    assert!(study.traced().is_empty());
+}

@@ -1,0 +1,150 @@
+//! `morecores trace`: traces one run and shows where its CPUs went, without a study unless one is asked for.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use morecores_experiment::control::Control;
+use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_experiment::{host, program, spawn};
+use morecores_record::{Closing, Header, Phase, StopReason, StudyWriter, TraceHeader};
+use tempfile::TempDir;
+
+use super::derive;
+use super::progress::Progress;
+use super::traced::{TracedRun, cpus, how_it_ended, reduced};
+use super::watch;
+use crate::args::TraceArgs;
+use crate::options::TraceOptions;
+use crate::tracer::{self, Wanted};
+use crate::{exit, terminal};
+
+pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
+    let host = host::read();
+    let TraceOptions { command, plan, study } = TraceOptions::new(args, &host.topology)?;
+    program::image(&command, &plan.points[0], plan.thread_env)?;
+    let timeout = plan.timeout;
+    let header = derive::header(command, plan, host);
+    let place = Place::new(study)?;
+    let writer = StudyWriter::create(&place.path, header.clone())?;
+
+    let progress = Arc::new(Progress::new(&header, false));
+    let control = Arc::new(Control::default());
+    let watched = {
+        let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
+        watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
+            make(&header, writer, &control, &progress)
+        })?
+    };
+    let Some(Made { outcome, header, note }) = watched.result? else {
+        // Stopped before there was anything to trace.
+        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+    };
+    show(args, &place, &header, note.as_deref())?;
+    let run = &outcome.run;
+    if run.exit.is_success() {
+        return Ok(exit::SUCCESS);
+    }
+    terminal::quote_end(&outcome.output);
+    if let Some(signal) = watched.signal {
+        return Ok(exit::by_signal(signal));
+    }
+    terminal::note(&format!("the command {} at {}", how_it_ended(run), cpus(run.cpus)));
+    Ok(exit::COMMAND_FAILED)
+}
+
+/// The run that was made.
+struct Made {
+    outcome: Outcome,
+    header: TraceHeader,
+    /// What the user is to be told beside it.
+    note: Option<String>,
+}
+
+/// Where the trace goes: for good, or until it has been shown.
+struct Place {
+    path: PathBuf,
+    until_shown: Option<TempDir>,
+}
+
+impl Place {
+    fn new(study: Option<PathBuf>) -> Result<Self> {
+        if let Some(path) = study {
+            return Ok(Self { path, until_shown: None });
+        }
+        let dir = tempfile::Builder::new()
+            .prefix("morecores-")
+            .tempdir()
+            .context("cannot make a directory for the trace: name another place with TMPDIR or -o")?;
+        Ok(Self { path: dir.path().join("trace.study"), until_shown: Some(dir) })
+    }
+
+    /// The path, where the trace stays.
+    fn kept(&self) -> Option<&Path> {
+        self.until_shown.is_none().then_some(self.path.as_path())
+    }
+}
+
+/// Makes the run; on a thread of its own, which only measures.
+fn make(
+    header: &Header,
+    writer: StudyWriter,
+    control: &Arc<Control>,
+    progress: &Progress,
+) -> Result<Option<Made>> {
+    let made = attempt(header, &writer, control, progress);
+    match made {
+        Ok(None) => {
+            writer.discard()?;
+            Ok(None)
+        }
+        Ok(made) => {
+            let ended_at_ns = spawn::realtime();
+            let reason = StopReason::RunsExhausted;
+            writer.close(Closing { ended_at_ns, reason, neighbours: Vec::new(), quiet: None })?;
+            Ok(made)
+        }
+        Err(error) => {
+            // A study that holds nothing would only stand in the way of the next try.
+            writer.discard()?;
+            Err(error)
+        }
+    }
+}
+
+fn attempt(
+    header: &Header,
+    writer: &StudyWriter,
+    control: &Arc<Control>,
+    progress: &Progress,
+) -> Result<Option<Made>> {
+    let point = &header.plan.points[0];
+    let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
+    let mut tracer = tracer::open(&wanted)?;
+    let mut executor = ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control))?;
+    if control.is_interrupted() {
+        return Ok(None);
+    }
+    let trial = Trial { index: 0, round: 0, phase: Phase::Traced, point: point.clone() };
+    progress.begins(&trial);
+    let made = TracedRun::make(&mut executor, tracer.as_mut(), &trial, writer.path());
+    for error in executor.put_back() {
+        terminal::note(&format!("could not {error}; the next start of morecores tries again"));
+    }
+    let made = made?;
+    let outcome = made.outcome.clone();
+    Ok(Some(Made { outcome, header: made.keep()?, note: reduced(tracer.as_ref()) }))
+}
+
+fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, note: Option<&str>) -> Result<()> {
+    let view = derive::trace(&place.path, header)?;
+    if args.json {
+        terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
+    } else {
+        terminal::print(&morecores_report::trace_report(&view, place.kept(), &terminal::style(false)))?;
+    }
+    if let Some(note) = note {
+        terminal::note(note);
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Makes traced runs: brings the executor, a tracer and the file of a trace together.
+//!
+//! Nothing that fails here is allowed to spoil what was timed: it becomes a line of words.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, anyhow};
+use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_experiment::witness::{Witness, WitnessError};
+use morecores_record::{Exit, Point, Run, StreamWriter, StudyError, TraceHeader, TraceWriter};
+
+use crate::tracer::Tracer;
+
+/// A run that was traced, whatever became of it.
+#[derive(Debug)]
+pub(super) struct TracedRun {
+    pub(super) outcome: Outcome,
+    /// The trace, of which only the end is not yet written.
+    trace: Result<(Files, TraceHeader)>,
+}
+
+impl TracedRun {
+    /// Makes one run and traces it into the study at a path. The run is kept nowhere unless the trace is.
+    pub(super) fn make(
+        executor: &mut ProcessExecutor,
+        tracer: &mut dyn Tracer,
+        trial: &Trial,
+        study: &Path,
+    ) -> Result<Self> {
+        let mut watching = Watching { tracer, study, stream: Stream::default() };
+        let made = executor.execute_witnessed(trial, &mut watching)?;
+        let Watching { tracer, stream, .. } = watching;
+        let header = tracer.header(made.outcome.run.clone(), made.began, made.ended);
+        let trace = made
+            .watched
+            .map_err(anyhow::Error::from)
+            .and_then(|()| stream.take().zip(header).ok_or_else(|| anyhow!("the tracer told nothing")));
+        Ok(Self { outcome: made.outcome, trace })
+    }
+
+    /// Keeps the trace; its header, for those who want to say something about it.
+    pub(super) fn keep(self) -> Result<TraceHeader> {
+        let (files, header) = self.trace?;
+        files.finish(&header)?;
+        Ok(header)
+    }
+}
+
+/// The files of a trace that is being recorded; nothing stays of them unless they are finished.
+#[derive(Debug)]
+struct Files {
+    stream: StreamWriter<File>,
+    trace: TraceWriter,
+}
+
+impl Files {
+    fn create(study: &Path, point: &Point) -> Result<Self, StudyError> {
+        let trace = TraceWriter::create(study, point.cpus, point.n)?;
+        let stream = StreamWriter::new(trace.sink()?).map_err(|source| StudyError::Io {
+            action: "write a trace to",
+            path: study.to_owned(),
+            source,
+        })?;
+        Ok(Self { stream, trace })
+    }
+
+    fn finish(self, header: &TraceHeader) -> Result<()> {
+        self.stream.finish().context("cannot write the end of a trace")?;
+        Ok(self.trace.commit(header)?)
+    }
+}
+
+/// The files of the run in progress. The tracer carries events on a thread of its own.
+#[derive(Clone, Default)]
+struct Stream(Arc<Mutex<Option<Files>>>);
+
+impl Stream {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Option<Files>) -> T) -> T {
+        // A panic elsewhere leaves a frame unwritten, which a reader notices.
+        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn take(&self) -> Option<Files> {
+        self.with(Option::take)
+    }
+}
+
+/// A tracer at work on the runs of one study.
+struct Watching<'a> {
+    tracer: &'a mut dyn Tracer,
+    study: &'a Path,
+    stream: Stream,
+}
+
+impl Witness for Watching<'_> {
+    fn begins(&mut self, point: &Point) -> Result<(), WitnessError> {
+        // Of an attempt before this one nothing is to stay.
+        drop(self.stream.take());
+        let files = Files::create(self.study, point).map_err(WitnessError::new)?;
+        self.stream.with(|stream| *stream = Some(files));
+        let stream = self.stream.clone();
+        let sink = move |cpu, events: &[_]| {
+            stream.with(|files| files.as_mut().map_or(Ok(()), |files| files.stream.frame(cpu, events)))
+        };
+        self.tracer.begin(Box::new(sink)).map_err(WitnessError::new)
+    }
+
+    fn ended(&mut self) -> Result<(), WitnessError> {
+        self.tracer.end().map_err(WitnessError::new)
+    }
+}
+
+/// `1 CPU`, `2 CPUs`.
+pub(super) fn cpus(count: u32) -> String {
+    if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
+}
+
+/// How a run ended that did not succeed.
+pub(super) fn how_it_ended(run: &Run) -> String {
+    match run.exit {
+        Exit::Code(code) => format!("exited with status {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        Exit::TimedOut => "ran past --timeout and was ended".to_owned(),
+    }
+}
+
+/// What a trace leaves out that tells only when threads ran, and what would change that.
+pub(super) fn reduced(tracer: &dyn Tracer) -> Option<String> {
+    tracer.shortfall().map(|why| format!("traced when threads ran, not what they waited for; {why}"))
+}

@@ -1,0 +1,73 @@
+//! From the texts of `morecores trace` to a plan of one run, which is traced and not timed.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use morecores_experiment::{counts, placement::Order};
+use morecores_record::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode};
+
+use super::{command, duration, limit, output};
+use crate::args::TraceArgs;
+
+/// What `morecores trace` is to do.
+#[derive(Debug)]
+pub(crate) struct TraceOptions {
+    pub(crate) command: Command,
+    /// With one point, and no runs but the traced one.
+    pub(crate) plan: Plan,
+    /// Where the trace is kept, if it is.
+    pub(crate) study: Option<PathBuf>,
+}
+
+impl TraceOptions {
+    /// Reads the arguments, for a machine with `topology`.
+    pub(crate) fn new(args: &TraceArgs, topology: &Topology) -> Result<Self> {
+        let command = command(&args.command, args.shell, "trace")?;
+        let placement = args.cpu_list.is_none().then_some(Placement::CoresFirst);
+        let plan = Plan {
+            points: vec![point(args, topology)?],
+            limit: limit(args.limit),
+            placement,
+            // Nothing is shuffled or resampled.
+            seed: 0,
+            warmup: 0,
+            stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None },
+            cache: Cache::Warm,
+            hooks: Hooks::default(),
+            timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
+            metric: None,
+            thread_env: args.thread_env,
+            ignore_failure: false,
+            keep_survivors: args.keep,
+            input: args.input.clone(),
+            output: output(args.output),
+            trace: TraceMode::Auto,
+            syscalls: args.syscalls,
+        };
+        Ok(Self { command, plan, study: args.study.clone() })
+    }
+}
+
+fn point(args: &TraceArgs, topology: &Topology) -> Result<Point> {
+    let order = match &args.cpu_list {
+        Some(list) => Order::by_list(topology, list).context("--cpu-list")?,
+        None => Order::by_policy(topology, &topology.usable.cpus, Placement::CoresFirst),
+    };
+    let most = topology.usable.count.min(order.steps().len());
+    let count = match &args.cpus {
+        None => most,
+        Some(text) => match counts::parse(text, topology).context("--cpus")?.as_slice() {
+            [count] => *count,
+            _ => bail!("--cpus {text}: one run has one CPU count; `morecores run` traces several"),
+        },
+    };
+    ensure!(
+        count <= order.steps().len(),
+        "--cpus asks for {count} CPUs, and --cpu-list names {}",
+        order.steps().len()
+    );
+    let cpus = u32::try_from(count).context("--cpus")?;
+    let n = args.n.unwrap_or(cpus);
+    ensure!(n > 0, "-n 0: what {{n}} becomes is at least 1");
+    Ok(Point { cpus, n, cpu_set: order.cpus(count), adds: order.kinds_added(0, count) })
+}

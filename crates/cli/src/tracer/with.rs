@@ -1,0 +1,88 @@
+//! The tracer of `morecores-trace`: BPF programs, or perf events for those who may not load any.
+
+use anyhow::{Result, anyhow};
+use morecores_record::{Nanos, Run, TRACE_SCHEMA, TraceHeader, TraceSource};
+use morecores_trace::{Options, Recorded, TraceError};
+
+use super::{Sink, Tracer, Wanted, remedy};
+
+/// The tracer that tells everything.
+pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
+    let tracer = opened(wanted)?;
+    match tracer.shortfall() {
+        None => Ok(Box::new(tracer)),
+        Some(why) => Err(anyhow!(why)),
+    }
+}
+
+/// The best tracer there is: where BPF is refused, or the kernel has none, the one that tells when threads ran; not where
+/// system calls are asked for, of which it tells nothing.
+pub(crate) fn open(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
+    Ok(Box::new(opened(wanted)?))
+}
+
+fn opened(wanted: &Wanted) -> Result<Ours> {
+    let options = Options { syscalls: wanted.syscalls, ..Options::new(wanted.allotted.clone()) };
+    let tracer = morecores_trace::Tracer::open(&options).map_err(|error| anyhow!(in_words(&error)))?;
+    Ok(Ours { tracer, recorded: None })
+}
+
+/// Why there is no full trace; for want of privilege with the one command that gives it.
+fn in_words(error: &TraceError) -> String {
+    match error {
+        TraceError::Refused => format!("a full trace needs CAP_BPF and CAP_PERFMON: {}", remedy()),
+        TraceError::Neither { bpf, perf } => format!("{}; and without that: {perf}", in_words(bpf)),
+        other => other.to_string(),
+    }
+}
+
+struct Ours {
+    tracer: morecores_trace::Tracer,
+    recorded: Option<Recorded>,
+}
+
+impl Tracer for Ours {
+    fn source(&self) -> TraceSource {
+        self.tracer.source()
+    }
+
+    fn shortfall(&self) -> Option<String> {
+        self.tracer.without_bpf().map(in_words)
+    }
+
+    fn begin(&mut self, sink: Sink) -> Result<()> {
+        self.recorded = None;
+        Ok(self.tracer.begin(sink)?)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.recorded = Some(self.tracer.end()?);
+        Ok(())
+    }
+
+    fn header(&mut self, run: Run, began_ns: Nanos, ended_ns: Nanos) -> Option<TraceHeader> {
+        let recorded = self.recorded.take()?;
+        Some(TraceHeader {
+            schema: TRACE_SCHEMA.to_owned(),
+            source: recorded.source,
+            run,
+            root: recorded.root,
+            began_ns,
+            ended_ns,
+            known: recorded.known,
+            events: recorded.events,
+            lost: recorded.lost,
+            missed: recorded.missed,
+            tracer: recorded.tracer,
+            costs: recorded.costs,
+            sample_period_ns: recorded.sample_period,
+            tick_ns: recorded.tick,
+            interrupts_accounted: recorded.interrupts_accounted,
+            stack_share: recorded.stack_share,
+            stacks: recorded.stacks,
+            interrupts: recorded.interrupts,
+            untraced: recorded.untraced,
+            unknown: serde_json::Map::new(),
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Tracing on the command line: of a study after its timed runs, and of one run by itself.
+//!
+//! What is in a trace is others' to test; here it is that it is made, kept, shown, or refused in one line.
+#![cfg(feature = "trace")]
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
+use morecores_record::{Phase, Study};
+use serde_json::Value;
+
+/// Work that is long enough for a few events.
+const WORK: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done"];
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}\n{ran}"))
+}
+
+/// Whether a full trace can be had here; the reason is noted where not.
+fn can_trace(world: &World, test: &str) -> bool {
+    let ran = world.morecores(&["trace", "--json", "--", "true"]);
+    if ran.status.success() && json(&ran)["source"] == "bpf" {
+        return true;
+    }
+    skipped(test, ran.stderr.lines().next().unwrap_or("no full trace here"));
+    false
+}
+
+#[test]
+fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
+    const NAME: &str = "after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
+    let options = format!("--cpus {cpus} --runs 2 --warmup 1 --precision 0 --trace on");
+    let ran = world.run(&options, &["sh", "-c", "echo ran >>ran; /bin/true"]);
+    ran.success();
+    let counts: Vec<u64> = cpus.split(',').map(|n| n.parse().expect("a number")).collect();
+    let runs = fs::read_to_string(world.path("ran")).expect("runs").lines().count();
+    assert_eq!(runs, counts.len() * (1 + 2 + 1), "{ran}");
+
+    let study = world.study();
+    assert_eq!(study.runs.len(), counts.len() * 3);
+    assert!(study.runs.iter().all(|run| run.phase != Phase::Traced));
+    let view = world.shown("--json");
+    let traces = view["traces"].as_array().expect("traces");
+    let traced: Vec<u64> = traces.iter().map(|trace| trace["cpus"].as_u64().expect("cpus")).collect();
+    assert_eq!(traced, counts);
+    for trace in traces {
+        assert_eq!(trace["source"], "bpf");
+        assert!(trace["events"].as_u64().expect("events") > 4, "{trace}");
+        assert!(trace["overhead"].is_f64(), "{trace}");
+    }
+    // Gone on with, nothing is missing: no run is made.
+    world.morecores(&["run", "-q", "--resume", "-o", "study"]).success();
+    assert_eq!(fs::read_to_string(world.path("ran")).expect("runs").lines().count(), runs);
+}
+
+#[test]
+fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
+    const NAME: &str = "a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    world.run("-q --cpus 1 --runs 2 --warmup 0 --precision 0 --trace off", &WORK).success();
+    assert_eq!(world.shown("--json")["traces"], Value::Array(vec![]));
+    assert!(!world.path("study/traces").exists(), "nothing was traced");
+    world.morecores(&["run", "-q", "--resume", "-o", "study", "--trace", "on", "--syscalls"]).success();
+    let view = world.shown("--json");
+    assert_eq!(view["traces"][0]["source"], "bpf_with_system_calls", "{}", view["traces"]);
+    assert_eq!(world.study().runs.len(), 2, "no timed run was made again");
+}
+
+#[test]
+fn a_study_that_failed_is_not_traced() {
+    let world = World::new();
+    let ran = world.run("--cpus 1 --runs 3 --warmup 0 --trace auto", &["sh", "-c", "echo ran >>ran; exit 3"]);
+    ran.code(1);
+    assert_eq!(fs::read_to_string(world.path("ran")).expect("runs").lines().count(), 1, "{ran}");
+    assert!(!world.path("study/traces").exists());
+}
+
+#[test]
+fn one_run_is_traced_without_leaving_a_study_behind() {
+    const NAME: &str = "one_run_is_traced_without_leaving_a_study_behind";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    fs::create_dir(world.path("tmp")).expect("mkdir");
+    let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
+    command.env("TMPDIR", world.path("tmp"));
+    command.args(["trace", "--json", "--cpus", "1", "-n", "3", "--", "sh", "-c", "test {n} = 3; /bin/true"]);
+    let ran = Ran::of(command);
+    let trace = json(ran.success());
+    assert_eq!((&trace["cpus"], &trace["n"]), (&1.into(), &3.into()), "{ran}");
+    assert_eq!(trace["overhead"], Value::Null, "there is nothing to compare with");
+    let components = trace["components"].as_object().expect("components");
+    assert!(components.contains_key("user_work_s") && components.contains_key("unexplained_s"));
+    let commands = trace["commands"].as_array().expect("commands");
+    let names: BTreeSet<_> = commands.iter().filter_map(|command| command["name"].as_str()).collect();
+    assert!(names.contains("true"), "{names:?}");
+    assert_eq!(ran.stderr, "");
+    assert_eq!(world.names(), ["tmp".to_owned()].into());
+    assert_eq!(fs::read_dir(world.path("tmp")).expect("tmp").count(), 0);
+
+    let shown = world.morecores(&["trace", "--", "true"]);
+    assert!(shown.success().stdout.contains("true"), "{shown}");
+}
+
+#[test]
+fn a_trace_that_is_kept_is_a_study_that_can_be_shown() {
+    const NAME: &str = "a_trace_that_is_kept_is_a_study_that_can_be_shown";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let arguments = ["trace", "--json", "-o", "study", "--", "/bin/true"];
+    let trace = json(world.morecores(&arguments).success());
+    let view = world.shown("--json");
+    assert_eq!(view["traces"], Value::Array(vec![trace]));
+    assert_eq!(view["points"], Value::Array(vec![]));
+    world.morecores(&["show", "study"]).success().prints(&["traced run on", "commands on"]);
+    world.morecores(&arguments).refused(2, &["study exists", "-o"]);
+    assert_eq!(Study::read(&world.path("study")).expect("a study").runs, []);
+}
+
+#[test]
+fn a_command_that_fails_is_said_to_and_its_trace_is_shown() {
+    const NAME: &str = "a_command_that_fails_is_said_to_and_its_trace_is_shown";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let ran =
+        world.morecores(&["trace", "--json", "--cpus", "1", "--", "sh", "-c", "echo no such luck; exit 3"]);
+    ran.code(1).says(&["  | no such luck", "the command exited with status 3 at 1 CPU"]);
+    assert!(json(&ran)["events"].as_u64() > Some(0), "{ran}");
+    let ran = world.morecores(&["trace", "--json", "--timeout", "200ms", "--", "sleep", "60"]);
+    ran.code(1).says(&["ran past --timeout"]);
+    assert!(json(&ran)["elapsed_s"].as_f64() < Some(10.0), "{ran}");
+}
+
+#[test]
+fn a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is_ended() {
+    const NAME: &str = "a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is_ended";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
+    command.args(["trace", "--json", "--", "sh", "-c", "setsid sleep 60 & touch begun; wait"]);
+    let started = start(command);
+    wait_until("the command runs", || world.path("begun").exists());
+    started.signal("TERM");
+    let ran = started.wait();
+    ran.code(128 + 15);
+    assert!(json(&ran)["events"].as_u64() > Some(0), "{ran}");
+    assert_eq!(world.processes(), []);
+}
+
+#[test]
+fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more() {
+    const NAME: &str = "an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more";
+    let world = World::new();
+    let user = match world.ordinary_user() {
+        Ok(user) => user,
+        Err(reason) => return skipped(NAME, &reason),
+    };
+    let run = ["run", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0"];
+    // In full, or nothing.
+    let refused = user.morecores(&[&run[..], &["--trace", "on", "--", "touch", "trace"]].concat());
+    refused.refused(2, &["--trace on", "CAP_BPF"]);
+    assert!(!user.home.join("study").exists() && !user.home.join("trace").exists(), "{refused}");
+
+    let ran = user.morecores(&[&run[..], &["--", "/bin/true"]].concat());
+    ran.success();
+    assert_eq!(ran.stderr.lines().count(), 1, "one line\n{ran}");
+    assert_eq!(Study::read(&user.home.join("study")).expect("a study").runs.len(), 1);
+    let view = json(user.morecores(&["show", "study", "--json"]).success());
+    let Some(trace) = view["traces"].get(0) else {
+        ran.says(&["not traced: "]);
+        return skipped(NAME, &ran.stderr);
+    };
+    assert_eq!(trace["source"], "perf");
+    assert!(!trace["untraced"].as_array().expect("what is missing").is_empty(), "{trace}");
+    ran.says(&["not what they waited for", "sudo setcap cap_bpf,cap_perfmon"]);
+    let one = user.morecores(&["trace", "--json", "--", "/bin/true"]);
+    assert_eq!(json(one.success())["source"], "perf");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_runs() {
+    let world = World::new();
+    let refused = |options: &[&str], parts: &[&str]| {
+        let ran = world.morecores(&[&["trace"], options, &["--", "touch", "trace"]].concat());
+        ran.refused(2, parts);
+        assert!(world.names().is_empty(), "{ran}");
+    };
+    refused(&["--cpus", "1-9999"], &["--cpus"]);
+    refused(&["--cpus", "0"], &["counts begin at 1"]);
+    refused(&["-n", "0"], &["-n 0"]);
+    refused(&["--timeout", "soon"], &["--timeout"]);
+    refused(&["--cpu-list", "0,0"], &["--cpu-list"]);
+    refused(&["-o", "no/such/directory"], &["no/such/directory"]);
+    if usable_cpus() > 1 {
+        refused(&["--cpus", "1,2"], &["one CPU count"]);
+    }
+    world.morecores(&["trace"]).refused(2, &["no command given: morecores trace -- COMMAND"]);
+    world.morecores(&["trace", "--", "no-such-command"]).refused(127, &["command not found"]);
+    assert!(world.names().is_empty());
+}

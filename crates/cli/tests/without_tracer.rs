@@ -1,0 +1,18 @@
+//! The command line built without its tracer: studies are made and shown as ever, and what cannot be had is said.
+#![cfg(not(feature = "trace"))]
+
+mod harness;
+
+use harness::World;
+
+#[test]
+fn timing_works_and_tracing_is_refused_in_one_line() {
+    let world = World::new();
+    let why = "built without its tracer";
+    world.run("--cpus 1 --runs 1 --trace on", &["touch", "trace"]).refused(2, &["--trace on", why]);
+    world.morecores(&["trace", "--", "touch", "trace"]).refused(2, &[why]);
+    assert!(world.names().is_empty());
+    world.run("--cpus 1 --runs 2 --warmup 0 --trace auto", &["true"]).success().says(&["not traced: ", why]);
+    assert_eq!(world.study().runs.len(), 2);
+    world.morecores(&["show", "study", "--json"]).success();
+}
