@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace accuracy study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,16 @@ bench: build ## What measuring costs, beside hyperfine in one session (3 minutes
 	@tools/install-deps.sh bench
 	@cargo bench --locked -p morecores --bench hyperfine
 	@tools/bench-memory.sh
+
+bench-trace: build ## What tracing costs, beside perf in one session (25 minutes, quiet machine, root)
+	@tools/install-deps.sh bench-trace kernel-study
+	@tools/kernel-part.sh prepare
+	@cargo bench --locked -p morecores --bench trace
+
+accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
+	@tools/install-deps.sh accuracy kernel-study
+	@tools/kernel-part.sh prepare
+	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 
 study-kernel: build ## The study of a kernel build in studies/ (35 minutes on 2 CPUs, quiet machine; hotplug wants root)
 	@tools/install-deps.sh kernel-study

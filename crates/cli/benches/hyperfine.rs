@@ -5,15 +5,18 @@
 //! interval. Nothing is asserted: the targets stand beside the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
+mod common;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use morecores_analyse::{Design, median, median_interval, noise_floor, ratio_interval};
-use morecores_experiment::machine::Clocks;
 use morecores_record::{Phase, Study};
+
+use common::{itself, quiet};
 
 /// One block of runs of one tool.
 struct Block {
@@ -90,11 +93,6 @@ fn long_loop(dir: &Path) {
 /// The argument with which this program is its own loop.
 const SPIN: &str = "spin";
 
-/// This program.
-fn itself() -> String {
-    std::env::current_exe().unwrap().to_string_lossy().into_owned()
-}
-
 /// A chain of multiplications: no memory, no system calls, nothing but the clock rate to depend on.
 fn spin(turns: u64) -> u64 {
     let mut x = 1_u64;
@@ -105,16 +103,6 @@ fn spin(turns: u64) -> u64 {
         );
     }
     x
-}
-
-/// Says how busy the machine is before anything is measured.
-fn quiet() {
-    let (before, begun) = (Clocks::read(), Instant::now());
-    std::thread::sleep(Duration::from_secs(2));
-    let done = Clocks::read().since(&before, |_| true);
-    let busy = done.busy.as_secs_f64() / begun.elapsed().as_secs_f64();
-    let verdict = if busy > 0.1 { "NOT quiet: repeat on a quiet machine" } else { "quiet" };
-    println!("before: {busy:.2} CPUs busy, steal {:.2} s: {verdict}", done.steal.as_secs_f64());
 }
 
 /// Pairs of blocks, ours first in every other pair.
@@ -137,6 +125,8 @@ fn morecores(dir: &Path, command: &[&str], runs: u32) -> Block {
     tool.args([
         "run",
         "-q",
+        "--trace",
+        "off",
         "--cpus",
         "all",
         "--precision",

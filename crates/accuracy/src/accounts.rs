@@ -1,0 +1,119 @@
+//! The kernel's own accounts of what a program did not do: how long CPUs were idle, how long threads waited for one.
+//!
+//! Neither comes from a tracepoint, so that a tracer which misreads those is not confirmed by its own mistake. They
+//! bound a truth where no clock of the program sees the whole: beside a thread that waits, a CPU may work for others.
+
+use std::fs;
+use std::path::Path;
+
+use morecores_record::Nanos;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use crate::AccuracyError;
+
+/// Idle time of the CPUs that this thread may use, from a moment on.
+///
+/// `/proc/stat` is exact to its unit of 10 ms: where idle CPUs have no ticks (`CONFIG_NO_HZ_IDLE`), the kernel adds up
+/// idle time by its clock, and takes interrupts out (`get_idle_time` in fs/proc/stat.c, `tick_nohz_stop_idle`).
+#[derive(Clone, Copy, Debug)]
+pub struct IdleClock {
+    cpus: CpuSet,
+    begun: Nanos,
+}
+
+impl IdleClock {
+    /// Begins.
+    pub fn start() -> Result<Self, AccuracyError> {
+        let cpus = sched_getaffinity(None).map_err(AccuracyError::system("read own affinity"))?;
+        Ok(Self { cpus, begun: read(&cpus)? })
+    }
+
+    /// How long these CPUs were idle since, all together.
+    pub fn elapsed(&self) -> Result<Nanos, AccuracyError> {
+        Ok(read(&self.cpus)?.since(self.begun))
+    }
+}
+
+fn read(cpus: &CpuSet) -> Result<Nanos, AccuracyError> {
+    let ticks = idle_ticks(&text("/proc/stat")?, |cpu| cpu < CpuSet::MAX_CPU && cpus.is_set(cpu));
+    Ok(Nanos::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
+}
+
+/// Fields `idle` and `iowait` of these CPUs. By their numbers: procfs lists CPUs in turn, and those that are offline
+/// are missing in the list.
+fn idle_ticks(stat: &str, is_wanted: impl Fn(usize) -> bool) -> u64 {
+    let cpu = |line: &str| {
+        let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
+        // The first line is the sum and has no number.
+        let number = line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()?;
+        is_wanted(number)
+            .then(|| words.by_ref().skip(4).take(2).filter_map(|word| word.parse::<u64>().ok()).sum::<u64>())
+    };
+    stat.lines().filter_map(cpu).sum()
+}
+
+/// What the scheduler has accounted to one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// CPU time, as new as the last switch or tick.
+    pub ran: Nanos,
+    /// Time that it was runnable and did not run.
+    pub waited: Nanos,
+}
+
+impl Scheduled {
+    /// The account of a process's first thread, also after its end until it is waited for.
+    pub fn of(pid: u32) -> Result<Self, AccuracyError> {
+        Ok(parsed(&text(&format!("/proc/{pid}/schedstat"))?))
+    }
+
+    /// The account of the calling thread.
+    pub fn own() -> Result<Self, AccuracyError> {
+        Ok(parsed(&text("/proc/thread-self/schedstat")?))
+    }
+}
+
+/// `ran waited slices`, the times in nanoseconds (Documentation/scheduler/sched-stats.rst); it wants
+/// `CONFIG_SCHED_INFO`, which is there with any of `CONFIG_TASK_DELAY_ACCT` and `CONFIG_SCHEDSTATS`, not the latter.
+fn parsed(schedstat: &str) -> Scheduled {
+    let mut times = schedstat.split_ascii_whitespace().map(|word| Nanos(word.parse().unwrap_or(0)));
+    let mut next = || times.next().unwrap_or(Nanos::ZERO);
+    Scheduled { ran: next(), waited: next() }
+}
+
+fn text(path: &str) -> Result<String, AccuracyError> {
+    let failed = |error| AccuracyError::File { what: "read", path: Path::new(path).to_owned(), error };
+    fs::read_to_string(path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_that_of_the_cpus_asked_for() {
+        let stat =
+            "cpu  9 9 9 900 90 9 9 9 0 0\ncpu0 1 1 1 100 10 1 1 1 0 0\ncpu2 2 2 2 800 80 1 1 1 0 0\nintr 7\n";
+        assert_eq!(idle_ticks(stat, |cpu| cpu == 0), 110);
+        assert_eq!(idle_ticks(stat, |cpu| cpu == 2), 880);
+        assert_eq!(idle_ticks(stat, |_| true), 990);
+    }
+
+    #[test]
+    fn idle_cpus_are_not_more_than_there_are() {
+        let clock = IdleClock::start().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| clock.cpus.is_set(*cpu)).count() as f64;
+        // A unit of 10 ms for each.
+        let idle = clock.elapsed().unwrap().as_secs_f64();
+        assert!(idle < cpus * 0.4, "{idle}");
+    }
+
+    #[test]
+    fn accounts_are_those_of_the_scheduler() {
+        assert_eq!(parsed("12 34 5\n"), Scheduled { ran: Nanos(12), waited: Nanos(34) });
+        assert!(Scheduled::of(std::process::id()).unwrap().ran > Nanos::ZERO);
+        crate::clock::burn(Nanos::from_millis(10));
+        assert!(Scheduled::own().unwrap().ran > Nanos::ZERO);
+    }
+}

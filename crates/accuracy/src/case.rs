@@ -1,0 +1,170 @@
+//! Which programs are judged, with which arguments, and by which limits.
+
+use std::path::{Path, PathBuf};
+
+use crate::program::{
+    Calls, Disk, Faults, Mutex, Neighboured, Pinned, PipeChain, Pool, Program, SerialFork, SerialThreads,
+    Sleeper, Storm,
+};
+
+/// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a count.
+pub const LIMIT_POINTS: f64 = 2.0;
+
+/// Largest part of each CPU that may be unexplained, in percent of the elapsed time.
+pub const LIMIT_UNEXPLAINED: f64 = 3.0;
+
+/// The same on a kernel build, which is long and has everything in it.
+pub const LIMIT_UNEXPLAINED_KERNEL: f64 = 1.0;
+
+/// Ticks of the kernel's clock in a second, by which user and system time are told apart: the lowest that is common
+/// (`CONFIG_HZ` of Debian's and of cloud kernels).
+const TICKS_PER_S: f64 = 250.0;
+
+/// Standard errors that the limit is to be away where a share is sampled: a true report misses in 1 of 370 runs.
+const STANDARD_ERRORS: f64 = 3.0;
+
+/// Short processes a second, about: `true` takes some 0.6 ms.
+const PROCESSES_PER_S: f64 = 1_000.0;
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A program of ours.
+    Program(Program),
+    /// `stress-ng --dentry`: many waits for the kernel's locks.
+    DirectoryStorm {
+        /// For so many seconds.
+        seconds: u32,
+    },
+    /// A part of a kernel build, by this script: `SCRIPT clean`, then `SCRIPT build N`.
+    KernelPart(PathBuf),
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What is run.
+    pub body: Body,
+    /// Largest unexplained part of each CPU, in percent.
+    pub limit_unexplained: f64,
+}
+
+/// How long the cases are and what they use.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Length of a program, in seconds of CPU or elapsed time, where no sampling error wants more.
+    pub seconds: f64,
+    /// A directory on a disk.
+    pub dir: PathBuf,
+    /// The script of the kernel build; absent where there is none.
+    pub kernel_part: Option<PathBuf>,
+}
+
+/// All cases on `cpus` CPUs.
+pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
+    let s = settings.seconds;
+    let mut cases = Vec::new();
+    let mut add = |name: String, program| cases.push(Case::of(name, Body::Program(program)));
+    for percent in [0.0, 10.0, 30.0, 50.0] {
+        add(format!("serial {percent}%, fork"), Program::SerialFork(SerialFork { percent, work_s: s }));
+    }
+    for percent in [0.0, 10.0, 30.0, 50.0] {
+        let program = SerialThreads { percent, work_s: s };
+        add(format!("serial {percent}%, threads"), Program::SerialThreads(program));
+    }
+    for percent in [5.0, 20.0, 50.0] {
+        add(format!("mutex held {percent}%"), Program::Mutex(Mutex { percent, elapsed_s: s }));
+    }
+    add("pipe chain".to_owned(), Program::PipeChain(PipeChain { work_s: s }));
+    let file = file(&settings.dir);
+    add("file past the page cache".to_owned(), Program::Disk(Disk { file, elapsed_s: s }));
+    add("sleeper".to_owned(), Program::Sleeper(Sleeper::lasting(s)));
+    // Its number is known when it runs.
+    let neighboured = Neighboured { threads: cpus, pid: 0, elapsed_s: s };
+    add("neighbour on half a CPU".to_owned(), Program::Neighboured(neighboured));
+    let percent = 30.0;
+    let work_s = s.max(sampled_for(percent));
+    let threads = cpus;
+    add(format!("system calls {percent}%"), Program::Calls(Calls { percent, work_s, threads }));
+    add(format!("page faults {percent}%"), Program::Faults(Faults { percent, work_s, threads }));
+    add("thread pool".to_owned(), Program::Pool(Pool::working(s)));
+    add("pins itself".to_owned(), Program::Pinned(Pinned { work_s: s }));
+    add("short processes".to_owned(), Program::Storm(Storm { processes: (s * PROCESSES_PER_S) as u32 }));
+
+    let seconds = s.ceil() as u32;
+    cases.push(Case::of("directory entries".to_owned(), Body::DirectoryStorm { seconds }));
+    cases.extend(settings.kernel_part.clone().map(|script| Case {
+        name: "part of a kernel build".to_owned(),
+        body: Body::KernelPart(script),
+        limit_unexplained: LIMIT_UNEXPLAINED_KERNEL,
+    }));
+    cases
+}
+
+impl Case {
+    const fn of(name: String, body: Body) -> Self {
+        Self { name, body, limit_unexplained: LIMIT_UNEXPLAINED }
+    }
+}
+
+/// The file that is read past the page cache.
+pub fn file(dir: &Path) -> PathBuf {
+    dir.join("morecores-accuracy-file")
+}
+
+/// CPU time over which a share that ticks tell is known to [`LIMIT_POINTS`], in seconds: the standard error of a share
+/// p of n ticks is √(p(1-p)/n).
+fn sampled_for(percent: f64) -> f64 {
+    let (share, limit) = (percent / 100.0, LIMIT_POINTS / 100.0);
+    let ticks = share * (1.0 - share) * (STANDARD_ERRORS / limit).powi(2);
+    (ticks / TICKS_PER_S).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser;
+
+    use super::*;
+
+    fn settings() -> Settings {
+        let kernel_part = Some(PathBuf::from("tools/kernel-part.sh"));
+        Settings { seconds: 6.0, dir: PathBuf::from("/var/tmp"), kernel_part }
+    }
+
+    #[test]
+    fn sampled_shares_take_long_enough() {
+        // 0.3 · 0.7 · 150² = 4725 ticks.
+        assert_eq!(sampled_for(30.0), 19.0);
+        assert_eq!(sampled_for(50.0), 23.0);
+    }
+
+    #[test]
+    fn names_are_unique_and_the_kernel_build_has_its_own_limit() {
+        let cases = cases(2, &settings());
+        assert_eq!(cases.iter().map(|case| &case.name).collect::<BTreeSet<_>>().len(), cases.len());
+        let strict: Vec<_> = cases.iter().filter(|case| case.limit_unexplained < 3.0).collect();
+        assert_eq!(strict.len(), 1);
+        assert!(matches!(strict[0].body, Body::KernelPart(_)));
+        let without = Settings { kernel_part: None, ..settings() };
+        assert_eq!(super::cases(2, &without).len(), cases.len() - 1);
+    }
+
+    #[test]
+    fn every_command_line_means_its_program() {
+        #[derive(Parser)]
+        struct Cli {
+            #[command(subcommand)]
+            program: Program,
+        }
+        for case in cases(2, &settings()) {
+            if let Body::Program(program) = case.body {
+                let words = std::iter::once("program".to_owned()).chain(program.known().arguments());
+                assert_eq!(Cli::parse_from(words).program, program, "{}", case.name);
+            }
+        }
+    }
+}

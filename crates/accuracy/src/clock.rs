@@ -1,0 +1,120 @@
+//! Clocks, and work of a length that is set by one of them.
+//!
+//! Work is measured in CPU time of the thread that does it: what a hypervisor or a neighbour takes meanwhile makes it
+//! last longer, but not be more.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+use morecores_record::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Turns of the loop for the first measurement of its speed: some tens of microseconds.
+const FIRST_TURNS: u64 = 20_000;
+
+/// CPU time over which the speed of the loop is measured.
+const CALIBRATION: Nanos = Nanos::from_millis(2);
+
+/// Longest stretch between two looks at the clock. A look is a system call of some 0.3 µs, so that less than 0.1% of
+/// the work is not the loop.
+const STRETCH: Nanos = Nanos::from_micros(500);
+
+/// Time since boot, as every thread sees it.
+pub fn wall() -> Nanos {
+    read(ClockId::Monotonic)
+}
+
+/// CPU time of this thread.
+pub fn thread_cpu() -> Nanos {
+    read(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of this process and of those of its children that it has waited for.
+pub fn tree_cpu() -> Nanos {
+    read(ClockId::ProcessCPUTime) + children_cpu()
+}
+
+/// CPU time of all children that were waited for. The kernel scales user and system time so that their sum is what
+/// the scheduler accounted (`cputime_adjust` in kernel/sched/cputime.c), so the sum is good to a microsecond a child.
+fn children_cpu() -> Nanos {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the struct it is given, and all its fields may be zero.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let time = |t: libc::timeval| Nanos::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+fn read(clock: ClockId) -> Nanos {
+    let t = clock_gettime(clock);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// Computes for this much CPU time of the calling thread, in user mode and without touching memory.
+pub fn burn(work: Nanos) {
+    // The first time, this takes longer than some work does.
+    turns_per_ns();
+    burn_until(thread_cpu() + work);
+}
+
+/// Computes until the calling thread's CPU time is `end`.
+pub fn burn_until(end: Nanos) {
+    let turns_per_ns = turns_per_ns();
+    loop {
+        let left = end.since(thread_cpu());
+        if left == Nanos::ZERO {
+            return;
+        }
+        // A little less than is left, so that the last stretch ends close to the end rather than behind it.
+        let stretch = left.min(STRETCH).0 as f64 * 0.95;
+        black_box(spin((stretch * turns_per_ns) as u64 + 1));
+    }
+}
+
+/// Speed of the loop, measured once in each process.
+fn turns_per_ns() -> f64 {
+    static SPEED: OnceLock<f64> = OnceLock::new();
+    *SPEED.get_or_init(|| {
+        let (begun, mut turns) = (thread_cpu(), 0);
+        loop {
+            black_box(spin(FIRST_TURNS));
+            turns += FIRST_TURNS;
+            let took = thread_cpu().since(begun);
+            if took > CALIBRATION {
+                return turns as f64 / took.0 as f64;
+            }
+        }
+    })
+}
+
+/// A chain of multiplications: no memory, no system calls, nothing but the clock rate to depend on.
+fn spin(turns: u64) -> u64 {
+    let mut x = 1_u64;
+    for _ in 0..turns {
+        // Knuth's MMIX generator; each step waits for the one before.
+        x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_takes_the_cpu_time_that_was_asked_for() {
+        turns_per_ns();
+        for asked in [Nanos::from_micros(200), Nanos::from_millis(3), Nanos::from_millis(50)] {
+            let begun = thread_cpu();
+            burn(asked);
+            let took = thread_cpu().since(begun);
+            assert!(took >= asked, "{took:?} of {asked:?}");
+            // An interrupt may fall into the last stretch; most do not.
+            assert!(took.since(asked) < Nanos::from_millis(1), "{took:?} of {asked:?}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What a trace ought to report, in the words of the trace's components.
+//!
+//! Pure: a program fills this in from its arguments and its truth; the judge compares.
+
+use std::fmt;
+
+use morecores_record::{Components, TraceView};
+
+use crate::neighbour;
+
+/// A component of a trace, or several together where the truth is known for their sum alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All work of the tree: in user mode, in the kernel, spinning for its locks.
+    Work,
+    /// All work and the interrupts: what a thread's own clock tells where the kernel accounts interrupts to whom they hit.
+    WorkAndInterrupts,
+    /// Work in user mode.
+    UserWork,
+    /// Work in the kernel.
+    KernelWork,
+    /// The process beside the program, by its name: whoever else of the machine runs is no part of the truth.
+    Neighbour,
+    /// Idle because a thread that might use the CPU had not yet got there.
+    Scheduling,
+    /// Idle because a thread might not use the CPU.
+    Pinned,
+    /// Idle for a lock of the program.
+    UserLock,
+    /// Idle for a disk.
+    Disk,
+    /// Idle for a timer.
+    Timer,
+    /// Idle for want of parallel work.
+    TooLittleWork,
+    /// All idle time.
+    Idle,
+}
+
+/// How much of each idle component there is, by the part that names it.
+fn idle_parts(c: &Components) -> [(Option<Part>, f64); 8] {
+    [
+        (Some(Part::Scheduling), c.idle_scheduling_s),
+        (Some(Part::Pinned), c.idle_pinned_s),
+        (None, c.idle_kernel_lock_s),
+        (Some(Part::UserLock), c.idle_user_lock_s),
+        (Some(Part::Disk), c.idle_disk_s),
+        (None, c.idle_peer_s),
+        (Some(Part::Timer), c.idle_timer_s),
+        (Some(Part::TooLittleWork), c.idle_too_little_work_s),
+    ]
+}
+
+impl Part {
+    /// What the trace says of it, in CPU-seconds.
+    pub fn reported(self, view: &TraceView) -> f64 {
+        let c = &view.components;
+        match self {
+            Self::Work => c.user_work_s + c.kernel_work_s + c.kernel_lock_spin_s,
+            Self::WorkAndInterrupts => Self::Work.reported(view) + c.interrupt_s,
+            Self::UserWork => c.user_work_s,
+            Self::KernelWork => c.kernel_work_s,
+            Self::Neighbour => {
+                view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
+            }
+            Self::Idle => idle_parts(c).iter().map(|(_, seconds)| seconds).sum(),
+            named => idle_parts(c).iter().filter(|(part, _)| *part == Some(named)).map(|(_, s)| s).sum(),
+        }
+    }
+
+    /// Idle time that none of `named` names; a program that expects only those expects none of it.
+    pub fn other_idle(named: &[Self], c: &Components) -> f64 {
+        if named.contains(&Self::Idle) {
+            return 0.0;
+        }
+        let other = |part: Option<Self>| part.is_none_or(|part| !named.contains(&part));
+        idle_parts(c).iter().filter(|(part, _)| other(*part)).map(|(_, seconds)| seconds).sum()
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Work => "work",
+            Self::WorkAndInterrupts => "work and interrupts",
+            Self::UserWork => "user work",
+            Self::KernelWork => "kernel work",
+            Self::Neighbour => "the neighbour",
+            Self::Scheduling => "idle: scheduling",
+            Self::Pinned => "idle: pinned",
+            Self::UserLock => "idle: user lock",
+            Self::Disk => "idle: disk",
+            Self::Timer => "idle: timer",
+            Self::TooLittleWork => "idle: too little work",
+            Self::Idle => "idle, all",
+        })
+    }
+}
+
+/// Where a truth comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// How the program is built.
+    Construction,
+    /// Clocks that the program reads itself.
+    OwnClocks,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Construction => "construction",
+            Self::OwnClocks => "own clocks",
+        })
+    }
+}
+
+/// A component and what is true of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Which.
+    pub part: Part,
+    /// CPU-seconds.
+    pub seconds: f64,
+    /// How that is known.
+    pub source: Source,
+}
+
+impl Share {
+    /// Known from how the program is built.
+    pub const fn built(part: Part, seconds: f64) -> Self {
+        Self { part, seconds, source: Source::Construction }
+    }
+
+    /// Known from the program's own clocks.
+    pub const fn clocked(part: Part, seconds: f64) -> Self {
+        Self { part, seconds, source: Source::OwnClocks }
+    }
+}
+
+/// Something that a trace counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// How often this command was begun.
+    Calls(String),
+    /// Waits for kernel locks.
+    LockWaits,
+}
+
+impl Counted {
+    /// What the trace says of it.
+    pub fn reported(&self, view: &TraceView) -> u64 {
+        match self {
+            Self::Calls(name) => view
+                .commands
+                .iter()
+                .filter(|command| command.name == *name)
+                .map(|command| command.calls)
+                .sum(),
+            Self::LockWaits => view.locks.iter().map(|lock| lock.count).sum(),
+        }
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls(name) => write!(f, "calls of {name}"),
+            Self::LockWaits => f.write_str("waits for kernel locks"),
+        }
+    }
+}
+
+/// A count and what is true of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Of what.
+    pub of: Counted,
+    /// How many there were.
+    pub number: u64,
+    /// Who knows.
+    pub by: &'static str,
+}
+
+/// All that is known of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// Components.
+    pub shares: Vec<Share>,
+    /// Counts.
+    pub counts: Vec<Count>,
+    /// Beginnings of the names of processes outside the tree that are there because of the program: they disturb
+    /// nothing.
+    pub own_others: &'static [&'static str],
+    /// What to know about the truth of this run.
+    pub note: Option<&'static str>,
+}
+
+impl Expected {
+    /// These components and no counts.
+    pub fn shares(shares: impl Into<Vec<Share>>) -> Self {
+        Self { shares: shares.into(), ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every component another power of two, so that a sum says what is in it.
+    fn view() -> TraceView {
+        let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
+        view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];
+        view.components = Components {
+            user_work_s: 1.0,
+            kernel_work_s: 2.0,
+            interrupt_s: 4.0,
+            kernel_lock_spin_s: 8.0,
+            other_processes_s: 16.0,
+            tracer_s: 32.0,
+            steal_s: 64.0,
+            idle_scheduling_s: 128.0,
+            idle_pinned_s: 256.0,
+            idle_kernel_lock_s: 512.0,
+            idle_user_lock_s: 1024.0,
+            idle_disk_s: 2048.0,
+            idle_peer_s: 4096.0,
+            idle_timer_s: 8192.0,
+            idle_too_little_work_s: 16384.0,
+            unexplained_s: 32768.0,
+        };
+        view
+    }
+
+    #[test]
+    fn every_part_is_its_components() {
+        let sums = [
+            (Part::Work, 11.0),
+            (Part::WorkAndInterrupts, 15.0),
+            (Part::UserWork, 1.0),
+            (Part::KernelWork, 2.0),
+            (Part::Neighbour, 0.5),
+            (Part::Scheduling, 128.0),
+            (Part::Pinned, 256.0),
+            (Part::UserLock, 1024.0),
+            (Part::Disk, 2048.0),
+            (Part::Timer, 8192.0),
+            (Part::TooLittleWork, 16384.0),
+            (Part::Idle, 32640.0),
+        ];
+        for (part, sum) in sums {
+            assert_eq!(part.reported(&view()), sum, "{part}");
+        }
+    }
+
+    #[test]
+    fn idle_time_that_is_not_named_is_other() {
+        let c = view().components;
+        assert_eq!(Part::other_idle(&[Part::Work], &c), 32640.0);
+        assert_eq!(Part::other_idle(&[Part::Disk, Part::Work, Part::Timer], &c), 32640.0 - 2048.0 - 8192.0);
+        assert_eq!(Part::other_idle(&[Part::Idle], &c), 0.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! `morecores-accuracy`: one program whose truth is known, or the judge over all of them.
+//!
+//! The only place of this crate that prints and exits. Exit status: 0 where everything is within its limit, 1 where
+//! something is missed, 2 where nothing could be judged.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+use morecores_accuracy::case::{Settings, cases};
+use morecores_accuracy::judge::Judgement;
+use morecores_accuracy::program::Program;
+use morecores_accuracy::session::Session;
+use morecores_accuracy::table::{self, Circumstances, Skipped};
+use morecores_accuracy::{AccuracyError, neighbour, quiet};
+use morecores_record::CpuId;
+
+/// Hold what `morecores trace` says against programs whose truth is known
+#[derive(Parser)]
+#[command(disable_help_subcommand = true)]
+enum Cli {
+    /// Run one of the programs, and write what it knows of itself
+    Program {
+        /// File for the program's own account
+        #[arg(long, value_name = "FILE")]
+        truth: Option<PathBuf>,
+        #[command(subcommand)]
+        program: Box<Program>,
+    },
+    /// Run all programs under `morecores trace`, and compare
+    Judge(JudgeArgs),
+    /// Be the neighbour of another program
+    #[command(hide = true)]
+    Neighbour {
+        #[arg(long)]
+        cpu: u32,
+    },
+    /// List the cases
+    List,
+}
+
+#[derive(Args)]
+struct JudgeArgs {
+    /// The program that is judged
+    #[arg(long, value_name = "FILE", default_value = "target/release/morecores")]
+    morecores: PathBuf,
+    /// CPU counts
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..))]
+    cpus: Vec<u32>,
+    /// Length of a program, where no sampling error wants more
+    #[arg(long, value_name = "S", default_value = "6")]
+    seconds: f64,
+    /// Only cases with this in their name; may be given again
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Directory on a disk, for the files that cases read and write
+    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    dir: PathBuf,
+    /// Script that prepares and builds a part of a kernel; without it there is no such case
+    #[arg(long, value_name = "FILE")]
+    kernel_part: Option<PathBuf>,
+    /// Also write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse() {
+        Cli::Program { truth, program } => program.known().run().and_then(|known| {
+            truth.map_or(Ok(()), |path| known.write(&path))?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Cli::Judge(args) => judge_all(&args),
+        Cli::Neighbour { cpu } => neighbour::be(CpuId(cpu)).map(|()| ExitCode::SUCCESS),
+        Cli::List => {
+            let settings = Settings { seconds: 6.0, dir: PathBuf::new(), kernel_part: Some(PathBuf::new()) };
+            cases(2, &settings).iter().for_each(|case| println!("{}", case.name));
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("morecores-accuracy: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
+    let session = Session { morecores: args.morecores.clone(), dir: args.dir.clone() };
+    let settings =
+        Settings { seconds: args.seconds, dir: args.dir.clone(), kernel_part: args.kernel_part.clone() };
+    let from = circumstances();
+    println!("{}\n{}\n{}\n", from.host, from.quiet, from.command);
+    print!("{}", table::heading());
+    let (mut judgements, mut skipped): (Vec<Judgement>, Vec<Skipped>) = (Vec::new(), Vec::new());
+    for &cpus in &args.cpus {
+        let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| name.contains(only));
+        for case in cases(cpus, &settings).iter().filter(|case| wanted(&case.name)) {
+            match session.run(case, cpus) {
+                Ok(judgement) => {
+                    print!("{}", table::lines(&judgement));
+                    judgements.push(judgement);
+                }
+                Err(error) => {
+                    println!("skipped: {} on {cpus}: {error}", case.name);
+                    skipped.push(Skipped { case: case.name.clone(), cpus, reason: error.to_string() });
+                }
+            }
+        }
+    }
+    println!("\n{}", table::sum(&judgements, &skipped));
+    if let Some(path) = &args.markdown {
+        let text = table::markdown(&from, &judgements, &skipped);
+        let failed = |error| AccuracyError::File { what: "write", path: path.clone(), error };
+        fs::write(path, text).map_err(failed)?;
+    }
+    Ok(match judgements.iter().all(Judgement::ok) {
+        _ if judgements.is_empty() => ExitCode::from(2),
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+/// The machine and the command line.
+fn circumstances() -> Circumstances {
+    let kernel = rustix::system::uname();
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let host = format!(
+        "{cpus} CPUs, {}, {} {}",
+        model.map_or("of unknown model", |(_, name)| name),
+        kernel.sysname().to_string_lossy(),
+        kernel.release().to_string_lossy(),
+    );
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    Circumstances { host, quiet: quiet::look(), command }
+}

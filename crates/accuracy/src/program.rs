@@ -1,0 +1,97 @@
+//! The programs whose truth is known: one module each, what it does beside what a trace of it ought to say.
+//!
+//! A program is quiet, does the same whatever it is run under, and never looks at how many CPUs it has: its threads
+//! are what its arguments say.
+
+mod calls;
+mod crew;
+mod disk;
+mod faults;
+mod mutex;
+mod neighboured;
+mod parts;
+mod pinned;
+mod pipe_chain;
+mod pool;
+mod serial_fork;
+mod serial_threads;
+mod sleeper;
+mod storm;
+
+use clap::Subcommand;
+
+pub use calls::Calls;
+pub use disk::{Disk, write_file};
+pub use faults::Faults;
+pub use mutex::Mutex;
+pub use neighboured::Neighboured;
+pub use pinned::Pinned;
+pub use pipe_chain::PipeChain;
+pub use pool::Pool;
+pub use serial_fork::SerialFork;
+pub use serial_threads::SerialThreads;
+pub use sleeper::Sleeper;
+pub use storm::Storm;
+
+use crate::{AccuracyError, Expected, Truth};
+
+/// What every program can do.
+pub trait Known {
+    /// Runs it, in a process of its own.
+    fn run(&self) -> Result<Truth, AccuracyError>;
+
+    /// What a trace of it on `cpus` CPUs that took `elapsed_s` ought to report.
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected;
+
+    /// Its command line behind `morecores-accuracy program`: the inverse of parsing it.
+    fn arguments(&self) -> Vec<String>;
+}
+
+/// A program, by its arguments.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum Program {
+    /// A part of the work in turn, the rest by two forked processes at once
+    SerialFork(SerialFork),
+    /// A part of the work in turn, the rest by two threads at once that wait for a condition variable
+    SerialThreads(SerialThreads),
+    /// Two threads that hold one mutex for a part of their time
+    Mutex(Mutex),
+    /// Three processes that work in turn, handing on by pipes
+    PipeChain(PipeChain),
+    /// One thread that reads a file past the page cache
+    Disk(Disk),
+    /// One thread that sleeps
+    Sleeper(Sleeper),
+    /// Threads that compute beside a process outside
+    Neighboured(Neighboured),
+    /// Threads that spend a part of their time in system calls
+    Calls(Calls),
+    /// Threads that spend a part of their time in page faults
+    Faults(Faults),
+    /// Three equal tasks at a time for a pool of two threads
+    Pool(Pool),
+    /// Two threads that pin themselves to one CPU
+    Pinned(Pinned),
+    /// Short processes, one after another
+    Storm(Storm),
+}
+
+impl Program {
+    /// The program itself.
+    pub fn known(&self) -> &dyn Known {
+        match self {
+            Self::SerialFork(program) => program,
+            Self::SerialThreads(program) => program,
+            Self::Mutex(program) => program,
+            Self::PipeChain(program) => program,
+            Self::Disk(program) => program,
+            Self::Sleeper(program) => program,
+            Self::Neighboured(program) => program,
+            Self::Calls(program) => program,
+            Self::Faults(program) => program,
+            Self::Pool(program) => program,
+            Self::Pinned(program) => program,
+            Self::Storm(program) => program,
+        }
+    }
+}

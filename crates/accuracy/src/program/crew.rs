@@ -1,0 +1,122 @@
+//! Threads that take equal tasks from a queue, by a mutex and condition variables.
+//!
+//! One thread alone hands out and waits for the end, so the condition variables' futexes are woken by one: waits for
+//! it are no waits for a lock.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+
+use morecores_record::Nanos;
+
+use crate::accounts::Scheduled;
+
+/// Queue of a crew.
+#[derive(Default)]
+pub(super) struct Crew {
+    state: Mutex<State>,
+    work: Condvar,
+    finished: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Tasks that nobody has taken.
+    waiting: u32,
+    /// Tasks that are not finished.
+    unfinished: u32,
+    /// How long the threads that have ended were runnable without running.
+    runnable: Nanos,
+    closed: bool,
+}
+
+impl Crew {
+    /// Starts `workers` threads that each do `task` for every task they take, until the crew is closed.
+    pub(super) fn start<'scope, F>(&'scope self, scope: &'scope Scope<'scope, '_>, workers: u32, task: F)
+    where
+        F: Fn() + Copy + Send + 'scope,
+    {
+        for _ in 0..workers {
+            scope.spawn(move || {
+                while self.take() {
+                    task();
+                    self.finish();
+                }
+                // Where there is no account of it, the truth is that nothing was queued.
+                let waited = Scheduled::own().unwrap_or_default().waited;
+                self.lock().runnable += waited;
+            });
+        }
+    }
+
+    /// Hands out `tasks` at once and waits until all are finished.
+    pub(super) fn batch(&self, tasks: u32) {
+        let mut state = self.lock();
+        (state.waiting, state.unfinished) = (tasks, tasks);
+        drop(state);
+        self.work.notify_all();
+        let unfinished = |state: &mut State| state.unfinished > 0;
+        drop(self.finished.wait_while(self.lock(), unfinished).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets the threads end.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_all();
+    }
+
+    /// Waits for a task; false where there will be none.
+    fn take(&self) -> bool {
+        let nothing = |state: &mut State| state.waiting == 0 && !state.closed;
+        let mut state = self.work.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
+        let taken = state.waiting > 0;
+        state.waiting -= u32::from(taken);
+        taken
+    }
+
+    fn finish(&self) {
+        let mut state = self.lock();
+        state.unfinished -= 1;
+        let all = state.unfinished == 0;
+        drop(state);
+        if all {
+            self.finished.notify_one();
+        }
+    }
+
+    /// A panic in a task ends the program anyway, by `thread::scope`.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs `lead` with a crew of `workers` that do `task`; returns how long those were runnable without running.
+pub(super) fn with_crew(workers: u32, task: impl Fn() + Copy + Send, lead: impl FnOnce(&Crew)) -> Nanos {
+    let crew = Crew::default();
+    thread::scope(|scope| {
+        crew.start(scope, workers, task);
+        lead(&crew);
+        crew.close();
+    });
+    crew.lock().runnable
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn every_task_is_done_once_and_before_the_batch_ends() {
+        let done = AtomicU32::new(0);
+        let task = || {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        with_crew(2, task, |crew| {
+            for batch in 1..=50 {
+                crew.batch(3);
+                assert_eq!(done.load(Ordering::Relaxed), 3 * batch);
+            }
+        });
+    }
+}

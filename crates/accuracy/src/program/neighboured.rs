@@ -1,0 +1,83 @@
+//! Threads that compute until a set time, beside a process outside the tree that takes CPU time meanwhile.
+//!
+//! What the neighbour took is read from its own account in /proc, at the first and the last instant of the program.
+
+use std::thread;
+
+use clap::Args;
+use morecores_record::Nanos;
+
+use super::Known;
+use crate::accounts::{IdleClock, Scheduled};
+use crate::clock::{burn, tree_cpu, wall};
+use crate::neighbour;
+use crate::{AccuracyError, Expected, Part, Share, Truth};
+
+/// Work between two looks at the time.
+const STEP: Nanos = Nanos::from_millis(1);
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Neighboured {
+    /// Threads: as many as CPUs, so that none is idle
+    #[arg(long)]
+    pub threads: u32,
+    /// The neighbour
+    #[arg(long)]
+    pub pid: u32,
+    /// Elapsed time, in seconds
+    #[arg(long)]
+    pub elapsed_s: f64,
+}
+
+impl Known for Neighboured {
+    fn run(&self) -> Result<Truth, AccuracyError> {
+        let (before, idle) = (Scheduled::of(self.pid)?.ran, IdleClock::start()?);
+        let end = wall() + Nanos::from_secs_f64(self.elapsed_s);
+        thread::scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(|| {
+                    while wall() < end {
+                        burn(STEP);
+                    }
+                });
+            }
+        });
+        let idle_s = Some(idle.elapsed()?.as_secs_f64());
+        let outside_s = Some(Scheduled::of(self.pid)?.ran.since(before).as_secs_f64());
+        Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), outside_s, idle_s, ..Truth::default() })
+    }
+
+    /// What neither had is idle: the moments until a thread is moved to the CPU that the neighbour leaves. No more
+    /// than the kernel accounts, for the machine's daemons take some of it.
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
+        let outside = truth.outside_s.unwrap_or(0.0);
+        let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s - outside).max(0.0);
+        let shares = [
+            Share::clocked(Part::Work, truth.cpu_s),
+            Share::clocked(Part::Neighbour, outside),
+            Share::clocked(Part::Idle, truth.idle_at_most(idle, 0.0)),
+        ];
+        Expected { own_others: &[neighbour::NAME], ..Expected::shares(shares) }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let (threads, pid) = (self.threads.to_string(), self.pid.to_string());
+        ["neighboured", "--threads", &threads, "--pid", &pid, "--elapsed-s", &self.elapsed_s.to_string()]
+            .map(String::from)
+            .to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_neither_had_is_idle() {
+        let program = Neighboured { threads: 2, pid: 1, elapsed_s: 4.0 };
+        let truth = Truth { cpu_s: 5.5, outside_s: Some(2.0), ..Truth::default() };
+        let seconds = program.expected(&truth, 2, 4.0).shares.iter().map(|s| s.seconds).collect::<Vec<_>>();
+        assert_eq!(seconds, [5.5, 2.0, 0.5]);
+    }
+}

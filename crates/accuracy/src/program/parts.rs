@@ -1,0 +1,63 @@
+//! Arithmetic that several programs share: idle CPUs beside so many workers.
+
+use morecores_record::Nanos;
+
+use crate::clock;
+
+/// CPU-seconds idle on `cpus` CPUs while `work_s` of CPU time is done by `workers` threads that share it equally.
+pub(super) fn idle_beside(cpus: u32, workers: u32, work_s: f64) -> f64 {
+    let busy = f64::from(workers.min(cpus).max(1));
+    (f64::from(cpus) - busy).max(0.0) * work_s / busy
+}
+
+/// This share of some seconds, as a time.
+pub(super) fn part(seconds: f64, percent: f64) -> Nanos {
+    Nanos::from_secs_f64(seconds * percent / 100.0)
+}
+
+/// Spends CPU time in turns of `other` and of computing, so that `other` gets `percent` of `work_s`. How long a turn
+/// is changes by chance, lest turns and the kernel's ticks keep step.
+pub(super) fn alternate(work_s: f64, percent: f64, seed: u64, mut other: impl FnMut(Nanos)) {
+    use rand::{RngExt, SeedableRng};
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let begun = clock::thread_cpu();
+    let mut given = 0.0;
+    while given < work_s {
+        // 1 to 9 ms: some two ticks of 4 ms.
+        let turn = chance.random_range(0.001..0.009_f64).min(work_s - given);
+        // The ends are those of the plan, so that what one turn took too long the next makes good.
+        let end = |seconds: f64| begun + Nanos::from_secs_f64(seconds);
+        other(end(given + turn * percent / 100.0));
+        given += turn;
+        clock::burn_until(end(given));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_beyond_the_workers_are_idle() {
+        assert_eq!(idle_beside(1, 1, 3.0), 0.0);
+        assert_eq!(idle_beside(1, 2, 3.0), 0.0);
+        assert_eq!(idle_beside(2, 1, 3.0), 3.0);
+        assert_eq!(idle_beside(2, 2, 3.0), 0.0);
+        assert_eq!(idle_beside(4, 2, 3.0), 3.0);
+        assert_eq!(idle_beside(4, 1, 3.0), 9.0);
+    }
+
+    #[test]
+    fn turns_share_the_work_as_asked() {
+        let (begun, mut others) = (clock::thread_cpu(), Nanos::ZERO);
+        alternate(0.3, 30.0, 1, |end| {
+            let from = clock::thread_cpu();
+            clock::burn_until(end);
+            others += clock::thread_cpu().since(from);
+        });
+        let all = clock::thread_cpu().since(begun).as_secs_f64();
+        assert!((0.3..0.31).contains(&all), "{all}");
+        let share = others.as_secs_f64() / all;
+        assert!((0.28..0.32).contains(&share), "{share}");
+    }
+}

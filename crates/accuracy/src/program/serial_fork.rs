@@ -1,0 +1,107 @@
+//! A serial fraction, by fork and wait: the shape of a build.
+//!
+//! In each round one process does the serial part, then forks two that share the rest, and waits for both.
+
+use clap::Args;
+use morecores_record::Nanos;
+
+use super::Known;
+use super::parts::{idle_beside, part};
+use crate::accounts::IdleClock;
+use crate::clock::{burn, tree_cpu};
+use crate::wait::{fork, wait_and_account};
+use crate::{AccuracyError, Expected, Part, Share, Truth};
+
+/// Few, so that making processes (some 0.3 ms a round) is no part of the work.
+const ROUNDS: u32 = 10;
+
+/// Processes that share the parallel part.
+pub(super) const WORKERS: u32 = 2;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct SerialFork {
+    /// Share of the work that is done in turn
+    #[arg(long)]
+    pub percent: f64,
+    /// CPU time of all work, in seconds
+    #[arg(long)]
+    pub work_s: f64,
+}
+
+impl Known for SerialFork {
+    fn run(&self) -> Result<Truth, AccuracyError> {
+        let (idle, mut runnable) = (IdleClock::start()?, Nanos::ZERO);
+        let round_s = self.work_s / f64::from(ROUNDS);
+        for _ in 0..ROUNDS {
+            burn(part(round_s, self.percent));
+            let each = part(round_s, (100.0 - self.percent) / f64::from(WORKERS));
+            let children = [fork(|| burn(each))?, fork(|| burn(each))?];
+            for child in children {
+                runnable += wait_and_account(child)?;
+            }
+        }
+        let (idle_s, runnable_s) = (Some(idle.elapsed()?.as_secs_f64()), Some(runnable.as_secs_f64()));
+        Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
+    }
+
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
+        serial(self.percent, self.work_s, truth, cpus)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        ["serial-fork", "--percent", &self.percent.to_string(), "--work-s", &self.work_s.to_string()]
+            .map(String::from)
+            .to_vec()
+    }
+}
+
+/// `percent` of `work_s` leave all CPUs but one idle, the rest all but [`WORKERS`].
+///
+/// A CPU may be idle besides while the scheduler leaves both workers on the other: that is no mistake of the trace, and
+/// no construct prevents it, so it is the workers' account of it, as far as the CPUs had idle time for it (a worker may
+/// also have waited for a daemon).
+pub(super) fn serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> Expected {
+    let (one, more) = (work_s * percent / 100.0, work_s * (100.0 - percent) / 100.0);
+    let alone = idle_beside(cpus, 1, one) + idle_beside(cpus, WORKERS, more);
+    let queued = if cpus > 1 { truth.runnable_s.unwrap_or(0.0) } else { 0.0 };
+    Expected::shares([
+        Share::clocked(Part::Work, truth.cpu_s),
+        Share::built(Part::TooLittleWork, alone),
+        Share::clocked(Part::Scheduling, truth.idle_at_most(queued, alone)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(percent: f64, cpus: u32) -> f64 {
+        let truth = Truth { cpu_s: 10.1, ..Truth::default() };
+        let expected = serial(percent, 10.0, &truth, cpus);
+        assert_eq!(expected.shares[0], Share::clocked(Part::Work, 10.1));
+        expected.shares[1].seconds
+    }
+
+    #[test]
+    fn the_serial_part_leaves_every_cpu_but_one_idle() {
+        assert_eq!([idle(0.0, 1), idle(50.0, 1)], [0.0, 0.0]);
+        assert_eq!([idle(0.0, 2), idle(10.0, 2), idle(30.0, 2), idle(50.0, 2)], [0.0, 1.0, 3.0, 5.0]);
+        // Three of four in the serial half, two of four in the other, which takes half its work.
+        assert_eq!(idle(50.0, 4), 15.0 + 5.0);
+    }
+
+    #[test]
+    fn a_worker_queued_beside_an_idle_cpu_is_scheduling() {
+        let queued = |cpus, runnable_s, idle_s| {
+            let truth =
+                Truth { cpu_s: 10.0, runnable_s: Some(runnable_s), idle_s: Some(idle_s), ..Truth::default() };
+            serial(50.0, 10.0, &truth, cpus).shares[2].seconds
+        };
+        // Five seconds of the idle time are beside the serial half.
+        assert_eq!(queued(2, 0.5, 6.0), 0.5);
+        assert_eq!(queued(2, 0.5, 5.25), 0.25);
+        assert_eq!(queued(2, 0.5, 4.9), 0.0);
+        assert_eq!(queued(1, 5.0, 0.0), 0.0);
+    }
+}

@@ -1,0 +1,59 @@
+//! A serial fraction, by threads and condition variables: the shape of a parallel loop.
+//!
+//! In each round the main thread does the serial part, then wakes two threads that share the rest, and waits for both.
+
+use clap::Args;
+
+use super::Known;
+use super::crew::with_crew;
+use super::parts::part;
+use super::serial_fork::{WORKERS, serial};
+use crate::accounts::IdleClock;
+use crate::clock::{burn, tree_cpu};
+use crate::{AccuracyError, Expected, Truth};
+
+/// Enough that handing over is exercised; two wake-ups a round, of some 50 µs each on a virtual machine, are no part
+/// of the work.
+const ROUNDS: u32 = 20;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct SerialThreads {
+    /// Share of the work that is done in turn
+    #[arg(long)]
+    pub percent: f64,
+    /// CPU time of all work, in seconds
+    #[arg(long)]
+    pub work_s: f64,
+}
+
+impl Known for SerialThreads {
+    fn run(&self) -> Result<Truth, AccuracyError> {
+        let round_s = self.work_s / f64::from(ROUNDS);
+        let alone = part(round_s, self.percent);
+        let each = part(round_s, (100.0 - self.percent) / f64::from(WORKERS));
+        let idle = IdleClock::start()?;
+        let runnable = with_crew(
+            WORKERS,
+            || burn(each),
+            |crew| {
+                for _ in 0..ROUNDS {
+                    burn(alone);
+                    crew.batch(WORKERS);
+                }
+            },
+        );
+        let (idle_s, runnable_s) = (Some(idle.elapsed()?.as_secs_f64()), Some(runnable.as_secs_f64()));
+        Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
+    }
+
+    fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
+        serial(self.percent, self.work_s, truth, cpus)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        ["serial-threads", "--percent", &self.percent.to_string(), "--work-s", &self.work_s.to_string()]
+            .map(String::from)
+            .to_vec()
+    }
+}

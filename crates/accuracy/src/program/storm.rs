@@ -1,0 +1,67 @@
+//! Short processes, one after another: fork, exec, wait.
+//!
+//! The processes are `true` from the path: a command name of its own, so that their number is checked as well. How
+//! long each takes is not built but clocked. On more than one CPU it is the scheduler's choice how much of the idle
+//! time is the way between CPUs and how much the one process's, so their sum is judged.
+
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+use super::Known;
+use crate::accounts::IdleClock;
+use crate::clock::tree_cpu;
+use crate::expected::{Count, Counted};
+use crate::{AccuracyError, Expected, Part, Share, Truth};
+
+/// The short process.
+const PROCESS: &str = "true";
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Storm {
+    /// Processes
+    #[arg(long)]
+    pub processes: u32,
+}
+
+impl Known for Storm {
+    fn run(&self) -> Result<Truth, AccuracyError> {
+        let idle = IdleClock::start()?;
+        let mut command = Command::new(PROCESS);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        for _ in 0..self.processes {
+            command.status().map_err(|error| AccuracyError::Start { command: PROCESS.to_owned(), error })?;
+        }
+        let idle_s = Some(idle.elapsed()?.as_secs_f64());
+        Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, ..Truth::default() })
+    }
+
+    fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
+        let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s).max(0.0);
+        let shares = vec![
+            // Soft interrupts that free what a process leaves hit the next one: two points of its time.
+            Share::clocked(Part::WorkAndInterrupts, truth.cpu_s),
+            Share::clocked(Part::Idle, truth.idle_at_most(idle, 0.0)),
+        ];
+        let (of, number) = (Counted::Calls(PROCESS.to_owned()), u64::from(self.processes));
+        Expected { counts: vec![Count { of, number, by: "construction" }], ..Expected::shares(shares) }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        ["storm", "--processes", &self.processes.to_string()].map(String::from).to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_is_what_the_processes_did_not_use() {
+        let truth = Truth { cpu_s: 4.0, ..Truth::default() };
+        let expected = Storm { processes: 5_000 }.expected(&truth, 2, 4.5);
+        assert_eq!(expected.shares[1], Share::clocked(Part::Idle, 5.0));
+        assert_eq!(expected.counts[0].number, 5_000);
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs a case under `morecores trace` and hands what came out to the judge.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use morecores_record::{CpuId, TraceView};
+
+use crate::case::{Body, Case};
+use crate::disturbance::{self, disturbed};
+use crate::expected::{Count, Counted};
+use crate::judge::{Judgement, judge};
+use crate::lock_count::LockCount;
+use crate::neighbour::Neighbour;
+use crate::program::{Program, write_file};
+use crate::{AccuracyError, Expected, Truth};
+
+/// Directory-entry stressors: more than one, so that they contend. On two virtual CPUs they wait some 10,000 to 20,000
+/// times a second; more stressors, more or fewer entries, their order and tmpfs were tried and make it no more.
+const STRESSORS: &str = "2";
+
+/// Lines of a failed command's complaint that are passed on.
+const COMPLAINT_LINES: usize = 3;
+
+/// Where cases are run.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The `morecores` that is judged.
+    pub morecores: PathBuf,
+    /// A directory for files of the cases, on a disk.
+    pub dir: PathBuf,
+}
+
+impl Session {
+    /// Runs `case` on `cpus` CPUs, again where others disturbed it.
+    pub fn run(&self, case: &Case, cpus: u32) -> Result<Judgement, AccuracyError> {
+        let ((expected, view), runs) = disturbance::quietest(|| {
+            let (expected, view) = self.once(case, cpus)?;
+            // Counts, and what is unexplained, do not depend on who else ran.
+            let disturbed = (!expected.shares.is_empty()).then(|| disturbed(&expected, &view));
+            Ok(((expected, view), disturbed))
+        })?;
+        Ok(judge(case, &expected, &view, runs))
+    }
+
+    fn once(&self, case: &Case, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+        match &case.body {
+            Body::Program(program) => self.program(program, cpus),
+            Body::DirectoryStorm { seconds } => self.directory_storm(*seconds, cpus),
+            Body::KernelPart(script) => self.kernel_part(script, cpus),
+        }
+    }
+
+    fn program(&self, program: &Program, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+        let mut program = program.clone();
+        // Alive until the end of this function.
+        let mut _neighbour = None;
+        let mut file = None;
+        match &mut program {
+            Program::Neighboured(neighboured) => {
+                let started = Neighbour::start(self.first_cpu(cpus)?)?;
+                neighboured.pid = started.pid();
+                _neighbour = Some(started);
+            }
+            Program::Disk(disk) => {
+                file = Some(Removed(disk.file.clone()));
+                write_file(&disk.file)?;
+            }
+            _ => {}
+        }
+        let truth = Removed(self.dir.join("morecores-accuracy-truth"));
+        let itself = env::current_exe().map_err(AccuracyError::system("find this program"))?;
+        let mut words = vec![itself.to_string_lossy().into_owned(), "program".to_owned()];
+        words.extend(["--truth".to_owned(), truth.0.to_string_lossy().into_owned()]);
+        words.extend(program.known().arguments());
+        let view = self.trace(cpus, &words)?;
+        let truth = Truth::read(&truth.0)?;
+        drop(file);
+        Ok((program.known().expected(&truth, view.cpus, view.elapsed_s), view))
+    }
+
+    fn directory_storm(&self, seconds: u32, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+        let words = ["stress-ng", "--quiet", "--dentry", STRESSORS, "--timeout", &format!("{seconds}s")];
+        let mut words = words.map(String::from).to_vec();
+        words.extend(["--temp-path".to_owned(), self.dir.to_string_lossy().into_owned()]);
+        let count = LockCount::start()?;
+        let view = self.trace(cpus, &words)?;
+        let number = count.stop()?;
+        let counts = vec![Count { of: Counted::LockWaits, number, by: "bpftrace" }];
+        Ok((Expected { counts, ..Expected::default() }, view))
+    }
+
+    fn kernel_part(&self, script: &Path, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
+        let script = script.to_string_lossy().into_owned();
+        let mut clean = Command::new(&script);
+        output(clean.arg("clean"))?;
+        let view = self.trace(cpus, &[script, "build".to_owned(), cpus.to_string()])?;
+        Ok((Expected::default(), view))
+    }
+
+    /// The first of the CPUs that a command is allotted.
+    fn first_cpu(&self, cpus: u32) -> Result<CpuId, AccuracyError> {
+        let view = self.trace(cpus, &["true".to_owned()])?;
+        Ok(view.cpu_set.first().unwrap_or(CpuId(0)))
+    }
+
+    fn trace(&self, cpus: u32, words: &[String]) -> Result<TraceView, AccuracyError> {
+        let mut command = Command::new(&self.morecores);
+        command.args(["trace", "--cpus", &cpus.to_string(), "--json", "--"]).args(words);
+        let printed = output(&mut command)?;
+        serde_json::from_str(&printed)
+            .map_err(|error| AccuracyError::Output { command: shown(&command), error })
+    }
+}
+
+/// A file that is removed at the end.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        // It may never have been made.
+        std::fs::remove_file(&self.0).ok();
+    }
+}
+
+/// What a command prints.
+fn output(command: &mut Command) -> Result<String, AccuracyError> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| AccuracyError::Start { command: shown(command), error })?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = text.lines().collect();
+        let stderr = lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("; ");
+        return Err(AccuracyError::Failed {
+            command: shown(command),
+            status: output.status.to_string(),
+            stderr,
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,169 @@
+//! Judgements as text: lines for a terminal while the judge works, and Markdown to keep.
+
+use std::fmt::Write;
+
+use crate::disturbance;
+use crate::judge::{Judgement, Line};
+
+/// Where and how it was found out.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    /// The machine, in one line.
+    pub host: String,
+    /// Whether it was quiet, in one line.
+    pub quiet: String,
+    /// The command that repeats it.
+    pub command: String,
+}
+
+/// Something that could not be judged, and why.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// The case.
+    pub case: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// The columns of [`lines`].
+pub fn heading() -> String {
+    format!(
+        "{:24} {:>4}  {:24} {:>9} {:>9} {:>8}  {:12}\n",
+        "case", "CPUs", "what", "truth", "reported", "differ", "truth by"
+    )
+}
+
+/// One judgement for a terminal.
+pub fn lines(judgement: &Judgement) -> String {
+    let mut text = String::new();
+    for (index, line) in judgement.lines.iter().enumerate() {
+        let (case, cpus) = if index == 0 {
+            (judgement.case.as_str(), judgement.cpus.to_string())
+        } else {
+            ("", String::new())
+        };
+        let [truth, reported, difference] = numbers(line);
+        let verdict = verdict(line.ok);
+        let (what, source) = (&line.what, &line.source);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{case:24} {cpus:>4}  {what:24} {truth:>9} {reported:>9} {difference:>8}  {source:12} {verdict}"
+        );
+    }
+    let (case, cpus) = if text.is_empty() {
+        (judgement.case.as_str(), judgement.cpus.to_string())
+    } else {
+        ("", String::new())
+    };
+    let _ = writeln!(
+        text,
+        "{case:24} {cpus:>4}  unexplained {:+.2}% a CPU, at most {}%; others and steal {:.1}%{}, tracer {:.1}%{} {}",
+        judgement.unexplained,
+        judgement.limit_unexplained,
+        judgement.disturbed,
+        repeated(judgement),
+        judgement.tracer,
+        lost(judgement),
+        verdict(judgement.explained() && judgement.lost == 0),
+    );
+    if let Some(note) = judgement.note {
+        let _ = writeln!(text, "{:29}  {note}", "");
+    }
+    text
+}
+
+/// All judgements as a Markdown document.
+pub fn markdown(from: &Circumstances, judgements: &[Judgement], skipped: &[Skipped]) -> String {
+    let mut text = format!(
+        "# What a trace says, and what is true\n\n{}; {}\n\n    {}\n\n\
+         Shares are percent of `cpus · elapsed`, differences points of it, at most 2; of counts, percent of the count. \
+         \"Unexplained\" is percent of each CPU's time. \
+         \"Others\" is what processes that the case does not make and the hypervisor took, in percent of `cpus · elapsed`; \
+         a case of whose time they took more than {}% was run again, up to {} times in all, and the least disturbed run \
+         is here.\n\n\
+         | case | CPUs | what | truth | reported | difference | truth by | unexplained | others | |\n\
+         | --- | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | --- |\n",
+        from.host,
+        from.quiet,
+        from.command,
+        disturbance::LIMIT,
+        disturbance::RUNS
+    );
+    for judgement in judgements {
+        for row in rows(judgement) {
+            let _ = writeln!(text, "| {} |", row.join(" | "));
+        }
+    }
+    for (judgement, note) in judgements.iter().filter_map(|judgement| Some((judgement, judgement.note?))) {
+        let _ = writeln!(text, "\n{} on {} CPUs: {note}", judgement.case, judgement.cpus);
+    }
+    for skip in skipped {
+        let _ = writeln!(text, "\nSkipped: {} on {} CPUs: {}", skip.case, skip.cpus, skip.reason);
+    }
+    let _ = writeln!(text, "\n{}", sum(judgements, skipped));
+    text
+}
+
+/// The rows of one judgement; the first one carries what concerns the whole run.
+fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
+    let whole = |rest: [String; 5], ok| {
+        let [what, truth, reported, difference, source] = rest;
+        let unexplained = format!("{:+.2}%{}", judgement.unexplained, lost(judgement));
+        let ok = verdict(ok && judgement.explained() && judgement.lost == 0).to_owned();
+        let (case, cpus) = (judgement.case.clone(), judgement.cpus.to_string());
+        let others = format!("{:.1}%{}", judgement.disturbed, repeated(judgement));
+        [case, cpus, what, truth, reported, difference, source, unexplained, others, ok]
+    };
+    let cells = |line: &Line| {
+        let [truth, reported, difference] = numbers(line);
+        [line.what.clone(), truth, reported, difference, line.source.clone()]
+    };
+    let Some((first, rest)) = judgement.lines.split_first() else {
+        return vec![whole(Default::default(), true)];
+    };
+    let further = rest.iter().map(|line| {
+        let [what, truth, reported, difference, source] = cells(line);
+        let ok = verdict(line.ok).to_owned();
+        let none = String::new;
+        [none(), none(), what, truth, reported, difference, source, none(), none(), ok]
+    });
+    std::iter::once(whole(cells(first), first.ok)).chain(further).collect()
+}
+
+/// Last line: how many runs were right.
+pub fn sum(judgements: &[Judgement], skipped: &[Skipped]) -> String {
+    let ok = judgements.iter().filter(|judgement| judgement.ok()).count();
+    let mut text = format!("{ok} runs ok, {} missed", judgements.len() - ok);
+    if !skipped.is_empty() {
+        let _ = write!(text, ", {} skipped", skipped.len());
+    }
+    text
+}
+
+/// Truth, report and difference of a line.
+fn numbers(line: &Line) -> [String; 3] {
+    if line.counts {
+        return [
+            format!("{}", line.truth),
+            format!("{}", line.reported),
+            format!("{:+.2}%", line.difference),
+        ];
+    }
+    [format!("{:.2}%", line.truth), format!("{:.2}%", line.reported), format!("{:+.2}", line.difference)]
+}
+
+const fn verdict(ok: bool) -> &'static str {
+    if ok { "ok" } else { "MISS" }
+}
+
+/// How often it was run, where not once.
+fn repeated(judgement: &Judgement) -> String {
+    if judgement.runs == 1 { String::new() } else { format!(" (least of {} runs)", judgement.runs) }
+}
+
+fn lost(judgement: &Judgement) -> String {
+    if judgement.lost == 0 { String::new() } else { format!("; {} events LOST", judgement.lost) }
+}

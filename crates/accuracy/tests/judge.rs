@@ -1,0 +1,117 @@
+//! The judge on a report as `morecores trace --json` prints it.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use morecores_accuracy::Truth;
+use morecores_accuracy::case::{Body, Case, Settings, cases};
+use morecores_accuracy::judge::{Judgement, judge};
+use morecores_accuracy::table::{Circumstances, Skipped, lines, markdown, sum};
+use morecores_record::TraceView;
+
+/// Serial 30% of 6 s on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
+fn view() -> TraceView {
+    serde_json::from_str(include_str!("view.json")).unwrap()
+}
+
+fn case(name: &str) -> Case {
+    let settings = Settings { seconds: 6.0, dir: "/var/tmp".into(), kernel_part: None };
+    cases(2, &settings).into_iter().find(|case| case.name == name).unwrap()
+}
+
+fn judged(name: &str, view: &TraceView) -> Judgement {
+    let case = case(name);
+    let Body::Program(program) = &case.body else { panic!("{name}") };
+    let truth = Truth { cpu_s: 6.0, ..Truth::default() };
+    judge(&case, &program.known().expected(&truth, view.cpus, view.elapsed_s), view, 1)
+}
+
+fn missed(judgement: &Judgement) -> Vec<&str> {
+    judgement.lines.iter().filter(|line| !line.ok).map(|line| line.what.as_str()).collect()
+}
+
+#[test]
+fn a_true_report_passes() {
+    let judgement = judged("serial 30%, fork", &view());
+    assert!(judgement.ok(), "{judgement:?}");
+    let idle = judgement.lines.iter().find(|line| line.what == "idle: too little work").unwrap();
+    assert!((idle.truth - 100.0 * 1.8 / 7.8).abs() < 1e-9, "{idle:?}");
+    assert!((idle.difference - 100.0 * 0.02 / 7.8).abs() < 1e-9, "{idle:?}");
+    assert!((judgement.unexplained - 100.0 * 0.01 / 7.8).abs() < 1e-9);
+}
+
+#[test]
+fn another_truth_is_missed() {
+    let judgement = judged("serial 10%, fork", &view());
+    assert_eq!(missed(&judgement), ["idle: too little work"]);
+    assert!(!judgement.ok());
+}
+
+#[test]
+fn idle_time_under_another_name_is_missed_twice() {
+    let mut view = view();
+    view.components.idle_user_lock_s = view.components.idle_too_little_work_s;
+    view.components.idle_too_little_work_s = 0.0;
+    assert_eq!(missed(&judged("serial 30%, fork", &view)), ["idle: too little work", "idle, other"]);
+}
+
+#[test]
+fn two_points_are_the_limit() {
+    for (points, ok) in [(1.9, true), (-1.9, true), (2.1, false), (-2.1, false)] {
+        let mut view = view();
+        view.components.idle_too_little_work_s = 1.8 + points / 100.0 * 7.8;
+        assert_eq!(judged("serial 30%, fork", &view).ok(), ok, "{points}");
+    }
+}
+
+#[test]
+fn what_is_unexplained_has_a_limit_of_either_sign() {
+    for (percent, ok) in [(2.9, true), (-2.9, true), (3.1, false), (-3.1, false), (f64::NAN, false)] {
+        let mut view = view();
+        view.components.unexplained_s = percent / 100.0 * 7.8;
+        assert_eq!(judged("serial 30%, fork", &view).ok(), ok, "{percent}");
+    }
+}
+
+#[test]
+fn a_lossy_trace_is_never_right() {
+    let view = TraceView { lost_events: 1, ..view() };
+    let judgement = judged("serial 30%, fork", &view);
+    assert!(!judgement.ok());
+    assert!(lines(&judgement).contains("1 events LOST"));
+}
+
+#[test]
+fn calls_are_counted_by_name() {
+    let mut view = view();
+    view.components =
+        morecores_record::Components { user_work_s: 6.0, idle_too_little_work_s: 1.8, ..view.components };
+    assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
+    view.commands[1].calls = 6_000;
+    assert_eq!(missed(&judged("short processes", &view)), [""; 0]);
+    // 2% of 6000.
+    view.commands[1].calls = 5_879;
+    assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
+}
+
+#[test]
+fn the_table_says_where_it_is_from_and_what_was_missed() {
+    let from = Circumstances {
+        host: "2 CPUs".to_owned(),
+        quiet: "quiet".to_owned(),
+        command: "judge --cpus 2".to_owned(),
+    };
+    let judgements = [judged("serial 30%, fork", &view()), judged("serial 10%, fork", &view())];
+    let skipped =
+        [Skipped { case: "directory entries".to_owned(), cpus: 2, reason: "no bpftrace".to_owned() }];
+    let text = markdown(&from, &judgements, &skipped);
+    for part in [
+        "2 CPUs; quiet\n",
+        "    judge --cpus 2\n",
+        "| serial 30%, fork | 2 | work | 76.92% | 76.92% | +0.00 | own clocks | +0.13% | 0.2% | ok |",
+        "|  |  | idle: too little work | 7.69% | 23.33% | +15.64 | construction |  |  | MISS |",
+        "Skipped: directory entries on 2 CPUs: no bpftrace",
+        "1 runs ok, 1 missed, 1 skipped",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(sum(&judgements, &[]), "1 runs ok, 1 missed");
+}

@@ -1,0 +1,94 @@
+//! The judge as a command, over a `morecores` that reports whatever it is told to.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use morecores_record::{Components, TraceView};
+
+/// A script that runs the command like `morecores trace --cpus N --json -- COMMAND`, and prints `view`.
+fn reporting(dir: &Path, view: &TraceView) -> PathBuf {
+    let (script, json) = (dir.join("morecores"), dir.join("view.json"));
+    fs::write(&json, serde_json::to_string(view).unwrap()).unwrap();
+    let text = format!(
+        "#!/bin/sh\n[ \"$1 $2 $4 $5\" = 'trace --cpus --json --' ] || exit 3\nshift 5\n\"$@\" || exit\ncat '{}'\n",
+        json.display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+fn view(components: Components) -> TraceView {
+    let view: TraceView = serde_json::from_str(include_str!("view.json")).unwrap();
+    TraceView { elapsed_s: 0.39, components, ..view }
+}
+
+/// Judges a program of 0.6 s; returns the exit status, the terminal's text and the Markdown.
+fn judge(case: &str, components: Components) -> (i32, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("table.md");
+    let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
+    judge.args(["judge", "--cpus", "2", "--seconds", "0.6", "--only", case, "--morecores"]);
+    judge.arg(reporting(dir.path(), &view(components)));
+    judge.arg("--dir").arg(dir.path()).arg("--markdown").arg(&table);
+    let output = judge.output().unwrap();
+    let left: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("morecores-accuracy"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), text, fs::read_to_string(table).unwrap_or_default())
+}
+
+#[test]
+fn a_true_report_is_status_0() {
+    // It sleeps: a truth that depends on nobody else on the machine, nor on how much time it takes to begin.
+    let components = Components { idle_timer_s: 1.2, ..Components::default() };
+    let (status, text, table) = judge("sleeper", components);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.ends_with("1 runs ok, 0 missed\n"), "{text}");
+    assert!(table.contains("| idle: timer |") && table.contains("| 153.85% | 153.85% |"), "{table}");
+}
+
+#[test]
+fn a_missed_truth_is_status_1() {
+    let components = Components { user_work_s: 0.6, idle_timer_s: 0.18, ..Components::default() };
+    let (status, text, table) = judge("serial 30%, threads", components);
+    assert_eq!(status, 1, "{text}");
+    assert!(text.contains("MISS") && table.contains("0 runs ok, 1 missed"), "{text}\n{table}");
+}
+
+#[test]
+fn clocks_of_the_program_reach_the_judge() {
+    let (_, text, _) = judge("mutex held 50%", Components::default());
+    for part in [" work ", " idle: user lock "] {
+        let line = text.lines().find(|line| line.contains(part)).unwrap();
+        assert!(line.contains("own clocks") && line.contains("MISS"), "it worked and waited: {line}");
+    }
+}
+
+#[test]
+fn a_tracer_that_cannot_is_a_skip_with_the_reason_and_status_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
+    judge.args([
+        "judge",
+        "--cpus",
+        "1",
+        "--seconds",
+        "0.1",
+        "--only",
+        "sleeper",
+        "--morecores",
+        "/bin/false",
+    ]);
+    let output = judge.arg("--dir").arg(dir.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("skipped: sleeper on 1: `/bin/false trace --cpus 1 --json --"), "{text}");
+}

@@ -1,0 +1,20 @@
+//! What the benches share.
+
+use std::time::{Duration, Instant};
+
+use morecores_experiment::machine::Clocks;
+
+/// This program.
+pub(crate) fn itself() -> String {
+    std::env::current_exe().unwrap().to_string_lossy().into_owned()
+}
+
+/// Says how busy the machine is before anything is measured.
+pub(crate) fn quiet() {
+    let (before, begun) = (Clocks::read(), Instant::now());
+    std::thread::sleep(Duration::from_secs(2));
+    let done = Clocks::read().since(&before, |_| true);
+    let busy = done.busy.as_secs_f64() / begun.elapsed().as_secs_f64();
+    let verdict = if busy > 0.1 { "NOT quiet: repeat on a quiet machine" } else { "quiet" };
+    println!("before: {busy:.2} CPUs busy, steal {:.2} s: {verdict}", done.steal.as_secs_f64());
+}

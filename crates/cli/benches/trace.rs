@@ -1,0 +1,311 @@
+//! What tracing costs: runs with and without it that take turns in one session, beside perf's ways to trace.
+//!
+//! Each round runs the command once untraced and once under each kind of tracing, the order turned by one from round to
+//! round. Every elapsed time is taken by the same executor, from the command's exec to its end, on the same CPUs: the
+//! untraced side is `morecores run --trace off`, and perf traces just that. So what is compared is tracing alone, without
+//! the start of the tools. Each round gives one ratio; printed are their median and its 95% interval. Nothing is asserted:
+//! the targets stand beside the figures.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use morecores_analyse::{Design, median, median_interval};
+use morecores_record::{CpuId, Phase, Study, TraceView, read_events, trace_events_path};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use common::{itself, quiet};
+
+/// Rounds in which perf takes part: the fewest that give an interval.
+const PERF_ROUNDS: usize = 6;
+
+/// The argument with which this program is its own loop of system calls.
+const CALLS: &str = "getppid";
+
+/// A kind of tracing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tracing {
+    None,
+    Default,
+    Exact,
+    PerfSchedRecord,
+    PerfTraceSummary,
+}
+
+impl Tracing {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "untraced",
+            Self::Default => "morecores trace",
+            Self::Exact => "morecores trace --syscalls",
+            Self::PerfSchedRecord => "perf sched record",
+            Self::PerfTraceSummary => "perf trace -s",
+        }
+    }
+
+    const fn perf(self) -> bool {
+        matches!(self, Self::PerfSchedRecord | Self::PerfTraceSummary)
+    }
+}
+
+/// One command that is traced.
+struct Subject {
+    name: &'static str,
+    cpus: u32,
+    command: Vec<String>,
+    /// Run before every run, outside its time.
+    prepare: Vec<String>,
+    rounds: usize,
+    tracings: &'static [(Tracing, &'static str)],
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, word, calls, file] = arguments.as_slice()
+        && word == CALLS
+    {
+        return call(calls.parse().unwrap(), Path::new(file));
+    }
+    if !starts("perf") {
+        println!("skipped: perf is not installed; install it with: tools/install-deps.sh bench-trace");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let tried = traced(dir.path(), 1, &["true".to_owned()], &[]);
+    if let Err(reason) = tried {
+        println!("skipped: nothing can be traced here: {reason}");
+        return;
+    }
+    quiet();
+    for subject in subjects() {
+        overhead(dir.path(), &subject);
+    }
+    calls(dir.path());
+    decoding(dir.path());
+}
+
+fn subjects() -> Vec<Subject> {
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/kernel-part.sh");
+    let kernel = |rest: &[&str]| {
+        let script = script.to_string_lossy().into_owned();
+        std::iter::once(script).chain(rest.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>()
+    };
+    vec![
+        Subject {
+            name: "mm/, lib/ and kernel/sched/ of a kernel build on 2 CPUs",
+            cpus: 2,
+            command: kernel(&["build", "2"]),
+            prepare: kernel(&["clean"]),
+            rounds: 10,
+            tracings: &[
+                (Tracing::Default, "at most 1%, upper end at most 2%"),
+                (Tracing::PerfSchedRecord, ""),
+                (Tracing::PerfTraceSummary, ""),
+            ],
+        },
+        Subject {
+            name: "`perf bench sched messaging` on 2 CPUs",
+            cpus: 2,
+            command: words("perf bench sched messaging -l 300"),
+            prepare: Vec::new(),
+            rounds: 20,
+            tracings: &[
+                (Tracing::Default, "at most 5%"),
+                (Tracing::Exact, "at most 20%"),
+                (Tracing::PerfSchedRecord, ""),
+                (Tracing::PerfTraceSummary, ""),
+            ],
+        },
+        Subject {
+            name: "`perf bench sched pipe` on 1 CPU",
+            cpus: 1,
+            command: words("perf bench sched pipe -l 500000"),
+            prepare: Vec::new(),
+            rounds: 20,
+            tracings: &[
+                (Tracing::Default, "at most 15%"),
+                (Tracing::Exact, "at most 40%"),
+                (Tracing::PerfSchedRecord, ""),
+                (Tracing::PerfTraceSummary, ""),
+            ],
+        },
+    ]
+}
+
+/// Runs a subject in rounds and prints what each kind of tracing added.
+fn overhead(dir: &Path, subject: &Subject) {
+    let mut sides = vec![Tracing::None];
+    sides.extend(subject.tracings.iter().map(|(tracing, _)| *tracing));
+    let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); sides.len()];
+    for round in 0..subject.rounds {
+        for turn in 0..sides.len() {
+            let index = (turn + round) % sides.len();
+            let left_out = sides[index].perf() && round >= PERF_ROUNDS;
+            let time = (!left_out).then(|| {
+                if let [program, rest @ ..] = subject.prepare.as_slice() {
+                    output(Command::new(program).args(rest)).unwrap();
+                }
+                elapsed(dir, sides[index], subject.cpus, &subject.command)
+            });
+            times[index].push(match time {
+                Some(Err(reason)) if round == 0 => {
+                    println!("  {}: {reason}", sides[index].name());
+                    None
+                }
+                time => time.and_then(Result::ok),
+            });
+        }
+    }
+    let bare: Vec<f64> = times[0].iter().flatten().copied().collect();
+    println!("\n{}, {} rounds; untraced {}", subject.name, subject.rounds, unit(&bare));
+    for ((tracing, target), column) in subject.tracings.iter().zip(&times[1..]) {
+        let pairs = column.iter().zip(&times[0]).filter_map(|(traced, bare)| Some((*traced)? / (*bare)?));
+        let added: Vec<f64> = pairs.map(|ratio| 100.0 * (ratio - 1.0)).collect();
+        line(tracing.name(), &added, "%", target);
+    }
+}
+
+/// What tracing adds to a system call that does nothing, by the loop's own clock.
+fn calls(dir: &Path) {
+    // So many that a round takes a second, under perf's trace as well.
+    const CALLS_EACH: u64 = 5_000_000;
+    const CALLS_BY_PERF: u64 = 50_000;
+    let file = dir.join("calls");
+    let each = |tracing: Tracing| {
+        let calls = if tracing.perf() { CALLS_BY_PERF } else { CALLS_EACH };
+        let command = [itself(), CALLS.to_owned(), calls.to_string(), file.to_string_lossy().into_owned()];
+        elapsed(dir, tracing, 1, &command).ok()?;
+        fs::read_to_string(&file).ok()?.trim().parse::<f64>().ok()
+    };
+    println!("\na loop of getppid on 1 CPU, 10 rounds");
+    let sides = [
+        (Tracing::Default, "", 10),
+        (Tracing::Exact, "at most 115 ns", 10),
+        (Tracing::PerfTraceSummary, "", PERF_ROUNDS),
+    ];
+    let mut added = vec![Vec::new(); sides.len()];
+    for round in 0..10 {
+        let Some(bare) = each(Tracing::None) else { continue };
+        for turn in 0..sides.len() {
+            let index = (turn + round) % sides.len();
+            let (tracing, _, rounds) = sides[index];
+            if round < rounds {
+                added[index].extend(each(tracing).map(|traced| traced - bare));
+            }
+        }
+    }
+    for ((tracing, target, _), added) in sides.iter().zip(&added) {
+        line(tracing.name(), added, " ns a call", target);
+    }
+}
+
+/// Makes the calls and writes how long one took, in nanoseconds.
+fn call(calls: u64, file: &Path) {
+    let begun = Instant::now();
+    for _ in 0..calls {
+        std::hint::black_box(parent_id());
+    }
+    fs::write(file, (begun.elapsed().as_nanos() as f64 / calls as f64).to_string()).unwrap();
+}
+
+/// How fast a recorded stream is read, decompression and merging of the CPUs included, on one CPU.
+fn decoding(dir: &Path) {
+    let study = dir.join("decoding.study");
+    let command = "perf bench sched messaging -l 300".split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let view = traced(dir, 2, &command, &["-o", &study.to_string_lossy()]).unwrap();
+    let stream = fs::read(trace_events_path(&study, view.cpus, view.n)).unwrap();
+    fs::remove_dir_all(&study).unwrap();
+    let mut one = CpuSet::new();
+    one.set(view.cpu_set.first().unwrap_or(CpuId(0)).0 as usize);
+    sched_setaffinity(None, &one).unwrap();
+    let mut speeds = Vec::new();
+    let mut events = 0;
+    for _ in 0..10 {
+        let begun = Instant::now();
+        let decoded = read_events(stream.as_slice()).unwrap();
+        let took = begun.elapsed().as_secs_f64();
+        assert!(decoded.is_whole());
+        events = decoded.events.len();
+        speeds.push(events as f64 / took / 1e6);
+    }
+    println!("\ndecoding {events} events, {:.1} bytes each, 10 times", stream.len() as f64 / events as f64);
+    line("read_events", &speeds, " million a second", "at least 5 million");
+}
+
+/// Elapsed time of one run, in seconds, or why there is none.
+fn elapsed(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Result<f64, String> {
+    let data = dir.join("perf.data");
+    let perf = |words: &[&str]| {
+        let mut perf = Command::new("perf");
+        perf.args(words).arg("-o").arg(&data).args(["--", env!("CARGO_BIN_EXE_morecores")]);
+        untraced(perf, dir, cpus, command)
+    };
+    match tracing {
+        Tracing::None => untraced(Command::new(env!("CARGO_BIN_EXE_morecores")), dir, cpus, command),
+        Tracing::Default => traced(dir, cpus, command, &[]).map(|view| view.elapsed_s),
+        Tracing::Exact => traced(dir, cpus, command, &["--syscalls"]).map(|view| view.elapsed_s),
+        Tracing::PerfSchedRecord => perf(&["sched", "record"]),
+        Tracing::PerfTraceSummary => perf(&["trace", "-s"]),
+    }
+}
+
+/// One run without our tracing; `tool` is morecores, or something that runs it.
+fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Result<f64, String> {
+    let path: PathBuf = dir.join("untraced.study");
+    tool.args(["run", "-q", "--cpus", &cpus.to_string(), "--trace", "off", "--precision", "0"]);
+    tool.args(["--warmup", "0", "--runs", "1", "-o"]).arg(&path).arg("--").args(command);
+    let done = output(&mut tool);
+    let study = Study::read(&path).map_err(|error| error.to_string());
+    // Where it was not made there is nothing to remove, and `done` says why.
+    fs::remove_dir_all(path).ok();
+    done?;
+    let run = study?.runs.into_iter().find(|run| run.phase == Phase::Timed);
+    run.map(|run| run.elapsed_ns.as_secs_f64()).ok_or_else(|| "it was not run".to_owned())
+}
+
+/// One traced run, its stream written in full.
+fn traced(dir: &Path, cpus: u32, command: &[String], options: &[&str]) -> Result<TraceView, String> {
+    let mut tool = Command::new(env!("CARGO_BIN_EXE_morecores"));
+    tool.args(["trace", "--json", "--cpus", &cpus.to_string()]).args(options).current_dir(dir);
+    let printed = output(tool.arg("--").args(command))?;
+    let view: TraceView = serde_json::from_slice(&printed.stdout).map_err(|error| error.to_string())?;
+    if view.lost_events > 0 {
+        println!("  {} events LOST: {command:?}", view.lost_events);
+    }
+    Ok(view)
+}
+
+fn output(command: &mut Command) -> Result<Output, String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{}: {}", output.status, said.lines().last().unwrap_or_default()))
+}
+
+fn starts(program: &str) -> bool {
+    output(Command::new(program).arg("--version")).is_ok()
+}
+
+fn unit(values: &[f64]) -> String {
+    median(values).map_or_else(|| "never ran".to_owned(), morecores_report::time)
+}
+
+/// Median and interval of some values.
+fn line(what: &str, values: &[f64], unit: &str, target: &str) {
+    let target = if target.is_empty() { String::new() } else { format!("  target {target}") };
+    match (median(values), median_interval(values, Design::Fixed)) {
+        (Some(median), Some(interval)) => {
+            println!("  {what:26} {median:+.2}{unit} [{:+.2}, {:+.2}]{target}", interval.lo, interval.hi);
+        }
+        (Some(median), None) => println!("  {what:26} {median:+.2}{unit} (too few for an interval){target}"),
+        _ => println!("  {what:26} never ran{target}"),
+    }
+}
