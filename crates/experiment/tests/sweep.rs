@@ -6,34 +6,11 @@ use std::cell::Cell;
 use morecores_experiment::executor::{ExecuteError, Executor, Outcome, Trial};
 use morecores_experiment::sweep::{Finish, Keeper, Pulse, SweepError, sweep};
 use morecores_record::*;
+use morecores_testkit::point;
 
 /// A plan for 1 and 2 CPUs without warm-up.
 fn plan() -> Plan {
-    let point = |cpus: u32| Point {
-        cpus,
-        n: cpus,
-        cpu_set: (0..cpus).map(CpuId).collect(),
-        adds: [CpuKind::Core].into(),
-    };
-    Plan {
-        points: vec![point(1), point(2)],
-        limit: Limit::Affinity,
-        placement: Some(Placement::CoresFirst),
-        seed: 42,
-        warmup: 0,
-        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None },
-        cache: Cache::Warm,
-        hooks: Hooks::default(),
-        timeout: None,
-        metric: None,
-        thread_env: false,
-        ignore_failure: false,
-        keep_survivors: false,
-        input: None,
-        output: Output::Captured,
-        trace: TraceMode::Auto,
-        syscalls: false,
-    }
+    morecores_testkit::plan(vec![point(1), point(2)])
 }
 
 /// The machine of these tests: time passes only in runs.
@@ -73,21 +50,9 @@ impl Executor for Pretend<'_> {
             index: trial.index,
             round: trial.round,
             phase: trial.phase,
-            cpus: trial.point.cpus,
-            n: trial.point.n,
-            cpu_set: trial.point.cpu_set.clone(),
-            limit: Limit::Affinity,
-            started_at_ns: Nanos::ZERO,
-            elapsed_ns: elapsed,
             exit: (self.exit)(trial),
             cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
-            rusage: Rusage::default(),
-            max_rss_floor_bytes: Bytes(0),
-            tree: TreeUsage::default(),
-            surroundings: None,
-            metric: None,
-            survivors: vec![],
-            unknown: Default::default(),
+            ..morecores_testkit::run(&trial.point, elapsed)
         };
         Ok(Outcome { run, output: String::new() })
     }

@@ -43,25 +43,8 @@ fn skipped(test: &str, reason: &str) {
 fn plan() -> Plan {
     let cpu_set = process::affinity(0).unwrap();
     let cpus = cpu_set.len() as u32;
-    Plan {
-        points: vec![Point { cpus, n: cpus, cpu_set, adds: [CpuKind::First].into() }],
-        limit: Limit::Affinity,
-        placement: Some(Placement::CoresFirst),
-        seed: 7,
-        warmup: 0,
-        stop: Stop { precision: None, min_runs: 1, max_runs: 1, max_time: None },
-        cache: Cache::Warm,
-        hooks: Hooks::default(),
-        timeout: None,
-        metric: None,
-        thread_env: false,
-        ignore_failure: false,
-        keep_survivors: false,
-        input: None,
-        output: Output::Captured,
-        trace: TraceMode::Off,
-        syscalls: false,
-    }
+    let point = Point { cpu_set, ..morecores_testkit::point(cpus) };
+    Plan { trace: TraceMode::Off, ..morecores_testkit::plan(vec![point]) }
 }
 
 /// Runs a line of shell some times and tells what each run cost.

@@ -22,25 +22,8 @@ fn turn() -> MutexGuard<'static, ()> {
 fn plan() -> Plan {
     let cpu_set = process::affinity(0).unwrap();
     let cpus = cpu_set.len() as u32;
-    Plan {
-        points: vec![Point { cpus, n: cpus, cpu_set, adds: [CpuKind::First].into() }],
-        limit: Limit::Affinity,
-        placement: Some(Placement::CoresFirst),
-        seed: 7,
-        warmup: 0,
-        stop: Stop { precision: None, min_runs: 1, max_runs: 1, max_time: None },
-        cache: Cache::Warm,
-        hooks: Hooks::default(),
-        timeout: None,
-        metric: None,
-        thread_env: false,
-        ignore_failure: false,
-        keep_survivors: false,
-        input: None,
-        output: Output::Captured,
-        trace: TraceMode::On,
-        syscalls: false,
-    }
+    let point = Point { cpu_set, ..morecores_testkit::point(cpus) };
+    Plan { trace: TraceMode::On, ..morecores_testkit::plan(vec![point]) }
 }
 
 fn executor(command: Command, plan: &Plan) -> ProcessExecutor {

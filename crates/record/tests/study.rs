@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use morecores_record::{
-    Bytes, Cache, Closing, Command, CpuEstimator, CpuKind, CpuTime, Exit, Header, Hooks, Host, Limit, Nanos,
-    Output, Phase, Placement, Plan, Point, Run, Rusage, STUDY_SCHEMA, Stop, StopReason, Study, StudyError,
-    StudyWriter, TraceMode, TreeUsage,
+    Bytes, Closing, Command, CpuEstimator, CpuTime, Header, Host, Nanos, Run, Rusage, STUDY_SCHEMA,
+    StopReason, Study, StudyError, StudyWriter,
 };
+use morecores_testkit::{plan, point};
 
 fn header() -> Header {
     Header {
@@ -17,30 +17,7 @@ fn header() -> Header {
         tool: "0.0.0".into(),
         created_at_ns: Nanos(1),
         command: Command::Program { argv: vec!["true".into()] },
-        plan: Plan {
-            points: vec![Point {
-                cpus: 1,
-                n: 1,
-                cpu_set: "0".parse().unwrap(),
-                adds: [CpuKind::First].into(),
-            }],
-            limit: Limit::Affinity,
-            placement: Some(Placement::CoresFirst),
-            seed: 7,
-            warmup: 0,
-            stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 10, max_time: None },
-            cache: Cache::Warm,
-            hooks: Hooks::default(),
-            timeout: None,
-            metric: None,
-            thread_env: false,
-            ignore_failure: false,
-            keep_survivors: false,
-            input: None,
-            output: Output::Captured,
-            trace: TraceMode::Auto,
-            syscalls: false,
-        },
+        plan: plan(vec![point(1)]),
         host: Host::default(),
         closing: None,
         unknown: Default::default(),
@@ -51,22 +28,11 @@ fn run(index: u32) -> Run {
     Run {
         index,
         round: index,
-        phase: Phase::Timed,
-        cpus: 1,
-        n: 1,
-        cpu_set: "0".parse().unwrap(),
-        limit: Limit::Affinity,
         started_at_ns: Nanos(5),
-        elapsed_ns: Nanos(569_000 + u64::from(index)),
-        exit: Exit::Code(0),
         cpu: CpuTime { user_ns: Nanos(1), system_ns: Nanos(2), estimator: CpuEstimator::Cgroup },
         rusage: Rusage { max_rss_bytes: Bytes(4096), ..Rusage::default() },
         max_rss_floor_bytes: Bytes(4096),
-        tree: TreeUsage::default(),
-        surroundings: None,
-        metric: None,
-        survivors: vec![],
-        unknown: Default::default(),
+        ..morecores_testkit::run(&point(1), Nanos(569_000 + u64::from(index)))
     }
 }
 

@@ -7,34 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use morecores_record::*;
+use morecores_testkit::{plan, point, run};
 use support::plain;
 
 fn header() -> Header {
-    let points = vec![Point { cpus: 1, n: 1, cpu_set: "0".parse().unwrap(), adds: [CpuKind::First].into() }];
     Header {
         schema: STUDY_SCHEMA.into(),
         tool: "0.0.0".into(),
         created_at_ns: Nanos(1),
         command: Command::Program { argv: vec!["true".into()] },
-        plan: Plan {
-            points,
-            limit: Limit::Affinity,
-            placement: None,
-            seed: 7,
-            warmup: 0,
-            stop: Stop { precision: None, min_runs: 6, max_runs: 10, max_time: None },
-            cache: Cache::Warm,
-            hooks: Hooks::default(),
-            timeout: None,
-            metric: None,
-            thread_env: false,
-            ignore_failure: false,
-            keep_survivors: false,
-            input: None,
-            output: Output::Captured,
-            trace: TraceMode::Auto,
-            syscalls: false,
-        },
+        plan: plan(vec![point(1)]),
         host: Host::default(),
         closing: None,
         unknown: Default::default(),
@@ -46,26 +28,7 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
     TraceHeader {
         schema: TRACE_SCHEMA.into(),
         source: TraceSource::Bpf,
-        run: Run {
-            index: 0,
-            round: 0,
-            phase: Phase::Timed,
-            cpus,
-            n,
-            cpu_set: "0".parse().unwrap(),
-            limit: Limit::Affinity,
-            started_at_ns: Nanos(5),
-            elapsed_ns: Nanos(569_000),
-            exit: Exit::Code(0),
-            cpu: CpuTime { user_ns: Nanos(1), system_ns: Nanos(2), estimator: CpuEstimator::Cgroup },
-            rusage: Rusage::default(),
-            max_rss_floor_bytes: Bytes(4096),
-            tree: TreeUsage::default(),
-            surroundings: None,
-            metric: None,
-            survivors: vec![],
-            unknown: Default::default(),
-        },
+        run: run(&Point { cpus, n, ..point(1) }, Nanos(569_000)),
         root: Tid(41),
         began_ns: Nanos(1),
         ended_ns: Nanos(569_001),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use morecores_record::*;
 use morecores_report::{hyperfine_json, stack_csv, view_csv, view_json, view_markdown};
+use morecores_testkit::point;
 use serde::Deserialize;
 
 fn csv(view: &View) -> String {
@@ -136,15 +137,7 @@ struct Export {
 
 fn run(cpus: u32, phase: Phase, millis: u64, exit: Exit) -> Run {
     Run {
-        index: 0,
-        round: 0,
         phase,
-        cpus,
-        n: cpus,
-        cpu_set: CpuSet::new(),
-        limit: Limit::Affinity,
-        started_at_ns: Nanos(0),
-        elapsed_ns: Nanos::from_millis(millis),
         exit,
         cpu: CpuTime {
             user_ns: Nanos::from_millis(millis / 2),
@@ -152,12 +145,7 @@ fn run(cpus: u32, phase: Phase, millis: u64, exit: Exit) -> Run {
             estimator: CpuEstimator::Cgroup,
         },
         rusage: Rusage { max_rss_bytes: Bytes(1 << 20), ..Rusage::default() },
-        max_rss_floor_bytes: Bytes(0),
-        tree: TreeUsage::default(),
-        surroundings: None,
-        metric: None,
-        survivors: Vec::new(),
-        unknown: serde_json::Map::new(),
+        ..morecores_testkit::run(&point(cpus), Nanos::from_millis(millis))
     }
 }
 

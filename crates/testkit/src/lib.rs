@@ -1,9 +1,14 @@
-//! What the tests of several crates share: how a test says that it could not run here.
+//! What the tests of several crates share: how a test says that it could not run here, and plain values of the
+//! record.
 //!
 //! For tests alone: no crate may depend on it outside `[dev-dependencies]`.
 
+mod study;
+
 use std::fs::OpenOptions;
 use std::io::Write;
+
+pub use study::{plan, point, run};
 
 /// Notes that the test `name` could not run here, and why, for `tools/test.sh`, which counts and prints such lines.
 /// The test is to return afterwards, and to note at most one line.

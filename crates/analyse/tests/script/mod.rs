@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use morecores_analyse::trace::{Accounting, Timeline, account, causes, idle};
 use morecores_record::{
-    Accounts, Bytes, Call, Comm, Components, Contention, CpuEstimator, CpuId, CpuSet, CpuTime, Event,
-    EventKind, Exec, Exit, Fork, KnownLock, KnownThread, Left, Limit, LockFlags, Nanos, Object, Phase, Run,
-    Rusage, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader, TraceSource, TreeUsage, Waker, Waking,
+    Accounts, Call, Comm, Components, Contention, CpuId, Event, EventKind, Exec, Fork, KnownLock,
+    KnownThread, Left, LockFlags, Nanos, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader,
+    TraceSource, Waker, Waking,
 };
 
 /// The main process.
@@ -96,28 +96,7 @@ impl Script {
             name: name.to_owned(),
             kernel,
         };
-        let cpu_set: CpuSet = (0..cpus).map(CpuId).collect();
-        let zero = Nanos::ZERO;
-        let run = Run {
-            index: 0,
-            round: 0,
-            phase: Phase::Timed,
-            cpus,
-            n: cpus,
-            cpu_set,
-            limit: Limit::Affinity,
-            started_at_ns: zero,
-            elapsed_ns: at(ended).since(at(0.0)),
-            exit: Exit::Code(0),
-            cpu: CpuTime { user_ns: zero, system_ns: zero, estimator: CpuEstimator::Cgroup },
-            rusage: Rusage::default(),
-            max_rss_floor_bytes: Bytes(0),
-            tree: TreeUsage::default(),
-            surroundings: None,
-            metric: None,
-            survivors: Vec::new(),
-            unknown: serde_json::Map::new(),
-        };
+        let run = morecores_testkit::run(&morecores_testkit::point(cpus), at(ended).since(at(0.0)));
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
             source: TraceSource::Bpf,

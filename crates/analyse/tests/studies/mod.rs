@@ -13,23 +13,10 @@ pub(crate) fn study(counts: &[u32]) -> Study {
         created_at_ns: Nanos(1),
         command: program("make -j{n}"),
         plan: Plan {
-            points: counts.iter().map(|&cpus| point(cpus, cpus)).collect(),
             limit: Limit::Hotplug,
-            placement: Some(Placement::CoresFirst),
-            seed: 7,
-            warmup: 0,
             stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None },
-            cache: Cache::Warm,
-            hooks: Hooks::default(),
-            timeout: None,
-            metric: None,
-            thread_env: false,
             ignore_failure: true,
-            keep_survivors: false,
-            input: None,
-            output: Output::Captured,
-            trace: TraceMode::Auto,
-            syscalls: false,
+            ..morecores_testkit::plan(counts.iter().map(|&cpus| point(cpus, cpus)).collect())
         },
         host: Host {
             topology: Topology { online: first_cpus(64), ..Topology::default() },
@@ -66,7 +53,7 @@ pub(crate) fn program(line: &str) -> Command {
 
 /// The point of the first `cpus` CPUs.
 pub(crate) fn point(cpus: u32, n: u32) -> Point {
-    Point { cpus, n, cpu_set: first_cpus(cpus), adds: [CpuKind::Core].into() }
+    Point { n, ..morecores_testkit::point(cpus) }
 }
 
 fn first_cpus(count: u32) -> CpuSet {
@@ -92,22 +79,13 @@ pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
     Run {
         index,
         round: index,
-        phase: Phase::Timed,
-        cpus,
-        n: cpus,
-        cpu_set: first_cpus(cpus),
         limit: study.header.plan.limit,
         started_at_ns: Nanos(5),
-        elapsed_ns: seconds(elapsed),
-        exit: Exit::Code(0),
         cpu: cpu(elapsed * f64::from(cpus) * 0.9, elapsed * f64::from(cpus) * 0.1, CpuEstimator::Cgroup),
         rusage: Rusage { max_rss_bytes: Bytes(1 << 30), ..Rusage::default() },
         max_rss_floor_bytes: Bytes(1 << 20),
-        tree: TreeUsage::default(),
         surroundings: Some(alone(elapsed, cpus)),
-        metric: None,
-        survivors: Vec::new(),
-        unknown: Default::default(),
+        ..morecores_testkit::run(&point(cpus, cpus), seconds(elapsed))
     }
 }
 

@@ -41,32 +41,13 @@ pub fn view(command: &[&str]) -> Synthetic {
         memory_bytes: Bytes(32 << 30),
         ..Host::default()
     };
-    let plan = Plan {
-        points: Vec::new(),
-        limit: Limit::Affinity,
-        placement: Some(Placement::CoresFirst),
-        seed: 1,
-        warmup: 0,
-        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None },
-        cache: Cache::Warm,
-        hooks: Hooks::default(),
-        timeout: None,
-        metric: None,
-        thread_env: false,
-        ignore_failure: false,
-        keep_survivors: false,
-        input: None,
-        output: Output::Captured,
-        trace: TraceMode::Auto,
-        syscalls: false,
-    };
     Synthetic {
         view: View {
             schema: VIEW_SCHEMA.to_owned(),
             tool: "0.1.0".to_owned(),
             command: argv,
             host,
-            plan,
+            plan: morecores_testkit::plan(Vec::new()),
             closing: Some(Closing {
                 ended_at_ns: Nanos(0),
                 reason: StopReason::Precise,

@@ -36,26 +36,8 @@ impl Fixture {
         let dir = tempfile::tempdir().expect("a directory");
         let one: CpuSet = process::affinity(0).expect("CPUs").first().into_iter().collect();
         // Two counts also where there is one CPU: the counts are what the traces are named by.
-        let point = |n| Point { cpus: 1, n, cpu_set: one.clone(), adds: [CpuKind::First].into() };
-        let mut plan = Plan {
-            points: vec![point(1), point(2)],
-            limit: Limit::Affinity,
-            placement: None,
-            seed: 0,
-            warmup: 0,
-            stop: Stop { precision: None, min_runs: 1, max_runs: 1, max_time: None },
-            cache: Cache::Warm,
-            hooks: Hooks::default(),
-            timeout: None,
-            metric: None,
-            thread_env: false,
-            ignore_failure: false,
-            keep_survivors: false,
-            input: None,
-            output: Output::Captured,
-            trace: TraceMode::Auto,
-            syscalls: false,
-        };
+        let point = |n| Point { n, cpu_set: one.clone(), ..morecores_testkit::point(1) };
+        let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
         change(&mut plan);
         let header = derive::header(Command::Shell { line: line.into() }, plan, host::read());
         let _writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");

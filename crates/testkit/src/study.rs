@@ -1,0 +1,59 @@
+//! Plans, points and runs with plain values: a test names what it is about, `Plan { warmup: 2, ..plan(points) }`,
+//! and a new field of the record is added here alone.
+//!
+//! A test must not rest on a value that neither it nor a comment below names.
+
+use morecores_record::*;
+
+/// A sweep of these points by affinity, cores first, without warm-up and without anything that a user must ask for:
+/// 6 to 30 runs of each, until the medians are known within 1%.
+pub fn plan(points: Vec<Point>) -> Plan {
+    Plan {
+        points,
+        limit: Limit::Affinity,
+        placement: Some(Placement::CoresFirst),
+        seed: 7,
+        warmup: 0,
+        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None },
+        cache: Cache::Warm,
+        hooks: Hooks::default(),
+        timeout: None,
+        metric: None,
+        thread_env: false,
+        ignore_failure: false,
+        keep_survivors: false,
+        input: None,
+        output: Output::Captured,
+        trace: TraceMode::Auto,
+        syscalls: false,
+    }
+}
+
+/// The first `cpus` CPUs, all of them cores, and as many for `{n}`.
+pub fn point(cpus: u32) -> Point {
+    Point { cpus, n: cpus, cpu_set: (0..cpus).map(CpuId).collect(), adds: [CpuKind::Core].into() }
+}
+
+/// A timed run of this point that succeeded, the first of its study; of its tree and its surroundings nothing is known.
+pub fn run(point: &Point, elapsed: Nanos) -> Run {
+    Run {
+        index: 0,
+        round: 0,
+        phase: Phase::Timed,
+        cpus: point.cpus,
+        n: point.n,
+        cpu_set: point.cpu_set.clone(),
+        limit: Limit::Affinity,
+        started_at_ns: Nanos::ZERO,
+        elapsed_ns: elapsed,
+        exit: Exit::Code(0),
+        cpu: CpuTime { user_ns: Nanos::ZERO, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
+        rusage: Rusage::default(),
+        max_rss_floor_bytes: Bytes(0),
+        tree: TreeUsage::default(),
+        surroundings: None,
+        metric: None,
+        survivors: Vec::new(),
+        unknown: Default::default(),
+    }
+}
