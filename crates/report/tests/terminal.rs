@@ -8,9 +8,7 @@ use insta::assert_snapshot;
 use morecores_record::{Better, View};
 use morecores_report::{Style, run_report};
 use proptest::prelude::*;
-use support::strip;
-
-const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+use support::{PLAIN, keeps_to, strip};
 
 fn report(view: &View, style: Style) -> String {
     run_report(view, Some(Path::new("make.study")), &style)
@@ -139,13 +137,7 @@ proptest! {
     fn no_line_is_too_wide_and_nothing_shows_that_was_not_asked_for(
         view in views(), width in 1usize..200, colour: bool, unicode: bool, wide: bool,
     ) {
-        let text = run_report(&view, None, &Style { width, colour, unicode, wide });
-        prop_assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
-        prop_assert!(unicode || text.is_ascii(), "{text}");
-        for line in strip(&text).lines() {
-            let columns = textwrap::core::display_width(line);
-            prop_assert!(columns <= width.max(Style::MIN_WIDTH), "{columns} > {width}: {line:?}\n{text}");
-            prop_assert!(!line.chars().any(char::is_control), "{line:?}");
-        }
+        let style = Style { width, colour, unicode, wide };
+        keeps_to(style, &run_report(&view, None, &style));
     }
 }

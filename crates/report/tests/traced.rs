@@ -8,9 +8,7 @@ use insta::assert_snapshot;
 use morecores_record::*;
 use morecores_report::{Component, Style, run_report, trace_report};
 use proptest::prelude::*;
-use support::strip;
-
-const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+use support::{PLAIN, keeps_to, strip};
 
 /// What the report has more than that of an untraced study.
 fn report(view: &View, style: Style) -> String {
@@ -235,15 +233,7 @@ proptest! {
         let style = Style { width, colour, unicode, wide };
         let mut texts = vec![run_report(&view, None, &style)];
         texts.extend(view.traces.iter().map(|t| trace_report(t, None, &style)));
-        for text in texts {
-            prop_assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
-            prop_assert!(unicode || text.is_ascii(), "{text}");
-            for line in strip(&text).lines() {
-                let columns = textwrap::core::display_width(line);
-                prop_assert!(columns <= width.max(Style::MIN_WIDTH), "{columns} > {width}: {line:?}\n{text}");
-                prop_assert!(!line.chars().any(char::is_control), "{line:?}");
-            }
-        }
+        texts.iter().for_each(|text| keeps_to(style, text));
     }
 }
 

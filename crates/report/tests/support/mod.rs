@@ -13,6 +13,7 @@
 mod traced;
 
 use morecores_record::*;
+use morecores_report::Style;
 
 pub use traced::*;
 
@@ -21,6 +22,21 @@ pub fn strip(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| out + part.split_once('m').expect("a colour code ends in m").1)
+}
+
+/// A terminal of 80 columns without colour.
+pub const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
+
+/// Asserts that a report shows nothing that `style` does not allow, and has no line wider than it says.
+pub fn keeps_to(style: Style, text: &str) {
+    let Style { width, colour, unicode, .. } = style;
+    assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
+    assert!(unicode || text.is_ascii(), "{text}");
+    for line in strip(text).lines() {
+        let columns = textwrap::core::display_width(line);
+        assert!(columns <= width.max(Style::MIN_WIDTH), "{columns} > {width}: {line:?}\n{text}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
 }
 
 /// Builds a view point by point.
