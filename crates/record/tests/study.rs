@@ -130,10 +130,18 @@ fn what_is_no_study_is_said_to_be_none() {
 }
 
 #[test]
-fn only_a_study_without_runs_is_discarded() {
+fn only_a_new_study_without_runs_is_discarded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.study");
+    StudyWriter::create(&path, header()).unwrap().discard().unwrap();
+    assert!(!path.exists());
+    let mut writer = StudyWriter::create(&path, header()).unwrap();
+    writer.append(&run(0)).unwrap();
+    writer.discard().unwrap();
+    assert_eq!(Study::read(&path).unwrap().runs, [run(0)]);
     let (_dir, path) = study_of(0);
     StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
-    assert!(!path.exists());
+    assert_eq!(Study::read(&path).unwrap().runs, []);
     let (_dir, path) = study_of(1);
     StudyWriter::resume(&path, |header| header.plan.stop.max_runs = 99).unwrap().1.discard().unwrap();
     assert_eq!(Study::read(&path).unwrap().header.plan.stop.max_runs, 99);

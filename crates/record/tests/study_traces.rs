@@ -184,6 +184,9 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
     fs::write(file("3.json"), "{\"schema\": \"morecores.trace/1\"}").unwrap();
     fs::remove_file(file("4.events")).unwrap();
     fs::copy(file("5.json"), file("7.json")).unwrap();
+    // A header that cannot be read at all, and one that went between listing and reading.
+    fs::create_dir(file("8.json")).unwrap();
+    std::os::unix::fs::symlink("gone", file("9.json")).unwrap();
 
     let study = Study::read(&path).unwrap();
     assert_eq!(study.traces, [trace(5, 5, 5)]);
@@ -192,8 +195,14 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
         .iter()
         .map(|damaged| (damaged.path.file_name().unwrap().display().to_string(), damaged.reason.as_str()))
         .collect();
-    let expected =
-        ["EOF", "its schema is `something/1`", "missing field", "events is missing", "a run on 5 CPUs"];
+    let expected = [
+        "EOF",
+        "its schema is `something/1`",
+        "missing field",
+        "events is missing",
+        "a run on 5 CPUs",
+        "directory",
+    ];
     assert_eq!(said.len(), expected.len(), "{said:?}");
     for ((name, reason), expected) in said.iter().zip(expected) {
         assert!(reason.contains(expected), "{name}: {reason}");
@@ -201,6 +210,14 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
     // Left where they are, also by a resume: somebody may want to repair them.
     drop(StudyWriter::resume(&path, |_| ()).unwrap());
     assert_eq!(Study::read(&path).unwrap().damaged_traces, study.damaged_traces);
+}
+
+#[test]
+fn a_study_that_was_gone_on_with_is_not_discarded_with_its_traces() {
+    let (_dir, path) = empty_study();
+    add(&path, 2, 2, 10);
+    StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)]);
 }
 
 #[test]

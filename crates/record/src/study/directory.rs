@@ -79,6 +79,8 @@ pub struct StudyWriter {
     path: PathBuf,
     header: Header,
     runs: File,
+    /// Whether it was created by this writer, and so holds nothing of anybody else's.
+    new: bool,
     /// Kept between runs, so that appending does not allocate.
     line: Vec<u8>,
 }
@@ -113,7 +115,7 @@ impl StudyWriter {
             | io::ErrorKind::NotADirectory => StudyError::Exists(path.to_owned()),
             _ => io_error("create", path)(e),
         })?;
-        Ok(Self { path: path.to_owned(), header, runs, line: Vec::new() })
+        Ok(Self { path: path.to_owned(), header, runs, new: true, line: Vec::new() })
     }
 
     /// Opens a study to go on with it, and returns what it holds. `adjust` may change what the plan leaves open.
@@ -129,7 +131,8 @@ impl StudyWriter {
         study.header.closing = None;
         adjust(&mut study.header);
         write_header(path, &study.header)?;
-        let writer = Self { path: path.to_owned(), header: study.header.clone(), runs, line: Vec::new() };
+        let header = study.header.clone();
+        let writer = Self { path: path.to_owned(), header, runs, new: false, line: Vec::new() };
         Ok((study, writer))
     }
 
@@ -138,13 +141,15 @@ impl StudyWriter {
         &self.path
     }
 
-    /// Removes a study that turned out to be impossible before its first run; one that holds runs is left alone.
+    /// Removes a study of this writer's own making that turned out to be impossible before its first run. One that
+    /// holds runs is left alone, and so is one that was gone on with: it was worth keeping before, and may hold
+    /// traces without a run.
     ///
     /// # Errors
     /// [`StudyError::Io`].
     pub fn discard(mut self) -> Result<(), StudyError> {
         let length = self.runs.seek(SeekFrom::End(0)).map_err(io_error("read", &self.path))?;
-        if length == 0 {
+        if self.new && length == 0 {
             fs::remove_dir_all(&self.path).map_err(io_error("remove", &self.path))
         } else {
             Ok(())

@@ -132,7 +132,16 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
         if path.extension().is_none_or(|extension| extension != HEADER) {
             continue;
         }
-        match read_header(&path)? {
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            // Its place is being taken by a newer one.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => {
+                traces.damaged.push(DamagedTrace { path, reason: e.to_string() });
+                continue;
+            }
+        };
+        match understand(&path, &text)? {
             Ok(header) => traces.whole.push(header),
             Err(reason) => traces.damaged.push(DamagedTrace { path, reason }),
         }
@@ -142,10 +151,9 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
 }
 
 /// A trace's header, or what is wrong with it.
-fn read_header(path: &Path) -> Result<Result<TraceHeader, String>, StudyError> {
-    let text = fs::read(path).map_err(io_error("read", path))?;
+fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
     // The schema is looked at before anything else is understood.
-    let value: serde_json::Value = match serde_json::from_slice(&text) {
+    let value: serde_json::Value = match serde_json::from_slice(text) {
         Ok(value) => value,
         Err(e) => return Ok(Err(e.to_string())),
     };

@@ -36,7 +36,7 @@ impl<'a> StudyKeeper<'a> {
         self.writer.close(closing)
     }
 
-    /// Gives the study up: it goes where it holds no run, and stays as it is where it does.
+    /// Gives the study up: a new one that holds no run goes, any other stays as it is.
     pub(super) fn abandon(self) -> Result<(), StudyError> {
         self.writer.discard()
     }
