@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use morecores_record::{Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
+use morecores_record::{
+    Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceSource, TraceView,
+};
 
 /// The stack of each traced count above the smallest one that also has untraced runs, in the order of `traces`.
 ///
@@ -41,12 +43,17 @@ fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
     )
 }
 
-/// The stack of `trace`; None where the untraced runs give no speedup, or a run took no time.
+/// The stack of `trace`; None where the untraced runs give no speedup, a run took no time, or one of the two was traced
+/// by perf events alone: what they cannot tell apart would be lost or gained between the two.
 fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
     let point = |of: &TraceView| points.iter().find(|point| point.cpus == of.cpus && point.n == of.n);
     let (base_point, point) = (point(base)?, point(trace)?);
     // Both are over the smallest measured count, which need not be the smallest traced one.
     let speedup = point.speedup.value / base_point.speedup.value;
+    let by_perf = |of: &TraceView| of.source == TraceSource::Perf;
+    if by_perf(base) != by_perf(trace) {
+        return None;
+    }
     if !(speedup.is_finite() && base.elapsed_s > 0.0 && trace.elapsed_s > 0.0) {
         return None;
     }

@@ -204,6 +204,19 @@ fn no_stack_where_there_is_nothing_to_compare() {
     // Traced, but never timed.
     assert!(view(&made, &[trace(1, 1, 8.0), trace(4, 4, 2.0)]).stack.is_empty());
     assert!(view(&made, &[trace(1, 1, 8.0), trace(2, 2, 0.0)]).stack.is_empty());
+    // Perf events tell less than BPF programs: the difference would look like a loss.
+    let by = |source, mut trace: TraceView| {
+        trace.source = source;
+        trace
+    };
+    let stacks =
+        |base, other| view(&made, &[by(base, trace(1, 1, 8.0)), by(other, trace(2, 2, 4.0))]).stack.len();
+    assert_eq!(
+        (stacks(TraceSource::Perf, TraceSource::Bpf), stacks(TraceSource::Bpf, TraceSource::Perf)),
+        (0, 0)
+    );
+    assert_eq!(stacks(TraceSource::Perf, TraceSource::Perf), 1);
+    assert_eq!(stacks(TraceSource::BpfWithSystemCalls, TraceSource::Bpf), 1);
 }
 
 #[test]
