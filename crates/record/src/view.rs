@@ -336,8 +336,15 @@ pub struct View {
     pub traces: Vec<TraceView>,
     /// Speedup stacks, one for each traced CPU count but the smallest.
     pub stack: Vec<StackView>,
-    /// Prediction of larger machines, likewise.
+    /// Prediction of larger machines: null, since no version makes one yet.
     pub prediction: Option<serde_json::Value>,
     /// What spoils the measurement.
     pub warnings: Vec<Warning>,
+}
+
+impl View {
+    /// The traced run on `cpus` CPUs in which `{n}` was `n`.
+    pub fn trace(&self, cpus: u32, n: u32) -> Option<&TraceView> {
+        self.traces.iter().find(|trace| trace.cpus == cpus && trace.n == n)
+    }
 }

@@ -5,13 +5,9 @@
 //! field is a figure that does not exist. They are the keys of the view's JSON made flat: `elapsed_median_s`
 //! is `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
 
-mod stack;
-
 use std::io;
 
 use morecores_record::{PointView, Summary, View};
-
-pub use stack::stack_csv;
 
 /// A column's value for a point.
 type Value = fn(&PointView) -> String;

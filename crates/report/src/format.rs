@@ -301,7 +301,7 @@ pub(crate) fn cpu_share(cpus: f64) -> String {
 }
 
 /// `1 CPU`, `2 CPUs`.
-pub(crate) fn cpus(n: u32) -> String {
+pub fn cpus(n: u32) -> String {
     if n == 1 { "1 CPU".to_owned() } else { format!("{n} CPUs") }
 }
 

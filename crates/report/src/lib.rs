@@ -15,14 +15,15 @@ mod markdown;
 mod stack;
 mod terminal;
 mod topology;
+mod trace;
 mod verdict;
 mod warning;
 
 pub use causes::{Blame, Cause, causes, main_cause, word_cause};
 pub use component::Component;
-pub use csv::{stack_csv, view_csv};
+pub use csv::view_csv;
 pub use doctor::doctor;
-pub use format::{TimeUnit, count, duration, percent, ratio, time};
+pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::view_json;
 pub use markdown::view_markdown;

@@ -1,8 +1,9 @@
-//! A study for a pull request: verdict, table, speedup stack and warnings in GitHub's Markdown.
+//! A study for a pull request: verdict, table, speedup stack or traced runs, and warnings in GitHub's Markdown.
 //!
 //! The figures are written as everywhere else; no colour, no curve.
 
 mod stack;
+mod trace;
 
 use std::fmt::{self, Write};
 
@@ -11,7 +12,7 @@ use morecores_record::{PointView, View};
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
 use crate::{Severity, command, decide, notices, word};
 
-/// Writes verdict, table, speedup stack and warnings.
+/// Writes verdict, table, speedup stack, or traced runs where there is none, and warnings.
 ///
 /// # Errors
 ///
@@ -19,11 +20,17 @@ use crate::{Severity, command, decide, notices, word};
 pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}\n", code(&command::for_reading(&view.command)))?;
     let verdict = decide(view);
-    writeln!(out, "{}\n", prose(&word(&verdict)))?;
+    if verdict.is_worth_saying(view) {
+        writeln!(out, "{}\n", prose(&word(&verdict)))?;
+    }
     if !view.points.is_empty() {
         table(view, out)?;
     }
-    stack::stack(view, out)?;
+    if view.stack.is_empty() {
+        view.traces.iter().try_for_each(|t| trace::trace(t, out))?;
+    } else {
+        stack::stack(view, out)?;
+    }
     let notices = notices(&view.warnings, &verdict);
     for notice in &notices {
         let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
@@ -37,17 +44,14 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
         .into_iter()
         .filter(|p| !p.is_empty())
         .collect();
-    let estimators: Vec<&str> = view.points.iter().map(|p| p.kernel_ratio_estimator.name()).collect();
-    let estimator = estimators.first().copied().unwrap_or(ABSENT);
-    let mixed = estimators.iter().any(|e| *e != estimator);
-    writeln!(
-        out,
-        "<sub>{}; CPUs limited by {}; ±: 95% interval of the median, its wider side; kernel ratio by {}; morecores {}.</sub>",
-        prose(&machine.join(", ")),
-        view.plan.limit,
-        if mixed { "several estimators" } else { estimator },
-        prose(&view.tool)
-    )
+    let mut facts = vec![prose(&machine.join(", ")), format!("CPUs limited by {}", view.plan.limit)];
+    if let [first, rest @ ..] = view.points.as_slice() {
+        let mixed = rest.iter().any(|p| p.kernel_ratio_estimator != first.kernel_ratio_estimator);
+        let estimator = if mixed { "several estimators" } else { first.kernel_ratio_estimator.name() };
+        facts.push("±: 95% interval of the median, its wider side".to_owned());
+        facts.push(format!("kernel ratio by {estimator}"));
+    }
+    writeln!(out, "<sub>{}; morecores {}.</sub>", facts.join("; "), prose(&view.tool))
 }
 
 fn table(view: &View, out: &mut impl Write) -> fmt::Result {

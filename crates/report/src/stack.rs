@@ -97,7 +97,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
 }
 
 /// What the traces could not tell; the losses it would be are then in others.
-fn untold(traces: &[TraceView]) -> Option<String> {
+pub(crate) fn untold(traces: &[TraceView]) -> Option<String> {
     let mut what: Vec<&str> = Vec::new();
     for untraced in traces.iter().flat_map(|t| &t.untraced) {
         if !what.contains(&untraced.what.as_str()) {
@@ -109,21 +109,37 @@ fn untold(traces: &[TraceView]) -> Option<String> {
 
 /// How the traced runs were made and what that cost.
 fn cost(traces: &[TraceView]) -> Option<String> {
-    let first = traces.first()?;
+    if traces.is_empty() {
+        return None;
+    }
+    let mut sources: Vec<&str> = Vec::new();
+    for by in traces.iter().map(|t| traced_by(t.source)) {
+        if !sources.contains(&by) {
+            sources.push(by);
+        }
+    }
     let overhead = traces.iter().filter_map(|t| t.overhead).reduce(f64::max);
-    let slower = match overhead {
+    let overhead = match overhead {
         None => String::new(),
-        Some(o) if o <= 0.0 => ", no slower than untraced".to_owned(),
-        Some(o) if traces.len() > 1 => format!(", {} slower at most", percent(o)),
-        Some(o) => format!(", {} slower", percent(o)),
+        Some(o) if o > 0.0 && traces.len() > 1 => format!(", at most {}", slower(o)),
+        Some(o) => format!(", {}", slower(o)),
     };
     let events: u64 = traces.iter().map(|t| t.events).sum();
     let lost = if traces.iter().all(|t| t.lost_events == 0) { ", none lost" } else { "" };
     Some(format!(
-        "From one more run of each, traced by {}{slower}; {} events{lost}.",
-        traced_by(first.source),
+        "From one more run of each, traced by {}{overhead}; {} events{lost}.",
+        list(sources),
         count(events as f64)
     ))
+}
+
+/// What tracing cost.
+pub(crate) fn slower(overhead: f64) -> String {
+    if overhead <= 0.0 {
+        "no slower than untraced".to_owned()
+    } else {
+        format!("{} slower than untraced", percent(overhead))
+    }
 }
 
 /// What told the events, as words that follow "by".
@@ -146,7 +162,7 @@ pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
 /// What the stack does not show, as clauses: the speedup of the serial phases and of the rest, and how idle the
 /// baseline was already.
 pub(crate) fn besides(stack: &StackView, view: &View) -> Vec<String> {
-    let base = view.traces.iter().find(|t| t.cpus == stack.base_cpus);
+    let base = view.trace(stack.base_cpus, stack.base_n);
     [by_part(stack), base.and_then(idle_already)].into_iter().flatten().collect()
 }
 

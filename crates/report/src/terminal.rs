@@ -88,6 +88,23 @@ impl Style {
         self.wrap_behind(text, "", indent)
     }
 
+    /// As `wrap`, dimmed: what is there to be looked up.
+    pub(crate) fn wrap_dim(&self, text: &str) -> Vec<String> {
+        self.wrap(text, "  ").iter().map(|line| self.paint().dim(line)).collect()
+    }
+
+    /// As `wrap`, with what stands before the first colon painted, if that is on the first line.
+    fn wrap_labelled(&self, text: &str, indent: &str, paint: impl FnOnce(&str) -> String) -> Vec<String> {
+        let mut lines = self.wrap(text, indent);
+        if let Some(first) = lines.first_mut()
+            && let Some(colon) = first.find(':')
+        {
+            let rest = first.split_off(colon + 1);
+            *first = paint(first) + &rest;
+        }
+        lines
+    }
+
     /// As `wrap`, with `first` before the first line.
     pub(crate) fn wrap_behind(&self, text: &str, first: &str, indent: &str) -> Vec<String> {
         let text = self.text(text);
@@ -112,7 +129,9 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
     sections.extend(curve::curve(view, style));
     sections.extend(traced(view, style));
     let answer = decide(view);
-    sections.push(verdict(&answer, style));
+    if answer.is_worth_saying(view) {
+        sections.push(verdict(&answer, style));
+    }
     sections.push(warnings(view, &answer, style));
     sections.extend(study.map(|path| vec![path_line("study", path, style)]));
     joined(sections)
@@ -145,14 +164,7 @@ fn joined(sections: Vec<Vec<String>>) -> String {
 
 /// The verdict, its answer set off from the rest.
 fn verdict(verdict: &Verdict, style: &Style) -> Vec<String> {
-    let mut lines = style.wrap(&word(verdict), "");
-    if let Some(first) = lines.first_mut()
-        && let Some(end) = first.find(':')
-    {
-        let rest = first.split_off(end + 1);
-        *first = style.paint().answer(&verdict.answer, first) + &rest;
-    }
-    lines
+    style.wrap_labelled(&word(verdict), "", |answer| style.paint().answer(&verdict.answer, answer))
 }
 
 /// The warnings, each with its label.
@@ -160,12 +172,8 @@ fn warnings(view: &View, verdict: &Verdict, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     for notice in notices(&view.warnings, verdict) {
         let label = if notice.severity == Severity::Note { "note:" } else { "warning:" };
-        let mut wrapped = style.wrap(&format!("{label} {}", notice.text), "  ");
-        if let Some(first) = wrapped.first_mut() {
-            let rest = first.split_off(label.len());
-            *first = style.paint().label(notice.severity, label) + &rest;
-        }
-        lines.append(&mut wrapped);
+        let text = format!("{label} {}", notice.text);
+        lines.extend(style.wrap_labelled(&text, "  ", |label| style.paint().label(notice.severity, label)));
     }
     lines
 }

@@ -6,7 +6,7 @@
 mod decide;
 mod words;
 
-use morecores_record::Estimate;
+use morecores_record::{Estimate, View};
 
 use crate::Cause;
 
@@ -22,6 +22,13 @@ pub struct Verdict {
     pub answer: Answer,
     /// What goes with it, in the order in which it is said.
     pub remarks: Vec<Remark>,
+}
+
+impl Verdict {
+    /// Whether it answers what was asked: of a traced run alone it was not asked how it scales.
+    pub(crate) fn is_worth_saying(&self, view: &View) -> bool {
+        !matches!(self.answer, Answer::NothingMeasured) || view.traces.is_empty()
+    }
 }
 
 /// What the speedup is a speedup of.

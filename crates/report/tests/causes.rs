@@ -19,13 +19,13 @@ fn two(losses: Losses) -> View {
 
 fn words(view: &View) -> Vec<String> {
     let stack = stack_of(view);
-    causes(stack, view.traces.iter().find(|t| t.cpus == stack.cpus)).iter().map(word_cause).collect()
+    causes(stack, view).iter().map(word_cause).collect()
 }
 
 #[test]
 fn the_largest_come_first_and_small_ones_not_at_all() {
     let view = two(Losses { other_processes: 0.3, idle_disk: 0.05, steal: 0.039, ..Losses::default() });
-    let said: Vec<Component> = causes(stack_of(&view), None).iter().map(|c| c.component).collect();
+    let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
     assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
 }
 
@@ -34,7 +34,7 @@ fn nothing_below_what_is_unexplained_is_said() {
     for unexplained in [0.1, -0.1] {
         let losses = Losses { other_processes: 0.3, idle_disk: 0.09, unexplained, ..Losses::default() };
         let view = two(losses);
-        let said: Vec<Component> = causes(stack_of(&view), None).iter().map(|c| c.component).collect();
+        let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
         assert!(
             said.contains(&Component::OtherProcesses) && !said.contains(&Component::IdleDisk),
             "{said:?}"
@@ -54,7 +54,8 @@ fn at_most_four_are_said() {
         idle_timer: 0.05,
         ..Losses::default()
     };
-    assert_eq!(causes(stack_of(&two(losses)), None).len(), 4);
+    let view = two(losses);
+    assert_eq!(causes(stack_of(&view), &view).len(), 4);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn without_a_trace_nobody_is_blamed() {
     let mut view = support::contended();
     view.traces.clear();
     let stack = stack_of(&view);
-    assert!(causes(stack, None).iter().all(|c| c.blame == Blame::Unknown));
+    assert!(causes(stack, &view).iter().all(|c| c.blame == Blame::Unknown));
 }
 
 #[test]
@@ -100,7 +101,11 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
     let mut view = two(Losses { user_work: 0.4, ..Losses::default() });
     assert!(words(&view)[0].contains("caches, memory bandwidth or the clock rate"), "{:?}", words(&view));
     view.traces[0].user_spin_s = Some(0.3 * view.traces[0].components.user_work_s);
-    assert!(words(&view)[0].ends_with("on 1; 30% of that time looks like work but spins in a tight loop"));
+    assert!(words(&view)[0].contains("caches"), "too few samples, or too little, for the analysis to warn");
+    view.warnings.push(Warning::UserSpinning { cpus: 2, share: 0.2 });
+    assert!(
+        words(&view)[0].ends_with("on 1; 30% of the user time looks like work but spins in a tight loop")
+    );
 }
 
 #[test]
@@ -127,10 +132,19 @@ fn the_verdict_names_the_main_cause() {
 #[test]
 fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
     let view = two(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
-    assert_eq!(causes(stack_of(&view), None)[0].component, Component::Tracer);
+    assert_eq!(causes(stack_of(&view), &view)[0].component, Component::Tracer);
     assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
     // The largest count was not traced: what stops a smaller one may be something else.
     let mut view = support::contended();
     view.stack.pop();
     assert_eq!(main_cause(&view), None);
+}
+
+#[test]
+fn the_trace_of_a_stack_is_that_of_the_same_n() {
+    let mut view = two(Losses { other_processes: 0.3, ..Losses::default() });
+    let mut oversubscribed = view.traces[0].clone();
+    (oversubscribed.n, oversubscribed.others) = (8, vec![("wrong".to_owned(), 9.0)]);
+    view.traces.insert(0, oversubscribed);
+    assert!(words(&view)[0].ends_with("(Xorg)"), "{:?}", words(&view));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use morecores_record::*;
-use morecores_report::{hyperfine_json, stack_csv, view_csv, view_json, view_markdown};
+use morecores_report::{hyperfine_json, view_csv, view_json, view_markdown};
 use morecores_testkit::point;
 use serde::Deserialize;
 
@@ -48,27 +48,18 @@ fn csv_rows_are_as_wide_as_the_header_and_exact() {
 }
 
 #[test]
-fn the_stack_has_a_csv_of_its_own_that_adds_up() {
-    let view = support::contended();
-    let mut out = Vec::new();
-    stack_csv(&view, &mut out).unwrap();
-    let mut reader = ::csv::Reader::from_reader(out.as_slice());
-    // Names and their order are a public contract.
-    let names = reader.headers().unwrap().iter().collect::<Vec<_>>().join(" ");
-    assert_eq!(
-        names,
-        "cpus n base_cpus base_n speedup loss_user_work loss_kernel_work loss_interrupt loss_kernel_lock_spin \
-         loss_other_processes loss_tracer loss_steal loss_idle_scheduling loss_idle_pinned loss_idle_kernel_lock \
-         loss_idle_user_lock loss_idle_disk loss_idle_peer loss_idle_timer loss_idle_too_little_work \
-         loss_unexplained serial_speedup parallel_speedup"
-    );
-    let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(Result::unwrap).collect();
-    assert_eq!(rows.len(), 3);
-    for row in rows {
-        let number = |key: &str| row[key].parse::<f64>().unwrap();
-        let losses: f64 = row.keys().filter(|key| key.starts_with("loss_")).map(|key| number(key)).sum();
-        assert!((number("speedup") * number("base_cpus") + losses - number("cpus")).abs() < 1e-9, "{row:?}");
-    }
+fn markdown_of_one_traced_count() {
+    assert_snapshot!(markdown(&support::alone()));
+}
+
+#[test]
+fn markdown_of_a_trace_alone() {
+    // What `morecores trace -o` keeps: nothing was timed, and nothing is to be judged.
+    let mut view = support::build();
+    (view.points, view.stack) = (Vec::new(), Vec::new());
+    view.traces = vec![support::build_trace()];
+    view.traces[0].overhead = None;
+    assert_snapshot!(markdown(&view));
 }
 
 #[test]

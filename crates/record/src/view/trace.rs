@@ -151,7 +151,7 @@ pub struct TraceView {
     pub user_spin_s: Option<f64>,
     /// CPU time of the tree, and of kernel threads for it, outside the allotted CPUs.
     pub outside_cpu_s: f64,
-    /// Of which the tree's own: where it is not zero, the point is invalid.
+    /// Of which the tree's own: the point is then on more CPUs than it says.
     pub outside_tree_s: f64,
     /// System over user + system time.
     pub kernel_ratio: Option<f64>,

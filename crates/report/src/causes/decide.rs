@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{LockView, StackView, TraceView, View};
+use morecores_record::{LockView, StackView, TraceView, View, Warning};
 
 use super::{Blame, Cause};
 use crate::Component;
@@ -23,12 +23,9 @@ const WORTH_NAMING: f64 = 0.1;
 /// The most names in one sentence.
 const NAMES: usize = 3;
 
-/// The share of the user time from which spinning is called a reason for it.
-const SPINS: f64 = 0.05;
-
-/// The losses and gains worth saying, largest first: above a threshold and above what no rule explains, since a
+/// The losses and gains of one of the view's stacks that are worth saying, largest first: above a threshold and above what no rule explains, since a
 /// smaller figure may be part of that.
-pub fn causes(stack: &StackView, trace: Option<&TraceView>) -> Vec<Cause> {
+pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
     let least = (WORTH_SAYING * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
     let said = |component: &Component| {
         let lost = component.loss(&stack.losses);
@@ -42,28 +39,26 @@ pub fn causes(stack: &StackView, trace: Option<&TraceView>) -> Vec<Cause> {
         lost: component.loss(&stack.losses),
         cpus: stack.cpus,
         base_cpus: stack.base_cpus,
-        blame: blame(component, stack, trace),
+        blame: blame(component, stack, view),
     };
     components.into_iter().take(MOST).map(cause).collect()
 }
 
 /// The largest loss at the largest CPU count, where that count was traced; what the tracer itself took is no cause.
 pub fn main_cause(view: &View) -> Option<Cause> {
-    let largest = view.points.last()?.cpus;
-    let stack = view.stack.iter().find(|s| s.cpus == largest)?;
-    let trace = view.traces.iter().find(|t| t.cpus == largest);
-    causes(stack, trace).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
+    let largest = view.points.last()?;
+    let stack = view.stack.iter().find(|s| (s.cpus, s.n) == (largest.cpus, largest.n))?;
+    causes(stack, view).into_iter().find(|c| c.lost > 0.0 && c.component != Component::Tracer)
 }
 
-fn blame(component: Component, stack: &StackView, trace: Option<&TraceView>) -> Blame {
+fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
+    let trace = view.trace(stack.cpus, stack.n);
     match component {
         Component::IdleTooLittleWork => ran(stack),
         Component::KernelLockSpin => lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
         Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
-        Component::UserWork
-            if stack.losses.user_work > 0.0 && trace.is_some_and(|t| tight_loop(t) >= SPINS) =>
-        {
+        Component::UserWork if stack.losses.user_work > 0.0 && spins(stack, view) => {
             Blame::TightLoop(trace.map_or(0.0, tight_loop))
         }
         _ => Blame::Unknown,
@@ -107,6 +102,12 @@ fn others(trace: &TraceView) -> Blame {
     let named = trace.others.iter().filter(|(_, seconds)| *seconds >= WORTH_NAMING * all);
     let names: Vec<String> = named.take(NAMES).map(|(name, _)| name.clone()).collect();
     if names.is_empty() { Blame::Unknown } else { Blame::Processes(names) }
+}
+
+/// Whether the view warns of spinning: how much is too much is the analysis's to say.
+fn spins(stack: &StackView, view: &View) -> bool {
+    let warned = |w: &Warning| matches!(w, Warning::UserSpinning { cpus, .. } if *cpus == stack.cpus);
+    view.warnings.iter().any(warned)
 }
 
 /// The share of user time that spins in a tight loop.

@@ -23,8 +23,7 @@ pub(super) fn stack(view: &View, out: &mut impl Write) -> fmt::Result {
     }
     writeln!(out)?;
 
-    let trace = view.traces.iter().find(|t| t.cpus == largest.cpus);
-    let mut clauses = word_causes(&causes(largest, trace));
+    let mut clauses = word_causes(&causes(largest, view));
     clauses.extend(besides(largest, view));
     for clause in &clauses {
         writeln!(out, "- {}", prose(clause))?;

@@ -116,7 +116,7 @@ impl<'a> Grid<'a> {
         let dropped: Vec<String> = headers.iter().filter(left_out).map(|h| format!("\"{h}\"")).collect();
         if !dropped.is_empty() {
             let note = format!("Too narrow for {}.", list(dropped));
-            lines.extend(self.style.wrap(&note, "  ").iter().map(|line| self.style.paint().dim(line)));
+            lines.extend(self.style.wrap_dim(&note));
         }
         lines
     }

@@ -55,7 +55,7 @@ fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
     }
     let mut lines = grid.lines();
     for note in notes(view) {
-        lines.extend(style.wrap(&note, "  ").iter().map(|line| style.paint().dim(line)));
+        lines.extend(style.wrap_dim(&note));
     }
     lines
 }
@@ -65,8 +65,7 @@ fn worded(view: &View, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     let all = if style.wide { view.stack.as_slice() } else { &view.stack[view.stack.len() - 1..] };
     for stack in all {
-        let trace = view.traces.iter().find(|t| t.cpus == stack.cpus);
-        let mut clauses = word_causes(&causes(stack, trace));
+        let mut clauses = word_causes(&causes(stack, view));
         clauses.extend(besides(stack, view));
         if !clauses.is_empty() {
             lines.push(String::new());

@@ -1,19 +1,18 @@
 //! One traced run: its components, how parallel it was, its serial phases, commands and locks.
 //!
-//! Composes; the sections themselves are in the modules below. Nothing here compares runs.
+//! Composes; the sections themselves are in the modules below, the words in `crate::trace`. Nothing here compares runs.
 
 mod components;
 mod profile;
 mod tables;
-mod words;
 
 use std::path::Path;
 
 use morecores_record::TraceView;
 
 use super::Style;
-use crate::format::{count, cpus, percent, time};
-use crate::stack::{self, traced_by};
+use crate::stack;
+use crate::trace as run;
 use crate::warning::Severity;
 use tables::Extent;
 
@@ -36,7 +35,7 @@ pub(super) fn in_study(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
 
 /// Where its CPUs went, in figures and in sentences: what a study shows of a run that there is no other to compare with.
 pub(super) fn overview(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
-    vec![headline(trace, style), components::components(trace, style), words::words(trace, style)]
+    vec![headline(trace, style), components::components(trace, style), sentences(trace, style)]
 }
 
 fn everything(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
@@ -54,52 +53,24 @@ fn everything(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
 
 /// Which run, and whether its figures can be believed.
 fn headline(trace: &TraceView, style: &Style) -> Vec<String> {
-    let n = if trace.n == trace.cpus { String::new() } else { format!(" · n = {}", trace.n) };
-    let overhead = match trace.overhead {
-        None => String::new(),
-        Some(o) if o <= 0.0 => " · no slower than untraced".to_owned(),
-        Some(o) => format!(" · {} slower than untraced", percent(o)),
-    };
-    let lost = if trace.lost_events == 0 { ", none lost" } else { "" };
-    let text = format!(
-        "traced run on {} ({}){n} · {} · by {} · {} events{lost}{overhead}",
-        cpus(trace.cpus),
-        trace.cpu_set,
-        time(trace.elapsed_s),
-        traced_by(trace.source),
-        count(trace.events as f64),
-    );
+    let text = run::headline(trace);
     let mut lines: Vec<String> = style.wrap(&text, "  ").iter().map(|l| style.paint().bold(l)).collect();
     lines.extend(lossy(trace, style));
-    if trace.outside_tree_s > 0.0 {
-        let text = format!(
-            "warning: the command ran for {} of CPU time outside its CPUs, so that this run says nothing of {}.",
-            time(trace.outside_tree_s),
-            cpus(trace.cpus)
-        );
-        lines.extend(warned(&text, style));
-    }
     lines
 }
 
 /// The mark of a trace that lost events.
 pub(super) fn lossy(trace: &TraceView, style: &Style) -> Vec<String> {
-    stack::lossy(trace).map_or(Vec::new(), |text| warned(&text, style))
+    let label = |label: &str| style.paint().label(Severity::Serious, label);
+    stack::lossy(trace).map_or(Vec::new(), |text| style.wrap_labelled(&text, "  ", label))
 }
 
-fn warned(text: &str, style: &Style) -> Vec<String> {
-    let mut lines = style.wrap(text, "  ");
-    if let Some(first) = lines.first_mut()
-        && let Some(colon) = first.find(':')
-    {
-        let rest = first.split_off(colon + 1);
-        *first = style.paint().label(Severity::Serious, first) + &rest;
-    }
-    lines
+/// Its figures that are one number each.
+fn sentences(trace: &TraceView, style: &Style) -> Vec<String> {
+    run::sentences(trace).iter().flat_map(|s| style.wrap(s, "  ")).collect()
 }
 
 /// What this trace cannot tell.
 fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
-    let line = |what: &str, why: &str| style.wrap(&format!("without {what}: {why}"), "  ");
-    trace.untraced.iter().flat_map(|u| line(&u.what, &u.why)).map(|l| style.paint().dim(&l)).collect()
+    trace.untraced.iter().flat_map(|u| style.wrap_dim(&format!("without {}: {}", u.what, u.why))).collect()
 }

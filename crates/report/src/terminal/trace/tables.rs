@@ -104,7 +104,7 @@ pub(super) fn commands(trace: &TraceView, extent: Extent, style: &Style) -> Vec<
     let mut lines = vec![format!("commands on {}", crate::format::cpus(trace.cpus))];
     lines.extend(grid.lines());
     if shown.iter().any(|c| c.kernel_ratio_error.is_some()) {
-        lines.extend(dim("±: standard error of a kernel ratio counted by ticks.", style));
+        lines.extend(style.wrap_dim("±: standard error of a kernel ratio counted by ticks."));
     }
     lines
 }
@@ -177,8 +177,4 @@ fn more(rows: usize, what: &str) -> Option<String> {
 
 fn none_or_time(seconds: f64) -> String {
     if seconds == 0.0 { "0".to_owned() } else { time(seconds) }
-}
-
-fn dim(text: &str, style: &Style) -> Vec<String> {
-    style.wrap(text, "  ").iter().map(|line| style.paint().dim(line)).collect()
 }

@@ -1,0 +1,100 @@
+//! What is said of one traced run, wherever it is shown: its headline, its parts and its figures in sentences.
+//!
+//! Draws and lays out nothing, compares no runs, and judges nothing: the view's warnings do.
+
+use morecores_record::TraceView;
+
+use crate::Component;
+use crate::causes::tight_loop;
+use crate::format::{count, cpus, percent, time};
+use crate::stack::{FOLDED, Part, folded_name, slower, traced_by};
+
+/// The share of all CPU time from which spinning in user mode is said.
+const WORTH_SAYING: f64 = 0.01;
+
+/// Which run it was, how it was traced and what that cost.
+pub(crate) fn headline(trace: &TraceView) -> String {
+    let n = if trace.n == trace.cpus { String::new() } else { format!(" · n = {}", trace.n) };
+    let overhead = trace.overhead.map(|o| format!(" · {}", slower(o))).unwrap_or_default();
+    let lost = if trace.lost_events == 0 { ", none lost" } else { "" };
+    format!(
+        "traced run on {} ({}){n} · {} · by {} · {} events{lost}{overhead}",
+        cpus(trace.cpus),
+        trace.cpu_set,
+        time(trace.elapsed_s),
+        traced_by(trace.source),
+        count(trace.events as f64),
+    )
+}
+
+/// The time of its CPUs, in seconds.
+pub(crate) fn whole(trace: &TraceView) -> f64 {
+    f64::from(trace.cpus) * trace.elapsed_s
+}
+
+/// The CPU-seconds of its components, the largest first; unless all are wanted, small ones together and last. None where
+/// the run took no time.
+pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
+    if whole(trace) <= 0.0 {
+        return Vec::new();
+    }
+    let seconds = |c: &Component| c.seconds(&trace.components);
+    let least = if all { 0.0 } else { FOLDED * whole(trace) };
+    let (mut shown, folded): (Vec<Component>, Vec<Component>) = Component::ALL
+        .into_iter()
+        .filter(|c| seconds(c).is_finite() && seconds(c) != 0.0)
+        .partition(|c| seconds(c).abs() >= least);
+    shown.sort_by(|a, b| seconds(b).total_cmp(&seconds(a)));
+    let mut parts: Vec<(Part, f64)> = shown.iter().map(|c| (Part::Of(*c), seconds(c))).collect();
+    if !folded.is_empty() {
+        parts.push((Part::Folded, folded.iter().map(seconds).sum()));
+    }
+    parts
+}
+
+/// What a part of a run is called.
+pub(crate) fn name(part: Part) -> String {
+    match part {
+        Part::Of(component) => component.name().to_owned(),
+        _ => folded_name(),
+    }
+}
+
+/// The figures that are one number each: ratios with their estimators, samples in tight loops, and work elsewhere.
+pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(ratio) = trace.kernel_ratio {
+        let by = &trace.kernel_ratio_estimator;
+        sentences.push(format!("Kernel ratio {} (by {by}).", percent(ratio)));
+    }
+    if let Some(ratio) = trace.waiting_ratio {
+        sentences.push(format!(
+            "Waiting ratio {}: CPU time and sleep spent waiting for kernel locks, a lower bound.",
+            percent(ratio)
+        ));
+    }
+    if let Some(ratio) = trace.lock_ratio {
+        sentences.push(format!("Lock ratio {}: CPU time spent holding kernel locks.", percent(ratio)));
+    }
+    let whole = whole(trace);
+    if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= WORTH_SAYING * whole) {
+        sentences.push(format!(
+            "Samples in tight loops of user mode: {} of CPU time, {} of the CPUs' and {} of the user time.",
+            time(spin),
+            percent(spin / whole),
+            percent(tight_loop(trace))
+        ));
+    }
+    if trace.outside_cpu_s > 0.0 {
+        let own = if trace.outside_tree_s > 0.0 {
+            format!(", {} of it by the command itself", time(trace.outside_tree_s))
+        } else {
+            String::new()
+        };
+        sentences.push(format!(
+            "Another {} of CPU time was spent for it outside these CPUs{own}.",
+            time(trace.outside_cpu_s)
+        ));
+    }
+    sentences
+}
