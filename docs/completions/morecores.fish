@@ -46,7 +46,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d
 compact\t'Siblings of a core together, then the next core of the same cache and node'
 spread\t'In turn over packages, nodes and caches'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 'Add the CPUs of this list, in this order' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this share of it; 0 never stops early' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'At most this many runs of each CPU count [default: 30]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 'At least this many runs of each CPU count; fewer than 6 bear no interval' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'Begin no further round after this long, for example 90s or 10m' -r
@@ -59,7 +59,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cleanup -d '
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l remount -d 'With --cold: also unmount and mount this file system before each run' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went' -r -f -a "off\t'Never'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]' -r -f -a "off\t'Never'
 auto\t'What this machine and our privilege allow; context switches alone where that is little'
 on\t'In full, or nothing is run'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Where to keep the study [default: NAME-DATE-TIME.study here]' -r -F
@@ -71,7 +71,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Lea
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces that are missing are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls may differ; traces that are missing are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'

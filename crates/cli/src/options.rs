@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
     Better, Cache, Command, Header, Hooks, Limit, Metric, Output, Placement, Plan, Point, Stop, Topology,
-    TraceMode,
+    TraceHeader, TraceMode, TraceSource,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -22,6 +22,8 @@ pub(crate) use trace::TraceOptions;
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
 /// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
 const DEFAULT_RUNS: u32 = 30;
+/// The precision, unless the user says otherwise: docs/methods.md, "Stopping rule".
+const DEFAULT_PRECISION: &str = "1%";
 /// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
 const LEAST_RUNS: u32 = 6;
 
@@ -79,9 +81,10 @@ impl RunOptions {
             keep_survivors: args.keep,
             input: args.input.clone(),
             output: output(args.output),
-            trace: mode(args.trace),
-            syscalls: syscalls(args)?,
+            trace: mode(args.trace.unwrap_or(TraceArg::Auto)),
+            syscalls: args.syscalls,
         };
+        check_syscalls(args.syscalls, plan.trace)?;
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         Ok(Self { command, plan, study })
     }
@@ -100,22 +103,30 @@ impl ResumeOptions {
             runs: args.runs,
             min_runs: args.min_runs,
             // The default is not the user's word.
-            precision: (args.precision != "1%").then_some(stop.precision),
+            precision: args.precision.is_some().then_some(stop.precision),
             max_time: stop.max_time,
-            // Likewise.
-            trace: (args.trace != TraceArg::Auto).then_some(mode(args.trace)),
-            syscalls: syscalls(args)?,
+            trace: args.trace.map(mode),
+            syscalls: args.syscalls,
         })
     }
 
-    /// Whether this is a study of the command that was given again, if one was.
+    /// Whether this is a study of the command that was given again, if one was, and can be gone on with as asked.
     pub(crate) fn check(&self, header: &Header) -> Result<()> {
         ensure!(
             self.command.as_ref().is_none_or(|command| *command == header.command),
             "{} is a study of another command: leave the command out, or name another study with -o",
             self.study.display()
         );
-        Ok(())
+        check_syscalls(self.syscalls, self.trace.unwrap_or(header.plan.trace))
+    }
+
+    /// What --syscalls does not reach: traces that are there are not made again.
+    pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
+        let without = traces.iter().any(|trace| trace.source != TraceSource::BpfWithSystemCalls);
+        (self.syscalls && without).then(|| {
+            "--syscalls holds for traces that are still missing; those of the study stay as they are"
+                .to_owned()
+        })
     }
 
     /// Changes a recorded plan as the user asked.
@@ -189,7 +200,7 @@ fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Poin
 }
 
 fn stop(args: &RunArgs) -> Result<Stop> {
-    let precision = percent("--precision", &args.precision)?;
+    let precision = percent("--precision", args.precision.as_deref().unwrap_or(DEFAULT_PRECISION))?;
     let max_runs = args.runs.unwrap_or(DEFAULT_RUNS.max(args.min_runs.unwrap_or(0)));
     ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and 6 for an interval");
     let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));
@@ -220,12 +231,12 @@ fn mode(trace: TraceArg) -> TraceMode {
     }
 }
 
-fn syscalls(args: &RunArgs) -> Result<bool> {
+fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
     ensure!(
-        !args.syscalls || args.trace != TraceArg::Off,
-        "--syscalls says how to trace, and --trace off not to: leave one of them out"
+        !syscalls || trace != TraceMode::Off,
+        "--syscalls says how to trace, and --trace off not to: leave out --syscalls, or give --trace auto"
     );
-    Ok(args.syscalls)
+    Ok(())
 }
 
 /// A seed nobody chose: kept in the study, so that it can be chosen again.

@@ -47,9 +47,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIST", conflicts_with = "placement", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,
 
-    /// Stop when the 95% interval of every median is within this share of it; 0 never stops early
-    #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = RUNS)]
-    pub(crate) precision: String,
+    /// Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]
+    // An option, as `trace` below: what was not given holds when a study is gone on with.
+    #[arg(long, value_name = "PERCENT", help_heading = RUNS)]
+    pub(crate) precision: Option<String>,
     /// At most this many runs of each CPU count [default: 30]
     #[arg(long, short, value_name = "N", help_heading = RUNS)]
     pub(crate) runs: Option<u32>,
@@ -101,9 +102,9 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "metric", help_heading = METRIC)]
     pub(crate) lower_is_better: bool,
 
-    /// After the timed runs, trace one more of each CPU count, to say where the CPUs went
-    #[arg(long, value_enum, default_value_t = TraceArg::Auto, help_heading = TRACE)]
-    pub(crate) trace: TraceArg,
+    /// After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]
+    #[arg(long, value_enum, help_heading = TRACE)]
+    pub(crate) trace: Option<TraceArg>,
     /// Trace every system call with the file, pipe or process that it is about, not only those that block
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
@@ -111,8 +112,8 @@ pub(crate) struct RunArgs {
     /// Where to keep the study [default: NAME-DATE-TIME.study here]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time and --trace may differ; traces
-    /// that are missing are made
+    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls
+    /// may differ; traces that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Every column of the table

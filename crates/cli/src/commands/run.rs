@@ -81,6 +81,9 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     if let Some(point) = missing {
         return Err(anyhow!("CPUs {} of the study are not all usable any more", point.cpu_set));
     }
+    if let Some(note) = options.not_reached(&before.traces).filter(|_| !args.quiet) {
+        terminal::note(&note);
+    }
     let mut plan = before.header.plan;
     options.adjust(&mut plan);
     refuse_where_not_traceable(&plan)?;
@@ -151,7 +154,7 @@ fn measure(
     let finish = match swept {
         Ok(finish) => finish,
         Err(error) => {
-            // A study without a run would only stand in the way of the next try.
+            // A new study without a run would only stand in the way of the next try.
             keeper.abandon()?;
             return Err(error);
         }
