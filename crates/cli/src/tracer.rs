@@ -8,17 +8,14 @@ use std::io;
 use anyhow::Result;
 #[cfg(feature = "trace")]
 use morecores_experiment::doctor;
-use morecores_record::{CpuId, CpuSet, Event, Nanos, Run, TraceHeader, TraceSource};
+use morecores_record::{CpuId, CpuSet, Event, Nanos, Run, TraceHeader};
 
 /// Takes the events of one CPU, in their order, while the command runs; an error ends the trace.
 pub(crate) type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
 
 /// Traces one run at a time.
 pub(crate) trait Tracer {
-    /// What will tell the events.
-    fn source(&self) -> TraceSource;
-
-    /// Why that is less than everything, and what would change it; none where it is everything.
+    /// Why what it tells is less than everything, and what would change it; none where it is everything.
     fn shortfall(&self) -> Option<String>;
 
     /// Begins to watch the calling thread's next child and what descends from it.

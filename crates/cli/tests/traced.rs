@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
-use morecores_record::{Phase, Study};
+use morecores_record::{Exit, Phase, StopReason, Study, TraceMode};
 use serde_json::Value;
 
 /// Work that is long enough for a few events.
@@ -71,10 +71,34 @@ fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
     world.run("-q --cpus 1 --runs 2 --warmup 0 --precision 0 --trace off", &WORK).success();
     assert_eq!(world.shown("--json")["traces"], Value::Array(vec![]));
     assert!(!world.path("study/traces").exists(), "nothing was traced");
-    world.morecores(&["run", "-q", "--resume", "-o", "study", "--trace", "on", "--syscalls"]).success();
+    let resume = |options: &[&str]| world.morecores(&[&["run", "--resume", "-o", "study"], options].concat());
+    // The study's own word is that there are to be no traces.
+    resume(&["--syscalls"]).refused(2, &["--syscalls says how to trace", "--trace auto"]);
+    resume(&["-q", "--trace", "on", "--syscalls"]).success();
     let view = world.shown("--json");
     assert_eq!(view["traces"][0]["source"], "bpf_with_system_calls", "{}", view["traces"]);
     assert_eq!(world.study().runs.len(), 2, "no timed run was made again");
+}
+
+#[test]
+fn what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default() {
+    const NAME: &str = "what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    world.run("-q --cpus 1 --runs 2 --warmup 0 --precision 0 --trace off", &WORK).success();
+    let resume = |options: &[&str]| world.morecores(&[&["run", "--resume", "-o", "study"], options].concat());
+    resume(&["-q"]).success();
+    let plan = world.study().header.plan;
+    assert_eq!((plan.trace, plan.stop.precision), (TraceMode::Off, None), "nothing was said");
+    resume(&["-q", "--trace", "auto", "--precision", "1%"]).success();
+    let study = world.study();
+    assert_eq!((study.header.plan.trace, study.header.plan.stop.precision), (TraceMode::Auto, Some(0.01)));
+    assert_eq!(study.traces.len(), 1);
+    // There is nothing left for it to do.
+    resume(&["--syscalls"]).success().says(&["--syscalls holds for traces that are still missing"]);
+    assert_eq!(world.study().traces, study.traces);
 }
 
 #[test]
@@ -127,8 +151,35 @@ fn a_trace_that_is_kept_is_a_study_that_can_be_shown() {
     assert_eq!(view["traces"], Value::Array(vec![trace]));
     assert_eq!(view["points"], Value::Array(vec![]));
     world.morecores(&["show", "study"]).success().prints(&["traced run on", "commands on"]);
+    let markdown = world.morecores(&["show", "study", "--markdown"]);
+    markdown.success().prints(&["Where the CPUs went", "work in"]);
+    assert!(!markdown.stdout.contains("Nothing measured"), "{markdown}");
     world.morecores(&arguments).refused(2, &["study exists", "-o"]);
-    assert_eq!(Study::read(&world.path("study")).expect("a study").runs, []);
+    let study = world.study();
+    assert_eq!((study.runs.len(), study.traces.len()), (0, 1));
+    assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::RunsExhausted));
+
+    for entry in fs::read_dir(world.path("study/traces")).expect("traces") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            fs::write(path, "{").expect("written");
+        }
+    }
+    world.morecores(&["show", "study"]).success().says(&[".json: ", "shown without this trace"]);
+}
+
+#[test]
+fn a_kept_trace_outlives_a_resume_that_fails() {
+    const NAME: &str = "a_kept_trace_outlives_a_resume_that_fails";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    fs::write(world.path("in.txt"), "in").expect("written");
+    world.morecores(&["trace", "--input", "in.txt", "-o", "study", "--", "cat"]).success();
+    fs::remove_file(world.path("in.txt")).expect("removed");
+    world.morecores(&["run", "--resume", "-o", "study"]).code(2).says(&["in.txt"]);
+    assert_eq!(world.study().traces.len(), 1);
 }
 
 #[test]
@@ -163,6 +214,36 @@ fn a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is
     ran.code(128 + 15);
     assert!(json(&ran)["events"].as_u64() > Some(0), "{ran}");
     assert_eq!(world.processes(), []);
+}
+
+#[test]
+fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
+    const NAME: &str = "a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
+    let server = "trap 'exit 0' TERM; touch begun; while ! test -e enough; do sleep 0.01; done";
+    command.args(["trace", "--json", "-o", "study", "--", "sh", "-c", server]);
+    let started = start(command);
+    wait_until("the command runs", || world.path("begun").exists());
+    started.signal("TERM");
+    let ran = started.wait();
+    ran.code(128 + 15).says(&["the trace is of the run up to there"]);
+    assert!(json(&ran)["events"].as_u64() > Some(0), "{ran}");
+    world.morecores(&["show", "study"]).success().says(&["the trace is of the run up to there"]);
+    let study = world.study();
+    assert_eq!(study.traces[0].run.exit, Exit::Code(0));
+    assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::Interrupted));
+
+    // It is no trace of a whole run, and made again when the study is gone on with.
+    fs::write(world.path("enough"), "").expect("written");
+    world.morecores(&["run", "-q", "--resume", "-o", "study"]).success();
+    let again = world.study();
+    assert_eq!(again.traces.len(), 1);
+    assert!(again.traces[0].run.started_at_ns > study.traces[0].run.started_at_ns);
+    assert_eq!(again.header.closing.map(|closing| closing.reason), Some(StopReason::RunsExhausted));
 }
 
 #[test]

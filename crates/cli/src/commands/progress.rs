@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use morecores_experiment::executor::Trial;
 use morecores_record::{Header, Phase};
+use morecores_report::cpus;
 
 /// How often the display is drawn: a wake-up of some 50 µs of CPU time each.
 pub(super) const DRAW_EVERY: Duration = Duration::from_millis(500);
@@ -96,8 +97,7 @@ impl Progress {
 
     fn words(&self, state: &State, elapsed: Duration) -> String {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
-        let cpus = trial.point.cpus;
-        let cpus = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+        let cpus = cpus(trial.point.cpus);
         let so_far = duration(elapsed);
         let round = match trial.phase {
             Phase::Traced => return format!("tracing {cpus} · {so_far} so far"),

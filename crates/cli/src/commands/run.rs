@@ -14,6 +14,7 @@ use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter, TraceMode};
+use morecores_report::cpus;
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions};
@@ -22,7 +23,7 @@ use crate::{exit, terminal};
 
 use super::derive;
 use super::progress::Progress;
-use super::traced::{cpus, how_it_ended};
+use super::traced::{has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Watched};
 use keep::StudyKeeper;
 use tracing::{Traced, Tracing};
@@ -84,10 +85,16 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     if let Some(note) = options.not_reached(&before.traces).filter(|_| !args.quiet) {
         terminal::note(&note);
     }
+    let cut_short = has_cut_short_trace(&before);
     let mut plan = before.header.plan;
     options.adjust(&mut plan);
     refuse_where_not_traceable(&plan)?;
-    Ok(StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan))?)
+    let (mut study, writer) = StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan))?;
+    if cut_short {
+        // As if it were missing: it is replaced as soon as there is a whole one.
+        study.traces.clear();
+    }
+    Ok((study, writer))
 }
 
 /// What the measuring thread brings back.

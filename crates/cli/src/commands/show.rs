@@ -7,6 +7,7 @@ use morecores_record::Study;
 use morecores_report as report;
 
 use super::derive;
+use super::traced::{CUT_SHORT, has_cut_short_trace};
 use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 
@@ -38,5 +39,8 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     }
     terminal::print(&text)?;
     unread.iter().for_each(|line| terminal::note(line));
+    if has_cut_short_trace(study) {
+        terminal::note(CUT_SHORT);
+    }
     Ok(())
 }

@@ -8,11 +8,12 @@ use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
 use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Header, Phase, StopReason, StudyWriter, TraceHeader};
+use morecores_report::cpus;
 use tempfile::TempDir;
 
 use super::derive;
 use super::progress::Progress;
-use super::traced::{TracedRun, cpus, how_it_ended, reduced};
+use super::traced::{CUT_SHORT, TracedRun, how_it_ended, reduced};
 use super::watch;
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
@@ -36,18 +37,22 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
             make(&header, writer, &control, &progress)
         })?
     };
-    let Some(Made { outcome, header, note }) = watched.result? else {
+    let Some(Made { outcome, header, interrupted, note }) = watched.result? else {
         // Stopped before there was anything to trace.
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     };
     show(args, &place, &header, note.as_deref())?;
     let run = &outcome.run;
+    if !run.exit.is_success() {
+        terminal::quote_end(&outcome.output);
+    }
+    // Before success is looked at: a server that is asked to end may end well, and was cut short all the same.
+    if interrupted {
+        terminal::note(CUT_SHORT);
+        return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+    }
     if run.exit.is_success() {
         return Ok(exit::SUCCESS);
-    }
-    terminal::quote_end(&outcome.output);
-    if let Some(signal) = watched.signal {
-        return Ok(exit::by_signal(signal));
     }
     terminal::note(&format!("the command {} at {}", how_it_ended(run), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
@@ -57,6 +62,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
 struct Made {
     outcome: Outcome,
     header: TraceHeader,
+    /// Whether a signal had come before it ended.
+    interrupted: bool,
     /// What the user is to be told beside it.
     note: Option<String>,
 }
@@ -98,11 +105,11 @@ fn make(
             writer.discard()?;
             Ok(None)
         }
-        Ok(made) => {
+        Ok(Some(made)) => {
             let ended_at_ns = spawn::realtime();
-            let reason = StopReason::RunsExhausted;
+            let reason = if made.interrupted { StopReason::Interrupted } else { StopReason::RunsExhausted };
             writer.close(Closing { ended_at_ns, reason, neighbours: Vec::new(), quiet: None })?;
-            Ok(made)
+            Ok(Some(made))
         }
         Err(error) => {
             // A study that holds nothing would only stand in the way of the next try.
@@ -128,12 +135,13 @@ fn attempt(
     let trial = Trial { index: 0, round: 0, phase: Phase::Traced, point: point.clone() };
     progress.begins(&trial);
     let made = TracedRun::make(&mut executor, tracer.as_mut(), &trial, writer.path());
+    let interrupted = control.is_interrupted();
     for error in executor.put_back() {
         terminal::note(&format!("could not {error}; the next start of morecores tries again"));
     }
     let made = made?;
     let outcome = made.outcome.clone();
-    Ok(Some(Made { outcome, header: made.keep()?, note: reduced(tracer.as_ref()) }))
+    Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(tracer.as_ref()) }))
 }
 
 fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, note: Option<&str>) -> Result<()> {

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
 use morecores_experiment::witness::{Witness, WitnessError};
-use morecores_record::{Exit, Point, Run, StreamWriter, StudyError, TraceHeader, TraceWriter};
+use morecores_record::{
+    Exit, Point, Run, StopReason, StreamWriter, Study, StudyError, TraceHeader, TraceWriter,
+};
 
 use crate::tracer::Tracer;
 
@@ -112,9 +114,14 @@ impl Witness for Watching<'_> {
     }
 }
 
-/// `1 CPU`, `2 CPUs`.
-pub(super) fn cpus(count: u32) -> String {
-    if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
+/// What is said of the trace of a run that a signal cut short.
+pub(super) const CUT_SHORT: &str = "stopped: the trace is of the run up to there";
+
+/// Whether a study holds nothing but what `morecores trace` kept of a run that a signal cut short. A sweep that is
+/// interrupted keeps only whole traces, and has runs.
+pub(super) fn has_cut_short_trace(study: &Study) -> bool {
+    let interrupted = study.header.closing.as_ref().is_some_and(|c| c.reason == StopReason::Interrupted);
+    interrupted && study.runs.is_empty() && !study.traces.is_empty()
 }
 
 /// How a run ended that did not succeed.

@@ -1,7 +1,7 @@
 //! The tracer of `morecores-trace`: BPF programs, or perf events for those who may not load any.
 
 use anyhow::{Result, anyhow};
-use morecores_record::{Nanos, Run, TRACE_SCHEMA, TraceHeader, TraceSource};
+use morecores_record::{Nanos, Run, TRACE_SCHEMA, TraceHeader};
 use morecores_trace::{Options, Recorded, TraceError};
 
 use super::{Sink, Tracer, Wanted, remedy};
@@ -42,10 +42,6 @@ struct Ours {
 }
 
 impl Tracer for Ours {
-    fn source(&self) -> TraceSource {
-        self.tracer.source()
-    }
-
     fn shortfall(&self) -> Option<String> {
         self.tracer.without_bpf().map(in_words)
     }

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{ProcessExecutor, Trial};
-use morecores_record::{Phase, Point, Study, TraceHeader, TraceMode, TraceSource};
+use morecores_record::{Phase, Point, Study, TraceHeader, TraceMode};
+use morecores_report::cpus;
 
 use super::super::progress::Progress;
-use super::super::traced::{TracedRun, cpus, how_it_ended, reduced};
+use super::super::traced::{TracedRun, how_it_ended, reduced};
 use crate::tracer::{Open, Wanted};
 
 /// What came of it.
@@ -53,7 +54,7 @@ impl Tracing<'_> {
             self.progress.begins(&trial);
             match self.one(&trial, executor) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
-                Ok(notes) => notes.into_iter().for_each(|note| traced.note(note)),
+                Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Err(error) => {
                     // What keeps one count from being traced keeps the others too: a program, a buffer, a full disk.
@@ -70,22 +71,23 @@ impl Tracing<'_> {
         traced
     }
 
-    /// One of them; what the user is to be told of it.
-    fn one(&self, trial: &Trial, executor: &mut ProcessExecutor) -> anyhow::Result<Vec<String>> {
+    /// One of them, kept if it ran to its end; what the user is to be told of it.
+    fn one(&self, trial: &Trial, executor: &mut ProcessExecutor) -> anyhow::Result<Option<String>> {
         let point = &trial.point;
         let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: self.study.header.plan.syscalls };
         let mut tracer = (self.open)(&wanted)?;
-        let source = tracer.source();
         let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
+        if self.control.is_interrupted() {
+            // Also where the command ended by itself, and well: a server cut short by Ctrl-C does.
+            return Ok(None);
+        }
         if !made.outcome.run.exit.is_success() {
             let how = how_it_ended(&made.outcome.run);
-            return Ok(vec![format!("the traced run at {} {how}: no trace of it is kept", cpus(point.cpus))]);
+            return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", cpus(point.cpus))));
         }
         // What was lost of it is in the trace, and said wherever its figures are shown.
         made.keep()?;
-        let syscalls = (wanted.syscalls && source != TraceSource::BpfWithSystemCalls)
-            .then(|| "--syscalls asks for more than may be traced here".to_owned());
-        Ok([reduced(tracer.as_ref()), syscalls].into_iter().flatten().collect())
+        Ok(reduced(tracer.as_ref()))
     }
 }
 
