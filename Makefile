@@ -34,6 +34,7 @@ test-vm: build ## Test on another kernel: cgroup version 2 alone, 4 CPUs, hotplu
 check: cargo install-deps ## Check formatting and lints
 	@cargo fmt --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
+	@cargo clippy -p morecores --no-default-features --all-targets --locked -- -D warnings
 	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
 	else echo 'skipped: shellcheck: not installed; install it with: tools/install-deps.sh check'; fi
 
@@ -55,7 +56,7 @@ accuracy: build ## What a trace says against what is true (12 minutes, quiet mac
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 
-study-kernel: build ## The study of a kernel build in studies/ (35 minutes on 2 CPUs, quiet machine; hotplug wants root)
+study-kernel: build ## The study of a kernel build in studies/ (40 minutes on 2 CPUs, quiet machine; hotplug wants root)
 	@tools/install-deps.sh kernel-study
 	@tools/study-kernel.sh
 

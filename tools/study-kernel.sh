@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The study of a kernel build: Debian's linux-source, tinyconfig, `make -j{n} vmlinux` on one and two CPUs, six
-# rounds, the other CPUs taken away by affinity and then by hotplug (as root). Some 35 minutes on two CPUs.
+# rounds and one traced run of each, the other CPUs taken away by affinity and then by hotplug (as root). Some 40 minutes
+# on two CPUs.
 #
 #   tools/study-kernel.sh [affinity] [hotplug]      both if none is named
 #

@@ -22,6 +22,11 @@ export MORECORES_SKIPPED=$work/skipped
 status=0
 env --default-signal=HUP --default-signal=INT --default-signal=QUIT --default-signal=TERM \
     cargo test --workspace --locked --no-fail-fast "$@" 2>&1 | tee "$work/output" || status=$?
+# The command line without its tracer is another program. Arguments choose among the tests above.
+if [[ $# -eq 0 ]]; then
+    cargo test --locked -p morecores --no-default-features --test without_tracer 2>&1 |
+        tee -a "$work/output" || status=$?
+fi
 
 # `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
 read -r binaries passed failed ignored < <(
