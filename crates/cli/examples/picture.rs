@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_analyse::view;
-use morecores_record::Study;
+use morecores_analyse::{trace_view, view};
+use morecores_record::{Study, read_trace_events};
 use morecores_report::{Style, run_report};
 
 fn main() -> Result<()> {
@@ -15,7 +15,12 @@ fn main() -> Result<()> {
     let path = Path::new(&path);
     let study = Study::read(path)?;
     let style = Style { width: 90, colour: true, unicode: true, wide: false };
-    let text = run_report(&view(&study, &[]), Some(path), &style);
+    let traces = study.traces.iter().map(|header| {
+        let decoded = read_trace_events(path, header)?;
+        Ok(trace_view(header, &decoded.events))
+    });
+    let traces = traces.collect::<Result<Vec<_>>>()?;
+    let text = run_report(&view(&study, &traces), Some(path), &style);
     let svg = anstyle_svg::Term::new().render_svg(&text);
     // A font that has the curve's Braille cells at the width of its letters.
     println!("{}", svg.replace("SFMono-Regular", "DejaVu Sans Mono"));
