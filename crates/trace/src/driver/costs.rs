@@ -23,6 +23,8 @@ const ROUNDS: u32 = 400;
 const TIMINGS: u32 = 8;
 /// Records of one round: each of the two threads wakes the other and goes to sleep.
 const EVENTS_PER_ROUND: u32 = 4;
+/// System calls of one round: each of the two threads reads and writes.
+const CALLS_PER_ROUND: u32 = 4;
 /// Calls timed together.
 const CALLS: u32 = 2_000;
 
@@ -51,9 +53,12 @@ impl Pace {
         Ok(pace)
     }
 
-    /// What an event costs where this is the pace with the programs and `without` that without them.
+    /// What an event costs where this is the pace with the programs and `without` that without them. What the round's
+    /// system calls cost more is not in it: they are charged for themselves.
     pub(super) fn event_cost(self, without: Self) -> Nanos {
-        Nanos::from(self.round.saturating_sub(without.round) / EVENTS_PER_ROUND)
+        let calls = self.call.saturating_sub(without.call) * CALLS_PER_ROUND;
+        let events = self.round.saturating_sub(without.round).saturating_sub(calls);
+        Nanos::from(events / EVENTS_PER_ROUND)
     }
 
     /// What a system call costs more.
@@ -118,9 +123,12 @@ mod tests {
     fn costs_are_the_difference() {
         let pace =
             |round, call| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(call) };
-        assert_eq!(pace(2_400, 300).event_cost(pace(2_000, 100)), Nanos(100));
+        assert_eq!(pace(2_400, 100).event_cost(pace(2_000, 100)), Nanos(100));
         assert_eq!(pace(2_400, 300).call_cost(pace(2_000, 100)), Nanos(200));
         assert_eq!(pace(1_900, 100).event_cost(pace(2_000, 100)), Nanos::ZERO);
+        // Where calls are watched too, a round holds four of them beside its four events.
+        assert_eq!(pace(3_200, 300).event_cost(pace(2_000, 100)), Nanos(100));
+        assert_eq!(pace(2_400, 300).event_cost(pace(2_000, 100)), Nanos::ZERO);
     }
 
     #[test]
