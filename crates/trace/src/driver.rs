@@ -109,7 +109,6 @@ impl BpfTracer {
         slots.set_value_size((wire_size() << bits) as u32).map_err(|e| refusal(&e))?;
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or(TraceError::Idle)?;
         rodata.ring_bits = bits;
-        rodata.allotted_count = options.allotted.len() as u32;
         rodata.long_wait_ns = LONG_WAIT.0;
         rodata.stack_share = STACK_SHARE;
         rodata.check_contexts = options.check_contexts;
@@ -134,6 +133,8 @@ impl BpfTracer {
             work: None,
         };
         tracer.calibrate()?;
+        let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        bss.allotted_count = options.allotted.len() as u32;
         Ok(tracer)
     }
 
@@ -368,6 +369,17 @@ mod tests {
         assert_eq!(ring_bits(1024, None), 14);
         assert_eq!(ring_bits(2, Some(Bytes::from_kib(64))), 10);
         assert_eq!(ring_bits(2, Some(Bytes(0))), LEAST_BITS);
+    }
+
+    #[test]
+    fn nothing_counts_as_confined_while_costs_are_measured() {
+        const NAME: &str = "nothing_counts_as_confined_while_costs_are_measured";
+        let tracer = match BpfTracer::open(&Options::new("0-1".parse().expect("CPUs"))) {
+            Ok(tracer) => tracer,
+            Err(error) => return morecores_testkit::skipped(NAME, &error.to_string()),
+        };
+        let bss = tracer.skel.maps.bss_data.as_deref().expect("mapped");
+        assert_eq!((bss.confined_any, bss.allotted_count), (0, 2));
     }
 
     #[test]

@@ -15,7 +15,6 @@
 
 /* Decided before loading. */
 const volatile u32 ring_bits = 10;      /* log2 of the slots of a CPU's buffer */
-const volatile u32 allotted_count = 1; /* CPUs allotted to the run */
 const volatile u64 long_wait_ns = 10000; /* waits for a kernel lock from here on have their stack taken */
 const volatile u32 stack_share = 64;    /* and one in so many of the others */
 const volatile s64 preempt_count_from_runqueue = 0; /* distance of two per-CPU variables; 0: unknown */
@@ -30,6 +29,10 @@ u64 tree[MAX_PIDS / 64];
 
 /* The thread whose children are the roots of trees: the one that starts the command. */
 u32 starter;
+
+/* CPUs allotted to the run; none until what tracing costs has been measured, by threads that are confined to one CPU and
+ * must cost no more than others. */
+u32 allotted_count;
 
 /* A buffer for each CPU: the value's size is set before loading. */
 struct {
