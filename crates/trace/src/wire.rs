@@ -109,6 +109,8 @@ const COARSE_SHIFT: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Decoder {
     cpu: CpuId,
+    /// The time of the last record.
+    last: Nanos,
     /// The CPUs of a confined thread, of which more words are to come.
     confined: CpuSet,
     /// Records seen, by kind.
@@ -117,7 +119,12 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(cpu: CpuId) -> Self {
-        Self { cpu, confined: CpuSet::new(), counts: [0; PROBES.len()] }
+        Self { cpu, last: Nanos::ZERO, confined: CpuSet::new(), counts: [0; PROBES.len()] }
+    }
+
+    /// The time of the last record decoded.
+    pub(crate) fn last(&self) -> Nanos {
+        self.last
     }
 
     /// Records decoded so far, by kind, the index of [`PROBES`].
@@ -138,6 +145,7 @@ impl Decoder {
     /// side does not know.
     fn event(&mut self, record: &[Slot]) -> Option<Event> {
         let slot = record.first()?;
+        self.last = Nanos(slot.time);
         if let Some(count) = self.counts.get_mut(usize::from(slot.kind)) {
             *count += 1;
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use morecores_record::{CpuId, CpuSet, Event, EventKind, Nanos, Tid};
+use morecores_record::{CpuId, CpuSet, Event, EventKind, Tid};
 use procfs::Current as _;
 use rustix::thread::gettid;
 
@@ -69,6 +69,7 @@ impl Reader {
                 buffers,
                 decoders: cpus.iter().map(|cpu| Decoder::new(*cpu)).collect(),
                 lost: vec![0; cpus.len()],
+                untold: vec![0; cpus.len()],
                 cpus,
                 backlog: VecDeque::new(),
                 room: (free_memory() / SHARE_OF_FREE).min(BACKLOG) as usize / size_of::<Slot>(),
@@ -117,7 +118,7 @@ struct Chunk {
     /// Whose: an index of `cpus`.
     index: usize,
     slots: Vec<Slot>,
-    /// Records lost of this CPU since the chunk before.
+    /// Records of this CPU that were lost behind these slots and before the next chunk's.
     lost: u64,
 }
 
@@ -127,6 +128,8 @@ struct Reading {
     decoders: Vec<Decoder>,
     /// Drops that chunks tell of, for each CPU.
     lost: Vec<u64>,
+    /// Drops behind the events handed on, likewise: the next event says until when.
+    untold: Vec<u64>,
     /// Oldest first.
     backlog: VecDeque<Chunk>,
     /// Slots that it may hold.
@@ -158,6 +161,7 @@ impl Reading {
         while !self.backlog.is_empty() {
             self.hand_on()?;
         }
+        self.tell_rest()?;
         let tid = Tid(gettid().as_raw_nonzero().get().cast_unsigned());
         let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
         let mut counts = [0; PROBES.len()];
@@ -169,15 +173,32 @@ impl Reading {
         Ok(Carried { events: self.count, tid, dropped, counts })
     }
 
+    /// Says what was lost behind the last event of a CPU.
+    fn tell_rest(&mut self) -> io::Result<()> {
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            let events = std::mem::take(&mut self.untold[index]);
+            if events > 0 {
+                let at = self.decoders[index].last();
+                self.count += 1;
+                (self.sink)(*cpu, &[Event { at, cpu: *cpu, kind: EventKind::Lost { events } }])?;
+            }
+        }
+        Ok(())
+    }
+
     fn copy_all(&mut self) {
         for (index, cpu) in self.cpus.iter().enumerate() {
+            // Nothing is lost but where the buffer is full, and it stays full until we give back a slot: what was lost
+            // by now was lost right behind what is written now. In this order, so that a buffer that becomes full just
+            // now keeps its losses for the next time.
+            let dropped = self.buffers.dropped(cpu.0);
+            let end = self.buffers.written(cpu.0);
             loop {
                 let mut slots = Vec::new();
                 let waiting = self.buffers.waiting(cpu.0) as usize;
                 slots.reserve_exact(waiting.min(BATCH) + 2);
-                let more = self.buffers.drain(cpu.0, BATCH, &mut slots);
-                let dropped = self.buffers.dropped(cpu.0);
-                let lost = dropped - std::mem::replace(&mut self.lost[index], dropped);
+                let more = self.buffers.drain(cpu.0, end, BATCH, &mut slots);
+                let lost = if more { 0 } else { dropped - std::mem::replace(&mut self.lost[index], dropped) };
                 if !slots.is_empty() || lost > 0 {
                     self.held += slots.len();
                     self.backlog.push_back(Chunk { index, slots, lost });
@@ -196,11 +217,13 @@ impl Reading {
         self.held -= slots.len();
         self.events.clear();
         self.decoders[index].decode(&slots, &mut self.events);
-        if lost > 0 {
-            // Somewhere since the chunk before: told at the end of this one, when it is known.
-            let at = self.events.last().map_or(Nanos::ZERO, |event| event.at);
-            self.events.push(Event { at, cpu, kind: EventKind::Lost { events: lost } });
+        if self.untold[index] > 0
+            && let Some(at) = self.events.first().map(|event| event.at)
+        {
+            let events = std::mem::take(&mut self.untold[index]);
+            self.events.insert(0, Event { at, cpu, kind: EventKind::Lost { events } });
         }
+        self.untold[index] += lost;
         self.count += self.events.len() as u64;
         if self.events.is_empty() { Ok(()) } else { (self.sink)(cpu, &self.events) }
     }
@@ -222,6 +245,54 @@ fn next_nap(nap: Duration, waiting: u64, capacity: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+
+    use morecores_record::Nanos;
+
+    #[test]
+    fn losses_are_told_between_what_filled_the_buffer_and_what_came_next() {
+        // Four batches of the kind 9, a sample, at 100, 101, ….
+        const BITS: u32 = 15;
+        let record = |position| Slot { time: 100 + position, tid: 1, kind: 9, ..Slot::default() };
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&told);
+        let mut reading = Reading {
+            buffers: Buffers::full(BITS, record, 5).expect("a file"),
+            cpus: vec![CpuId(0)],
+            decoders: vec![Decoder::new(CpuId(0))],
+            lost: vec![0],
+            untold: vec![0],
+            backlog: VecDeque::new(),
+            room: usize::MAX,
+            held: 0,
+            sink: Box::new(move |_, events| {
+                kept.lock().expect("one thread").extend_from_slice(events);
+                Ok(())
+            }),
+            events: Vec::new(),
+            count: 0,
+        };
+        let given = |reading: &mut Reading| {
+            while !reading.backlog.is_empty() {
+                reading.hand_on().expect("kept");
+            }
+            std::mem::take(&mut *told.lock().expect("one thread"))
+        };
+        reading.copy_all();
+        assert_eq!(reading.backlog.iter().map(|chunk| chunk.lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
+        assert!(given(&mut reading).iter().all(|event| matches!(event.kind, EventKind::Sample(_))));
+        // The first event behind the gap tells when it ended.
+        reading.held += 1;
+        reading.backlog.push_back(Chunk { index: 0, slots: vec![record(1 << 20)], lost: 2 });
+        let after = given(&mut reading);
+        assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
+        assert_eq!((after[0].at, after[1].at), (Nanos(100 + (1 << 20)), Nanos(100 + (1 << 20))));
+        // And no event does behind the last.
+        reading.tell_rest().expect("kept");
+        let last = Event { at: after[1].at, cpu: CpuId(0), kind: EventKind::Lost { events: 2 } };
+        assert_eq!(given(&mut reading), [last]);
+        assert_eq!(reading.count, (1 << BITS) + 3);
+    }
 
     #[test]
     fn sleeps_follow_the_rate() {

@@ -83,6 +83,11 @@ impl Buffers {
         state.dropped.store(0, Ordering::Relaxed);
     }
 
+    /// Up to where this CPU has written.
+    pub(crate) fn written(&self, cpu: u32) -> u64 {
+        self.state(cpu).written.load(Ordering::Acquire)
+    }
+
     /// How many slots of this CPU's are waiting to be read.
     pub(crate) fn waiting(&self, cpu: u32) -> u64 {
         let state = self.state(cpu);
@@ -101,14 +106,12 @@ impl Buffers {
         unsafe { self.slots.add(self.stride * cpu as usize + SLOT_SIZE * index).cast() }
     }
 
-    /// Appends whole records to `to`, oldest first, until it holds `limit` slots or so; a record that is being written
-    /// ends it. True where there may be more.
+    /// Appends whole records to `to`, oldest first, up to `end`, which was [`written`](Self::written), or until it holds
+    /// `limit` slots or so; a record that is being written ends it too. True where there may be more before `end`.
     #[allow(unsafe_code)]
-    pub(crate) fn drain(&mut self, cpu: u32, limit: usize, to: &mut Vec<Slot>) -> bool {
-        let state = self.state(cpu);
-        let written = state.written.load(Ordering::Acquire);
-        let mut position = state.read.load(Ordering::Relaxed);
-        while position < written && to.len() < limit {
+    pub(crate) fn drain(&mut self, cpu: u32, end: u64, limit: usize, to: &mut Vec<Slot>) -> bool {
+        let mut position = self.state(cpu).read.load(Ordering::Relaxed);
+        while position < end && to.len() < limit {
             let at = self.slot(cpu, position);
             let lap = ((position >> self.bits) + 1) as u8;
             // SAFETY: the last four bytes of a slot are written as one word, by `commit`.
@@ -127,7 +130,35 @@ impl Buffers {
             }
         }
         self.state(cpu).read.store(position, Ordering::Release);
-        to.len() >= limit
+        position < end && to.len() >= limit
+    }
+
+    /// The buffer of one CPU that holds these records of one slot each, 2^`bits` of them, and had no room for `dropped`.
+    #[cfg(test)]
+    #[allow(unsafe_code)]
+    pub(crate) fn full(bits: u32, mut record: impl FnMut(u64) -> Slot, dropped: u64) -> io::Result<Self> {
+        use std::io::Write as _;
+        use std::os::fd::AsFd as _;
+
+        let mut file = tempfile::tempfile()?;
+        for position in 0..1 << bits {
+            let Slot { time, tid, other, value, extra, detail, kind, .. } = record(position);
+            file.write_all(&time.to_ne_bytes())?;
+            file.write_all(&[tid, other].map(u32::to_ne_bytes).concat())?;
+            file.write_all(&value.to_ne_bytes())?;
+            file.write_all(&extra.to_ne_bytes())?;
+            file.write_all(&detail.to_ne_bytes())?;
+            file.write_all(&[kind, 1])?;
+        }
+        let state = CpuState {
+            read: AtomicU64::new(0),
+            _pad: [0; 7],
+            written: AtomicU64::new(1 << bits),
+            dropped: AtomicU64::new(dropped),
+            _programs: [0; 30],
+        };
+        // SAFETY: the one state that there is a CPU for is never given back.
+        unsafe { Self::map(file.as_fd(), 1, bits, NonNull::from(Box::leak(Box::new(state)))) }
     }
 }
 
