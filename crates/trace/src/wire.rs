@@ -275,6 +275,9 @@ fn name(words: Words) -> Comm {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&words[0].to_ne_bytes());
     name[8..].copy_from_slice(&words[1].to_ne_bytes());
+    // The kernel copies a string up to its zero; behind that lies what the slot held before.
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    name[end..].fill(0);
     Comm(name)
 }
 
@@ -349,6 +352,14 @@ mod tests {
         let allowed: CpuSet = "0,2,64".parse().unwrap();
         assert_eq!(event.kind, EventKind::Confined { tid: Tid(5), allowed });
         assert_eq!(decoder.confined, CpuSet::new());
+    }
+
+    #[test]
+    fn a_name_ends_at_its_zero() {
+        let first = Slot { kind: kind::RENAME, tid: 4, ..Slot::default() };
+        let name = Slot { time: u64::from_le_bytes(*b"cc1\0old\0"), tid: 7, ..Slot::default() };
+        let event = Decoder::new(CpuId(0)).event(&[first, name]).unwrap();
+        assert_eq!(event.kind, EventKind::Rename { tid: Tid(4), name: Comm::new("cc1") });
     }
 
     #[test]
