@@ -5,6 +5,7 @@
 
 mod costs;
 mod features;
+mod number;
 mod reader;
 mod ring;
 mod samples;
@@ -19,12 +20,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput, ProgramMut};
-use morecores_record::{Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, Nanos, Tid, TraceSource};
+use morecores_record::{
+    Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, Tid, TraceSource, Untraced,
+};
 
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, Recorded, Sink, TraceError};
 use costs::Pace;
 use features::Features;
+use number::OwnNumber;
 use reader::{Carried, Reader};
 use ring::{Buffers, CpuState, MAX_CPUS};
 use samples::SamplingClock;
@@ -77,9 +81,11 @@ pub(crate) struct BpfTracer {
 struct Work {
     /// Dropping them detaches the programs.
     links: Vec<Link>,
-    clock: Option<SamplingClock>,
+    clock: SamplingClock,
     reader: Reader,
-    known: Vec<morecores_record::KnownThread>,
+    known: Vec<KnownThread>,
+    /// Why `known` is empty, where it is.
+    unknown: Option<Untraced>,
     /// The command's main process, once it was seen.
     root: Arc<OnceLock<Tid>>,
     missed_before: u64,
@@ -167,7 +173,6 @@ impl BpfTracer {
     }
 
     pub(crate) fn begin(&mut self, mut sink: Sink) -> Result<(), TraceError> {
-        let known = threads::known().unwrap_or_default();
         let missed_before = self.missed();
         let starter = self.adopt()?;
         let root = Arc::new(OnceLock::new());
@@ -181,7 +186,8 @@ impl BpfTracer {
             sink(cpu, events)
         });
         let buffers = self.buffers()?;
-        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, watching)?;
+        let number = OwnNumber::of(&self.skel.progs.on_ask).map_err(TraceError::io("keep a program"))?;
+        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, number, watching)?;
         let links = match self.attach() {
             Ok(links) => links,
             Err(error) => {
@@ -189,15 +195,22 @@ impl BpfTracer {
                 return Err(error);
             }
         };
+        // Now that forks are told, so that a thread is in one or the other.
+        let (known, unknown) = threads::known();
         // Without samples the rest is still a trace.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
-        self.work = Some(Work { links, clock, reader, known, root, missed_before });
+        self.work = Some(Work { links, clock, reader, known, unknown, root, missed_before });
         Ok(())
     }
 
     pub(crate) fn end(&mut self) -> Result<Recorded, TraceError> {
         let mut work = self.work.take().ok_or(TraceError::Idle)?;
-        let sample_period = work.clock.take().map(|_| samples::PERIOD);
+        let clock = std::mem::take(&mut work.clock);
+        let sample_period = clock.period();
+        let untraced =
+            self.features.untraced().into_iter().chain(clock.untraced()).chain(work.unknown.take());
+        let untraced = untraced.collect();
+        drop(clock);
         work.links.clear();
         let missed = self.missed() - work.missed_before;
         let Carried { events, tid, dropped, counts } = work.reader.finish()?;
@@ -218,7 +231,7 @@ impl BpfTracer {
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::gather(&self.skel.maps.stacks).unwrap_or_default(),
             interrupts: threads::interrupts().unwrap_or_default(),
-            untraced: self.features.untraced(),
+            untraced,
         })
     }
 

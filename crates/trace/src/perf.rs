@@ -27,6 +27,7 @@ use decode::Caller;
 use morecores_record::{CpuId, CpuLoss, CpuSet, Event, Nanos, Tid, Untraced};
 use reader::{Channel, Drained, Stop};
 
+pub(crate) use counter::open;
 pub use error::PerfError;
 
 /// Data bytes of a CPU's buffer where they may be had. A record of a switch takes 24 bytes, and two threads that wake each

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuId, CpuSet, Nanos};
 
-/// A thread's number in the first pid namespace, whatever namespace the thread is in. Numbers are used again: a
-/// [`Fork`] begins a new thread, whoever had its number before.
+/// A thread's number in the first pid namespace, whatever namespace the thread is in; where perf events told the trace,
+/// in the pid namespace of who traced. Numbers are used again: a [`Fork`] begins a new thread, whoever had its number
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tid(pub u32);

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use morecores_record::{CpuId, CpuSet, Event, EventKind, Tid};
 use procfs::Current as _;
-use rustix::thread::gettid;
 
+use super::number::OwnNumber;
 use super::ring::Buffers;
 use crate::wire::{Decoder, PROBES, Slot};
 use crate::{Sink, TraceError};
@@ -35,7 +35,7 @@ const FILLED: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) events: u64,
-    /// The reader's own number.
+    /// The reader's own number, as the events give it.
     pub(crate) tid: Tid,
     /// Records for which there was no room, of each CPU.
     pub(crate) dropped: Vec<(CpuId, u64)>,
@@ -56,6 +56,7 @@ impl Reader {
         buffers: Buffers,
         cpus: CpuSet,
         allotted: &CpuSet,
+        number: OwnNumber,
         sink: Sink,
     ) -> Result<Self, TraceError> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -78,7 +79,7 @@ impl Reader {
                 events: Vec::with_capacity(BATCH),
                 count: 0,
             }
-            .until(&stopped)
+            .until(&stopped, &number)
         };
         let thread = thread::Builder::new().name("morecores-trace".to_owned()).spawn(read);
         Ok(Self { stop, thread: thread.map_err(TraceError::io("start the reading thread"))? })
@@ -143,7 +144,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn until(mut self, stop: &AtomicBool) -> io::Result<Carried> {
+    fn until(mut self, stop: &AtomicBool, number: &OwnNumber) -> io::Result<Carried> {
         let mut nap = SHORTEST;
         loop {
             let last = stop.load(Ordering::Acquire);
@@ -162,7 +163,7 @@ impl Reading {
             self.hand_on()?;
         }
         self.tell_rest()?;
-        let tid = Tid(gettid().as_raw_nonzero().get().cast_unsigned());
+        let tid = number.ask()?;
         let dropped = self.cpus.iter().map(|cpu| (*cpu, self.buffers.dropped(cpu.0))).collect();
         let mut counts = [0; PROBES.len()];
         for decoder in &self.decoders {

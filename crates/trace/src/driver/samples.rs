@@ -1,40 +1,57 @@
 //! The sampling clock: a timer on each CPU that calls the program `on_sample`.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd};
 
 use libbpf_rs::{Link, ProgramMut};
-use morecores_record::{CpuId, CpuSet, Nanos};
-use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
-};
+use morecores_record::{CpuId, CpuSet, Nanos, Untraced};
+use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
+use rustix::io::Errno;
 
 /// 197 Hz: below 200, and prime, so that it drifts past anything that happens 100, 250 or 1,000 times a second.
 pub(super) const PERIOD: Nanos = Nanos(1_000_000_000 / 197);
 
 /// The timers; dropping them stops them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SamplingClock {
-    _links: Vec<Link>,
+    links: Vec<Link>,
+    /// The CPUs that have none though they are online, and why the first has not.
+    refused: Option<(CpuSet, String)>,
 }
 
 impl SamplingClock {
-    /// Starts a timer on each of `cpus` that is online; none where the kernel gives no such timers.
-    pub(super) fn start(program: &ProgramMut<'_>, cpus: &CpuSet) -> Option<Self> {
-        let timer = |cpu| {
-            let event = open(cpu).ok()?;
-            let link = program.attach_perf_event(event.as_raw_fd()).ok()?;
-            // The link closes it.
-            let _ = event.into_raw_fd();
-            Some(link)
-        };
-        let links: Vec<Link> = cpus.iter().filter_map(timer).collect();
-        (!links.is_empty()).then_some(Self { _links: links })
+    /// Starts a timer on each of `cpus` that is online.
+    pub(super) fn start(program: &ProgramMut<'_>, cpus: &CpuSet) -> Self {
+        let mut clock = Self::default();
+        for cpu in cpus.iter() {
+            match start_one(program, cpu) {
+                Ok(link) => clock.links.extend(link),
+                Err(why) => clock.refuse(cpu, why),
+            }
+        }
+        clock
+    }
+
+    fn refuse(&mut self, cpu: CpuId, why: String) {
+        let (cpus, _) = self.refused.get_or_insert_with(|| (CpuSet::new(), why));
+        *cpus = cpus.union(&[cpu].into_iter().collect());
+    }
+
+    /// The time between two samples of one CPU; absent where there are none.
+    pub(super) fn period(&self) -> Option<Nanos> {
+        (!self.links.is_empty()).then_some(PERIOD)
+    }
+
+    /// What the samples lack.
+    pub(super) fn untraced(&self) -> Option<Untraced> {
+        self.refused.as_ref().map(|(cpus, why)| Untraced {
+            what: format!("samples of what threads do on CPUs {cpus}"),
+            why: format!("no sampling clock could be started: {why}"),
+        })
     }
 }
 
-/// One CPU's timer, over all threads that run there.
-fn open(cpu: CpuId) -> io::Result<OwnedFd> {
+/// The timer of one CPU, over all threads that run there; none where it is offline.
+fn start_one(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, String> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: size_of::<perf_event_attr>() as u32,
@@ -44,16 +61,29 @@ fn open(cpu: CpuId) -> io::Result<OwnedFd> {
     attributes.__bindgen_anon_1.sample_period = PERIOD.0;
     // Not in guests of ours, and not while idle, where there is no thread to ask.
     attributes.set_exclude_idle(1);
-    let close_on_exec = PERF_FLAG_FD_CLOEXEC;
-    // SAFETY: the kernel reads the attributes, which outlive the call.
-    #[allow(unsafe_code)]
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu.0, -1, close_on_exec)
+    let event = match crate::perf::open(&mut attributes, -1, cpu) {
+        // It is offline.
+        Err(Errno::NODEV) => return Ok(None),
+        opened => opened.map_err(|errno| errno.to_string())?,
     };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
+    let link = program.attach_perf_event(event.as_raw_fd()).map_err(|error| error.to_string())?;
+    // The link closes it.
+    let _ = event.into_raw_fd();
+    Ok(Some(link))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_without_samples_are_told_with_the_first_reason() {
+        let mut clock = SamplingClock::default();
+        assert_eq!((clock.untraced(), clock.period()), (None, None));
+        clock.refuse(CpuId(1), "too many open files".to_owned());
+        clock.refuse(CpuId(2), "another".to_owned());
+        let untraced = clock.untraced().expect("two CPUs");
+        assert_eq!(untraced.what, "samples of what threads do on CPUs 1-2");
+        assert!(untraced.why.ends_with("too many open files"), "{untraced:?}");
     }
-    // SAFETY: the kernel has just made this descriptor for us.
-    #[allow(unsafe_code)]
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }

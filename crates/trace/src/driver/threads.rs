@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
-use morecores_record::{CpuSet, KnownThread, Nanos, Tid};
+use morecores_record::{CpuSet, KnownThread, Nanos, Tid, Untraced};
 use procfs::process::StatFlags;
 
 /// The CPUs that there are, online or not: one that is offline now may be online when the run begins.
@@ -15,8 +16,30 @@ pub(super) fn present_cpus() -> io::Result<CpuSet> {
         .map_err(|_| io::Error::other(format!("/sys/devices/system/cpu/present says `{}`", text.trim())))
 }
 
-/// All threads that there are.
-pub(super) fn known() -> procfs::ProcResult<Vec<KnownThread>> {
+/// The inode of the first pid namespace: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
+/// All threads that there are; none, and why, where they cannot be known by the numbers that events give.
+pub(super) fn known() -> (Vec<KnownThread>, Option<Untraced>) {
+    let unknown = |why: String| {
+        let what = "names of threads that there were before, until they change them".to_owned();
+        (Vec::new(), Some(Untraced { what, why }))
+    };
+    match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
+        Ok(FIRST_PID_NAMESPACE) => match listed() {
+            Ok(known) => (known, None),
+            Err(error) => unknown(error.to_string()),
+        },
+        Ok(_) => unknown(
+            "morecores runs in a pid namespace of its own, a container's, where threads have other numbers"
+                .to_owned(),
+        ),
+        Err(error) => unknown(format!("cannot read /proc/self/ns/pid: {error}")),
+    }
+}
+
+/// All threads that /proc lists.
+fn listed() -> procfs::ProcResult<Vec<KnownThread>> {
     let mut known = Vec::new();
     for process in procfs::process::all_processes()?.flatten() {
         for task in process.tasks().into_iter().flatten().flatten() {
@@ -69,7 +92,7 @@ mod tests {
 
     #[test]
     fn we_are_known() {
-        let known = known().expect("/proc");
+        let known = listed().expect("/proc");
         let own = Tid(std::process::id());
         assert!(known.iter().any(|thread| thread.process == own && !thread.kernel));
         assert!(tick() >= Nanos::from_millis(1) && tick() <= Nanos::from_millis(10));

@@ -85,7 +85,7 @@ impl AsFd for Counter {
     }
 }
 
-/// The system call, for the calling thread.
+/// An event of the calling thread's switches.
 fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<OwnedFd, Errno> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -110,12 +110,20 @@ fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<Ow
     // The reader is woken for so many bytes, never for a record.
     attributes.set_watermark(1);
     attributes.__bindgen_anon_2.wakeup_watermark = wake_bytes as u32;
+    open(&mut attributes, 0, cpu)
+}
+
+/// The system call: an event of a thread, 0 for the calling one and -1 for all, on one CPU.
+pub(crate) fn open(
+    attributes: &mut perf_event_attr,
+    thread: libc::pid_t,
+    cpu: CpuId,
+) -> Result<OwnedFd, Errno> {
+    let flags = libc::c_ulong::from(PERF_FLAG_FD_CLOEXEC);
     // SAFETY: the structure is complete and outlives the call.
     #[allow(unsafe_code)]
-    let fd = unsafe {
-        let flags = u64::from(PERF_FLAG_FD_CLOEXEC);
-        perf_event_open_sys::perf_event_open(&mut attributes, 0, cpu.0 as libc::c_int, -1, flags as _)
-    };
+    let fd =
+        unsafe { perf_event_open_sys::perf_event_open(attributes, thread, cpu.0 as libc::c_int, -1, flags) };
     if fd < 0 {
         return Err(last_error());
     }

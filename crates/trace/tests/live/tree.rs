@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
 use crate::support::{Traced, all_cpus, trace, trace_with};
-use morecores_record::{Bytes, CpuId, EventKind, Left, Nanos, Object, Tid};
+use morecores_record::{Bytes, CpuId, EventKind, Interrupt, Left, Nanos, Object, Tid, Waker};
+use morecores_testkit::skipped;
 use morecores_trace::Options;
 
 /// Each thread of the tree was seen to end, and was on a CPU only between its birth and its last switch.
@@ -191,4 +192,33 @@ fn program_of_two_threads() {
             });
         }
     });
+}
+
+#[test]
+fn in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_know() {
+    const NAME: &str = "in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_know";
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc"]).arg(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "tree::trace_in_a_namespace", "--nocapture"])
+        .env("MORECORES_TEST_NAMESPACE", NAME);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    if text.contains("unshare failed") {
+        return skipped(NAME, text.trim());
+    }
+    assert!(output.status.success(), "{text}");
+}
+
+/// What the test above runs in a namespace of its own; nothing by itself.
+#[test]
+fn trace_in_a_namespace() {
+    let Ok(name) = std::env::var("MORECORES_TEST_NAMESPACE") else { return };
+    let Some(traced) = trace(&name, "sleep 0.3") else { return };
+    is_whole(&traced);
+    assert_eq!(traced.recorded.known, []);
+    assert!(traced.recorded.untraced.iter().any(|untraced| untraced.why.contains("pid namespace")));
+    // The reader wakes every tenth of a second at least, by a timer.
+    let [tracer] = traced.recorded.tracer[..] else { panic!("{:?}", traced.recorded.tracer) };
+    assert!(traced.wakers(tracer).contains(&Waker::Interrupt(Interrupt::Timer)), "{tracer:?}");
 }

@@ -1,0 +1,31 @@
+//! The number of the calling thread in the first pid namespace, by which the programs know it.
+//!
+//! In a container the thread itself is told another one, and nothing but a program tells this one.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use libbpf_rs::ProgramMut;
+use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
+use morecores_record::Tid;
+
+/// A way to ask, for any thread.
+#[derive(Debug)]
+pub(super) struct OwnNumber(OwnedFd);
+
+impl OwnNumber {
+    /// By the program `on_ask`.
+    pub(super) fn of(program: &ProgramMut<'_>) -> io::Result<Self> {
+        program.as_fd().try_clone_to_owned().map(Self)
+    }
+
+    /// That of the thread that calls this.
+    pub(super) fn ask(&self) -> io::Result<Tid> {
+        let mut options =
+            bpf_test_run_opts { sz: size_of::<bpf_test_run_opts>() as _, ..bpf_test_run_opts::default() };
+        // SAFETY: the structure outlives the call, and points to nothing.
+        #[allow(unsafe_code)]
+        let result = unsafe { bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
+        if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(Tid(options.retval)) }
+    }
+}
