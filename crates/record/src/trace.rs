@@ -7,6 +7,7 @@
 mod event;
 mod header;
 mod stream;
+mod tracepoint;
 
 pub use event::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, Interrupt, KnownLock,
@@ -17,3 +18,4 @@ pub use header::{
     Untraced,
 };
 pub use stream::{Decoded, EventFrame, StreamError, StreamReader, StreamWriter, read_events};
+pub use tracepoint::{LEAST_LINUX, Need, TRACEPOINTS, Tracepoint};

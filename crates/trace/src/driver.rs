@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput, ProgramMut};
 use morecores_record::{
-    Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, Tid, TraceSource, Untraced,
+    Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, TRACEPOINTS, Tid, TraceSource,
+    Untraced,
 };
 
 use crate::wire::PROBES;
@@ -100,7 +101,7 @@ impl fmt::Debug for BpfTracer {
 impl BpfTracer {
     pub(crate) fn open(options: &Options) -> Result<Self, TraceError> {
         collect_complaints();
-        let features = Features::of_this_kernel()?;
+        let features = Features::of_this_kernel(options.syscalls)?;
         let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
         let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
         if highest >= MAX_CPUS {
@@ -122,12 +123,10 @@ impl BpfTracer {
         for cpu in options.allotted.iter() {
             rodata.allotted[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
         }
-        open.progs.on_contention_begin.set_autoload(features.locks);
-        open.progs.on_contention_end.set_autoload(features.locks);
-        open.progs.on_timer_entry.set_autoload(features.local_timer);
-        open.progs.on_timer_exit.set_autoload(features.local_timer);
-        open.progs.on_sys_enter.set_autoload(options.syscalls);
-        open.progs.on_sys_exit.set_autoload(options.syscalls);
+        for mut program in open.open_object_mut().progs_mut() {
+            let wanted = features.wants(program.section());
+            program.set_autoload(wanted);
+        }
         let skel = open.load().map_err(|e| refusal(&e))?;
         let mut tracer = Self {
             skel,
@@ -267,31 +266,31 @@ impl BpfTracer {
         let mut links = Vec::new();
         let progs = &mut self.skel.progs;
         // Forks before switches: a child's first events find it in the tree.
-        let programs: [(&mut ProgramMut<'_>, bool); 21] = [
-            (&mut progs.on_fork, true),
-            (&mut progs.on_exec, true),
-            (&mut progs.on_exit, true),
-            (&mut progs.on_rename, true),
-            (&mut progs.on_softirq_raise, true),
-            (&mut progs.on_softirq_entry, true),
-            (&mut progs.on_softirq_exit, true),
-            (&mut progs.on_irq_entry, true),
-            (&mut progs.on_irq_exit, true),
-            (&mut progs.on_timer_entry, self.features.local_timer),
-            (&mut progs.on_timer_exit, self.features.local_timer),
-            (&mut progs.on_queue_work, true),
-            (&mut progs.on_work_start, true),
-            (&mut progs.on_work_end, true),
-            (&mut progs.on_contention_begin, self.features.locks),
-            (&mut progs.on_contention_end, self.features.locks),
-            (&mut progs.on_sys_enter, self.options.syscalls),
-            (&mut progs.on_sys_exit, self.options.syscalls),
-            (&mut progs.on_wakeup_new, true),
-            (&mut progs.on_waking, true),
-            (&mut progs.on_switch, true),
+        let programs: [&mut ProgramMut<'_>; TRACEPOINTS.len()] = [
+            &mut progs.on_fork,
+            &mut progs.on_exec,
+            &mut progs.on_exit,
+            &mut progs.on_rename,
+            &mut progs.on_softirq_raise,
+            &mut progs.on_softirq_entry,
+            &mut progs.on_softirq_exit,
+            &mut progs.on_irq_entry,
+            &mut progs.on_irq_exit,
+            &mut progs.on_timer_entry,
+            &mut progs.on_timer_exit,
+            &mut progs.on_queue_work,
+            &mut progs.on_work_start,
+            &mut progs.on_work_end,
+            &mut progs.on_contention_begin,
+            &mut progs.on_contention_end,
+            &mut progs.on_sys_enter,
+            &mut progs.on_sys_exit,
+            &mut progs.on_wakeup_new,
+            &mut progs.on_waking,
+            &mut progs.on_switch,
         ];
-        for (program, wanted) in programs {
-            if wanted {
+        for program in programs {
+            if self.features.wants(program.section()) {
                 let link = program.attach_trace().map_err(|error| TraceError::Attach {
                     tracepoint: program.section().to_string_lossy().into_owned(),
                     reason: error.to_string(),
@@ -393,6 +392,20 @@ mod tests {
         };
         let bss = tracer.skel.maps.bss_data.as_deref().expect("mapped");
         assert_eq!((bss.confined_any, bss.allotted_count), (0, 2));
+    }
+
+    #[test]
+    fn each_program_is_at_a_listed_tracepoint_and_each_of_those_has_one() {
+        let mut place = MaybeUninit::uninit();
+        let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
+        let sections = open.open_object().progs().map(|program| program.section().to_owned());
+        let mut attached: Vec<String> = sections
+            .filter_map(|section| Some(section.to_str()?.strip_prefix("tp_btf/")?.to_owned()))
+            .collect();
+        attached.sort_unstable();
+        let mut listed = TRACEPOINTS.map(|tracepoint| tracepoint.name);
+        listed.sort_unstable();
+        assert_eq!(attached, listed);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use morecores_record::LEAST_LINUX;
+
 use crate::perf::PerfError;
 
 /// Why a run cannot be traced, and what would change that.
@@ -19,10 +21,14 @@ pub enum TraceError {
     )]
     Refused,
     /// A tracepoint that no trace can do without is not there.
-    #[error(
-        "this kernel lacks the tracepoint {0}: boot one built with CONFIG_TRACEPOINTS and CONFIG_SCHED_INFO"
-    )]
+    #[error("this kernel lacks the tracepoint {0}: boot one built with CONFIG_TRACEPOINTS")]
     NoTracepoint(&'static str),
+    /// Its tracepoints tell too little.
+    #[error(
+        "this kernel is too old: its tracepoint sched_switch does not tell why a thread left its CPU; \
+         boot Linux {}.{} or newer", LEAST_LINUX.0, LEAST_LINUX.1
+    )]
+    TooOld,
     /// More CPUs than the programs have room for.
     #[error("this machine has CPU {0}, and a trace covers CPUs 0 to 1023 only: run with --trace off")]
     TooManyCpus(u32),

@@ -2,29 +2,24 @@
 //!
 //! Decides nothing about what to do without; says what a trace will lack.
 
+use std::ffi::OsStr;
+
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{DataSec, Struct, Typedef, Var};
-use morecores_record::Untraced;
+use libbpf_rs::btf::types::{DataSec, FuncProto, Int, Struct, Typedef, Var};
+use libbpf_rs::btf::{BtfType, TypeId};
+use morecores_record::{Need, TRACEPOINTS, Untraced};
 
 use crate::TraceError;
-
-/// What no trace can do without.
-const NEEDED: [&str; 6] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup_new",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-];
 
 /// What this kernel offers.
 #[derive(Clone, Debug)]
 pub(super) struct Features {
-    /// `contention_begin` and `contention_end`, since Linux 5.19.
+    /// Waits for kernel locks, since Linux 5.19.
     pub(super) locks: bool,
-    /// `local_timer_entry`, of x86.
-    pub(super) local_timer: bool,
+    /// The timer's interrupts, of x86.
+    local_timer: bool,
+    /// Every system call: they are wanted.
+    system_calls: bool,
     /// Whether interrupts are taken off a thread's run time (CONFIG_IRQ_TIME_ACCOUNTING).
     pub(super) interrupts_accounted: bool,
     /// The distance from a CPU's runqueue to its preempt_count or to what holds it, in bytes, where both are per-CPU variables that the kernel
@@ -33,19 +28,42 @@ pub(super) struct Features {
 }
 
 impl Features {
-    pub(super) fn of_this_kernel() -> Result<Self, TraceError> {
+    /// What a trace, of every system call or not, finds here.
+    pub(super) fn of_this_kernel(system_calls: bool) -> Result<Self, TraceError> {
         let btf = Btf::from_vmlinux().map_err(|_| TraceError::NoBtf)?;
-        if let Some(missing) = NEEDED.into_iter().find(|name| !has_tracepoint(&btf, name)) {
+        let missing = |need| {
+            let needed = TRACEPOINTS.iter().filter(move |tracepoint| tracepoint.need == need);
+            needed.map(|tracepoint| tracepoint.name).find(|name| !has_tracepoint(&btf, name))
+        };
+        let calls = || missing(Need::SystemCalls).filter(|_| system_calls);
+        if let Some(missing) = missing(Need::Every).or_else(calls) {
             return Err(TraceError::NoTracepoint(missing));
         }
+        if !tells_state(&btf) {
+            return Err(TraceError::TooOld);
+        }
         Ok(Self {
-            locks: has_tracepoint(&btf, "contention_begin"),
-            local_timer: has_tracepoint(&btf, "local_timer_entry"),
+            locks: missing(Need::Locks).is_none(),
+            local_timer: missing(Need::X86Timer).is_none(),
+            system_calls,
             interrupts_accounted: has_member(&btf, "rq", "prev_irq_time"),
             // From Linux 6.2 to 6.14 it was a member of `pcpu_hot`; the programs add its place in there.
             preempt_count_from_runqueue: distance(&btf, "runqueues", "__preempt_count")
                 .or_else(|| distance(&btf, "runqueues", "pcpu_hot"))
                 .filter(|_| has_member(&btf, "cfs_rq", "rq")),
+        })
+    }
+
+    /// Whether the program of this section is to run here.
+    pub(super) fn wants(&self, section: &OsStr) -> bool {
+        let name = section.to_str().and_then(|section| section.strip_prefix("tp_btf/"));
+        let found = TRACEPOINTS.iter().find(|tracepoint| name == Some(tracepoint.name));
+        // The others are at no tracepoint.
+        found.is_none_or(|tracepoint| match tracepoint.need {
+            Need::Every => true,
+            Need::Locks => self.locks,
+            Need::SystemCalls => self.system_calls,
+            Need::X86Timer => self.local_timer,
         })
     }
 
@@ -73,6 +91,21 @@ impl Features {
 /// A BTF tracepoint is known by the type of its function.
 fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
     btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some()
+}
+
+/// Whether `sched_switch` gives a program the state of the thread that leaves as its last argument. Before Linux 5.18 it
+/// did not at all, and there it was another.
+fn tells_state(btf: &Btf<'_>) -> bool {
+    let prototype = || {
+        let typedef = btf.type_by_name::<BtfType<'_>>("btf_trace_sched_switch")?;
+        FuncProto::try_from(typedef.next_type()?.next_type()?).ok()
+    };
+    let is_number = |ty: TypeId| {
+        let found = btf.type_by_id::<BtfType<'_>>(ty);
+        found.is_some_and(|found| Int::try_from(found.skip_mods_and_typedefs()).is_ok())
+    };
+    // The first is the kernel's own; then preempt, prev, next and the state.
+    prototype().and_then(|prototype| prototype.get(4).map(|state| is_number(state.ty))).unwrap_or(false)
 }
 
 fn has_member(btf: &Btf<'_>, name: &str, member: &str) -> bool {

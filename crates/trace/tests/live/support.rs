@@ -33,7 +33,12 @@ pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -
             skipped(test, &tracer.without_bpf().map(ToString::to_string).unwrap_or_default());
             return None;
         }
-        Err(error @ (TraceError::NoBtf | TraceError::Refused | TraceError::NoTracepoint(_))) => {
+        Err(
+            error @ (TraceError::NoBtf
+            | TraceError::Refused
+            | TraceError::NoTracepoint(_)
+            | TraceError::TooOld),
+        ) => {
             skipped(test, &error.to_string());
             return None;
         }
