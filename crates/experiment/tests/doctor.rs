@@ -71,6 +71,35 @@ fn an_ordinary_user_is_told_the_command_for_each_thing() {
 }
 
 #[test]
+fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
+    for paranoid in [Some(2), Some(-1), None] {
+        let mut facts = ordinary_user();
+        facts.counters.paranoid = paranoid;
+        let diagnosis = diagnose(facts);
+        for what in [Subject::OwnSwitches, Subject::HardwareCounters] {
+            let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
+                panic!("{what:?}, {paranoid:?}: {diagnosis:?}")
+            };
+            assert!(why.contains("seccomp"), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_tracepoint_that_only_some_traces_use_is_no_obstacle_to_the_others() {
+    for (missing, state) in [
+        ("task:task_rename", State::Missing),
+        ("workqueue:workqueue_queue_work", State::Missing),
+        ("raw_syscalls:sys_enter", State::Limited),
+        ("lock:contention_begin", State::Limited),
+    ] {
+        let mut facts = perfect();
+        facts.tracing.missing_tracepoints = Some(vec![missing.to_owned()]);
+        assert_eq!(advice(&facts, Subject::Tracepoints), (state, String::new()), "{missing}");
+    }
+}
+
+#[test]
 fn the_root_of_a_container_is_not_sent_in_circles() {
     let diagnosis = diagnose(container());
     for finding in &diagnosis.findings {
@@ -237,7 +266,7 @@ fn an_old_kernel_is_told_what_a_newer_one_brings() {
         assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
     };
     expect(Subject::LockedMemory, State::Limited, "sudo prlimit --pid $$ --memlock=unlimited");
-    expect(Subject::Tracepoints, State::Limited, "");
+    expect(Subject::Tracepoints, State::Missing, "");
     expect(Subject::PeakMemory, State::Limited, "");
     expect(
         Subject::LimitCpuset,

@@ -121,7 +121,7 @@ pub struct Tracing {
     pub btf: bool,
     /// Tracefs.
     pub tracefs: Tracefs,
-    /// Those of [`probe::TRACEPOINTS`] that the kernel lacks; absent where neither tracefs nor BTF tells.
+    /// Those of [`TRACEPOINTS`](morecores_record::TRACEPOINTS) that the kernel lacks; absent where neither tracefs nor BTF tells.
     pub missing_tracepoints: Option<Vec<String>>,
     /// Whether there are kprobes; absent where nothing tells.
     pub kprobes: Option<bool>,

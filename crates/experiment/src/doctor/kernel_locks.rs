@@ -14,6 +14,7 @@ use morecores_record::{Finding, State, Subject};
 
 use super::facts::{Facts, Spinlocks};
 use super::remedy::{as_root, by_root, nothing};
+use super::tracing::TOO_OLD;
 use super::{fine, flaw};
 
 /// How spinlocks are waited for.
@@ -34,8 +35,13 @@ pub(super) fn finding(facts: &Facts) -> Finding {
         return flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"));
     };
     if missing.iter().any(|name| name.starts_with("lock:")) {
-        let why = "kernel locks are traced since Linux 5.19: boot a newer kernel";
-        return flaw(what, State::Missing, "this kernel has no tracepoints for them", matters, nothing(why));
+        return flaw(
+            what,
+            State::Missing,
+            "this kernel has no tracepoints for them",
+            matters,
+            nothing(TOO_OLD),
+        );
     }
     match slow_path(facts) {
         SlowPath::Paravirtual => {

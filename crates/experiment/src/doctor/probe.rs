@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 
+use morecores_record::{Need, TRACEPOINTS, Tracepoint};
+
 use super::facts::Tracefs;
 
 /// Where tracefs is mounted (`Documentation/trace/ftrace.rst`).
@@ -19,25 +21,6 @@ pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// The kernel's own types.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
-
-/// The tracepoints that a trace of a command needs: who ran where, who woke whom, what interrupts took, and
-/// what waited for kernel locks.
-pub(super) const TRACEPOINTS: [(&str, &str); 14] = [
-    ("sched", "sched_switch"),
-    ("sched", "sched_waking"),
-    ("sched", "sched_wakeup_new"),
-    ("sched", "sched_process_fork"),
-    ("sched", "sched_process_exec"),
-    ("sched", "sched_process_exit"),
-    ("irq", "irq_handler_entry"),
-    ("irq", "irq_handler_exit"),
-    ("irq", "softirq_entry"),
-    ("irq", "softirq_exit"),
-    ("lock", "contention_begin"),
-    ("lock", "contention_end"),
-    ("raw_syscalls", "sys_enter"),
-    ("raw_syscalls", "sys_exit"),
-];
 
 /// Whether tracefs can be read. The directory is there, and empty, where it is not mounted.
 pub(super) fn tracefs() -> Tracefs {
@@ -49,11 +32,16 @@ pub(super) fn tracefs() -> Tracefs {
     }
 }
 
+/// The tracepoints that a trace of a command uses on this architecture.
+pub(super) fn wanted() -> impl Iterator<Item = &'static Tracepoint> {
+    TRACEPOINTS.iter().filter(|tracepoint| tracepoint.need != Need::X86Timer || cfg!(target_arch = "x86_64"))
+}
+
 /// The tracepoints that the kernel lacks, as tracefs lists them or, without it, as BTF names them.
 pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
     let missing = |there: &dyn Fn(&str, &str) -> bool| {
-        let missing = TRACEPOINTS.iter().filter(|(group, name)| !there(group, name));
-        missing.map(|(group, name)| format!("{group}:{name}")).collect()
+        let missing = wanted().filter(|tracepoint| !there(tracepoint.group, tracepoint.name));
+        missing.map(|tracepoint| format!("{}:{}", tracepoint.group, tracepoint.name)).collect()
     };
     if tracefs {
         return Some(missing(&|group, name| {

@@ -1,16 +1,19 @@
 //! What tracing a command needs: privilege, BPF, the kernel's types and tracepoints, counters.
 
-use morecores_record::{Finding, Remedy, State, Subject};
+use morecores_record::{Finding, LEAST_LINUX, Need, Remedy, State, Subject, TRACEPOINTS};
 use rustix::io::Errno;
 
 use super::facts::{Capability, Facts, Privilege, Tracefs};
-use super::probe::TRACEPOINTS;
 use super::remedy::{as_root, by_root, nothing, outside, said};
-use super::{fine, flaw, kernel_locks};
+use super::{fine, flaw, kernel_locks, probe};
 
 /// Since then BPF's memory counts against the cgroup and not against the limit of locked memory: commits
 /// around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
 const UNLOCKED: (u32, u32) = (5, 11);
+
+/// [`LEAST_LINUX`] in words.
+pub(super) const TOO_OLD: &str =
+    "BPF programs trace commands and kernel locks since Linux 5.19: boot a newer kernel";
 
 /// Gives the tracer what it needs without making the measured command root: it does not inherit them.
 const SETCAP: &str = "setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"";
@@ -136,12 +139,21 @@ fn tracepoints(facts: &Facts) -> Finding {
             let fact = "unknown: neither tracefs nor the kernel's types can be read";
             flaw(what, State::Limited, fact, matters, by_root(&facts.privilege, "morecores doctor"))
         }
-        Some([]) => fine(what, format!("all {} that a trace needs, by {source}", TRACEPOINTS.len()), matters),
+        Some([]) => {
+            fine(what, format!("all {} that a trace uses, by {source}", probe::wanted().count()), matters)
+        }
         Some(missing) => {
-            let locks_only = missing.iter().all(|name| name.starts_with("lock:"));
-            let state = if locks_only { State::Limited } else { State::Missing };
-            let why = if locks_only {
-                "kernel locks are traced since Linux 5.19: boot a newer kernel"
+            // Those for locks came with what no trace can do without.
+            let locks = missing.iter().any(|name| name.starts_with("lock:"));
+            let old = locks && version(&facts.host.kernel).is_some_and(|version| version < LEAST_LINUX);
+            let needed = |name: &String| {
+                TRACEPOINTS
+                    .iter()
+                    .any(|it| it.need == Need::Every && name.ends_with(&format!(":{}", it.name)))
+            };
+            let state = if old || missing.iter().any(needed) { State::Missing } else { State::Limited };
+            let why = if old {
+                TOO_OLD
             } else {
                 "the kernel was built without them (CONFIG_TRACEPOINTS, CONFIG_FTRACE_SYSCALLS): boot one that has them"
             };
@@ -173,19 +185,26 @@ fn own_switches(facts: &Facts) -> Finding {
         Ok(()) => fine(what, "the command's context switches can be recorded by perf events", matters),
         Err(error @ (Errno::PERM | Errno::ACCESS)) => {
             let fact = format!("recording the command's context switches is {}", said(error));
-            let remedy = if facts.privilege.confined() {
-                nothing("this container may not: start it with --cap-add=PERFMON")
-            } else {
-                // 2 lets everybody record processes of their own: `Documentation/admin-guide/sysctl/kernel.rst`.
-                as_root(&facts.privilege, "sysctl kernel.perf_event_paranoid=2")
-            };
-            flaw(what, State::Missing, fact, matters, remedy)
+            flaw(what, State::Missing, fact, matters, allow_own_events(facts))
         }
         Err(error) => {
             let why = "the kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides them: boot one that has them";
             let fact = format!("recording the command's context switches: {}", said(error));
             flaw(what, State::Missing, fact, matters, nothing(why))
         }
+    }
+}
+
+/// What lets somebody open perf events of processes of their own to whom the kernel refuses it.
+fn allow_own_events(facts: &Facts) -> Remedy {
+    /// The highest setting that lets everybody: `Documentation/admin-guide/sysctl/kernel.rst`.
+    const MOST_PARANOID: i32 = 2;
+    if facts.privilege.confined() {
+        nothing("this container may not: start it with --cap-add=PERFMON")
+    } else if facts.counters.paranoid.is_some_and(|level| level > MOST_PARANOID) {
+        as_root(&facts.privilege, format!("sysctl kernel.perf_event_paranoid={MOST_PARANOID}"))
+    } else {
+        nothing("it is not kernel.perf_event_paranoid: a seccomp filter or a security module forbids it")
     }
 }
 
@@ -257,11 +276,7 @@ fn hardware_counters(facts: &Facts) -> Finding {
         (Ok(()), Err(error)) => (error, State::Limited, "instructions"),
     };
     let remedy = match error {
-        Errno::PERM | Errno::ACCESS if facts.privilege.confined() => {
-            nothing("this container may not: start it with --cap-add=PERFMON")
-        }
-        // 2 lets everybody count their own user mode: `Documentation/admin-guide/sysctl/kernel.rst`.
-        Errno::PERM | Errno::ACCESS => as_root(&facts.privilege, "sysctl kernel.perf_event_paranoid=2"),
+        Errno::PERM | Errno::ACCESS => allow_own_events(facts),
         _ if facts.host.hypervisor.is_some() => nothing(
             "the hypervisor gives this machine no counters: its host can (\"vPMU\"), or use a machine without one",
         ),
