@@ -5,7 +5,7 @@ use std::{env, ffi::OsStr};
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// Headers of libbpf, for the programs; those of the system's C library are not used.
+/// The programs and their own headers; beside them only libbpf's are used, and none of the system's C library.
 const SOURCES: &str = "src/bpf";
 
 fn main() {

@@ -7,27 +7,6 @@
  * call during which the CPU went to another thread has no time of its own, and its switches tell it.
  */
 
-/* include/uapi/asm/unistd_64.h */
-#define NR_READ 0
-#define NR_WRITE 1
-#define NR_PREAD64 17
-#define NR_PWRITE64 18
-#define NR_READV 19
-#define NR_WRITEV 20
-#define NR_CONNECT 42
-#define NR_ACCEPT 43
-#define NR_SENDTO 44
-#define NR_RECVFROM 45
-#define NR_SENDMSG 46
-#define NR_RECVMSG 47
-#define NR_WAIT4 61
-#define NR_FUTEX 202
-#define NR_EPOLL_WAIT 232
-#define NR_EPOLL_PWAIT 281
-#define NR_ACCEPT4 288
-#define NR_FUTEX_WAKE 454
-#define NR_FUTEX_WAIT 455
-
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter)
 {
@@ -80,31 +59,31 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	now = bpf_ktime_get_ns();
 	entered = cpus[cpu].entered;
 	switch (number) {
-	case NR_READ:
-	case NR_WRITE:
-	case NR_PREAD64:
-	case NR_PWRITE64:
-	case NR_READV:
-	case NR_WRITEV:
-	case NR_CONNECT:
-	case NR_ACCEPT:
-	case NR_SENDTO:
-	case NR_RECVFROM:
-	case NR_SENDMSG:
-	case NR_RECVMSG:
-	case NR_EPOLL_WAIT:
-	case NR_EPOLL_PWAIT:
-	case NR_ACCEPT4:
+	case SYS_READ:
+	case SYS_WRITE:
+	case SYS_PREAD64:
+	case SYS_PWRITE64:
+	case SYS_READV:
+	case SYS_WRITEV:
+	case SYS_CONNECT:
+	case SYS_ACCEPT:
+	case SYS_SENDTO:
+	case SYS_RECVFROM:
+	case SYS_SENDMSG:
+	case SYS_RECVMSG:
+	case SYS_EPOLL_WAIT:
+	case SYS_EPOLL_PWAIT:
+	case SYS_ACCEPT4:
 		what = OBJECT_INODE;
 		object = inode_of(current, regs->di);
 		break;
-	case NR_FUTEX:
-	case NR_FUTEX_WAKE:
-	case NR_FUTEX_WAIT:
+	case SYS_FUTEX:
+	case SYS_FUTEX_WAKE:
+	case SYS_FUTEX_WAIT:
 		what = OBJECT_FUTEX;
 		object = regs->di;
 		break;
-	case NR_WAIT4:
+	case SYS_WAIT4:
 		what = OBJECT_PROCESS;
 		object = result;
 		break;

@@ -151,7 +151,24 @@ struct bpf_perf_event_data {
 #define NMI_MASK 0x00f00000U
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYS_READ 0
+#define SYS_WRITE 1
+#define SYS_PREAD64 17
+#define SYS_PWRITE64 18
+#define SYS_READV 19
+#define SYS_WRITEV 20
+#define SYS_CONNECT 42
+#define SYS_ACCEPT 43
+#define SYS_SENDTO 44
+#define SYS_RECVFROM 45
+#define SYS_SENDMSG 46
+#define SYS_RECVMSG 47
+#define SYS_WAIT4 61
 #define SYS_FUTEX 202
+#define SYS_EPOLL_WAIT 232
+#define SYS_EPOLL_PWAIT 281
+#define SYS_ACCEPT4 288
+#define SYS_FUTEX_WAKE 454
 #define SYS_FUTEX_WAIT 455
 
 #endif

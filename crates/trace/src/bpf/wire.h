@@ -124,8 +124,12 @@ struct accounts_slot {
 
 struct name_slot {
 	char name[16];
-	u64 zero[2];
+	u64 unused[2];
 };
+
+_Static_assert(sizeof(struct slot) == 32, "SLOT_SIZE of wire.rs");
+_Static_assert(sizeof(struct accounts_slot) == sizeof(struct slot), "it lies in a slot");
+_Static_assert(sizeof(struct name_slot) == sizeof(struct slot), "it lies in a slot");
 
 /* Who raised a soft interrupt. */
 struct origin {
@@ -154,5 +158,7 @@ struct cpu {
 	u64 entered; /* when the system call now running was entered; 0 where the CPU was another thread's since */
 	u64 pad3[6]; /* to a multiple of the line */
 };
+
+_Static_assert(sizeof(struct cpu) == 320, "CpuState of ring.rs");
 
 #endif
