@@ -3,6 +3,7 @@
 //! What the programs do is in `bpf/`; this side decides sizes and which of them there are, and undoes everything when
 //! dropped: links, buffers and threads go with it.
 
+mod complaints;
 mod costs;
 mod features;
 mod number;
@@ -16,10 +17,10 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput, ProgramMut};
+use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_record::{
     Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, TRACEPOINTS, Tid, TraceSource,
     Untraced,
@@ -27,6 +28,7 @@ use morecores_record::{
 
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, Recorded, Sink, TraceError};
+use complaints::{collect, refusal};
 use costs::Pace;
 use features::Features;
 use number::OwnNumber;
@@ -100,7 +102,7 @@ impl fmt::Debug for BpfTracer {
 
 impl BpfTracer {
     pub(crate) fn open(options: &Options) -> Result<Self, TraceError> {
-        collect_complaints();
+        collect();
         let features = Features::of_this_kernel(options.syscalls)?;
         let cpus = threads::present_cpus().map_err(TraceError::io("read which CPUs there are"))?;
         let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
@@ -338,38 +340,6 @@ const fn wire_size() -> usize {
     crate::wire::SLOT_SIZE
 }
 
-/// libbpf's word for why it could not load, as ours, with what it complained of on the way.
-fn refusal(error: &libbpf_rs::Error) -> TraceError {
-    let complaints = COMPLAINTS.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
-    match (verdict(&complaints), error.kind()) {
-        // The verifier rejects with the error number of a lack of privilege, too.
-        (Some(verdict), _) => TraceError::Load(verdict),
-        (None, libbpf_rs::ErrorKind::PermissionDenied) => TraceError::Refused,
-        (None, _) => TraceError::Load(format!("{error}: {}", complaints.trim().replace('\n', "; "))),
-    }
-}
-
-/// Of the kernel's log about a program that it rejected, the program and the last line but its statistics: the reason.
-fn verdict(complaints: &str) -> Option<String> {
-    let (before, log) = complaints.split_once("-- BEGIN PROG LOAD LOG --")?;
-    let program = before.rsplit("prog '").next()?.split('\'').next()?;
-    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
-    let reason = lines.take_while(|line| !line.starts_with("processed ")).last()?;
-    Some(format!("{program}: {reason}"))
-}
-
-/// What libbpf has complained of since the last refusal. It would print it.
-static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
-
-fn collect_complaints() {
-    let keep = |_, text: String| {
-        if let Ok(mut said) = COMPLAINTS.lock() {
-            said.push_str(&text);
-        }
-    };
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,14 +376,5 @@ mod tests {
         let mut listed = TRACEPOINTS.map(|tracepoint| tracepoint.name);
         listed.sort_unstable();
         assert_eq!(attached, listed);
-    }
-
-    #[test]
-    fn a_rejected_program_s_reason_is_the_end_of_its_log() {
-        let log = "libbpf: prog 'on_waking': BPF program load failed: -EACCES\n\
-                   libbpf: prog 'on_waking': -- BEGIN PROG LOAD LOG --\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
-                   17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
-        assert_eq!(verdict(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
-        assert_eq!(verdict("libbpf: failed to find valid kernel BTF"), None);
     }
 }

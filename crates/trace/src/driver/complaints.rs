@@ -1,0 +1,54 @@
+//! Why libbpf could not load the programs: what it complains of, as an error of ours. Prints nothing.
+
+use std::sync::Mutex;
+
+use libbpf_rs::{Error, ErrorKind, PrintLevel, set_print};
+
+use crate::TraceError;
+
+/// libbpf's word for why it could not load, as ours, with what it complained of on the way.
+pub(super) fn refusal(error: &Error) -> TraceError {
+    let complaints = COMPLAINTS.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+    match (verdict(&complaints), error.kind()) {
+        // The verifier rejects with the error number of a lack of privilege, too.
+        (Some(verdict), _) => TraceError::Load(verdict),
+        (None, ErrorKind::PermissionDenied) => TraceError::Refused,
+        (None, _) => TraceError::Load(format!("{error}: {}", complaints.trim().replace('\n', "; "))),
+    }
+}
+
+/// Of the kernel's log about a program that it rejected, the program and the last line but its statistics: the reason.
+fn verdict(complaints: &str) -> Option<String> {
+    let (before, log) = complaints.split_once("-- BEGIN PROG LOAD LOG --")?;
+    let program = before.rsplit("prog '").next()?.split('\'').next()?;
+    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let reason = lines.take_while(|line| !line.starts_with("processed ")).last()?;
+    Some(format!("{program}: {reason}"))
+}
+
+/// What libbpf has complained of since the last refusal. It would print it.
+static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+
+/// Has libbpf's complaints collected.
+pub(super) fn collect() {
+    let keep = |_, text: String| {
+        if let Ok(mut said) = COMPLAINTS.lock() {
+            said.push_str(&text);
+        }
+    };
+    set_print(Some((PrintLevel::Warn, keep)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejected_program_s_reason_is_the_end_of_its_log() {
+        let log = "libbpf: prog 'on_waking': BPF program load failed: -EACCES\n\
+                   libbpf: prog 'on_waking': -- BEGIN PROG LOAD LOG --\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
+                   17: R3 invalid mem access 'scalar'\nprocessed 17 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
+        assert_eq!(verdict(log).as_deref(), Some("on_waking: 17: R3 invalid mem access 'scalar'"));
+        assert_eq!(verdict("libbpf: failed to find valid kernel BTF"), None);
+    }
+}
