@@ -19,26 +19,45 @@ pub const RUNS: u32 = 5;
 pub fn disturbed(expected: &Expected, view: &TraceView) -> f64 {
     let is_own = |name: &str| expected.own_others.iter().any(|own| name.starts_with(own));
     let own: f64 = view.others.iter().filter(|(name, _)| is_own(name)).map(|(_, seconds)| seconds).sum();
-    let taken = (view.components.other_processes_s - own).max(0.0) + view.components.steal_s;
+    let taken = (view.components.other_processes_s - own).max(0.0) + view.components.steal_s.unwrap_or(0.0);
     100.0 * taken / (f64::from(view.cpus) * view.elapsed_s)
 }
 
-/// Does a case until a run of it was quiet, but at most [`RUNS`] times; returns the least disturbed run and how many
-/// there were. A run for which others do not matter has no disturbance.
-pub fn quietest<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<(T, u32), E> {
-    let (mut best, mut least) = match run()? {
-        (only, None) => return Ok((only, 1)),
-        (first, Some(disturbed)) => (first, disturbed),
-    };
-    let mut runs = 1;
-    while least > LIMIT && runs < RUNS {
-        let (next, disturbed) = run()?;
-        runs += 1;
-        if let Some(disturbed) = disturbed.filter(|disturbed| *disturbed < least) {
-            (best, least) = (next, disturbed);
+/// The run of a case that is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept<T, E> {
+    /// What it said.
+    pub run: T,
+    /// Of how many it is the least disturbed.
+    pub runs: u32,
+    /// What the one after these failed with.
+    pub failed: Option<E>,
+}
+
+/// Does a case until a run of it was quiet or failed, but at most [`RUNS`] times. A run for which others do not matter
+/// has no disturbance.
+///
+/// # Errors
+/// That of the first run. One that fails later leaves those before it as good as they were.
+pub fn quietest<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<Kept<T, E>, E> {
+    let (first, disturbed) = run()?;
+    let mut kept = Kept { run: first, runs: 1, failed: None };
+    let Some(mut least) = disturbed else { return Ok(kept) };
+    while least > LIMIT && kept.runs < RUNS {
+        match run() {
+            Ok((next, disturbed)) => {
+                kept.runs += 1;
+                if let Some(disturbed) = disturbed.filter(|disturbed| *disturbed < least) {
+                    (kept.run, least) = (next, disturbed);
+                }
+            }
+            Err(error) => {
+                kept.failed = Some(error);
+                break;
+            }
         }
     }
-    Ok((best, runs))
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -49,7 +68,7 @@ mod tests {
     fn only_what_the_case_does_not_make_disturbs() {
         let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
         (view.cpus, view.elapsed_s) = (2, 5.0);
-        (view.components.other_processes_s, view.components.steal_s) = (0.5, 0.25);
+        (view.components.other_processes_s, view.components.steal_s) = (0.5, Some(0.25));
         view.others = vec![("kworker/0:1".to_owned(), 0.25), ("daemon".to_owned(), 0.25)];
         assert_eq!(disturbed(&Expected::default(), &view), 7.5);
         let own = Expected { own_others: &["kworker/"], ..Expected::default() };
@@ -57,17 +76,25 @@ mod tests {
     }
 
     /// The run that was kept and how many there were, where runs are disturbed like this.
-    fn kept(disturbances: &[f64]) -> (usize, u32) {
+    fn kept(disturbances: &[f64]) -> (usize, u32, Option<&'static str>) {
         let mut runs = disturbances.iter().copied().enumerate();
-        quietest(|| runs.next().map(|(run, disturbed)| (run, Some(disturbed))).ok_or("no more")).unwrap()
+        let next = || runs.next().map(|(run, disturbed)| (run, Some(disturbed))).ok_or("no more");
+        let Kept { run, runs, failed } = quietest(next).unwrap();
+        (run, runs, failed)
     }
 
     #[test]
     fn the_first_quiet_run_is_kept_or_else_the_least_disturbed_of_five() {
-        assert_eq!(kept(&[0.5]), (0, 1));
-        assert_eq!(kept(&[3.0, 2.0, 0.9]), (2, 3));
-        assert_eq!(kept(&[3.0, 1.5, 4.0, 2.0, 1.6]), (1, 5));
-        assert_eq!(quietest(|| Ok::<_, ()>(((), None))), Ok(((), 1)));
+        assert_eq!(kept(&[0.5]), (0, 1, None));
+        assert_eq!(kept(&[3.0, 2.0, 0.9]), (2, 3, None));
+        assert_eq!(kept(&[3.0, 1.5, 4.0, 2.0, 1.6]), (1, 5, None));
+        let only = Kept { run: (), runs: 1, failed: None };
+        assert_eq!(quietest(|| Ok::<_, ()>(((), None))), Ok(only));
         assert_eq!(quietest(|| Err::<((), _), _>("failed")), Err("failed"));
+    }
+
+    #[test]
+    fn a_run_that_fails_leaves_those_before_it() {
+        assert_eq!(kept(&[3.0, 2.0]), (1, 2, Some("no more")));
     }
 }

@@ -65,8 +65,41 @@ pub enum AccuracyError {
 }
 
 impl AccuracyError {
+    /// Whether this machine lacks what the case needs beside the tracer: a disk, or the other counter and its load.
+    /// Everything else may be the tracer's fault.
+    pub fn lacks_prerequisite(&self) -> bool {
+        match self {
+            Self::NoDisk(_) | Self::NoCount(_) => true,
+            Self::Start { command, .. } => {
+                matches!(command.split(' ').next(), Some("bpftrace" | "stress-ng"))
+            }
+            _ => false,
+        }
+    }
+
     /// For `map_err` of a system call.
     pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { what, error: error.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_machine_lacks_excuses() {
+        let start = |command: &str| {
+            let (command, error) = (command.to_owned(), io::ErrorKind::NotFound.into());
+            AccuracyError::Start { command, error }
+        };
+        assert!(AccuracyError::NoDisk("/dev/shm".into()).lacks_prerequisite());
+        assert!(AccuracyError::NoCount(String::new()).lacks_prerequisite());
+        assert!(start("bpftrace").lacks_prerequisite());
+        assert!(start("stress-ng --version").lacks_prerequisite());
+        assert!(!start("morecores trace -- stress-ng").lacks_prerequisite());
+        assert!(!AccuracyError::Threads.lacks_prerequisite());
+        let (command, status, stderr) = ("morecores".to_owned(), "signal: 11".to_owned(), String::new());
+        assert!(!AccuracyError::Failed { command, status, stderr }.lacks_prerequisite());
     }
 }

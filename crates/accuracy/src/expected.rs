@@ -6,7 +6,7 @@ use std::fmt;
 
 use morecores_record::{Components, TraceView};
 
-use crate::neighbour;
+use crate::{Truth, neighbour};
 
 /// A component of a trace, or several together where the truth is known for their sum alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +39,16 @@ pub enum Part {
 
 /// How much of each idle component there is, by the part that names it.
 fn idle_parts(c: &Components) -> [(Option<Part>, f64); 8] {
+    // What a trace cannot tell it does not report.
+    let told = |part: Option<f64>| part.unwrap_or(0.0);
     [
         (Some(Part::Scheduling), c.idle_scheduling_s),
-        (Some(Part::Pinned), c.idle_pinned_s),
-        (None, c.idle_kernel_lock_s),
-        (Some(Part::UserLock), c.idle_user_lock_s),
-        (Some(Part::Disk), c.idle_disk_s),
-        (None, c.idle_peer_s),
-        (Some(Part::Timer), c.idle_timer_s),
+        (Some(Part::Pinned), told(c.idle_pinned_s)),
+        (None, told(c.idle_kernel_lock_s)),
+        (Some(Part::UserLock), told(c.idle_user_lock_s)),
+        (Some(Part::Disk), told(c.idle_disk_s)),
+        (None, told(c.idle_peer_s)),
+        (Some(Part::Timer), told(c.idle_timer_s)),
         (Some(Part::TooLittleWork), c.idle_too_little_work_s),
     ]
 }
@@ -55,11 +57,12 @@ impl Part {
     /// What the trace says of it, in CPU-seconds.
     pub fn reported(self, view: &TraceView) -> f64 {
         let c = &view.components;
+        let told = |part: Option<f64>| part.unwrap_or(0.0);
         match self {
-            Self::Work => c.user_work_s + c.kernel_work_s + c.kernel_lock_spin_s,
-            Self::WorkAndInterrupts => Self::Work.reported(view) + c.interrupt_s,
+            Self::Work => c.user_work_s + told(c.kernel_work_s) + told(c.kernel_lock_spin_s),
+            Self::WorkAndInterrupts => Self::Work.reported(view) + told(c.interrupt_s),
             Self::UserWork => c.user_work_s,
-            Self::KernelWork => c.kernel_work_s,
+            Self::KernelWork => told(c.kernel_work_s),
             Self::Neighbour => {
                 view.others.iter().filter(|(name, _)| neighbour::NAME == name).map(|(_, s)| s).sum()
             }
@@ -104,6 +107,8 @@ pub enum Source {
     Construction,
     /// Clocks that the program reads itself.
     OwnClocks,
+    /// The kernel's account of CPUs and threads, in `/proc`.
+    KernelAccount,
 }
 
 impl fmt::Display for Source {
@@ -111,6 +116,7 @@ impl fmt::Display for Source {
         f.write_str(match self {
             Self::Construction => "construction",
             Self::OwnClocks => "own clocks",
+            Self::KernelAccount => "/proc",
         })
     }
 }
@@ -135,6 +141,19 @@ impl Share {
     /// Known from the program's own clocks.
     pub const fn clocked(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::OwnClocks }
+    }
+
+    /// Known from the kernel's account.
+    pub const fn accounted(part: Part, seconds: f64) -> Self {
+        Self { part, seconds, source: Source::KernelAccount }
+    }
+
+    /// Idle time: this one, but no more than the kernel accounts beside `other` idle time; then it is the kernel's.
+    pub(crate) fn idle_at_most(self, truth: &Truth, other: f64) -> Self {
+        match truth.idle_s.map(|idle| (idle - other).max(0.0)) {
+            Some(most) if most < self.seconds => Self::accounted(self.part, most),
+            _ => self,
+        }
     }
 }
 
@@ -213,19 +232,19 @@ mod tests {
         view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];
         view.components = Components {
             user_work_s: 1.0,
-            kernel_work_s: 2.0,
-            interrupt_s: 4.0,
-            kernel_lock_spin_s: 8.0,
+            kernel_work_s: Some(2.0),
+            interrupt_s: Some(4.0),
+            kernel_lock_spin_s: Some(8.0),
             other_processes_s: 16.0,
             tracer_s: 32.0,
-            steal_s: 64.0,
+            steal_s: Some(64.0),
             idle_scheduling_s: 128.0,
-            idle_pinned_s: 256.0,
-            idle_kernel_lock_s: 512.0,
-            idle_user_lock_s: 1024.0,
-            idle_disk_s: 2048.0,
-            idle_peer_s: 4096.0,
-            idle_timer_s: 8192.0,
+            idle_pinned_s: Some(256.0),
+            idle_kernel_lock_s: Some(512.0),
+            idle_user_lock_s: Some(1024.0),
+            idle_disk_s: Some(2048.0),
+            idle_peer_s: Some(4096.0),
+            idle_timer_s: Some(8192.0),
             idle_too_little_work_s: 16384.0,
             unexplained_s: 32768.0,
         };

@@ -1,7 +1,7 @@
 //! `morecores-accuracy`: one program whose truth is known, or the judge over all of them.
 //!
 //! The only place of this crate that prints and exits. Exit status: 0 where everything is within its limit, 1 where
-//! something is missed, 2 where nothing could be judged.
+//! something is missed or a run failed, 2 where nothing could be judged.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::fs;
@@ -13,7 +13,7 @@ use morecores_accuracy::case::{Settings, cases};
 use morecores_accuracy::judge::Judgement;
 use morecores_accuracy::program::Program;
 use morecores_accuracy::session::Session;
-use morecores_accuracy::table::{self, Circumstances, Skipped};
+use morecores_accuracy::table::{self, Circumstances, Unjudged};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
 use morecores_record::CpuId;
 
@@ -93,7 +93,7 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
     let from = circumstances();
     println!("{}\n{}\n{}\n", from.host, from.quiet, from.command);
     print!("{}", table::heading());
-    let (mut judgements, mut skipped): (Vec<Judgement>, Vec<Skipped>) = (Vec::new(), Vec::new());
+    let (mut judgements, mut unjudged): (Vec<Judgement>, Vec<Unjudged>) = (Vec::new(), Vec::new());
     for &cpus in &args.cpus {
         let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| name.contains(only));
         for case in cases(cpus, &settings).iter().filter(|case| wanted(&case.name)) {
@@ -103,22 +103,25 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
                     judgements.push(judgement);
                 }
                 Err(error) => {
-                    println!("skipped: {} on {cpus}: {error}", case.name);
-                    skipped.push(Skipped { case: case.name.clone(), cpus, reason: error.to_string() });
+                    let (case, reason) = (case.name.clone(), error.to_string());
+                    let case = Unjudged { case, cpus, reason, skipped: error.lacks_prerequisite() };
+                    println!("{}", case.line());
+                    unjudged.push(case);
                 }
             }
         }
     }
-    println!("\n{}", table::sum(&judgements, &skipped));
+    println!("\n{}", table::sum(&judgements, &unjudged));
     if let Some(path) = &args.markdown {
-        let text = table::markdown(&from, &judgements, &skipped);
+        let text = table::markdown(&from, &judgements, &unjudged);
         let failed = |error| AccuracyError::File { what: "write", path: path.clone(), error };
         fs::write(path, text).map_err(failed)?;
     }
-    Ok(match judgements.iter().all(Judgement::ok) {
-        _ if judgements.is_empty() => ExitCode::from(2),
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
+    let missed = !judgements.iter().all(Judgement::ok) || !unjudged.iter().all(|case| case.skipped);
+    Ok(match missed {
+        true => ExitCode::from(1),
+        false if judgements.is_empty() => ExitCode::from(2),
+        false => ExitCode::SUCCESS,
     })
 }
 

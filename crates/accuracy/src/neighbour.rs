@@ -3,6 +3,7 @@
 //! It competes as any process does. Whenever it has had less than half of the time since it began it computes,
 //! otherwise it sleeps; what it got is read from its account by the program that runs beside it.
 
+use std::ffi::CStr;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -18,14 +19,20 @@ use crate::clock::{burn, thread_cpu, wall};
 /// Computing and sleeping are as long as this each, where nobody competes: a few of the scheduler's slices.
 const BURST: Nanos = Nanos::from_millis(10);
 
-/// Its name, as the kernel keeps it.
-pub const NAME: &str = "neighbour";
+/// Its name, as the kernel is told it.
+const KERNEL_NAME: &CStr = c"neighbour";
+
+/// The same, as a trace tells it.
+pub const NAME: &str = match KERNEL_NAME.to_str() {
+    Ok(name) => name,
+    Err(_) => panic!("a name is UTF-8"),
+};
 
 /// Is the neighbour, until killed or the parent ends.
 pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(AccuracyError::system("watch the parent"))?;
     // Of its own, so that a trace tells it from the judge, which is the same program.
-    set_name(c"neighbour").map_err(AccuracyError::system("name the neighbour"))?;
+    set_name(KERNEL_NAME).map_err(AccuracyError::system("name the neighbour"))?;
     let mut one = CpuSet::new();
     one.set(cpu.0 as usize);
     sched_setaffinity(None, &one).map_err(AccuracyError::system("pin the neighbour"))?;

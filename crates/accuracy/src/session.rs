@@ -34,13 +34,15 @@ pub struct Session {
 impl Session {
     /// Runs `case` on `cpus` CPUs, again where others disturbed it.
     pub fn run(&self, case: &Case, cpus: u32) -> Result<Judgement, AccuracyError> {
-        let ((expected, view), runs) = disturbance::quietest(|| {
+        let kept = disturbance::quietest(|| {
             let (expected, view) = self.once(case, cpus)?;
             // Counts, and what is unexplained, do not depend on who else ran.
             let disturbed = (!expected.shares.is_empty()).then(|| disturbed(&expected, &view));
             Ok(((expected, view), disturbed))
         })?;
-        Ok(judge(case, &expected, &view, runs))
+        let (expected, view) = kept.run;
+        let judgement = judge(case, &expected, &view, kept.runs);
+        Ok(Judgement { failed: kept.failed.map(|error| error.to_string()), ..judgement })
     }
 
     fn once(&self, case: &Case, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
@@ -83,6 +85,8 @@ impl Session {
         let words = ["stress-ng", "--quiet", "--dentry", STRESSORS, "--timeout", &format!("{seconds}s")];
         let mut words = words.map(String::from).to_vec();
         words.extend(["--temp-path".to_owned(), self.dir.to_string_lossy().into_owned()]);
+        // A tracer that cannot start it would say so in words of its own.
+        output(Command::new(words[0].as_str()).arg("--version"))?;
         let count = LockCount::start()?;
         let view = self.trace(cpus, &words)?;
         let number = count.stop()?;

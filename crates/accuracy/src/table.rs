@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::case::LIMIT_POINTS;
 use crate::disturbance;
 use crate::judge::{Judgement, Line};
 
@@ -18,13 +19,23 @@ pub struct Circumstances {
 
 /// Something that could not be judged, and why.
 #[derive(Clone, Debug)]
-pub struct Skipped {
+pub struct Unjudged {
     /// The case.
     pub case: String,
     /// CPUs.
     pub cpus: u32,
     /// Why.
     pub reason: String,
+    /// Whether that is to be excused: the machine lacks what the case needs. Else it is missed.
+    pub skipped: bool,
+}
+
+impl Unjudged {
+    /// In one line.
+    pub fn line(&self) -> String {
+        let verdict = if self.skipped { "skipped" } else { "MISS" };
+        format!("{verdict}: {} on {} CPUs: {}", self.case, self.cpus, self.reason)
+    }
 }
 
 /// The columns of [`lines`].
@@ -67,8 +78,11 @@ pub fn lines(judgement: &Judgement) -> String {
         repeated(judgement),
         judgement.tracer,
         lost(judgement),
-        verdict(judgement.explained() && judgement.lost == 0),
+        verdict(judgement.sound()),
     );
+    if let Some(failed) = &judgement.failed {
+        let _ = writeln!(text, "{:29}  the run after these failed: {failed}", "");
+    }
     if let Some(note) = judgement.note {
         let _ = writeln!(text, "{:29}  {note}", "");
     }
@@ -76,11 +90,11 @@ pub fn lines(judgement: &Judgement) -> String {
 }
 
 /// All judgements as a Markdown document.
-pub fn markdown(from: &Circumstances, judgements: &[Judgement], skipped: &[Skipped]) -> String {
+pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
     let mut text = format!(
         "# What a trace says, and what is true\n\n{}; {}\n\n    {}\n\n\
-         Shares are percent of `cpus · elapsed`, differences points of it, at most 2; of counts, percent of the count. \
-         \"Unexplained\" is percent of each CPU's time. \
+         Shares are percent of `cpus · elapsed`, differences points of it, at most {LIMIT_POINTS}; of counts, percent of the count. \
+         \"Unexplained\" is percent of the time of the CPU with most of it. \
          \"Others\" is what processes that the case does not make and the hypervisor took, in percent of `cpus · elapsed`; \
          a case of whose time they took more than {}% was run again, up to {} times in all, and the least disturbed run \
          is here.\n\n\
@@ -100,10 +114,19 @@ pub fn markdown(from: &Circumstances, judgements: &[Judgement], skipped: &[Skipp
     for (judgement, note) in judgements.iter().filter_map(|judgement| Some((judgement, judgement.note?))) {
         let _ = writeln!(text, "\n{} on {} CPUs: {note}", judgement.case, judgement.cpus);
     }
-    for skip in skipped {
-        let _ = writeln!(text, "\nSkipped: {} on {} CPUs: {}", skip.case, skip.cpus, skip.reason);
+    for judgement in judgements {
+        if let Some(failed) = &judgement.failed {
+            let _ = writeln!(
+                text,
+                "\n{} on {} CPUs: the run after these failed: {failed}",
+                judgement.case, judgement.cpus
+            );
+        }
     }
-    let _ = writeln!(text, "\n{}", sum(judgements, skipped));
+    for case in unjudged {
+        let _ = writeln!(text, "\n{}", case.line());
+    }
+    let _ = writeln!(text, "\n{}", sum(judgements, unjudged));
     text
 }
 
@@ -112,7 +135,7 @@ fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
     let whole = |rest: [String; 5], ok| {
         let [what, truth, reported, difference, source] = rest;
         let unexplained = format!("{:+.2}%{}", judgement.unexplained, lost(judgement));
-        let ok = verdict(ok && judgement.explained() && judgement.lost == 0).to_owned();
+        let ok = verdict(ok && judgement.sound()).to_owned();
         let (case, cpus) = (judgement.case.clone(), judgement.cpus.to_string());
         let others = format!("{:.1}%{}", judgement.disturbed, repeated(judgement));
         [case, cpus, what, truth, reported, difference, source, unexplained, others, ok]
@@ -134,11 +157,13 @@ fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
 }
 
 /// Last line: how many runs were right.
-pub fn sum(judgements: &[Judgement], skipped: &[Skipped]) -> String {
+pub fn sum(judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
     let ok = judgements.iter().filter(|judgement| judgement.ok()).count();
-    let mut text = format!("{ok} runs ok, {} missed", judgements.len() - ok);
-    if !skipped.is_empty() {
-        let _ = write!(text, ", {} skipped", skipped.len());
+    let skipped = unjudged.iter().filter(|case| case.skipped).count();
+    let missed = judgements.len() - ok + unjudged.len() - skipped;
+    let mut text = format!("{ok} runs ok, {missed} missed");
+    if skipped > 0 {
+        let _ = write!(text, ", {skipped} skipped");
     }
     text
 }

@@ -40,11 +40,6 @@ impl Truth {
         fs::write(path, line + "\n").map_err(file)
     }
 
-    /// `seconds` of idle time, but no more than the kernel accounts beside `other` idle time.
-    pub(crate) fn idle_at_most(&self, seconds: f64, other: f64) -> f64 {
-        self.idle_s.map_or(seconds, |idle| seconds.min((idle - other).max(0.0)))
-    }
-
     /// Reads what [`write`](Self::write) wrote.
     pub fn read(path: &Path) -> Result<Self, AccuracyError> {
         let file = |error| AccuracyError::File { what: "read", path: path.to_owned(), error };

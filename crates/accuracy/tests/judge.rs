@@ -4,7 +4,7 @@
 use morecores_accuracy::Truth;
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
-use morecores_accuracy::table::{Circumstances, Skipped, lines, markdown, sum};
+use morecores_accuracy::table::{Circumstances, Unjudged, lines, markdown, sum};
 use morecores_record::TraceView;
 
 /// Serial 30% of 6 s on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
@@ -35,7 +35,7 @@ fn a_true_report_passes() {
     let idle = judgement.lines.iter().find(|line| line.what == "idle: too little work").unwrap();
     assert!((idle.truth - 100.0 * 1.8 / 7.8).abs() < 1e-9, "{idle:?}");
     assert!((idle.difference - 100.0 * 0.02 / 7.8).abs() < 1e-9, "{idle:?}");
-    assert!((judgement.unexplained - 100.0 * 0.01 / 7.8).abs() < 1e-9);
+    assert!((judgement.unexplained - 100.0 * 0.007 / 3.9).abs() < 1e-9, "of the CPU with most of it");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn another_truth_is_missed() {
 #[test]
 fn idle_time_under_another_name_is_missed_twice() {
     let mut view = view();
-    view.components.idle_user_lock_s = view.components.idle_too_little_work_s;
+    view.components.idle_user_lock_s = Some(view.components.idle_too_little_work_s);
     view.components.idle_too_little_work_s = 0.0;
     assert_eq!(missed(&judged("serial 30%, fork", &view)), ["idle: too little work", "idle, other"]);
 }
@@ -71,12 +71,32 @@ fn what_is_unexplained_has_a_limit_of_either_sign() {
     }
 }
 
+/// 4% of one CPU and -4% of the other: the sum is nothing, and each is too much.
+#[test]
+fn what_is_unexplained_is_judged_of_each_cpu() {
+    let mut view = view();
+    view.components.unexplained_s = 0.0;
+    for (cpu, share) in view.unexplained_by_cpu.iter_mut().zip([0.04, -0.04]) {
+        cpu.1 = share * 3.9;
+    }
+    let judgement = judged("serial 30%, fork", &view);
+    assert!(!judgement.ok() && (judgement.unexplained.abs() - 4.0).abs() < 1e-9, "{judgement:?}");
+}
+
 #[test]
 fn a_lossy_trace_is_never_right() {
     let view = TraceView { lost_events: 1, ..view() };
     let judgement = judged("serial 30%, fork", &view);
     assert!(!judgement.ok());
     assert!(lines(&judgement).contains("1 events LOST"));
+}
+
+#[test]
+fn a_tracer_that_fails_now_and_then_is_never_right() {
+    let failed = Some("`morecores` signal: 11".to_owned());
+    let judgement = Judgement { failed, ..judged("serial 30%, fork", &view()) };
+    assert!(!judgement.ok());
+    assert!(lines(&judgement).contains("the run after these failed: `morecores` signal: 11"));
 }
 
 #[test]
@@ -100,16 +120,26 @@ fn the_table_says_where_it_is_from_and_what_was_missed() {
         command: "judge --cpus 2".to_owned(),
     };
     let judgements = [judged("serial 30%, fork", &view()), judged("serial 10%, fork", &view())];
-    let skipped =
-        [Skipped { case: "directory entries".to_owned(), cpus: 2, reason: "no bpftrace".to_owned() }];
-    let text = markdown(&from, &judgements, &skipped);
+    let unjudged = |case: &str, reason: &str, skipped| Unjudged {
+        case: case.to_owned(),
+        cpus: 2,
+        reason: reason.to_owned(),
+        skipped,
+    };
+    let unjudged = [
+        unjudged("directory entries", "no bpftrace", true),
+        unjudged("sleeper", "`morecores` signal: 11", false),
+    ];
+    let text = markdown(&from, &judgements, &unjudged);
     for part in [
         "2 CPUs; quiet\n",
         "    judge --cpus 2\n",
-        "| serial 30%, fork | 2 | work | 76.92% | 76.92% | +0.00 | own clocks | +0.13% | 0.2% | ok |",
+        "| serial 30%, fork | 2 | work | 76.92% | 76.92% | +0.00 | own clocks | +0.18% | 0.2% | ok |",
         "|  |  | idle: too little work | 7.69% | 23.33% | +15.64 | construction |  |  | MISS |",
-        "Skipped: directory entries on 2 CPUs: no bpftrace",
-        "1 runs ok, 1 missed, 1 skipped",
+        "skipped: directory entries on 2 CPUs: no bpftrace",
+        "MISS: sleeper on 2 CPUs: `morecores` signal: 11",
+        "differences points of it, at most 2;",
+        "1 runs ok, 2 missed, 1 skipped",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

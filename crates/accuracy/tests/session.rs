@@ -48,7 +48,7 @@ fn judge(case: &str, components: Components) -> (i32, String, String) {
 #[test]
 fn a_true_report_is_status_0() {
     // It sleeps: a truth that depends on nobody else on the machine, nor on how much time it takes to begin.
-    let components = Components { idle_timer_s: 1.2, ..Components::default() };
+    let components = Components { idle_timer_s: Some(1.2), ..Components::default() };
     let (status, text, table) = judge("sleeper", components);
     assert_eq!(status, 0, "{text}");
     assert!(text.ends_with("1 runs ok, 0 missed\n"), "{text}");
@@ -57,7 +57,7 @@ fn a_true_report_is_status_0() {
 
 #[test]
 fn a_missed_truth_is_status_1() {
-    let components = Components { user_work_s: 0.6, idle_timer_s: 0.18, ..Components::default() };
+    let components = Components { user_work_s: 0.6, idle_timer_s: Some(0.18), ..Components::default() };
     let (status, text, table) = judge("serial 30%, threads", components);
     assert_eq!(status, 1, "{text}");
     assert!(text.contains("MISS") && table.contains("0 runs ok, 1 missed"), "{text}\n{table}");
@@ -72,23 +72,29 @@ fn clocks_of_the_program_reach_the_judge() {
     }
 }
 
-#[test]
-fn a_tracer_that_cannot_is_a_skip_with_the_reason_and_status_2() {
-    let dir = tempfile::tempdir().unwrap();
+/// Judges a short case over this program as `morecores`; returns the exit status and the terminal's text.
+fn judge_with(morecores: &str, case: &str, dir: &Path) -> (i32, String) {
     let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
-    judge.args([
-        "judge",
-        "--cpus",
-        "1",
-        "--seconds",
-        "0.1",
-        "--only",
-        "sleeper",
-        "--morecores",
-        "/bin/false",
-    ]);
-    let output = judge.arg("--dir").arg(dir.path()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("skipped: sleeper on 1: `/bin/false trace --cpus 1 --json --"), "{text}");
+    judge.args(["judge", "--cpus", "1", "--seconds", "0.1", "--only", case, "--morecores", morecores]);
+    let output = judge.arg("--dir").arg(dir).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_tracer_that_fails_is_missed_with_the_reason_and_status_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let (status, text) = judge_with("/bin/false", "sleeper", dir.path());
+    assert_eq!(status, 1, "{text}");
+    assert!(text.contains("MISS: sleeper on 1 CPUs: `/bin/false trace --cpus 1 --json --"), "{text}");
+    assert!(text.ends_with("0 runs ok, 1 missed\n"), "{text}");
+}
+
+#[test]
+fn what_the_machine_lacks_is_a_skip_with_the_reason_and_status_2() {
+    // No disk: files there are in memory.
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (status, text) = judge_with("/bin/false", "page cache", dir.path());
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("skipped: file past the page cache on 1 CPUs: "), "{text}");
+    assert!(text.ends_with("0 runs ok, 0 missed, 1 skipped\n"), "{text}");
 }

@@ -73,25 +73,44 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
     })
 }
 
-/// Each component's loss, from its CPU-seconds in both runs.
+/// Each component's loss, from its CPU-seconds in both runs. What one of them cannot tell is in another component
+/// there, and so it is here: of both.
 fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
     let of = |part: fn(&Components) -> f64| loss(part(here), part(base));
+    // What it is, and what it is besides in the other component.
+    let if_told = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
+        (Some(here), Some(base)) => (Some(loss(here, base)), 0.0),
+        (here, base) => (None, loss(here.unwrap_or(0.0), base.unwrap_or(0.0))),
+    };
+    let (kernel_work, in_user_work) = if_told(|c| c.kernel_work_s);
+    let (interrupt, hit) = if_told(|c| c.interrupt_s);
+    let (kernel_lock_spin, spun) = if_told(|c| c.kernel_lock_spin_s);
+    let (steal, stolen) = if_told(|c| c.steal_s);
+    let (idle_pinned, in_scheduling) = if_told(|c| c.idle_pinned_s);
+    let (idle_kernel_lock, for_kernel_lock) = if_told(|c| c.idle_kernel_lock_s);
+    let (idle_user_lock, for_user_lock) = if_told(|c| c.idle_user_lock_s);
+    let (idle_disk, for_disk) = if_told(|c| c.idle_disk_s);
+    let (idle_peer, for_peer) = if_told(|c| c.idle_peer_s);
+    let (idle_timer, for_timer) = if_told(|c| c.idle_timer_s);
+    // Spinning is in the kernel, as far as that is told apart.
+    let in_kernel_work = if kernel_work.is_some() { spun } else { 0.0 };
     Losses {
-        user_work: of(|c| c.user_work_s),
-        kernel_work: of(|c| c.kernel_work_s),
-        interrupt: of(|c| c.interrupt_s),
-        kernel_lock_spin: of(|c| c.kernel_lock_spin_s),
+        user_work: of(|c| c.user_work_s) + in_user_work + hit + stolen + (spun - in_kernel_work),
+        kernel_work: kernel_work.map(|loss| loss + in_kernel_work),
+        interrupt,
+        kernel_lock_spin,
         other_processes: of(|c| c.other_processes_s),
         tracer: of(|c| c.tracer_s),
-        steal: of(|c| c.steal_s),
-        idle_scheduling: of(|c| c.idle_scheduling_s),
-        idle_pinned: of(|c| c.idle_pinned_s),
-        idle_kernel_lock: of(|c| c.idle_kernel_lock_s),
-        idle_user_lock: of(|c| c.idle_user_lock_s),
-        idle_disk: of(|c| c.idle_disk_s),
-        idle_peer: of(|c| c.idle_peer_s),
-        idle_timer: of(|c| c.idle_timer_s),
-        idle_too_little_work: of(|c| c.idle_too_little_work_s),
+        steal,
+        idle_scheduling: of(|c| c.idle_scheduling_s) + in_scheduling,
+        idle_pinned,
+        idle_kernel_lock,
+        idle_user_lock,
+        idle_disk,
+        idle_peer,
+        idle_timer,
+        idle_too_little_work: of(|c| c.idle_too_little_work_s)
+            + (for_kernel_lock + for_user_lock + for_disk + for_peer + for_timer),
         unexplained: of(|c| c.unexplained_s),
     }
 }

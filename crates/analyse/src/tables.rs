@@ -12,23 +12,25 @@ mod profile;
 mod programs;
 mod waiting;
 
-use morecores_record::{Event, TraceHeader, TraceView};
+use morecores_record::{Decoded, EventKind, TraceHeader, TraceView};
 
 use crate::trace::{Timeline, account, causes, idle};
 use programs::Programs;
 
-/// Everything derived from one traced run: `events` in the order of time, with the header beside them. Its overhead is
-/// not: that takes the untraced runs, which [`view`](crate::view()) has.
-pub fn trace_view(header: &TraceHeader, events: &[Event]) -> TraceView {
-    let timeline = Timeline::new(header, events);
+/// Everything derived from one traced run: what its stream tells, with the header beside it. Its overhead is not: that
+/// takes the untraced runs, which [`view`](crate::view()) has. `arch` is the traced machine's architecture, which decides
+/// what system calls are called.
+pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceView {
+    let timeline = Timeline::new(header, &decoded.events);
     let accounting = account(header, &timeline, idle(&timeline, &causes(&timeline)));
-    let root = timeline.tree().next().map(|(id, _)| id);
-    let programs = Programs::of(&timeline, root);
+    let shares = &accounting.shares;
+    let programs = Programs::of(&timeline);
     let moments = concurrency::moments(&timeline);
     let phases = phases::phases(header, &timeline, &programs, &moments, &accounting.idle.silences);
-    let lock_times = locks_are_traced(header, &timeline).then(|| waiting::lock_times(&timeline));
-    let commands = commands::commands(header, &timeline, &programs, root, lock_times.as_deref());
+    let lock_times = accounting.locks_are_traced.then(|| waiting::lock_times(&timeline));
+    let commands = commands::commands(header, &timeline, shares, &programs, lock_times.as_deref());
     let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed;
+    let lost = lost + missing(header, decoded);
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
@@ -37,8 +39,11 @@ pub fn trace_view(header: &TraceHeader, events: &[Event]) -> TraceView {
         elapsed_s: timeline.elapsed().as_secs_f64(),
         overhead: None,
         events: header.events,
-        lost_events: lost.max(timeline.troubles.lost),
+        lost_events: lost.max(timeline.lost),
+        misfits: timeline.misfits,
         components: accounting.components,
+        unexplained_by_cpu: accounting.unexplained,
+        overaccounted_s: accounting.overaccounted_s,
         user_spin_s: accounting.user_spin_s,
         outside_cpu_s: accounting.outside_cpu_s,
         outside_tree_s: accounting.outside_tree_s,
@@ -53,13 +58,15 @@ pub fn trace_view(header: &TraceHeader, events: &[Event]) -> TraceView {
         parts: phases.parts,
         commands: commands.rows,
         locks: locks::locks(header, &timeline),
-        culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges),
-        others: culprits::others(header, &timeline, &programs),
+        culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
+        others: culprits::others(&timeline, shares, &programs),
         untraced: header.untraced.clone(),
     }
 }
 
-/// Whether waits for kernel locks would have been seen. An absent figure is better than a zero that means "not looked".
-fn locks_are_traced(header: &TraceHeader, timeline: &Timeline) -> bool {
-    header.stack_share.is_some() || !timeline.contentions.is_empty()
+/// Events that were written and are not there any more: the stream was cut off, or is damaged. Of a trace that lost some
+/// when it was made, the notes of that are in it too.
+fn missing(header: &TraceHeader, decoded: &Decoded) -> u64 {
+    let there = decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
+    header.events.saturating_sub(there as u64 + decoded.unknown_events)
 }

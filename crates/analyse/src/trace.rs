@@ -11,14 +11,20 @@ mod components;
 mod forest;
 mod idle;
 mod labels;
+mod lock_spans;
 mod shares;
+mod ticks;
 mod timeline;
 
 pub use call::call_name;
 pub use causes::{Cause, causes};
 pub use components::{Accounting, account};
+pub(crate) use lock_spans::{LockSpan, lock_spans};
+pub(crate) use shares::Shares;
+pub(crate) use ticks::ticks;
+
 pub use idle::{Charge, Idle, IdleTimes, Silence, idle};
 pub use timeline::{
     Confinement, CpuTimeline, LockWait, Named, Naming, Occupant, Sampled, Segment, Source, State, Stretch,
-    Thread, ThreadId, Timeline, Troubles, Wait, WaitId, Wake, WorkDone,
+    Thread, ThreadId, Timeline, Wait, WaitId, Wake, WorkDone,
 };

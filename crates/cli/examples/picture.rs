@@ -15,10 +15,9 @@ fn main() -> Result<()> {
     let path = Path::new(&path);
     let study = Study::read(path)?;
     let style = Style { width: 90, colour: true, unicode: true, wide: false };
-    let traces = study.traces.iter().map(|header| {
-        let decoded = read_trace_events(path, header)?;
-        Ok(trace_view(header, &decoded.events))
-    });
+    let arch = &study.header.host.arch;
+    let traces =
+        study.traces.iter().map(|header| Ok(trace_view(header, &read_trace_events(path, header)?, arch)));
     let traces = traces.collect::<Result<Vec<_>>>()?;
     let text = run_report(&view(&study, &traces), Some(path), &style);
     let svg = anstyle_svg::Term::new().render_svg(&text);

@@ -42,6 +42,6 @@ pub use trace::{
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
-    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Parallelism, PointView,
-    SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
+    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Misfits, Parallelism,
+    PointView, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
 };

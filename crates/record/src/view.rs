@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
 
 pub use trace::{
-    CommandView, Components, Culprit, LockView, Losses, Parallelism, SerialAndParallel, SerialPhase,
+    CommandView, Components, Culprit, LockView, Losses, Misfits, Parallelism, SerialAndParallel, SerialPhase,
     StackView, TraceView,
 };
 

@@ -62,48 +62,48 @@ impl Component {
         Self::Unexplained,
     ];
 
-    /// Its CPU-seconds in a traced run.
-    pub fn seconds(self, components: &Components) -> f64 {
-        match self {
+    /// Its CPU-seconds in a traced run; none where that cannot tell it, and has it in another component.
+    pub fn seconds(self, components: &Components) -> Option<f64> {
+        Some(match self {
             Self::UserWork => components.user_work_s,
-            Self::KernelWork => components.kernel_work_s,
-            Self::Interrupt => components.interrupt_s,
-            Self::KernelLockSpin => components.kernel_lock_spin_s,
+            Self::KernelWork => components.kernel_work_s?,
+            Self::Interrupt => components.interrupt_s?,
+            Self::KernelLockSpin => components.kernel_lock_spin_s?,
             Self::OtherProcesses => components.other_processes_s,
             Self::Tracer => components.tracer_s,
-            Self::Steal => components.steal_s,
+            Self::Steal => components.steal_s?,
             Self::IdleScheduling => components.idle_scheduling_s,
-            Self::IdlePinned => components.idle_pinned_s,
-            Self::IdleKernelLock => components.idle_kernel_lock_s,
-            Self::IdleUserLock => components.idle_user_lock_s,
-            Self::IdleDisk => components.idle_disk_s,
-            Self::IdlePeer => components.idle_peer_s,
-            Self::IdleTimer => components.idle_timer_s,
+            Self::IdlePinned => components.idle_pinned_s?,
+            Self::IdleKernelLock => components.idle_kernel_lock_s?,
+            Self::IdleUserLock => components.idle_user_lock_s?,
+            Self::IdleDisk => components.idle_disk_s?,
+            Self::IdlePeer => components.idle_peer_s?,
+            Self::IdleTimer => components.idle_timer_s?,
             Self::IdleTooLittleWork => components.idle_too_little_work_s,
             Self::Unexplained => components.unexplained_s,
-        }
+        })
     }
 
-    /// Its loss in a speedup stack, in CPUs.
-    pub fn loss(self, losses: &Losses) -> f64 {
-        match self {
+    /// Its loss in a speedup stack, in CPUs; none where either run cannot tell it.
+    pub fn loss(self, losses: &Losses) -> Option<f64> {
+        Some(match self {
             Self::UserWork => losses.user_work,
-            Self::KernelWork => losses.kernel_work,
-            Self::Interrupt => losses.interrupt,
-            Self::KernelLockSpin => losses.kernel_lock_spin,
+            Self::KernelWork => losses.kernel_work?,
+            Self::Interrupt => losses.interrupt?,
+            Self::KernelLockSpin => losses.kernel_lock_spin?,
             Self::OtherProcesses => losses.other_processes,
             Self::Tracer => losses.tracer,
-            Self::Steal => losses.steal,
+            Self::Steal => losses.steal?,
             Self::IdleScheduling => losses.idle_scheduling,
-            Self::IdlePinned => losses.idle_pinned,
-            Self::IdleKernelLock => losses.idle_kernel_lock,
-            Self::IdleUserLock => losses.idle_user_lock,
-            Self::IdleDisk => losses.idle_disk,
-            Self::IdlePeer => losses.idle_peer,
-            Self::IdleTimer => losses.idle_timer,
+            Self::IdlePinned => losses.idle_pinned?,
+            Self::IdleKernelLock => losses.idle_kernel_lock?,
+            Self::IdleUserLock => losses.idle_user_lock?,
+            Self::IdleDisk => losses.idle_disk?,
+            Self::IdlePeer => losses.idle_peer?,
+            Self::IdleTimer => losses.idle_timer?,
             Self::IdleTooLittleWork => losses.idle_too_little_work,
             Self::Unexplained => losses.unexplained,
-        }
+        })
     }
 
     /// What a part of a run is called.

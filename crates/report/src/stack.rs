@@ -36,7 +36,7 @@ impl Parts {
     /// The parts in the order in which they are shown: the speedup, then the largest loss at the largest count first.
     pub(crate) fn of(stacks: &[StackView], all: bool) -> Self {
         let least = |stack: &StackView| if all { 0.0 } else { FOLDED * f64::from(stack.cpus) };
-        let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses);
+        let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses).unwrap_or(0.0);
         let some = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
         let large = |c: &Component| stacks.iter().any(|s| loss(c, s).abs() >= least(s));
         let (mut shown, folded): (Vec<_>, Vec<_>) = Component::ALL.into_iter().filter(some).partition(large);
@@ -54,18 +54,21 @@ impl Parts {
         rows
     }
 
-    /// CPUs of a part at one count.
+    /// CPUs of a part at one count; none of it where the traces cannot tell it.
     pub(crate) fn cpus(&self, part: Part, stack: &StackView) -> f64 {
         match part {
             Part::Speedup => stack.speedup * f64::from(stack.base_cpus),
-            Part::Of(component) => component.loss(&stack.losses),
-            Part::Folded => self.folded.iter().map(|c| c.loss(&stack.losses)).sum(),
+            Part::Of(component) => component.loss(&stack.losses).unwrap_or(0.0),
+            Part::Folded => self.folded.iter().filter_map(|c| c.loss(&stack.losses)).sum(),
         }
     }
 
     /// The same as text.
     pub(crate) fn figure(&self, part: Part, stack: &StackView) -> String {
-        cpu_share(self.cpus(part, stack))
+        match part {
+            Part::Of(component) if component.loss(&stack.losses).is_none() => "-".to_owned(),
+            part => cpu_share(self.cpus(part, stack)),
+        }
     }
 
     /// What a part is called.
@@ -89,7 +92,9 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     let Some(stack) = view.stack.last() else { return Vec::new() };
     let n =
         if stack.n == stack.base_n { String::new() } else { format!(", where {{n}} was {}", stack.base_n) };
-    let gained = |s: &StackView, c: Component| c.loss(&s.losses) <= -FOLDED * f64::from(s.cpus);
+    let gained = |s: &StackView, c: Component| {
+        c.loss(&s.losses).is_some_and(|loss| loss <= -FOLDED * f64::from(s.cpus))
+    };
     let below = view.stack.iter().any(|s| Component::ALL.iter().any(|c| gained(s, *c)));
     let below = if below { " Below zero: CPUs gained." } else { "" };
     let compared = format!("What each takes more than on {}{n}.{below}", cpus(stack.base_cpus));
@@ -200,6 +205,7 @@ fn idle_already(base: &TraceView) -> Option<String> {
 impl Component {
     /// Its CPU-seconds where it is a kind of idle time, and else none.
     fn idle_seconds(self, components: &Components) -> f64 {
-        if self >= Self::IdleScheduling && self < Self::Unexplained { self.seconds(components) } else { 0.0 }
+        let idle = self >= Self::IdleScheduling && self < Self::Unexplained;
+        self.seconds(components).filter(|_| idle).unwrap_or(0.0)
     }
 }

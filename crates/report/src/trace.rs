@@ -38,7 +38,7 @@ pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
     if whole(trace) <= 0.0 {
         return Vec::new();
     }
-    let seconds = |c: &Component| c.seconds(&trace.components);
+    let seconds = |c: &Component| c.seconds(&trace.components).unwrap_or(0.0);
     let least = if all { 0.0 } else { FOLDED * whole(trace) };
     let (mut shown, folded): (Vec<Component>, Vec<Component>) = Component::ALL
         .into_iter()

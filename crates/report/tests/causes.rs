@@ -24,7 +24,8 @@ fn words(view: &View) -> Vec<String> {
 
 #[test]
 fn the_largest_come_first_and_small_ones_not_at_all() {
-    let view = two(Losses { other_processes: 0.3, idle_disk: 0.05, steal: 0.039, ..Losses::default() });
+    let view =
+        two(Losses { other_processes: 0.3, idle_disk: Some(0.05), steal: Some(0.039), ..Losses::default() });
     let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
     assert_eq!(said, [Component::OtherProcesses, Component::IdleTooLittleWork, Component::IdleDisk]);
 }
@@ -32,7 +33,7 @@ fn the_largest_come_first_and_small_ones_not_at_all() {
 #[test]
 fn nothing_below_what_is_unexplained_is_said() {
     for unexplained in [0.1, -0.1] {
-        let losses = Losses { other_processes: 0.3, idle_disk: 0.09, unexplained, ..Losses::default() };
+        let losses = Losses { other_processes: 0.3, idle_disk: Some(0.09), unexplained, ..Losses::default() };
         let view = two(losses);
         let said: Vec<Component> = causes(stack_of(&view), &view).iter().map(|c| c.component).collect();
         assert!(
@@ -47,11 +48,11 @@ fn nothing_below_what_is_unexplained_is_said() {
 fn at_most_four_are_said() {
     let losses = Losses {
         user_work: 0.08,
-        kernel_work: 0.08,
-        interrupt: 0.07,
-        steal: 0.06,
-        idle_disk: 0.05,
-        idle_timer: 0.05,
+        kernel_work: Some(0.08),
+        interrupt: Some(0.07),
+        steal: Some(0.06),
+        idle_disk: Some(0.05),
+        idle_timer: Some(0.05),
         ..Losses::default()
     };
     let view = two(losses);
@@ -112,7 +113,7 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
 fn gained_cpus_are_said_as_such() {
     let said = words(&support::gaining());
     assert!(said[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"), "{said:?}");
-    let view = two(Losses { idle_disk: -0.2, ..Losses::default() });
+    let view = two(Losses { idle_disk: Some(-0.2), ..Losses::default() });
     assert!(words(&view)[1].ends_with("gained: less than on 1 was \"idle: disk\""));
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use morecores_record::*;
-use morecores_report::{Component, Style, run_report, trace_report};
+use morecores_report::{Component, Style, run_report, trace_report, view_markdown};
 use proptest::prelude::*;
 use support::{PLAIN, keeps_to, strip};
 
@@ -155,7 +155,7 @@ fn a_trace_without_timed_runs_gets_no_verdict() {
 fn how_idle_the_baseline_was_is_said() {
     let mut view = support::build();
     view.traces[0].components.user_work_s -= 20.0;
-    view.traces[0].components.idle_disk_s += 20.0;
+    view.traces[0].components.idle_disk_s = Some(view.traces[0].components.idle_disk_s.unwrap_or(0.0) + 20.0);
     let text = report(&view, PLAIN);
     assert!(text.contains("on 1 CPU 24% of the time was idle already, most of it \"idle: disk\""), "{text}");
 }
@@ -210,10 +210,10 @@ fn views() -> impl Strategy<Value = View> {
                 let mut losses = Losses::default();
                 let n = f64::from(cpus);
                 (losses.user_work, losses.kernel_work, losses.interrupt) =
-                    (shares[0] * n, shares[1] * n, shares[2] * n);
-                (losses.kernel_lock_spin, losses.other_processes) = (shares[3] * n, shares[4] * n);
+                    (shares[0] * n, Some(shares[1] * n), Some(shares[2] * n));
+                (losses.kernel_lock_spin, losses.other_processes) = (Some(shares[3] * n), shares[4] * n);
                 (losses.idle_kernel_lock, losses.idle_pinned, losses.unexplained) =
-                    (shares[5] * n, shares[6] * n, shares[7] * n / 10.0);
+                    (Some(shares[5] * n), Some(shares[6] * n), shares[7] * n / 10.0);
                 losses
             });
             for stack in &mut view.stack {
@@ -224,7 +224,7 @@ fn views() -> impl Strategy<Value = View> {
                 .iter()
                 .map(|cpus| {
                     let mut trace = support::trace(*cpus, seconds, |t| t.components.unexplained_s = -seconds);
-                    trace.components.steal_s = shares[8] * seconds;
+                    trace.components.steal_s = Some(shares[8] * seconds);
                     trace.lost_events = u64::from(lost_events % 3);
                     trace.commands = vec![support::command(&name, 3, 0.7, Some((0.1, 0.2))); 13];
                     trace.locks =
@@ -257,6 +257,30 @@ proptest! {
 }
 
 #[test]
+fn what_did_not_fit_together_is_said_of_the_trace() {
+    let mut view = support::build();
+    let trace = &mut view.traces[1];
+    let style = Style { width: 100, colour: false, unicode: false, wide: false };
+    assert!(!trace_report(trace, None, &style).contains("fit together"));
+    trace.misfits = Misfits { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
+    let text = trace_report(trace, None, &style);
+    let said =
+        "did not fit together: 3 switches that did not fit the one before, 1 waits that nobody was seen to";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn a_loss_that_cannot_be_told_is_a_dash_beside_one_that_can() {
+    let mut view = support::contended();
+    view.stack[1].losses.kernel_lock_spin = None;
+    let mut text = String::new();
+    view_markdown(&view, &mut text).unwrap();
+    let row = text.lines().find(|line| line.contains("spinning for kernel locks |")).unwrap();
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    assert!(cells.contains(&"-"), "{row}");
+}
+
+#[test]
 fn each_component_is_read_from_its_own_field() {
     // 1 to 16 CPU-seconds in the order of the record: no two are the same, and none is left out.
     let words = serde_json::to_value(Components::default()).unwrap();
@@ -270,6 +294,6 @@ fn each_component_is_read_from_its_own_field() {
     for component in Component::ALL {
         assert_eq!(component.seconds(&components), component.loss(&losses), "{component:?}");
     }
-    let sum: f64 = Component::ALL.iter().map(|c| c.loss(&losses)).sum();
+    let sum: f64 = Component::ALL.iter().filter_map(|c| c.loss(&losses)).sum();
     assert_eq!(sum, 136.0);
 }

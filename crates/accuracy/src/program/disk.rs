@@ -92,7 +92,7 @@ impl Known for Disk {
         let waited = cpus * truth.waited_s.unwrap_or(0.0);
         let shares = [
             Share::clocked(Part::Work, truth.cpu_s),
-            Share::clocked(Part::Disk, truth.idle_at_most(waited, beside)),
+            Share::clocked(Part::Disk, waited).idle_at_most(truth, beside),
             Share::clocked(Part::TooLittleWork, beside),
         ];
         Expected { own_others: WORKERS, ..Expected::shares(shares) }
@@ -107,6 +107,7 @@ impl Known for Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Source;
 
     #[test]
     fn all_cpus_wait_for_the_disk_and_all_but_one_for_the_thread() {
@@ -122,7 +123,9 @@ mod tests {
         let program = Disk { file: PathBuf::from("/f"), elapsed_s: 5.0 };
         let disk = |cpus, idle_s| {
             let truth = Truth { cpu_s: 1.0, waited_s: Some(4.0), idle_s: Some(idle_s), ..Truth::default() };
-            program.expected(&truth, cpus, 5.0).shares[1].seconds
+            let share = program.expected(&truth, cpus, 5.0).shares[1];
+            assert_eq!(share.source == Source::KernelAccount, share.seconds < 4.0 * f64::from(cpus));
+            share.seconds
         };
         assert_eq!([disk(1, 3.7), disk(1, 4.1)], [3.7, 4.0]);
         // The second CPU's second beside the thread is not the disk's.

@@ -55,8 +55,8 @@ impl Known for Neighboured {
         let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s - outside).max(0.0);
         let shares = [
             Share::clocked(Part::Work, truth.cpu_s),
-            Share::clocked(Part::Neighbour, outside),
-            Share::clocked(Part::Idle, truth.idle_at_most(idle, 0.0)),
+            Share::accounted(Part::Neighbour, outside),
+            Share::clocked(Part::Idle, idle).idle_at_most(truth, 0.0),
         ];
         Expected { own_others: &[neighbour::NAME], ..Expected::shares(shares) }
     }

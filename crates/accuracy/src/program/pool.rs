@@ -56,7 +56,7 @@ impl Known for Pool {
             Share::clocked(Part::Work, truth.cpu_s),
             Share::built(Part::TooLittleWork, alone),
             // As in a serial fraction: the scheduler may leave both threads on one CPU for a while.
-            Share::clocked(Part::Scheduling, truth.idle_at_most(queued, alone)),
+            Share::accounted(Part::Scheduling, queued).idle_at_most(truth, alone),
         ])
     }
 

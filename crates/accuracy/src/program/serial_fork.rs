@@ -68,7 +68,7 @@ pub(super) fn serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> Exp
     Expected::shares([
         Share::clocked(Part::Work, truth.cpu_s),
         Share::built(Part::TooLittleWork, alone),
-        Share::clocked(Part::Scheduling, truth.idle_at_most(queued, alone)),
+        Share::accounted(Part::Scheduling, queued).idle_at_most(truth, alone),
     ])
 }
 

@@ -42,7 +42,7 @@ impl Known for Storm {
         let shares = vec![
             // Soft interrupts that free what a process leaves hit the next one: two points of its time.
             Share::clocked(Part::WorkAndInterrupts, truth.cpu_s),
-            Share::clocked(Part::Idle, truth.idle_at_most(idle, 0.0)),
+            Share::clocked(Part::Idle, idle).idle_at_most(truth, 0.0),
         ];
         let (of, number) = (Counted::Calls(PROCESS.to_owned()), u64::from(self.processes));
         Expected { counts: vec![Count { of, number, by: "construction" }], ..Expected::shares(shares) }

@@ -2,11 +2,11 @@
 //! how much of its time went to waiting for kernel locks. The shape is that of Table 5 of Kaieda et al., *Analysis and
 //! Measurement of the Effect of Kernel Locks in SMP Systems*.
 
-use morecores_record::{Accounts, CommandView, Nanos, TraceHeader};
+use morecores_record::{CommandView, Nanos, TraceHeader};
 
 use super::programs::Programs;
 use super::waiting::LockTime;
-use crate::trace::{Naming, Occupant, Stretch, ThreadId, Timeline};
+use crate::trace::{self, Occupant, Shares, Timeline};
 
 /// The table, and the waiting ratio of the whole tree.
 #[derive(Debug)]
@@ -74,14 +74,14 @@ impl Ticks {
 pub(super) fn commands(
     header: &TraceHeader,
     timeline: &Timeline,
+    shares: &[Vec<Shares>],
     programs: &Programs,
-    root: Option<ThreadId>,
     locks: Option<&[LockTime]>,
 ) -> Commands {
     let mut sums = vec![Sums::default(); programs.len()];
-    count_calls(timeline, programs, root, &mut sums);
-    add_cpu_time(header, timeline, programs, &mut sums);
-    add_ticks(timeline, programs, root, &mut sums);
+    count_calls(timeline, programs, &mut sums);
+    add_cpu_time(timeline, shares, programs, &mut sums);
+    add_ticks(timeline, programs, &mut sums);
     for time in locks.unwrap_or_default() {
         let sum = &mut sums[programs.at(time.thread, time.from).index()];
         sum.lock_spun += time.waited.spun;
@@ -111,11 +111,11 @@ pub(super) fn commands(
 
 /// Each time that a process became a program is a call of it. A process that never does is a call of the program that
 /// made it.
-fn count_calls(timeline: &Timeline, programs: &Programs, root: Option<ThreadId>, sums: &mut [Sums]) {
+fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
     let inside = |at: Nanos| at <= timeline.ended;
     for (id, thread) in timeline.tree() {
         let Some(execs) = programs.execs(id) else { continue };
-        if execs.is_empty() && (thread.born.is_some_and(inside) || root == Some(id)) {
+        if execs.is_empty() && (thread.born.is_some_and(inside) || timeline.root == Some(id)) {
             sums[programs.at(id, thread.born.unwrap_or_default()).index()].calls += 1;
         }
         for (_, program) in execs.iter().filter(|(at, _)| inside(*at)) {
@@ -124,51 +124,28 @@ fn count_calls(timeline: &Timeline, programs: &Programs, root: Option<ThreadId>,
     }
 }
 
-/// Time on any CPU, divided over programs where one stretch saw several.
-fn add_cpu_time(header: &TraceHeader, timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
-    for stretch in timeline.cpus.iter().flat_map(|cpu| &cpu.stretches) {
+/// Time on any CPU that was the thread's own, divided over programs where one stretch saw several.
+fn add_cpu_time(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs, sums: &mut [Sums]) {
+    let stretches =
+        timeline.cpus.iter().zip(shares).flat_map(|(cpu, shares)| cpu.stretches.iter().zip(shares));
+    for (stretch, parts) in stretches {
         let Occupant::Thread(id) = stretch.who else { continue };
         if !timeline.thread(id).in_tree {
             continue;
         }
-        let cpu_time = cpu_time(stretch, header.interrupts_accounted).0 as f64;
         let length = stretch.length().0 as f64;
         for (program, time) in programs.between(id, stretch.from, stretch.to) {
-            sums[program.index()].cpu += cpu_time * time.0 as f64 / length;
+            sums[program.index()].cpu += 1e9 * parts.rest * time.0 as f64 / length;
         }
     }
 }
 
-/// CPU time of a thread over a stretch: what the kernel accounted to it, which leaves out what a hypervisor took, less
-/// interrupts where the kernel did not take them off; where that is not known, the stretch less interrupts.
-pub(super) fn cpu_time(stretch: &Stretch, interrupts_accounted: bool) -> Nanos {
-    let length = stretch.length();
-    match stretch.accounted {
-        Some(accounted) if interrupts_accounted => accounted.min(length),
-        Some(accounted) => accounted.min(length).since(stretch.interrupts),
-        None => length.since(stretch.interrupts),
-    }
-}
-
-/// The kernel tells a thread's ticks when it becomes another program and when it ends: what lies between two belongs to
-/// the program that ran between them. Of threads that outlive the run they are not told.
-fn add_ticks(timeline: &Timeline, programs: &Programs, root: Option<ThreadId>, sums: &mut [Sums]) {
-    for (id, thread) in timeline.tree() {
-        // What the main process was before it became the command is no part of it.
-        let born = thread.born.filter(|_| root != Some(id));
-        let mut since = born.map(|born| (born, Accounts::default()));
-        let execs = thread.names.iter().filter_map(|named| match named.by {
-            Naming::Exec(accounts) => Some((named.from, accounts)),
-            Naming::Inherited | Naming::Rename => None,
-        });
-        let end = thread.accounts.map(|accounts| (thread.ended.unwrap_or(timeline.ended), accounts));
-        for (at, accounts) in execs.chain(end) {
-            if let Some((from, before)) = since {
-                let ticks = &mut sums[programs.at(id, from).index()].ticks;
-                ticks.user += accounts.user.since(before.user).0;
-                ticks.system += accounts.system.since(before.system).0;
-            }
-            since = Some((at, accounts));
-        }
+/// What lies between two accounts of a thread belongs to the program that ran between them. Of threads that outlive the
+/// run the last part is not told.
+fn add_ticks(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
+    for span in trace::ticks(timeline) {
+        let ticks = &mut sums[programs.at(span.thread, span.from).index()].ticks;
+        ticks.user += span.user.0;
+        ticks.system += span.system.0;
     }
 }

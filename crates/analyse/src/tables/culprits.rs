@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use morecores_record::{Call, Culprit, TraceHeader};
+use morecores_record::{Call, Culprit};
 
-use super::commands::cpu_time;
 use super::programs::Programs;
-use crate::trace::{Charge, Occupant, Timeline, call_name};
+use crate::trace::{Charge, Occupant, Shares, Timeline, call_name};
 
 /// Who idle CPUs are charged to where nothing ran.
 pub(super) const NOBODY: &str = "nothing";
@@ -20,7 +19,12 @@ struct Charged {
 }
 
 /// The idle rule's charges by command, most first; their sum is the component.
-pub(super) fn culprits(timeline: &Timeline, programs: &Programs, charges: &[Charge]) -> Vec<Culprit> {
+pub(super) fn culprits(
+    timeline: &Timeline,
+    programs: &Programs,
+    charges: &[Charge],
+    arch: &str,
+) -> Vec<Culprit> {
     let mut by_name: BTreeMap<String, Charged> = BTreeMap::new();
     for charge in charges {
         let name = match charge.thread {
@@ -39,7 +43,7 @@ pub(super) fn culprits(timeline: &Timeline, programs: &Programs, charges: &[Char
         .map(|(name, charged)| Culprit {
             name,
             lost_cpus: charged.seconds,
-            waiting_in: waiting_in(charged.by_call),
+            waiting_in: waiting_in(charged.by_call, arch),
         })
         .collect();
     culprits.sort_by(|a, b| b.lost_cpus.total_cmp(&a.lost_cpus));
@@ -47,24 +51,23 @@ pub(super) fn culprits(timeline: &Timeline, programs: &Programs, charges: &[Char
 }
 
 /// The call with the most seconds; of equal ones the first by name, so that the answer does not depend on a hash.
-fn waiting_in(by_call: HashMap<Option<Call>, f64>) -> Option<String> {
+fn waiting_in(by_call: HashMap<Option<Call>, f64>, arch: &str) -> Option<String> {
     let mut named: Vec<(Option<String>, f64)> =
-        by_call.into_iter().map(|(call, seconds)| (call.and_then(call_name), seconds)).collect();
+        by_call.into_iter().map(|(call, s)| (call.and_then(|call| call_name(call, arch)), s)).collect();
     named.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     named.into_iter().next().and_then(|(name, _)| name)
 }
 
 /// CPU time on the allotted CPUs, in seconds, of everybody outside the tree but the tracer, by name, most first. Who was
 /// not shown has no name and is missing.
-pub(super) fn others(header: &TraceHeader, timeline: &Timeline, programs: &Programs) -> Vec<(String, f64)> {
+pub(super) fn others(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs) -> Vec<(String, f64)> {
     let mut by_name: BTreeMap<String, f64> = BTreeMap::new();
-    let allotted = timeline.cpus.iter().filter(|cpu| cpu.allotted);
-    for stretch in allotted.flat_map(|cpu| &cpu.stretches) {
+    let allotted = timeline.cpus.iter().zip(shares).filter(|(cpu, _)| cpu.allotted);
+    for (stretch, parts) in allotted.flat_map(|(cpu, shares)| cpu.stretches.iter().zip(shares)) {
         let Occupant::Thread(id) = stretch.who else { continue };
         let thread = timeline.thread(id);
         if !thread.in_tree && !thread.tracer {
-            let seconds = cpu_time(stretch, header.interrupts_accounted).as_secs_f64();
-            *by_name.entry(programs.name_of(timeline, id, stretch.from)).or_default() += seconds;
+            *by_name.entry(programs.name_of(timeline, id, stretch.from)).or_default() += parts.rest;
         }
     }
     let mut others: Vec<(String, f64)> = by_name.into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();

@@ -32,8 +32,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// `root` is the main process.
-    pub(super) fn of(timeline: &Timeline, root: Option<ThreadId>) -> Self {
+    /// Of all threads.
+    pub(super) fn of(timeline: &Timeline) -> Self {
         let threads = timeline.threads.len();
         let ids = || (0..threads as u32).map(ThreadId);
         let owner: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
@@ -54,7 +54,7 @@ impl Programs {
             let execs = &mut execs[owner.index()];
             execs.sort_by_key(|(from, _)| *from);
             let thread = timeline.thread(oldest);
-            let is_command = root == Some(oldest);
+            let is_command = timeline.root == Some(oldest);
             let first = match (execs.first(), programs.of_maker(thread)) {
                 (Some((_, name)), _) if is_command => programs.intern(&mut known, *name),
                 (_, Some(program)) if !is_command => program,

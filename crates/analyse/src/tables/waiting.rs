@@ -5,7 +5,7 @@
 
 use morecores_record::Nanos;
 
-use crate::trace::{State, Thread, ThreadId, Timeline};
+use crate::trace::{LockSpan, State, Thread, ThreadId, Timeline, lock_spans};
 
 /// A wait, by how it was spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,21 +51,9 @@ pub(super) struct LockTime {
 
 /// All waits of the tree for kernel locks, nested ones once.
 pub(super) fn lock_times(timeline: &Timeline) -> Vec<LockTime> {
-    let of_tree = timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
-    let mut spans: Vec<(ThreadId, Nanos, Nanos)> =
-        of_tree.map(|wait| (wait.thread, wait.from, wait.to)).collect();
-    spans.sort_unstable();
-    spans.dedup_by(|next, last| {
-        let nested = next.0 == last.0 && next.1 <= last.2;
-        if nested {
-            last.2 = last.2.max(next.2);
-        }
-        nested
-    });
-    let times = spans.into_iter().map(|(thread, from, to)| LockTime {
-        thread,
-        from,
-        waited: Waited::of(timeline.thread(thread), from, to),
-    });
-    times.collect()
+    let time = |span: LockSpan| {
+        let waited = Waited::of(timeline.thread(span.thread), span.from, span.to);
+        LockTime { thread: span.thread, from: span.from, waited }
+    };
+    lock_spans(timeline).into_iter().map(time).collect()
 }

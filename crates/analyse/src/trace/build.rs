@@ -10,14 +10,13 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_record::{
-    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, Nanos, Object, Tid, TraceHeader, TraceSource,
+    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, Misfits, Nanos, Object, Tid, TraceHeader, TraceSource,
 };
 
 use index::Index;
 
 use super::timeline::{
-    Confinement, CpuTimeline, Named, Naming, Occupant, Source, State, Thread, ThreadId, Timeline, Troubles,
-    Wake,
+    Confinement, CpuTimeline, Named, Naming, Occupant, Source, State, Thread, ThreadId, Timeline, Wake,
 };
 
 /// The number of the thread that makes all kernel threads: the second one that the kernel itself makes at boot
@@ -109,7 +108,6 @@ struct Builder<'h> {
     place: Index,
     by_tid: Index,
     tracer: HashSet<Tid>,
-    root: Option<ThreadId>,
 }
 
 impl<'h> Builder<'h> {
@@ -120,6 +118,7 @@ impl<'h> Builder<'h> {
             ended: header.ended_ns.max(header.began_ns),
             allotted: allotted.clone(),
             source: header.source,
+            root: None,
             threads: Vec::with_capacity(header.known.len()),
             cpus: cpus
                 .iter()
@@ -130,7 +129,8 @@ impl<'h> Builder<'h> {
             works: Vec::new(),
             confinements: Vec::new(),
             samples: Vec::new(),
-            troubles: Troubles::default(),
+            lost: 0,
+            misfits: Misfits::default(),
         };
         let mut builder = Self {
             header,
@@ -141,7 +141,6 @@ impl<'h> Builder<'h> {
             place: Index::default(),
             by_tid: Index::default(),
             tracer: header.tracer.iter().copied().collect(),
-            root: None,
         };
         for (cpu, place) in cpus.iter().zip(0..) {
             builder.place.insert(cpu.0, place);
@@ -164,7 +163,7 @@ impl<'h> Builder<'h> {
                 && builder.live[id.index()].open.is_some()
             {
                 // Two CPUs first tell of the same thread leaving: how it came to one of them is lost.
-                builder.timeline.troubles.misplaced += 1;
+                builder.timeline.misfits.misplaced += 1;
                 who = Occupant::Lost;
             }
             let since = builder.ahead.began;
@@ -245,9 +244,9 @@ impl<'h> Builder<'h> {
     fn add(&mut self, tid: Tid, process: Option<Tid>, name: Comm, from: Nanos) -> ThreadId {
         let id = ThreadId(self.timeline.threads.len() as u32);
         // The main process may be older than the trace, where whoever started it told nobody.
-        let root = tid == self.header.root && self.root.is_none();
+        let root = tid == self.header.root && self.timeline.root.is_none();
         if root {
-            self.root = Some(id);
+            self.timeline.root = Some(id);
         }
         self.timeline.threads.push(Thread {
             tid,
@@ -272,7 +271,7 @@ impl<'h> Builder<'h> {
         if let Some(id) = self.owner(tid) {
             return id;
         }
-        self.timeline.troubles.unborn += 1;
+        self.timeline.misfits.unborn += 1;
         let id = self.add(tid, None, Comm::default(), Nanos::ZERO);
         self.own(tid, id);
         id
@@ -289,7 +288,7 @@ impl<'h> Builder<'h> {
         }
         // A later owner of the main process's number is not the main process.
         let is_root = fork.child == self.header.root && at <= self.timeline.began;
-        if is_root && let Some(old) = self.root.take() {
+        if is_root && let Some(old) = self.timeline.root.take() {
             self.timeline.threads[old.index()].in_tree = false;
         }
         let made_by = &self.timeline.threads[parent.index()];
@@ -336,7 +335,7 @@ impl<'h> Builder<'h> {
     /// Its number belongs to another from now on.
     fn retire(&mut self, id: ThreadId, at: Nanos) {
         if let Some((_, State::Running { cpu })) = self.live[id.index()].open {
-            self.timeline.troubles.misplaced += 1;
+            self.timeline.misfits.misplaced += 1;
             self.vacate(self.place(cpu), at);
         }
         self.close(id, at, true);

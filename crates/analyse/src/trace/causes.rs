@@ -64,16 +64,15 @@ fn cause(timeline: &Timeline, locks: &HashSet<FutexId>, wait: &Wait) -> Cause {
     // A wait that nothing but its end may end, and that none of our threads ended itself, is one for a device.
     let for_device = wake.io_wait || wait.left == Left::Uninterruptible;
     let otherwise = if for_device { Cause::Disk } else { Cause::Unknown };
-    if let Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. } = wake.by {
-        match vector {
-            vector::TIMER | vector::HRTIMER => return Cause::Timer,
-            vector::BLOCK | vector::IRQ_POLL => return Cause::Disk,
-            _ => {}
-        }
+    if let Some(cause) = of_vector(wake.by) {
+        return cause;
     }
     if wake.io_wait && wake.by != wake.origin {
         // Completed by a kernel thread, whoever gave it that to do.
         return Cause::Disk;
+    }
+    if let Some(cause) = of_vector(wake.origin) {
+        return cause;
     }
     match wake.origin {
         // Its own work, done by a kernel worker.
@@ -90,12 +89,22 @@ fn cause(timeline: &Timeline, locks: &HashSet<FutexId>, wait: &Wait) -> Cause {
         }
         Source::Interrupt(Interrupt::Device(_)) => Cause::Disk,
         Source::Interrupt(Interrupt::Timer) => Cause::Timer,
-        Source::SoftIrqOfInterrupt { vector: vector::TIMER | vector::HRTIMER, .. } => Cause::Timer,
-        Source::SoftIrqOfInterrupt { vector: vector::BLOCK | vector::IRQ_POLL, .. } => Cause::Disk,
         Source::SoftIrqOfInterrupt { vector: vector::NET_TX | vector::NET_RX, .. } => Cause::Peer,
         Source::Interrupt(Interrupt::Other) | Source::SoftIrqOfInterrupt { .. } | Source::Unknown => {
             otherwise
         }
+    }
+}
+
+/// The cause that a soft interrupt stands for whoever raised it: timers, and devices that store.
+const fn of_vector(source: Source) -> Option<Cause> {
+    let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
+        return None;
+    };
+    match vector {
+        vector::TIMER | vector::HRTIMER => Some(Cause::Timer),
+        vector::BLOCK | vector::IRQ_POLL => Some(Cause::Disk),
+        _ => None,
     }
 }
 

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 
-use morecores_record::{Components, CpuId, Nanos, SampleMode, TraceHeader};
+use morecores_record::{Components, CpuId, Nanos, SampleMode, TraceHeader, TraceSource};
 
 use super::idle::Idle;
-use super::shares::{Shares, shares};
-use super::timeline::{Naming, Occupant, State, Thread, ThreadId, Timeline};
+use super::lock_spans::{LockSpan, lock_spans};
+use super::shares::{self, Shares};
+use super::ticks::ticks;
+use super::timeline::{Occupant, State, Thread, Timeline};
 
 /// Where the CPU-seconds of a run went.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,27 +23,34 @@ pub struct Accounting {
     pub kernel_ratio: Option<f64>,
     /// What told it: `ticks`, `samples`, `ticks and samples`, or that of the run's own account.
     pub kernel_ratio_estimator: String,
-    /// How many observations it is made of, for its error; zero where it comes from the run's account.
-    pub kernel_ratio_observations: u64,
     /// Of the user work, what spins in a tight loop, in seconds; none without samples of user mode.
     pub user_spin_s: Option<f64>,
     /// CPU time on CPUs not allotted: the tree's and that of kernel workers for it, seconds.
     pub outside_cpu_s: f64,
     /// Of which the tree's own.
     pub outside_tree_s: f64,
-    /// What no rule explains, of each allotted CPU, seconds.
+    /// What no rule explains, of each allotted CPU, seconds: nobody knows who ran.
     pub unexplained: Vec<(CpuId, f64)>,
+    /// What was accounted to threads on the allotted CPUs beyond the time there was, seconds.
+    pub overaccounted_s: f64,
+    /// Whether waits for kernel locks would have been seen. An absent figure is better than a zero that means "not
+    /// looked".
+    pub locks_are_traced: bool,
+    /// What each stretch is made of, in step with the timeline's.
+    pub(crate) shares: Vec<Vec<Shares>>,
 }
 
 /// Divides the run; `idle` is the idle rule's answer for the same timeline.
 pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Accounting {
     let mut sums = Sums::default();
     let mut unexplained = Vec::new();
-    let shares: Vec<Vec<Shares>> = timeline.cpus.iter().map(|cpu| shares(header, cpu)).collect();
+    let mut overaccounted_s = 0.0;
+    let shares = shares::of_all(header, timeline);
     for (cpu, shares) in timeline.cpus.iter().zip(&shares).filter(|(cpu, _)| cpu.allotted) {
         let mut unknown = 0.0;
         for (stretch, parts) in cpu.stretches.iter().zip(shares) {
             sums.interrupts += parts.interrupts;
+            overaccounted_s += parts.surplus;
             match stretch.who {
                 Occupant::Idle => sums.idle_stretches += 1,
                 Occupant::Lost => unknown += parts.rest,
@@ -62,31 +71,35 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
         unexplained.push((cpu.cpu, unknown));
     }
     let spin = spin(timeline, &shares).min(sums.tree.seconds);
-    let cost = Cost::of(header, &sums, idle.times.total());
-    let idle = lessened(idle, cost.idle);
-    let work = (sums.tree.seconds - spin - cost.tree).max(0.0);
-    let (kernel_ratio, kernel_ratio_estimator, kernel_ratio_observations) = kernel_ratio(header, timeline);
+    let cost = Cost::of(header, &sums, sums.tree.seconds - spin, idle.times.total());
+    let idle = idle.lessened(cost.idle);
+    let work = sums.tree.seconds - spin - cost.tree;
+    let (kernel_ratio, kernel_ratio_estimator) = kernel_ratio(header, timeline);
     // Spinning and the tracer's programs are in the kernel, and were found there.
-    let kernel_all = kernel_ratio.unwrap_or(0.0) * sums.tree.seconds;
-    let kernel_work = (kernel_all - spin - cost.tree).clamp(0.0, work);
+    let kernel_work =
+        kernel_ratio.map(|ratio| (ratio * sums.tree.seconds - spin - cost.tree).clamp(0.0, work.max(0.0)));
     let (outside_cpu_s, outside_tree_s) = outside(timeline);
 
+    let locks_are_traced = header.stack_share.is_some() || !timeline.contentions.is_empty();
+    let locks = |seconds: f64| locks_are_traced.then_some(seconds);
+    // Switches alone tell nothing of these; what there is of them nevertheless was told.
+    let told = |seconds: f64| (header.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
     let times = idle.times;
     let mut components = Components {
-        user_work_s: work - kernel_work,
+        user_work_s: work - kernel_work.unwrap_or(0.0),
         kernel_work_s: kernel_work,
-        interrupt_s: sums.interrupts,
-        kernel_lock_spin_s: spin,
+        interrupt_s: told(sums.interrupts),
+        kernel_lock_spin_s: locks(spin),
         other_processes_s: sums.others.seconds - cost.others,
         tracer_s: sums.tracer.seconds + cost.tree + cost.others + cost.idle,
-        steal_s: sums.steal,
+        steal_s: told(sums.steal),
         idle_scheduling_s: times.scheduling,
-        idle_pinned_s: times.pinned,
-        idle_kernel_lock_s: times.kernel_lock,
-        idle_user_lock_s: times.user_lock,
-        idle_disk_s: times.disk,
-        idle_peer_s: times.peer,
-        idle_timer_s: times.timer,
+        idle_pinned_s: told(times.pinned),
+        idle_kernel_lock_s: locks(times.kernel_lock),
+        idle_user_lock_s: told(times.user_lock),
+        idle_disk_s: told(times.disk),
+        idle_peer_s: told(times.peer),
+        idle_timer_s: told(times.timer),
         idle_too_little_work_s: times.too_little_work,
         unexplained_s: 0.0,
     };
@@ -98,14 +111,16 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
         idle,
         kernel_ratio,
         kernel_ratio_estimator,
-        kernel_ratio_observations,
         outside_cpu_s,
         outside_tree_s,
         unexplained,
+        overaccounted_s,
+        locks_are_traced,
+        shares,
     }
 }
 
-/// The sum of all components but the unexplained one, in seconds.
+/// The sum of all components but the unexplained one, in seconds. What is not told is in another one.
 fn explained(components: &Components) -> f64 {
     let Components {
         user_work_s,
@@ -125,11 +140,10 @@ fn explained(components: &Components) -> f64 {
         idle_too_little_work_s,
         unexplained_s: _,
     } = components;
-    let busy = user_work_s + kernel_work_s + interrupt_s + kernel_lock_spin_s;
-    let taken = other_processes_s + tracer_s + steal_s;
-    let locks = idle_kernel_lock_s + idle_user_lock_s;
-    let idle = idle_scheduling_s + idle_pinned_s + locks + idle_disk_s + idle_peer_s + idle_timer_s;
-    busy + taken + idle + idle_too_little_work_s
+    let always = user_work_s + other_processes_s + tracer_s + idle_scheduling_s + idle_too_little_work_s;
+    let busy = [kernel_work_s, interrupt_s, kernel_lock_spin_s, steal_s];
+    let idle = [idle_pinned_s, idle_kernel_lock_s, idle_user_lock_s, idle_disk_s, idle_peer_s, idle_timer_s];
+    always + busy.into_iter().chain(idle).flatten().sum::<f64>()
 }
 
 /// Seconds, and in how many stretches.
@@ -165,56 +179,24 @@ struct Cost {
 
 impl Cost {
     /// A program runs when something happens to whoever has the CPU then: its time is spread over the stretches of the
-    /// allotted CPUs in equal parts. Never more than there is.
-    fn of(header: &TraceHeader, sums: &Sums, idle: f64) -> Self {
+    /// allotted CPUs in equal parts. Never more than there is: `work` of the tree, `idle` time.
+    fn of(header: &TraceHeader, sums: &Sums, work: f64, idle: f64) -> Self {
         let all: f64 = header.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
         let stretches =
             sums.tree.stretches + sums.others.stretches + sums.tracer.stretches + sums.idle_stretches;
         let one = if stretches > 0 { all / stretches as f64 } else { 0.0 };
         let part = |of: u64, at_most: f64| (one * of as f64).min(at_most.max(0.0));
         Self {
-            tree: part(sums.tree.stretches, sums.tree.seconds),
+            tree: part(sums.tree.stretches, work),
             others: part(sums.others.stretches, sums.others.seconds),
             idle: part(sums.idle_stretches, idle),
         }
     }
 }
 
-/// The idle rule's answer with `cost` seconds taken off, of everything alike.
-fn lessened(mut idle: Idle, cost: f64) -> Idle {
-    let total = idle.times.total();
-    if cost <= 0.0 || total <= 0.0 {
-        return idle;
-    }
-    let left = 1.0 - cost / total;
-    let times = &mut idle.times;
-    for time in [
-        &mut times.scheduling,
-        &mut times.pinned,
-        &mut times.kernel_lock,
-        &mut times.user_lock,
-        &mut times.disk,
-        &mut times.peer,
-        &mut times.timer,
-        &mut times.too_little_work,
-    ] {
-        *time *= left;
-    }
-    for charge in &mut idle.charges {
-        charge.seconds *= left;
-    }
-    idle
-}
-
 /// Time that the tree spun for kernel locks on the allotted CPUs, seconds: the part of the waits that the thread was
 /// running, nested waits once, without the share of interrupts and steal.
 fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
-    let mut by_thread: HashMap<ThreadId, Vec<(Nanos, Nanos)>> = HashMap::new();
-    for wait in timeline.contentions.iter().filter(|wait| wait.spun > Nanos::ZERO) {
-        if timeline.thread(wait.thread).in_tree {
-            by_thread.entry(wait.thread).or_default().push((wait.from, wait.to));
-        }
-    }
     let places: HashMap<CpuId, usize> = timeline
         .cpus
         .iter()
@@ -222,53 +204,34 @@ fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
         .filter(|(_, c)| c.allotted)
         .map(|(place, c)| (c.cpu, place))
         .collect();
-    // In the order of threads: a sum of floating-point numbers depends on its order.
-    let mut by_thread: Vec<_> = by_thread.into_iter().collect();
-    by_thread.sort_unstable_by_key(|(id, _)| *id);
     let mut spun = 0.0;
-    for (id, waits) in by_thread {
-        let segments = &timeline.thread(id).segments;
-        for (from, to) in union(waits) {
-            let first = segments.partition_point(|segment| segment.to <= from);
-            for segment in segments[first..].iter().take_while(|segment| segment.from < to) {
-                let State::Running { cpu } = segment.state else { continue };
-                let Some(&place) = places.get(&cpu) else { continue };
-                let part = segment.to.min(to).since(segment.from.max(from)).as_secs_f64();
-                let stretches = &timeline.cpus[place].stretches;
-                let of = stretches.partition_point(|stretch| stretch.to <= segment.from);
-                let own = stretches.get(of).zip(shares[place].get(of)).map_or(1.0, |(stretch, parts)| {
-                    (parts.rest / stretch.length().as_secs_f64()).clamp(0.0, 1.0)
-                });
-                spun += part * own;
-            }
+    for LockSpan { thread, from, to } in lock_spans(timeline) {
+        let segments = &timeline.thread(thread).segments;
+        let first = segments.partition_point(|segment| segment.to <= from);
+        for segment in segments[first..].iter().take_while(|segment| segment.from < to) {
+            let State::Running { cpu } = segment.state else { continue };
+            let Some(&place) = places.get(&cpu) else { continue };
+            let part = segment.to.min(to).since(segment.from.max(from)).as_secs_f64();
+            let stretches = &timeline.cpus[place].stretches;
+            let of = stretches.partition_point(|stretch| stretch.to <= segment.from);
+            let own = stretches.get(of).zip(shares[place].get(of)).map_or(1.0, |(stretch, parts)| {
+                (parts.rest / stretch.length().as_secs_f64()).clamp(0.0, 1.0)
+            });
+            spun += part * own;
         }
     }
     spun
 }
 
-/// Intervals as disjoint ones in the order of time.
-fn union(mut intervals: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
-    intervals.sort_unstable();
-    let mut disjoint: Vec<(Nanos, Nanos)> = Vec::with_capacity(intervals.len());
-    for (from, to) in intervals {
-        match disjoint.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => disjoint.push((from, to)),
-        }
-    }
-    disjoint
-}
-
-/// Time in the kernel over CPU time of the tree, what told it, and of how many observations.
+/// Time in the kernel over CPU time of the tree, and what told it.
 ///
 /// Ticks and samples both find the tree in one mode or the other at instants that it does not choose; their counts are
 /// added, which weighs each observation alike.
-fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, String, u64) {
+fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, String) {
     let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
-    for (_, thread) in timeline.tree() {
-        let ticks = ticks(timeline, thread);
-        user += ticks.0;
-        system += ticks.1;
+    for span in ticks(timeline) {
+        user += span.user;
+        system += span.system;
     }
     let (user, system) = (user.0 / header.tick_ns.0.max(1), system.0 / header.tick_ns.0.max(1));
     let (mut in_user, mut in_kernel) = (0, 0);
@@ -281,40 +244,16 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
     let (ticks, samples) = (user + system, in_user + in_kernel);
     let ratio = |kernel: u64, all: u64| Some(kernel as f64 / all as f64);
     match (ticks > 0, samples > 0) {
-        (true, true) => {
-            (ratio(system + in_kernel, ticks + samples), "ticks and samples".to_owned(), ticks + samples)
-        }
-        (true, false) => (ratio(system, ticks), "ticks".to_owned(), ticks),
-        (false, true) => (ratio(in_kernel, samples), "samples".to_owned(), samples),
+        (true, true) => (ratio(system + in_kernel, ticks + samples), "ticks and samples".to_owned()),
+        (true, false) => (ratio(system, ticks), "ticks".to_owned()),
+        (false, true) => (ratio(in_kernel, samples), "samples".to_owned()),
         (false, false) => {
             let cpu = &header.run.cpu;
             let (user, system) = (cpu.user_ns.as_secs_f64(), cpu.system_ns.as_secs_f64());
             let ratio = (user + system > 0.0).then(|| system / (user + system));
-            (ratio, cpu.estimator.name().to_owned(), 0)
+            (ratio, cpu.estimator.name().to_owned())
         }
     }
-}
-
-/// The ticks that found a thread in user mode, and in the kernel, as time, inside the window: what was accounted to it at its
-/// end, or at its last exec where it outlived the window, less what was by the window's beginning.
-fn ticks(timeline: &Timeline, thread: &Thread) -> (Nanos, Nanos) {
-    let execs = || {
-        thread.names.iter().filter_map(|named| match named.by {
-            Naming::Exec(accounts) => Some((named.from, accounts)),
-            Naming::Inherited | Naming::Rename => None,
-        })
-    };
-    let before = execs().rfind(|(at, _)| *at <= timeline.began).map(|(_, accounts)| accounts);
-    // A thread older than the trace had a life of which only its first account tells.
-    let first = thread.born.is_none().then(|| execs().next().map(|(_, accounts)| accounts)).flatten();
-    let since = before.or(first).unwrap_or_default();
-    if thread.born.is_none() && before.or(first).is_none() {
-        return (Nanos::ZERO, Nanos::ZERO);
-    }
-    let Some(until) = thread.accounts.or_else(|| execs().next_back().map(|(_, accounts)| accounts)) else {
-        return (Nanos::ZERO, Nanos::ZERO);
-    };
-    (until.user.since(since.user), until.system.since(since.system))
 }
 
 /// Of the samples that found the tree in user mode, the share in a tight loop.

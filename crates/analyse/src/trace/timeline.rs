@@ -3,8 +3,8 @@
 //! Only what happened and who did it; which CPU was lost to what is decided elsewhere.
 
 use morecores_record::{
-    Accounts, Call, Comm, CpuId, CpuSet, Event, Interrupt, KnownLock, Left, LockFlags, Nanos, Object,
-    SampleMode, Tid, TraceHeader, TraceSource,
+    Accounts, Call, Comm, CpuId, CpuSet, Event, Interrupt, KnownLock, Left, LockFlags, Misfits, Nanos,
+    Object, SampleMode, Tid, TraceHeader, TraceSource,
 };
 
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`] it is never used
@@ -33,7 +33,8 @@ impl WaitId {
 /// What all threads and CPUs did during a run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Beginning of the window: the main process's exec. Nothing here is earlier, save births and names.
+    /// Beginning of the window: the main process's exec. Nothing here is earlier, save births, names
+    /// and confinements.
     pub began: Nanos,
     /// Its end: the main process's. Nothing here is later.
     pub ended: Nanos,
@@ -41,6 +42,8 @@ pub struct Timeline {
     pub allotted: CpuSet,
     /// What told the events.
     pub source: TraceSource,
+    /// The main process's first thread; none where nothing was told of it.
+    pub root: Option<ThreadId>,
     /// All threads, the tree's and others, in the order in which they were first known of.
     pub threads: Vec<Thread>,
     /// The CPUs, in ascending order: all allotted ones, and any other that was seen.
@@ -55,8 +58,10 @@ pub struct Timeline {
     pub confinements: Vec<Confinement>,
     /// Samples, in the order of time.
     pub samples: Vec<Sampled>,
+    /// Events that were lost, by the events themselves.
+    pub lost: u64,
     /// What did not fit together.
-    pub troubles: Troubles,
+    pub misfits: Misfits,
 }
 
 impl Timeline {
@@ -318,8 +323,6 @@ pub struct LockWait {
     pub from: Nanos,
     /// When it ended.
     pub to: Nanos,
-    /// The part of it that the thread was on a CPU: it spun. Interrupts are in it.
-    pub spun: Nanos,
     /// The lock's address.
     pub lock: u64,
     /// What the kernel says of it.
@@ -367,21 +370,4 @@ pub struct Sampled {
     pub mode: SampleMode,
     /// Whether it waits in a tight loop.
     pub spins: bool,
-}
-
-/// What did not fit together, and how often.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Troubles {
-    /// Events that were lost, by the events themselves.
-    pub lost: u64,
-    /// Switches away from a thread that was not known to run there, and threads that began to run while running
-    /// elsewhere.
-    pub misplaced: u64,
-    /// Threads that nobody was seen to make.
-    pub unborn: u64,
-    /// Waits that ended without anybody seen to end them; always so where the source does not tell wakers, and then
-    /// not counted.
-    pub unwoken: u64,
-    /// Wake-ups that came before their wait was seen to begin. These waits are taken for none.
-    pub early: u64,
 }

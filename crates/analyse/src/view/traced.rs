@@ -11,11 +11,11 @@ const ELSEWHERE: f64 = 0.01;
 /// loss worth reporting.
 const OVERHEAD: f64 = 0.1;
 /// Share of the allotted CPUs' time that no rule explains: what the components may be off on programs whose truth is
-/// known (docs/methods.md, "Components").
+/// known (docs/methods.md, "Accuracy").
 const UNEXPLAINED: f64 = 0.03;
 /// Share of the allotted CPUs' time spent in spinning loops that is more than a library's short spin before it sleeps.
 const SPINNING: f64 = 0.05;
-/// Seconds of sampled time below which a share is a matter of chance: 20 samples at 200 Hz, whose number has a standard
+/// Seconds of sampled time below which a share is a matter of chance: 20 samples at 197 Hz, whose number has a standard
 /// error of a fifth.
 const SAMPLED: f64 = 0.1;
 

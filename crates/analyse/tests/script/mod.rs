@@ -286,11 +286,12 @@ impl Script {
     }
 }
 
-/// Components by name, in milliseconds, those that are not zero.
+/// Components by name, in milliseconds, those that are told and not zero.
 pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
     let value = serde_json::to_value(components).expect("plain numbers");
-    let parts = value.as_object().expect("a structure").iter().map(|(name, seconds)| {
-        (name.trim_end_matches("_s").to_owned(), (seconds.as_f64().expect("a number") * 1e6).round() / 1e3)
+    let told = value.as_object().expect("a structure").iter();
+    let parts = told.filter_map(|(name, seconds)| {
+        Some((name.trim_end_matches("_s").to_owned(), (seconds.as_f64()? * 1e6).round() / 1e3))
     });
     parts.filter(|(_, ms)| *ms != 0.0).collect()
 }

@@ -178,6 +178,46 @@ impl Traced {
     pub(crate) fn view(mut self) -> TraceView {
         self.events.sort_by_key(|event| event.at);
         self.header.events = self.events.len() as u64;
-        trace_view(&self.header, &self.events)
+        self.read(usize::MAX)
     }
+
+    /// What is said of it where only the first so many events are left.
+    pub(crate) fn read(&self, left: usize) -> TraceView {
+        let events = self.events.iter().take(left).cloned().collect();
+        trace_view(&self.header, &Decoded { events, ..Decoded::default() }, std::env::consts::ARCH)
+    }
+}
+
+/// A second, in the unit of the traces.
+pub(crate) const S: u64 = 1_000_000;
+
+pub(crate) fn near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
+}
+
+pub(crate) fn all_near(values: &[f64], expected: &[f64]) {
+    assert_eq!(values.len(), expected.len(), "{values:?} instead of {expected:?}");
+    values.iter().zip(expected).for_each(|(value, expected)| near(*value, *expected));
+}
+
+/// 10 s on two CPUs. `main` runs alone for 4 s, then beside `cc1` for 3 s, then waits for it for 2 s, and runs alone
+/// again for 1 s.
+pub(crate) fn build() -> Traced {
+    let mut t = Traced::new(2, 10 * S);
+    t.fork(4 * S, 0, ROOT, 101);
+    t.wake(4 * S, 0, 101, ROOT);
+    t.sleep(4 * S, 1, 101);
+    t.exec(4 * S, 1, 101, "cc1", accounts(0, 0));
+    t.sleep(7 * S, 0, 0);
+    t.exit(9 * S, 1, 101, accounts(4 * S, S));
+    t.wake(9 * S, 1, ROOT, 101);
+    t.die(9 * S, 1, 0);
+    t.sleep(9 * S, 0, ROOT);
+    t.exit(10 * S, 0, ROOT, accounts(6 * S, 2 * S));
+    t.die(10 * S, 0, 0);
+    t
+}
+
+pub(crate) fn command<'a>(view: &'a TraceView, name: &str) -> &'a CommandView {
+    view.commands.iter().find(|command| command.name == name).unwrap()
 }

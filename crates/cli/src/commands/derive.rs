@@ -30,7 +30,7 @@ pub(super) fn view(study: &Study, path: &Path) -> (View, Vec<String>) {
         study.damaged_traces.iter().map(|trace| format!("{}: {}", trace.path.display(), trace.reason));
     let (mut views, mut unread) = (Vec::new(), damaged.collect::<Vec<_>>());
     for header in &study.traces {
-        match trace(path, header) {
+        match trace(path, header, &study.header.host.arch) {
             Ok(view) => views.push(view),
             Err(error) => unread.push(error.to_string()),
         }
@@ -41,8 +41,8 @@ pub(super) fn view(study: &Study, path: &Path) -> (View, Vec<String>) {
     (morecores_analyse::view(study, &views), unread)
 }
 
-/// Everything derived from one trace of the study at `path`.
-pub(super) fn trace(path: &Path, header: &TraceHeader) -> Result<TraceView, StudyError> {
+/// Everything derived from one trace of the study at `path`, made on a machine of architecture `arch`.
+pub(super) fn trace(path: &Path, header: &TraceHeader, arch: &str) -> Result<TraceView, StudyError> {
     let decoded = read_trace_events(path, header)?;
-    Ok(trace_view(header, &decoded.events))
+    Ok(trace_view(header, &decoded, arch))
 }

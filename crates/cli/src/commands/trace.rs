@@ -25,6 +25,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let TraceOptions { command, plan, study } = TraceOptions::new(args, &host.topology)?;
     program::image(&command, &plan.points[0], plan.thread_env)?;
     let timeout = plan.timeout;
+    let arch = host.arch.clone();
     let header = derive::header(command, plan, host);
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
@@ -41,7 +42,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         // Stopped before there was anything to trace.
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     };
-    show(args, &place, &header, note.as_deref())?;
+    show(args, &place, &header, &arch, note.as_deref())?;
     let run = &outcome.run;
     if !run.exit.is_success() {
         terminal::quote_end(&outcome.output);
@@ -144,8 +145,8 @@ fn attempt(
     Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(tracer.as_ref()) }))
 }
 
-fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, note: Option<&str>) -> Result<()> {
-    let view = derive::trace(&place.path, header)?;
+fn show(args: &TraceArgs, place: &Place, header: &TraceHeader, arch: &str, note: Option<&str>) -> Result<()> {
+    let view = derive::trace(&place.path, header, arch)?;
     if args.json {
         terminal::print(&(serde_json::to_string_pretty(&view)? + "\n"))?;
     } else {

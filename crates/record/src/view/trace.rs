@@ -4,45 +4,61 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, TraceSource, Untraced};
+use crate::{CpuId, CpuSet, TraceSource, Untraced};
 
 /// The CPU-seconds of the allotted CPUs over one traced run, divided without overlap: together they are
 /// `cpus · elapsed`, since what no rule explains is one of them. A part that this trace cannot tell is null and is
-/// contained in another, as [`TraceView::untraced`] says.
+/// contained in another: work in the kernel in user work, spinning in the work of whoever spins, interrupts and steal
+/// in what they hit, pinned threads in scheduling, other idle time in too little work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Components {
     /// Work of the tree in user mode.
     pub user_work_s: f64,
     /// Work of the tree in the kernel: system calls and faults.
-    pub kernel_work_s: f64,
+    pub kernel_work_s: Option<f64>,
     /// Interrupts, hard and soft.
-    pub interrupt_s: f64,
+    pub interrupt_s: Option<f64>,
     /// The tree spinning for kernel locks.
-    pub kernel_lock_spin_s: f64,
+    pub kernel_lock_spin_s: Option<f64>,
     /// Other processes and kernel threads.
     pub other_processes_s: f64,
     /// The tracer: its reader, and what its programs took.
     pub tracer_s: f64,
     /// Time that a hypervisor took while a thread was running.
-    pub steal_s: f64,
+    pub steal_s: Option<f64>,
     /// Idle although a thread was runnable and allowed there.
     pub idle_scheduling_s: f64,
     /// Idle although a thread was runnable, but not allowed there.
-    pub idle_pinned_s: f64,
+    pub idle_pinned_s: Option<f64>,
     /// Idle, a thread waiting for a kernel lock.
-    pub idle_kernel_lock_s: f64,
+    pub idle_kernel_lock_s: Option<f64>,
     /// Idle, a thread waiting for a user lock.
-    pub idle_user_lock_s: f64,
+    pub idle_user_lock_s: Option<f64>,
     /// Idle, a thread waiting for a disk.
-    pub idle_disk_s: f64,
+    pub idle_disk_s: Option<f64>,
     /// Idle, a thread waiting for somebody outside the tree.
-    pub idle_peer_s: f64,
+    pub idle_peer_s: Option<f64>,
     /// Idle, all threads waiting and a timer ending that.
-    pub idle_timer_s: f64,
+    pub idle_timer_s: Option<f64>,
     /// Idle for want of parallel work.
     pub idle_too_little_work_s: f64,
     /// What no rule explains; may be negative.
     pub unexplained_s: f64,
+}
+
+/// What did not fit together in the events of a trace, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misfits {
+    /// Switches away from a thread that was not known to run there, and threads that began to run while running
+    /// elsewhere.
+    pub misplaced: u64,
+    /// Threads that nobody was seen to make.
+    pub unborn: u64,
+    /// Waits that ended without anybody seen to end them; where the source tells no wakers, that is always so and not
+    /// counted.
+    pub unwoken: u64,
+    /// Wake-ups that came before their wait was seen to begin. These waits are taken for none.
+    pub early: u64,
 }
 
 /// Shares of the elapsed time by how many threads of the tree there were: index k is exactly k, the last index that
@@ -145,8 +161,15 @@ pub struct TraceView {
     pub events: u64,
     /// Events that were lost, missed ones included; every figure is then a guess.
     pub lost_events: u64,
+    /// What did not fit together in them.
+    pub misfits: Misfits,
     /// Where the CPU-seconds went.
     pub components: Components,
+    /// `components.unexplained_s` by CPU.
+    pub unexplained_by_cpu: Vec<(CpuId, f64)>,
+    /// CPU time that the kernel accounted to threads on these CPUs beyond the time there was: what its clock and the
+    /// trace's disagree about. In no component, since it is the time in which a CPU woke for a thread.
+    pub overaccounted_s: f64,
     /// Of `components.user_work_s`, what looks like work but spins in a tight loop, by samples; null without samples.
     pub user_spin_s: Option<f64>,
     /// CPU time of the tree, and of kernel threads for it, outside the allotted CPUs.
@@ -184,24 +207,25 @@ pub struct TraceView {
 }
 
 /// The loss of each component, in CPUs: what it takes more at this count than the baseline's share, scaled by the
-/// speedup, would be. May be negative. Named as in [`Components`], without the unit.
+/// speedup, would be. May be negative. Named as in [`Components`], without the unit; null where either run cannot tell
+/// it, and then contained in the same other one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "one per field of Components, described there")]
 pub struct Losses {
     pub user_work: f64,
-    pub kernel_work: f64,
-    pub interrupt: f64,
-    pub kernel_lock_spin: f64,
+    pub kernel_work: Option<f64>,
+    pub interrupt: Option<f64>,
+    pub kernel_lock_spin: Option<f64>,
     pub other_processes: f64,
     pub tracer: f64,
-    pub steal: f64,
+    pub steal: Option<f64>,
     pub idle_scheduling: f64,
-    pub idle_pinned: f64,
-    pub idle_kernel_lock: f64,
-    pub idle_user_lock: f64,
-    pub idle_disk: f64,
-    pub idle_peer: f64,
-    pub idle_timer: f64,
+    pub idle_pinned: Option<f64>,
+    pub idle_kernel_lock: Option<f64>,
+    pub idle_user_lock: Option<f64>,
+    pub idle_disk: Option<f64>,
+    pub idle_peer: Option<f64>,
+    pub idle_timer: Option<f64>,
     pub idle_too_little_work: f64,
     pub unexplained: f64,
 }

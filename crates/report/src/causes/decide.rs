@@ -28,15 +28,16 @@ const NAMES: usize = 3;
 pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
     let least = (WORTH_SAYING * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
     let said = |component: &Component| {
-        let lost = component.loss(&stack.losses);
+        let Some(lost) = component.loss(&stack.losses) else { return false };
         *component != Component::Unexplained && lost.is_finite() && lost.abs() >= least && lost != 0.0
     };
     let mut components: Vec<Component> = Component::ALL.into_iter().filter(said).collect();
-    let size = |c: &Component| c.loss(&stack.losses).abs();
+    let lost = |c: Component| c.loss(&stack.losses).unwrap_or(0.0);
+    let size = |c: &Component| lost(*c).abs();
     components.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let cause = |component: Component| Cause {
         component,
-        lost: component.loss(&stack.losses),
+        lost: lost(component),
         cpus: stack.cpus,
         base_cpus: stack.base_cpus,
         blame: blame(component, stack, view),

@@ -8,9 +8,10 @@ mod tables;
 
 use std::path::Path;
 
-use morecores_record::TraceView;
+use morecores_record::{Misfits, TraceView};
 
 use super::Style;
+use crate::format::count;
 use crate::stack;
 use crate::trace as run;
 use crate::warning::Severity;
@@ -46,7 +47,7 @@ fn everything(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
         tables::commands(trace, Extent::Most, style),
         tables::locks(trace, Extent::Most, style),
         tables::others(trace, style),
-        untraced(trace, style),
+        [untraced(trace, style), misfits(trace, style)].concat(),
     ]);
     sections
 }
@@ -73,4 +74,22 @@ fn sentences(trace: &TraceView, style: &Style) -> Vec<String> {
 /// What this trace cannot tell.
 fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
     trace.untraced.iter().flat_map(|u| style.wrap_dim(&format!("without {}: {}", u.what, u.why))).collect()
+}
+
+/// How often the events contradicted each other, where they did: the analysis believed the latest.
+fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
+    // A wake-up before the sleep is no contradiction: it was the sooner one.
+    let Misfits { misplaced, unborn, unwoken, early: _ } = trace.misfits;
+    let kinds = [
+        (misplaced, "switches that did not fit the one before"),
+        (unborn, "threads that nobody was seen to make"),
+        (unwoken, "waits that nobody was seen to end"),
+    ];
+    let told = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number as f64))).collect();
+    if told.is_empty() {
+        Vec::new()
+    } else {
+        style.wrap_dim(&format!("did not fit together: {}", told.join(", ")))
+    }
 }

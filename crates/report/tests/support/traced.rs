@@ -14,7 +14,10 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         overhead: Some(0.008),
         events: 1_234_567,
         lost_events: 0,
+        misfits: Misfits::default(),
         components: Components::default(),
+        unexplained_by_cpu: Vec::new(),
+        overaccounted_s: 0.0,
         user_spin_s: None,
         outside_cpu_s: 0.0,
         outside_tree_s: 0.0,
@@ -41,20 +44,17 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
 }
 
 fn sum(c: &Components) -> f64 {
-    let busy = c.user_work_s + c.kernel_work_s + c.interrupt_s + c.kernel_lock_spin_s;
-    let taken = c.other_processes_s + c.tracer_s + c.steal_s;
-    let idle = c.idle_scheduling_s + c.idle_pinned_s + c.idle_kernel_lock_s + c.idle_user_lock_s;
-    let more = c.idle_disk_s + c.idle_peer_s + c.idle_timer_s + c.idle_too_little_work_s;
-    busy + taken + idle + more + c.unexplained_s
+    all(&serde_json::to_value(c).expect("plain numbers"))
 }
 
 /// The sum of all losses, in CPUs.
 pub fn sum_of_losses(l: &Losses) -> f64 {
-    let busy = l.user_work + l.kernel_work + l.interrupt + l.kernel_lock_spin;
-    let taken = l.other_processes + l.tracer + l.steal;
-    let idle = l.idle_scheduling + l.idle_pinned + l.idle_kernel_lock + l.idle_user_lock;
-    let more = l.idle_disk + l.idle_peer + l.idle_timer + l.idle_too_little_work;
-    busy + taken + idle + more + l.unexplained
+    all(&serde_json::to_value(l).expect("plain numbers"))
+}
+
+/// What is null is in another.
+fn all(fields: &serde_json::Value) -> f64 {
+    fields.as_object().expect("a structure").values().filter_map(serde_json::Value::as_f64).sum()
 }
 
 /// Adds a stack for every point but the first, with these losses and the rest idle for want of parallel work.
@@ -124,13 +124,13 @@ pub fn build() -> View {
         super::view(&["make", "-j{n}", "vmlinux"]).point(1, 98.4, 0.3, 0.995).point(2, 62.0, 0.2, 1.63);
     let mut view = stacked(view.build(), |_| Losses {
         user_work: 0.021,
-        kernel_work: 0.034,
-        interrupt: 0.004,
-        kernel_lock_spin: 0.002,
+        kernel_work: Some(0.034),
+        interrupt: Some(0.004),
+        kernel_lock_spin: Some(0.002),
         other_processes: 0.051,
         tracer: 0.011,
         idle_scheduling: 0.013,
-        idle_disk: 0.001,
+        idle_disk: Some(0.001),
         unexplained: -0.004,
         ..Losses::default()
     });
@@ -149,14 +149,14 @@ pub fn build_trace() -> TraceView {
     trace(2, 62.5, |t| {
         t.components = Components {
             user_work_s: 83.1,
-            kernel_work_s: 15.2,
-            interrupt_s: 0.41,
-            kernel_lock_spin_s: 0.06,
+            kernel_work_s: Some(15.2),
+            interrupt_s: Some(0.41),
+            kernel_lock_spin_s: Some(0.06),
             other_processes_s: 3.2,
             tracer_s: 0.62,
-            steal_s: 0.0,
+            steal_s: Some(0.0),
             idle_scheduling_s: 0.81,
-            idle_disk_s: 0.05,
+            idle_disk_s: Some(0.05),
             unexplained_s: -0.25,
             ..Components::default()
         };
@@ -218,10 +218,10 @@ pub fn contended() -> View {
         let n = f64::from(n);
         Losses {
             user_work: 0.012 * n,
-            kernel_work: 0.05 * n,
-            interrupt: 0.002 * n,
-            kernel_lock_spin: [0.0, 0.14, 1.21, 4.13][n.log2() as usize],
-            idle_kernel_lock: 0.02 * n,
+            kernel_work: Some(0.05 * n),
+            interrupt: Some(0.002 * n),
+            kernel_lock_spin: Some([0.0, 0.14, 1.21, 4.13][n.log2() as usize]),
+            idle_kernel_lock: Some(0.02 * n),
             other_processes: 0.013 * n,
             tracer: 0.011 * n,
             unexplained: 0.006 * n,
@@ -236,9 +236,9 @@ fn contended_trace((cpus, elapsed): (u32, f64)) -> TraceView {
     let whole = f64::from(cpus) * elapsed;
     trace(cpus, elapsed, |t| {
         t.components.user_work_s = 0.1 * whole;
-        t.components.kernel_work_s = 0.4 * whole;
-        t.components.kernel_lock_spin_s = 0.45 * whole;
-        t.components.idle_kernel_lock_s = 0.02 * whole;
+        t.components.kernel_work_s = Some(0.4 * whole);
+        t.components.kernel_lock_spin_s = Some(0.45 * whole);
+        t.components.idle_kernel_lock_s = Some(0.02 * whole);
         t.kernel_ratio = Some(0.93);
         t.waiting_ratio = Some(0.47);
         t.overhead = Some(0.012 + 0.003 * f64::from(cpus));
@@ -264,10 +264,10 @@ pub fn many() -> View {
         let n = f64::from(n);
         Losses {
             user_work: 0.03 * n,
-            kernel_work: 0.004 * n,
+            kernel_work: Some(0.004 * n),
             idle_scheduling: 0.05 * n * n / 64.0,
-            idle_user_lock: 0.15 * n * n / 64.0,
-            interrupt: 0.001 * n,
+            idle_user_lock: Some(0.15 * n * n / 64.0),
+            interrupt: Some(0.001 * n),
             unexplained: -0.003 * n,
             ..Losses::default()
         }
@@ -295,7 +295,7 @@ pub fn many() -> View {
 pub fn gaining() -> View {
     let mut view = stacked(super::superlinear(), |_| Losses {
         user_work: -0.36,
-        kernel_work: 0.04,
+        kernel_work: Some(0.04),
         idle_scheduling: 0.03,
         unexplained: 0.002,
         ..Losses::default()
@@ -309,8 +309,8 @@ pub fn alone() -> View {
     let mut view = super::view(&["make"]).point(1, 98.4, 0.3, 0.995).build();
     view.traces = vec![trace(1, 99.1, |t| {
         t.components.user_work_s = 82.0;
-        t.components.kernel_work_s = 14.1;
-        t.components.idle_disk_s = 2.1;
+        t.components.kernel_work_s = Some(14.1);
+        t.components.idle_disk_s = Some(2.1);
     })];
     view
 }

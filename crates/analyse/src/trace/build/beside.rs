@@ -66,22 +66,16 @@ impl Builder<'_> {
         let index = self.timeline.contentions.len() as u32;
         let open = self.live[id.index()].open.map(|(since, state)| Segment { from: since, to: at, state });
         let closed = self.timeline.threads[id.index()].segments.iter().rev().take_while(|s| s.to > from);
-        let mut spun = Nanos::ZERO;
         for segment in open.iter().chain(closed) {
-            match segment.state {
-                State::Running { .. } => spun += segment.to.min(at).since(segment.from.max(from)),
-                State::Blocked(wait) => {
-                    // An inner one's end is told first.
-                    self.timeline.waits[wait.index()].contention.get_or_insert(index);
-                }
-                State::Runnable => {}
+            if let State::Blocked(wait) = segment.state {
+                // An inner one's end is told first.
+                self.timeline.waits[wait.index()].contention.get_or_insert(index);
             }
         }
         self.timeline.contentions.push(LockWait {
             thread: id,
             from,
             to: at,
-            spun,
             lock: contention.lock,
             flags: contention.flags,
             known: contention.known,

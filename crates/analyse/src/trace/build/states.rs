@@ -61,18 +61,18 @@ impl Builder<'_> {
     pub(super) fn run(&mut self, id: ThreadId, cpu: usize, at: Nanos) {
         match self.live[id.index()].open {
             Some((_, State::Running { cpu: elsewhere })) => {
-                self.timeline.troubles.misplaced += 1;
+                self.timeline.misfits.misplaced += 1;
                 self.vacate(self.place(elsewhere), at);
             }
             Some((from, State::Blocked(wait))) => {
                 if let Some(wake) = self.live[id.index()].early {
                     // Woken in the moment between deciding to sleep and leaving the CPU: it never waited.
-                    self.timeline.troubles.early += 1;
+                    self.timeline.misfits.early += 1;
                     let early = &mut self.timeline.waits[wait.index()];
                     (early.wake, early.to, early.ended) = (Some(wake), early.from, true);
                     self.live[id.index()].open = Some((from, State::Runnable));
                 } else if self.header.source != TraceSource::Perf {
-                    self.timeline.troubles.unwoken += 1;
+                    self.timeline.misfits.unwoken += 1;
                 }
             }
             Some((_, State::Runnable)) | None => {}
@@ -110,7 +110,7 @@ impl Builder<'_> {
             self.live[id.index()].runtime = told;
         }
         if prev != had && had != Occupant::Lost {
-            self.timeline.troubles.misplaced += 1;
+            self.timeline.misfits.misplaced += 1;
             if let (Occupant::Thread(id), Some(ran)) = (prev, accounted) {
                 self.untold_switch(cpu, Nanos(at.0.saturating_sub(ran.0)), id);
                 had = prev;
@@ -205,7 +205,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn lost(&mut self, cpu: usize, at: Nanos, events: u64) {
-        self.timeline.troubles.lost += events;
+        self.timeline.lost += events;
         let Some(Some(tid)) = self.ahead.after_loss.pop() else { return };
         let who = self.occupant(tid, None);
         let Running { who: had, since, last_event, .. } = self.running[cpu];
