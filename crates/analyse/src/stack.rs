@@ -143,11 +143,17 @@ fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f64) -> f64) 
 
 /// Time of the serial part in the baseline over that here, and the same of the rest. None for a part that is in either
 /// run shorter than the least serial phase: a part made of fewer than one is noise.
+///
+/// A program that does one thing after the other on one CPU, as `make -j1` does, is there one serial phase, and its parts
+/// are not those of `make -j2`: the rest is then shorter on fewer CPUs. Its serial phases are taken to last as long
+/// there as here, as they would with the same program on one CPU, and have no speedup of their own.
 fn part_speedups(base: &TraceView, trace: &TraceView) -> (Option<f64>, Option<f64>) {
     let least = base.serial_minimum_s.max(trace.serial_minimum_s);
-    let speedup = |part: fn(&SerialAndParallel) -> f64| {
-        let (there, here) = (part(&base.parts), part(&trace.parts));
-        (there >= least && here >= least && here > 0.0).then(|| there / here)
-    };
-    (speedup(|parts| parts.serial_s), speedup(|parts| parts.parallel_s))
+    let speedup =
+        |there: f64, here: f64| (there >= least && here >= least && here > 0.0).then(|| there / here);
+    let SerialAndParallel { serial_s, parallel_s } = trace.parts;
+    if base.parts.parallel_s < parallel_s {
+        return (None, speedup(base.elapsed_s - serial_s, parallel_s));
+    }
+    (speedup(base.parts.serial_s, serial_s), speedup(base.parts.parallel_s, parallel_s))
 }

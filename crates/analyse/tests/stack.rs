@@ -170,6 +170,21 @@ fn a_part_too_short_to_divide_has_no_speedup() {
     near(stack.speedup, 2.0);
 }
 
+/// `make -j1` does one thing after the other: its one long serial phase is not the serial part of `make -j2`.
+#[test]
+fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone() {
+    let mut made = study(&[1, 2]);
+    add(&mut made, 1, &[10.0; 6]);
+    add(&mut made, 2, &[5.5; 6]);
+    let mut one = trace(1, 1, 10.0);
+    one.parts = SerialAndParallel { serial_s: 9.9, parallel_s: 0.1 };
+    let mut two = trace(2, 2, 5.5);
+    two.parts = SerialAndParallel { serial_s: 1.0, parallel_s: 4.5 };
+    let stack = view(&made, &[one, two]).stack.remove(0);
+    assert_eq!(stack.serial_speedup, None);
+    near(stack.parallel_speedup.unwrap(), (10.0 - 1.0) / 4.5);
+}
+
 /// The plan holds `{n}` at 4 in some points and lets it follow the CPUs in others.
 #[test]
 fn the_baseline_is_the_one_most_like_it() {

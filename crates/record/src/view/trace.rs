@@ -247,9 +247,9 @@ pub struct StackView {
     pub losses: Losses,
     /// Who ran while CPUs were idle for want of work, most first; lost CPUs at this count less the baseline's share.
     pub culprits: Vec<Culprit>,
-    /// Speedup of the serial part alone; null where that is in either run shorter than the least serial phase, and where
-    /// a metric was asked for.
+    /// Speedup of the serial part alone; null where that is in either run shorter than the least serial phase, where a
+    /// metric was asked for, and where the baseline did one thing after the other.
     pub serial_speedup: Option<f64>,
-    /// Speedup of the rest alone; null by the same rule.
+    /// Speedup of the rest alone; null by the same rules but the last: the serial part is then taken to last as long there.
     pub parallel_speedup: Option<f64>,
 }
