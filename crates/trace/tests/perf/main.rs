@@ -52,7 +52,7 @@ fn threads_that_share_cpus_are_preempted() {
     assert!(cpus >= 4 || traced.events.iter().filter(preempted).count() > 0);
 }
 
-/// A trace in which each thread that accounted for itself ran for as long as it says, to 1%. The trace has the time that
+/// A trace in which each thread that accounted for itself ran for as long as it says, to 3%. The trace has the time that
 /// a hypervisor or interrupts took in it and the account has not, so that one of several tries may be too long, never
 /// too short.
 fn undisturbed(mut trace: impl FnMut() -> Traced) -> Traced {
@@ -71,7 +71,7 @@ fn undisturbed(mut trace: impl FnMut() -> Traced) -> Traced {
         };
         let worst = accounts.iter().map(error).fold(-1.0, f64::max);
         errors.push(worst);
-        if worst < 0.01 {
+        if worst < 0.03 {
             println!("run times too long by {errors:.4?} of what getrusage says");
             return traced;
         }
