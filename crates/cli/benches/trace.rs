@@ -3,8 +3,10 @@
 //! Each round runs the command once untraced and once under each kind of tracing, the order turned by one from round to
 //! round. Every elapsed time is taken by the same executor, from the command's exec to its end, on the same CPUs: the
 //! untraced side is `morecores run --trace off`, and perf traces just that. So what is compared is tracing alone, without
-//! the start of the tools. Each round gives one ratio; printed are their median and its 95% interval. Nothing is asserted:
-//! the targets stand beside the figures.
+//! the start of the tools. Each round gives one ratio; printed are their median and its 95% interval. Beside them stands
+//! what a trace says of its own cost, calibrated and counted: what there is to go by where the machine's noise, of which
+//! the interval of the untraced median is the measure, is larger. Nothing is asserted: the targets stand beside the
+//! figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -143,6 +145,7 @@ fn overhead(dir: &Path, subject: &Subject) {
     let mut sides = vec![Tracing::None];
     sides.extend(subject.tracings.iter().map(|(tracing, _)| *tracing));
     let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); sides.len()];
+    let mut own = vec![Vec::new(); sides.len()];
     for round in 0..subject.rounds {
         for turn in 0..sides.len() {
             let index = (turn + round) % sides.len();
@@ -151,23 +154,29 @@ fn overhead(dir: &Path, subject: &Subject) {
                 if let [program, rest @ ..] = subject.prepare.as_slice() {
                     output(Command::new(program).args(rest)).unwrap();
                 }
-                elapsed(dir, sides[index], subject.cpus, &subject.command)
+                measure(dir, sides[index], subject.cpus, &subject.command)
             });
             times[index].push(match time {
                 Some(Err(reason)) if round == 0 => {
                     println!("  {}: {reason}", sides[index].name());
                     None
                 }
-                time => time.and_then(Result::ok),
+                time => time.and_then(Result::ok).map(|measured| {
+                    own[index].extend(measured.own_cost);
+                    measured.elapsed
+                }),
             });
         }
     }
     let bare: Vec<f64> = times[0].iter().flatten().copied().collect();
-    println!("\n{}, {} rounds; untraced {}", subject.name, subject.rounds, unit(&bare));
-    for ((tracing, target), column) in subject.tracings.iter().zip(&times[1..]) {
+    println!("\n{}, {} rounds; untraced {}", subject.name, subject.rounds, noisy(&bare));
+    for (((tracing, target), column), own) in subject.tracings.iter().zip(&times[1..]).zip(&own[1..]) {
         let pairs = column.iter().zip(&times[0]).filter_map(|(traced, bare)| Some((*traced)? / (*bare)?));
         let added: Vec<f64> = pairs.map(|ratio| 100.0 * (ratio - 1.0)).collect();
         line(tracing.name(), &added, "%", target);
+        if !own.is_empty() {
+            line("  by its own account", own, "%", "");
+        }
     }
 }
 
@@ -180,7 +189,7 @@ fn calls(dir: &Path) {
     let each = |tracing: Tracing| {
         let calls = if tracing.perf() { CALLS_BY_PERF } else { CALLS_EACH };
         let command = [itself(), CALLS.to_owned(), calls.to_string(), file.to_string_lossy().into_owned()];
-        elapsed(dir, tracing, 1, &command).ok()?;
+        measure(dir, tracing, 1, &command).ok()?;
         fs::read_to_string(&file).ok()?.trim().parse::<f64>().ok()
     };
     println!("\na loop of getppid on 1 CPU, 10 rounds");
@@ -238,25 +247,38 @@ fn decoding(dir: &Path) {
     line("read_events", &speeds, " million a second", "at least 5 million");
 }
 
-/// Elapsed time of one run, in seconds, or why there is none.
-fn elapsed(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Result<f64, String> {
+/// What one run took.
+struct Measured {
+    /// Elapsed time, in seconds.
+    elapsed: f64,
+    /// What its trace says that tracing cost: the component `tracer` over the time of the CPUs, in percent.
+    own_cost: Option<f64>,
+}
+
+/// Makes one run, or says why there is none.
+fn measure(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Result<Measured, String> {
     let data = dir.join("perf.data");
     let perf = |words: &[&str]| {
         let mut perf = Command::new("perf");
         perf.args(words).arg("-o").arg(&data).args(["--", env!("CARGO_BIN_EXE_morecores")]);
         untraced(perf, dir, cpus, command)
     };
+    let ours = |options: &[&str]| {
+        let view = traced(dir, cpus, command, options)?;
+        let whole = f64::from(cpus) * view.elapsed_s;
+        Ok(Measured { elapsed: view.elapsed_s, own_cost: Some(100.0 * view.components.tracer_s / whole) })
+    };
     match tracing {
         Tracing::None => untraced(Command::new(env!("CARGO_BIN_EXE_morecores")), dir, cpus, command),
-        Tracing::Default => traced(dir, cpus, command, &[]).map(|view| view.elapsed_s),
-        Tracing::Exact => traced(dir, cpus, command, &["--syscalls"]).map(|view| view.elapsed_s),
+        Tracing::Default => ours(&[]),
+        Tracing::Exact => ours(&["--syscalls"]),
         Tracing::PerfSchedRecord => perf(&["sched", "record"]),
         Tracing::PerfTraceSummary => perf(&["trace", "-s"]),
     }
 }
 
 /// One run without our tracing; `tool` is morecores, or something that runs it.
-fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Result<f64, String> {
+fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Result<Measured, String> {
     let path: PathBuf = dir.join("untraced.study");
     tool.args(["run", "-q", "--cpus", &cpus.to_string(), "--trace", "off", "--precision", "0"]);
     tool.args(["--warmup", "0", "--runs", "1", "-o"]).arg(&path).arg("--").args(command);
@@ -266,7 +288,8 @@ fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Res
     fs::remove_dir_all(path).ok();
     done?;
     let run = study?.runs.into_iter().find(|run| run.phase == Phase::Timed);
-    run.map(|run| run.elapsed_ns.as_secs_f64()).ok_or_else(|| "it was not run".to_owned())
+    run.map(|run| Measured { elapsed: run.elapsed_ns.as_secs_f64(), own_cost: None })
+        .ok_or_else(|| "it was not run".to_owned())
 }
 
 /// One traced run, its stream written in full.
@@ -294,8 +317,12 @@ fn starts(program: &str) -> bool {
     output(Command::new(program).arg("--version")).is_ok()
 }
 
-fn unit(values: &[f64]) -> String {
-    median(values).map_or_else(|| "never ran".to_owned(), morecores_report::time)
+/// The median of some times, and its interval.
+fn noisy(times: &[f64]) -> String {
+    let ends =
+        median_interval(times, Design::Fixed).map(|ends| format!(" [{:.3}, {:.3}] s", ends.lo, ends.hi));
+    let median = median(times).map_or_else(|| "never ran".to_owned(), morecores_report::time);
+    median + &ends.unwrap_or_default()
 }
 
 /// Median and interval of some values.
