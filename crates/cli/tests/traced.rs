@@ -217,6 +217,20 @@ fn a_trace_that_is_stopped_is_shown_up_to_there_and_what_outlives_the_command_is
 }
 
 #[test]
+fn what_outlives_a_traced_command_is_named() {
+    let world = World::new();
+    if !can_trace(&world, "what_outlives_a_traced_command_is_named") {
+        return;
+    }
+    let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
+    command.args(["trace", "--json", "--shell", "--", "setsid sleep 60 & sleep 0.1"]);
+    let ran = start(command).wait();
+    ran.code(0);
+    assert!(ran.stderr.contains("outlived the command and were ended; --keep leaves them: sleep"), "{ran}");
+    assert_eq!(world.processes(), []);
+}
+
+#[test]
 fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
     const NAME: &str = "a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same";
     let world = World::new();

@@ -1,5 +1,6 @@
 //! `morecores trace`: traces one run and shows where its CPUs went, without a study unless one is asked for.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use anyhow::{Context, Result};
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
 use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Header, Phase, StopReason, StudyWriter, TraceHeader};
+use morecores_record::{Closing, Header, Phase, Run, StopReason, StudyWriter, TraceHeader};
 use morecores_report::cpus;
 use tempfile::TempDir;
 
@@ -44,6 +45,9 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     };
     show(args, &place, &header, &arch, note.as_deref())?;
     let run = &outcome.run;
+    if let Some(survivors) = survivors(run, args.keep) {
+        terminal::note(&survivors);
+    }
     if !run.exit.is_success() {
         terminal::quote_end(&outcome.output);
     }
@@ -57,6 +61,16 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     }
     terminal::note(&format!("the command {} at {}", how_it_ended(run), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
+}
+
+/// What became of the processes that outlived the command, if any did.
+fn survivors(run: &Run, kept: bool) -> Option<String> {
+    let names: BTreeSet<&str> = run.survivors.iter().map(String::as_str).collect();
+    let became = if kept { "were left running (--keep)" } else { "were ended; --keep leaves them" };
+    (!names.is_empty()).then(|| {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        format!("processes outlived the command and {became}: {names}. The trace ends where the command did")
+    })
 }
 
 /// The run that was made.
