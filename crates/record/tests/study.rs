@@ -6,22 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use morecores_record::{
-    Bytes, Closing, Command, CpuEstimator, CpuTime, Header, Host, Nanos, Run, Rusage, STUDY_SCHEMA,
-    StopReason, Study, StudyError, StudyWriter,
+    Bytes, Closing, CpuEstimator, CpuTime, Header, Nanos, Run, Rusage, StopReason, Study, StudyError,
+    StudyWriter,
 };
 use morecores_testkit::{plan, point};
 
 fn header() -> Header {
-    Header {
-        schema: STUDY_SCHEMA.into(),
-        tool: "0.0.0".into(),
-        created_at_ns: Nanos(1),
-        command: Command::Program { argv: vec!["true".into()] },
-        plan: plan(vec![point(1)]),
-        host: Host::default(),
-        closing: None,
-        unknown: Default::default(),
-    }
+    morecores_testkit::header(plan(vec![point(1)]))
 }
 
 fn run(index: u32) -> Run {

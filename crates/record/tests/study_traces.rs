@@ -11,16 +11,7 @@ use morecores_testkit::{plan, point, run};
 use support::plain;
 
 fn header() -> Header {
-    Header {
-        schema: STUDY_SCHEMA.into(),
-        tool: "0.0.0".into(),
-        created_at_ns: Nanos(1),
-        command: Command::Program { argv: vec!["true".into()] },
-        plan: plan(vec![point(1)]),
-        host: Host::default(),
-        closing: None,
-        unknown: Default::default(),
-    }
+    morecores_testkit::header(plan(vec![point(1)]))
 }
 
 /// A trace of a run on so many CPUs, told apart from others by its number of events.

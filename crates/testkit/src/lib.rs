@@ -8,7 +8,7 @@ mod study;
 use std::fs::OpenOptions;
 use std::io::Write;
 
-pub use study::{plan, point, run};
+pub use study::{header, plan, point, run};
 
 /// Notes that the test `name` could not run here, and why, for `tools/test.sh`, which counts and prints such lines.
 /// The test is to return afterwards, and to note at most one line.

@@ -1,9 +1,23 @@
-//! Plans, points and runs with plain values: a test names what it is about, `Plan { warmup: 2, ..plan(points) }`,
+//! Headers, plans, points and runs with plain values: a test names what it is about, `Plan { warmup: 2, ..plan(points) }`,
 //! and a new field of the record is added here alone.
 //!
 //! A test must not rest on a value that neither it nor a comment below names.
 
 use morecores_record::*;
+
+/// The header of an unfinished study of `true`, on a machine of which nothing is known.
+pub fn header(plan: Plan) -> Header {
+    Header {
+        schema: STUDY_SCHEMA.into(),
+        tool: "0.0.0".into(),
+        created_at_ns: Nanos(1),
+        command: Command::Program { argv: vec!["true".into()] },
+        plan,
+        host: Host::default(),
+        closing: None,
+        unknown: Default::default(),
+    }
+}
 
 /// A sweep of these points by affinity, cores first, without warm-up and without anything that a user must ask for:
 /// 6 to 30 runs of each, until the medians are known within 1%.

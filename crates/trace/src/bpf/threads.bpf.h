@@ -175,30 +175,29 @@ static __always_inline void record_waking(struct task_struct *task, struct task_
 	commit(&claimed, KIND_WAKING, detail);
 }
 
-SEC("tp_btf/sched_waking")
-int BPF_PROG(on_waking, struct task_struct *task)
+/* `task` is made ready, for the first time or again. */
+static __always_inline void woken(struct task_struct *task)
 {
 	struct task_struct *current = current_task();
 	u32 cpu = this_cpu();
 
 	if (!concerns(cpu, task, current))
-		return 0;
+		return;
 	record_waking(task, current, cpu);
 	if (may_be_confined(task))
 		record_confined(task, cpu);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	woken(task);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
-	struct task_struct *current = current_task();
-	u32 cpu = this_cpu();
-
-	if (!concerns(cpu, task, current))
-		return 0;
-	record_waking(task, current, cpu);
-	if (may_be_confined(task))
-		record_confined(task, cpu);
+	woken(task);
 	return 0;
 }
