@@ -46,10 +46,10 @@ bench: build ## What measuring costs, beside hyperfine in one session (3 minutes
 	@cargo bench --locked -p morecores --bench hyperfine
 	@tools/bench-memory.sh
 
-bench-trace: build ## What tracing costs, beside perf in one session (25 minutes, quiet machine, root)
+bench-trace: build ## What tracing costs, beside perf in one session (30 minutes, quiet machine, root); ONLY=kernel for one part
 	@tools/install-deps.sh bench-trace kernel-study
 	@tools/kernel-part.sh prepare
-	@cargo bench --locked -p morecores --bench trace
+	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
 
 accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
 	@tools/install-deps.sh accuracy kernel-study
