@@ -22,8 +22,8 @@ use std::sync::{Arc, OnceLock};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_record::{
-    Bytes, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, TRACEPOINTS, Tid, TraceSource,
-    Untraced,
+    Bytes, CpuId, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, TRACEPOINTS, Tid,
+    TraceSource, Untraced,
 };
 
 use crate::wire::PROBES;
@@ -175,6 +175,7 @@ impl BpfTracer {
 
     pub(crate) fn begin(&mut self, mut sink: Sink) -> Result<(), TraceError> {
         let missed_before = self.missed();
+        self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?.went_offline.fill(0);
         let starter = self.adopt()?;
         let root = Arc::new(OnceLock::new());
         let seen = Arc::clone(&root);
@@ -210,7 +211,7 @@ impl BpfTracer {
         let sample_period = clock.period();
         let untraced =
             self.features.untraced().into_iter().chain(clock.untraced()).chain(work.unknown.take());
-        let untraced = untraced.collect();
+        let untraced = untraced.chain(self.offline().map(untold)).collect();
         drop(clock);
         work.links.clear();
         let missed = self.missed() - work.missed_before;
@@ -285,6 +286,7 @@ impl BpfTracer {
             &mut progs.on_work_end,
             &mut progs.on_contention_begin,
             &mut progs.on_contention_end,
+            &mut progs.on_hotplug,
             &mut progs.on_sys_enter,
             &mut progs.on_sys_exit,
             &mut progs.on_wakeup_new,
@@ -303,6 +305,14 @@ impl BpfTracer {
         Ok(links)
     }
 
+    /// The allotted CPUs that were taken offline since the run began.
+    fn offline(&self) -> impl Iterator<Item = CpuId> {
+        let went =
+            self.skel.maps.bss_data.as_deref().map_or([0; MAX_CPUS as usize / 64], |bss| bss.went_offline);
+        let allotted = self.options.allotted.iter();
+        allotted.filter(move |cpu| went[cpu.0 as usize / 64] >> (cpu.0 % 64) & 1 == 1)
+    }
+
     /// Events that no program saw because one was already running there, of all programs since they were loaded.
     fn missed(&self) -> u64 {
         costs::infos(self.skel.object().progs()).map(|info| info.recursion_misses).sum()
@@ -316,6 +326,14 @@ impl Drop for BpfTracer {
             work.links.clear();
             let _ = work.reader.finish();
         }
+    }
+}
+
+/// What is said of a CPU that was taken offline: the thread that did it seems to run on there until it is back.
+fn untold(cpu: CpuId) -> Untraced {
+    Untraced {
+        what: format!("CPU {cpu} for a part of the run"),
+        why: "it was taken offline; until it was back, its time stands under other processes".to_owned(),
     }
 }
 

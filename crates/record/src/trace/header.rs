@@ -69,7 +69,8 @@ pub struct KernelFrame {
 /// A kernel stack, innermost function first.
 pub type KernelStack = Vec<KernelFrame>;
 
-/// Something that this trace cannot tell, and why: by the kernel, the hypervisor or the privilege.
+/// Something that this trace cannot tell, and why: the kernel, the hypervisor, the privilege, or what happened during
+/// the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untraced {
     /// What is missing, as words that follow "without".

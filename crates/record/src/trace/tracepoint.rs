@@ -35,7 +35,7 @@ const fn tracepoint(group: &'static str, name: &'static str, need: Need) -> Trac
 }
 
 /// All of them.
-pub const TRACEPOINTS: [Tracepoint; 21] = [
+pub const TRACEPOINTS: [Tracepoint; 22] = [
     tracepoint("sched", "sched_switch", Need::Every),
     tracepoint("sched", "sched_waking", Need::Every),
     tracepoint("sched", "sched_wakeup_new", Need::Every),
@@ -53,6 +53,7 @@ pub const TRACEPOINTS: [Tracepoint; 21] = [
     tracepoint("workqueue", "workqueue_queue_work", Need::Every),
     tracepoint("workqueue", "workqueue_execute_start", Need::Every),
     tracepoint("workqueue", "workqueue_execute_end", Need::Every),
+    tracepoint("cpuhp", "cpuhp_enter", Need::Every),
     tracepoint("lock", "contention_begin", Need::Locks),
     tracepoint("lock", "contention_end", Need::Locks),
     tracepoint("raw_syscalls", "sys_enter", Need::SystemCalls),

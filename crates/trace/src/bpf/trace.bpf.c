@@ -17,4 +17,5 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #include "locks.bpf.h"
 #include "samples.bpf.h"
 #include "calls.bpf.h"
+#include "hotplug.bpf.h"
 #include "driver.bpf.h"

@@ -1,0 +1,64 @@
+//! A CPU that is taken offline during a trace is named. Alone in its binary: it does that to the machine's last CPU, and tests
+//! in one binary run beside each other.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_record::CpuSet;
+use morecores_testkit::skipped;
+use morecores_trace::{Options, Tracer};
+
+/// A CPU that is offline until this is dropped.
+struct Offline(PathBuf);
+
+impl Offline {
+    fn take(switch: PathBuf) -> std::io::Result<Self> {
+        fs::write(&switch, "0")?;
+        Ok(Self(switch))
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        fs::write(&self.0, "1").unwrap();
+    }
+}
+
+#[test]
+fn a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it() {
+    const NAME: &str = "a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it";
+    let online: CpuSet =
+        fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().parse().unwrap();
+    let cpu = online.iter().next_back().unwrap();
+    let switch = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/online"));
+    if online.len() < 2 || !switch.exists() {
+        return skipped(NAME, "no CPU here can be taken offline");
+    }
+    let mut tracer = match Tracer::open(&Options::new(online)) {
+        Ok(tracer) if tracer.without_bpf().is_none() => tracer,
+        Ok(tracer) => return skipped(NAME, &tracer.without_bpf().unwrap().to_string()),
+        Err(error) => return skipped(NAME, &error.to_string()),
+    };
+    let mut traced = |hotplug: bool| {
+        tracer.begin(Box::new(|_, _| Ok(()))).unwrap();
+        let mut command = Command::new("sleep").arg("0.4").spawn().unwrap();
+        let offline = hotplug.then(|| Offline::take(switch.clone()));
+        sleep(Duration::from_millis(100));
+        let refused = offline.is_some_and(|taken| taken.is_err());
+        assert!(command.wait().unwrap().success());
+        (refused, tracer.end().unwrap())
+    };
+    let (refused, recorded) = traced(true);
+    if refused {
+        return skipped(NAME, "taking a CPU offline is refused: it needs root");
+    }
+    let told: Vec<_> = recorded.untraced.iter().filter(|untraced| untraced.why.contains("offline")).collect();
+    assert_eq!(told.len(), 1, "{:?}", recorded.untraced);
+    assert_eq!(told[0].what, format!("CPU {cpu} for a part of the run"));
+    assert!(traced(false).1.untraced.iter().all(|untraced| !untraced.why.contains("offline")));
+}
