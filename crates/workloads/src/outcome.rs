@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use morecores_record::{Bytes, Nanos};
 
@@ -32,6 +33,28 @@ impl fmt::Display for Rate {
     }
 }
 
+/// A further figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is, as words before the number: `p99`.
+    pub name: &'static str,
+    /// How much.
+    pub value: f64,
+    /// Of what: `ms`; empty for a plain number.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for Figure {
+    /// With four significant digits, and all of a larger number's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value, unit } = self;
+        let whole = if *value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
+        let decimals = if value.fract() == 0.0 { 0 } else { (4 - whole).clamp(0, 9) as usize };
+        write!(f, "{name} {value:.decimals$}")?;
+        if unit.is_empty() { Ok(()) } else { write!(f, " {unit}") }
+    }
+}
+
 /// A run whose result was checked and found right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -44,6 +67,8 @@ pub struct Outcome {
     pub parallel: Nanos,
     /// Work over `parallel`.
     pub rate: Rate,
+    /// What else it found: latencies, what survived, parts of the time.
+    pub figures: Vec<Figure>,
     /// Of the result; the same for every number of threads.
     pub checksum: Checksum,
     /// What the result was checked against, in words.
@@ -53,9 +78,13 @@ pub struct Outcome {
 impl fmt::Display for Outcome {
     /// One line. A number and its unit stand side by side, so that `--metric '([0-9.]+) megapixels/s'` reads them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, parameters, rate, checksum, checked, .. } = self;
+        let Self { name, parameters, rate, figures, checksum, checked, .. } = self;
         let seconds = self.parallel.as_secs_f64();
-        write!(f, "{name}: {parameters}: {seconds:.4} s, {rate}, crc32 {checksum} ({checked})")
+        write!(f, "{name}: {parameters}: {seconds:.4} s, {rate}")?;
+        for figure in figures {
+            write!(f, ", {figure}")?;
+        }
+        write!(f, ", crc32 {checksum} ({checked})")
     }
 }
 
@@ -116,6 +145,56 @@ pub enum WorkloadError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The system refused a process.
+    #[error(
+        "process {number} of {wanted} could not be started ({source}): lower --threads, or raise `ulimit -u` or \
+         the cgroup's pids.max"
+    )]
+    Process {
+        /// Which one, from 1.
+        number: usize,
+        /// How many were to be started.
+        wanted: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A process that did a piece of the work failed.
+    #[error("{message}")]
+    Piece {
+        /// Its own words.
+        message: String,
+        /// Whether it found a wrong result.
+        wrong: bool,
+    },
+    /// A file could not be used.
+    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
+    File {
+        /// What was tried, as words before the path: `write to`.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A program that the workload runs is not installed.
+    #[error("{program} is not installed; install it with: apt-get install {package}")]
+    Missing {
+        /// Its name.
+        program: String,
+        /// Debian's package.
+        package: &'static str,
+    },
+    /// A program that the workload runs failed.
+    #[error("{program} failed: {reason}")]
+    Failed {
+        /// Its name.
+        program: String,
+        /// Its status, and the last that it said.
+        reason: String,
+    },
+    /// Arguments that do not fit together or this machine.
+    #[error("{0}")]
+    Unfit(String),
     /// The result is wrong: the program, the compiler or the machine computes wrongly.
     #[error(
         "WRONG RESULT: {what}: expected {expected}, got {got}; this machine or this build cannot be trusted"
@@ -134,13 +213,32 @@ impl WorkloadError {
     /// The exit status of a process that ends with this: 1 for a wrong result, 2 for a run that could not be made.
     pub const fn exit_status(&self) -> u8 {
         match self {
-            Self::Wrong { .. } => 1,
-            Self::TooManyThreads { .. }
+            Self::Wrong { .. } | Self::Piece { wrong: true, .. } => 1,
+            Self::Piece { wrong: false, .. }
+            | Self::Process { .. }
+            | Self::File { .. }
+            | Self::Missing { .. }
+            | Self::Failed { .. }
+            | Self::Unfit(_)
+            | Self::TooManyThreads { .. }
             | Self::TooLarge { .. }
             | Self::Refused { .. }
             | Self::AddressSpace { .. }
             | Self::Thread { .. } => 2,
         }
+    }
+}
+
+/// What to do about a file's trouble, after its reason.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": free some, or set TMPDIR to another disk"
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            ": set TMPDIR to a directory that you may write to"
+        }
+        _ => "",
     }
 }
 
@@ -155,6 +253,7 @@ mod tests {
             parameters: "2 threads".to_owned(),
             parallel: Nanos::from_millis(1250),
             rate: Rate { value: 5521.26, unit: "megapixels/s" },
+            figures: Vec::new(),
             checksum: Checksum(0xbeef),
             checked: "known value",
         };
@@ -162,5 +261,23 @@ mod tests {
             outcome.to_string(),
             "soften: 2 threads: 1.2500 s, 5521.3 megapixels/s, crc32 0000beef (known value)"
         );
+    }
+
+    #[test]
+    fn figures_have_four_digits_and_large_ones_all_of_theirs() {
+        let shown = |value, unit| Figure { name: "p99", value, unit }.to_string();
+        assert_eq!(shown(1.234_56, "ms"), "p99 1.235 ms");
+        assert_eq!(shown(0.012_345_6, "ms"), "p99 0.01235 ms");
+        assert_eq!(shown(123_456.7, "us"), "p99 123457 us");
+        assert_eq!(shown(20_000_000.0, ""), "p99 20000000");
+        assert_eq!(shown(0.0, "%"), "p99 0 %");
+    }
+
+    #[test]
+    fn a_full_disk_says_what_to_do() {
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        let error = WorkloadError::File { doing: "write to", path: "/tmp/x".into(), source };
+        assert_eq!(error.exit_status(), 2);
+        assert!(error.to_string().ends_with(": free some, or set TMPDIR to another disk"), "{error}");
     }
 }

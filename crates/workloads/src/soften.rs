@@ -148,6 +148,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         parallel,
         // A pass too short for the clock still took some time.
         rate: Rate { value: pixels / 1e6 / parallel.max(Nanos(1)).as_secs_f64(), unit: "megapixels/s" },
+        figures: Vec::new(),
         checksum,
         checked,
     })

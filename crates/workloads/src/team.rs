@@ -1,16 +1,16 @@
-//! The threads of a workload: how many, and running one piece of work on each.
+//! The threads of a workload, or processes instead: how many, and running one piece of work on each.
 //!
-//! Threads are started once and live for the whole run. What they say to each other is the workload's business.
+//! They are started once and live for the whole run. What they say to each other is the workload's business.
 
 use std::fmt;
 use std::panic;
 use std::thread;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use morecores_record::Bytes;
 use rustix::process::{Resource, getrlimit};
 
-use crate::WorkloadError;
+use crate::{WorkloadError, processes};
 
 /// Most threads accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`): more are a slip of the keyboard.
 const MAX_THREADS: i64 = 8192;
@@ -46,6 +46,42 @@ impl Threads {
 impl fmt::Display for Threads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
+    }
+}
+
+/// Who does the pieces of a workload that can be done by either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Threads of one process
+    Threads,
+    /// Processes of one thread each
+    Processes,
+}
+
+impl By {
+    /// So many of them, in words.
+    pub(crate) fn count(self, count: usize) -> String {
+        let (one, many) = match self {
+            Self::Threads => ("thread", "threads"),
+            Self::Processes => ("process", "processes"),
+        };
+        format!("{count} {}", if count == 1 { one } else { many })
+    }
+}
+
+/// Runs every piece of `work` by a thread or process of its own and returns their results in order. Where one fails, so
+/// does the whole; what the others share with it must not make them wait for it for ever where they are threads.
+pub(crate) fn run_by<W, const N: usize>(
+    by: By,
+    name: &str,
+    work: Vec<W>,
+) -> Result<Vec<[u64; N]>, WorkloadError>
+where
+    W: FnOnce() -> Result<[u64; N], WorkloadError> + Send,
+{
+    match by {
+        By::Threads => run(name, work)?.into_iter().collect(),
+        By::Processes => processes::run(work),
     }
 }
 

@@ -1,0 +1,195 @@
+//! Leaves nothing behind: a process beside the workload that clears up when the workload has ended, whatever it died of.
+//!
+//! It waits for the end of a pipe that the workload alone can write to, so that an ordinary end, Ctrl-C and SIGKILL
+//! are all the same to it; there is no other clean-up anywhere in this crate, and no signal handler. It runs in a session
+//! of its own, out of reach of the terminal's signals. Processes that work, and need no clearing up, are in
+//! [`processes`](crate::processes).
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process_group, setsid, test_kill_process_group, waitpid,
+};
+
+use crate::{WorkloadError, processes};
+
+/// What the guard is told: this byte, then a process group's number in four bytes.
+const GROUP: u8 = b'g';
+/// This byte, then a directory's path and a zero.
+const DIRECTORY: u8 = b'd';
+
+/// How long killed processes are waited for: they are gone at once unless a device holds them.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Clears up when it is dropped, or when this process is gone.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// Its end is the sign.
+    tells: Option<File>,
+    process: Pid,
+}
+
+impl Guard {
+    /// Sets it up. Before any server or directory is made.
+    pub(crate) fn new() -> Result<Self, WorkloadError> {
+        let refused = |source: io::Error| WorkloadError::Process { number: 1, wanted: 1, source };
+        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        let mut ends = Some((reads, writes));
+        let guard = || {
+            if let Some((reads, writes)) = ends.take() {
+                drop(writes);
+                watch(File::from(reads));
+            }
+        };
+        let process = processes::fork_free(guard).map_err(refused)?;
+        let tells = ends.map(|(_, writes)| File::from(writes));
+        Ok(Self { tells, process })
+    }
+
+    /// Makes a directory of this run's own below `parent`.
+    pub(crate) fn directory(&self, parent: &Path) -> Result<PathBuf, WorkloadError> {
+        let path = parent.join(format!("morecores-work-{}-{:x}", getpid(), crate::clock::now().0));
+        // Told before it is there: there is no moment at which it would stay.
+        self.tell(DIRECTORY, &[path.as_os_str().as_bytes(), b"\0"].concat());
+        fs::create_dir(&path).map_err(|source| WorkloadError::File {
+            doing: "make the directory",
+            path: path.clone(),
+            source,
+        })?;
+        Ok(path)
+    }
+
+    /// Starts a program in a process group of its own, which ends with this run.
+    pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
+        if let Some(tells) = &self.tells {
+            let tells = tells.as_fd().try_clone_to_owned()?;
+            // SAFETY: `join` does two system calls and touches nothing else of this process's memory.
+            #[allow(unsafe_code)]
+            unsafe {
+                command.process_group(0).pre_exec(move || join(&tells));
+            }
+        }
+        command.spawn()
+    }
+
+    fn tell(&self, what: u8, which: &[u8]) {
+        if let Some(mut tells) = self.tells.as_ref() {
+            // It reads as long as this process lives.
+            let _ = tells.write_all(&[&[what], which].concat());
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.tells = None;
+        let _ = waitpid(Some(self.process), WaitOptions::empty());
+    }
+}
+
+/// Tells the guard of the calling process's group: before its program begins, so that none is ever untold.
+fn join(tells: &OwnedFd) -> io::Result<()> {
+    let [a, b, c, d] = getpid().as_raw_nonzero().get().to_ne_bytes();
+    rustix::io::write(tells, &[GROUP, a, b, c, d])?;
+    Ok(())
+}
+
+/// The guard's life.
+fn watch(mut reads: File) {
+    let _ = setsid();
+    // Whoever reads the workload's output is not to wait for the guard.
+    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+    let mut told = Vec::new();
+    // Until the last holder of the other end is gone.
+    let _ = reads.read_to_end(&mut told);
+    let (groups, directories) = understood(&told);
+    for group in &groups {
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    for group in groups {
+        while test_kill_process_group(group).is_ok() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    for directory in directories {
+        let _ = fs::remove_dir_all(directory);
+    }
+}
+
+/// Process groups and directories, from what was told.
+fn understood(mut told: &[u8]) -> (Vec<Pid>, Vec<PathBuf>) {
+    let (mut groups, mut directories) = (Vec::new(), Vec::new());
+    while let Some((&what, rest)) = told.split_first() {
+        let length = match what {
+            GROUP => 4,
+            _ => rest.iter().position(|byte| *byte == 0).map_or(rest.len(), |end| end + 1),
+        };
+        let (which, rest) = rest.split_at(length.min(rest.len()));
+        told = rest;
+        match (what, which) {
+            (GROUP, &[a, b, c, d]) => groups.extend(Pid::from_raw(i32::from_ne_bytes([a, b, c, d]))),
+            (DIRECTORY, [path @ .., 0]) => directories.push(PathBuf::from(OsStr::from_bytes(path))),
+            _ => {}
+        }
+    }
+    (groups, directories)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_when_it_is_dropped() {
+        let guard = Guard::new().unwrap();
+        let directory = guard.directory(&std::env::temp_dir()).unwrap();
+        fs::write(directory.join("file"), "content").unwrap();
+        let mut child = guard.start(Command::new("sleep").arg("1000")).unwrap();
+        // Its parent is this process: it has to be waited for to be gone.
+        let ended = thread::spawn(move || child.wait().unwrap());
+        drop(guard);
+        assert!(!ended.join().unwrap().success());
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn nothing_is_left_when_the_workload_is_killed() {
+        let (reads, writes) = std::io::pipe().unwrap();
+        let workload = processes::fork(|| {
+            let guard = Guard::new().unwrap();
+            let directory = guard.directory(&std::env::temp_dir()).unwrap();
+            let mut child = guard.start(Command::new("sleep").arg("1000")).unwrap();
+            writeln!(&writes, "{} {}", child.id(), directory.display()).unwrap();
+            child.wait().unwrap();
+        });
+        drop(writes);
+        let mut said = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(reads), &mut said).unwrap();
+        let (child, directory) = said.trim().split_once(' ').unwrap();
+        assert!(Path::new(directory).is_dir());
+        let workload = workload.unwrap();
+        rustix::process::kill_process(workload, Signal::KILL).unwrap();
+        waitpid(Some(workload), WaitOptions::empty()).unwrap();
+        let group = Pid::from_raw(child.parse().unwrap()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while Path::new(directory).exists() || test_kill_process_group(group).is_ok() {
+            assert!(Instant::now() < deadline, "still there: {said}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The processes of a workload: copies of this one that each do a piece of work and hand back a few numbers.
+//!
+//! A piece goes on where its closure was made, so that threads and processes share one description of the work. No
+//! process outlives its maker, whatever that dies of. What the pieces say to each other is the workload's business; what
+//! they share is in [`shared`](crate::shared).
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::panic::{self, AssertUnwindSafe};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
+
+use crate::WorkloadError;
+
+/// What a piece hands back: the first word for how it went, the others its result or nothing.
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const WRONG: u8 = 2;
+
+/// Runs every piece of `work` in a process of its own and returns their results in order. Where one cannot be started or
+/// fails, the others are ended; none is left over in any case.
+pub(crate) fn run<W, const N: usize>(work: Vec<W>) -> Result<Vec<[u64; N]>, WorkloadError>
+where
+    W: FnOnce() -> Result<[u64; N], WorkloadError>,
+{
+    let wanted = work.len();
+    let mut crew = Crew::default();
+    for (index, piece) in work.into_iter().enumerate() {
+        let refused = |source: io::Error| WorkloadError::Process { number: index + 1, wanted, source };
+        crew.add(piece).map_err(refused)?;
+    }
+    crew.results()
+}
+
+/// The processes that are at work; those left over when it is dropped are ended.
+#[derive(Default)]
+struct Crew {
+    members: Vec<Member>,
+}
+
+struct Member {
+    pid: Pid,
+    says: File,
+}
+
+impl Crew {
+    fn add<const N: usize>(
+        &mut self,
+        piece: impl FnOnce() -> Result<[u64; N], WorkloadError>,
+    ) -> io::Result<()> {
+        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC)?;
+        let pid = fork(|| work_and_tell(piece, File::from(writes)))?;
+        self.members.push(Member { pid, says: File::from(reads) });
+        Ok(())
+    }
+
+    /// What they hand back, in order; the first failure as soon as it is there, since the others may wait for that one.
+    fn results<const N: usize>(mut self) -> Result<Vec<[u64; N]>, WorkloadError> {
+        let mut results = vec![None; self.members.len()];
+        while results.iter().any(Option::is_none) {
+            for index in self.ended(&results) {
+                let mut said = Vec::new();
+                // A process that was killed says nothing more.
+                let _ = self.members[index].says.read_to_end(&mut said);
+                results[index] = Some(understood(&said)?);
+            }
+        }
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Waits for some of those that have handed back nothing yet.
+    fn ended<T>(&self, results: &[Option<T>]) -> Vec<usize> {
+        let open = |index: &usize| results[*index].is_none();
+        let waiting: Vec<usize> = (0..results.len()).filter(open).collect();
+        let mut polled: Vec<_> =
+            waiting.iter().map(|index| PollFd::new(&self.members[*index].says, PollFlags::IN)).collect();
+        match poll(&mut polled, None) {
+            Ok(_) => {
+                let told = polled.iter().zip(&waiting).filter(|(fd, _)| !fd.revents().is_empty());
+                told.map(|(_, index)| *index).collect()
+            }
+            // Interrupted by a signal.
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for member in &self.members {
+            // One that has ended is still there to be signalled until it is waited for.
+            let _ = kill_process(member.pid, Signal::KILL);
+        }
+        for member in &self.members {
+            let _ = waitpid(Some(member.pid), WaitOptions::empty());
+        }
+    }
+}
+
+/// The process that a piece of work has become.
+fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], WorkloadError>, mut writes: File) {
+    let result = panic::catch_unwind(AssertUnwindSafe(piece));
+    let mut message = Vec::new();
+    match result {
+        Ok(Ok(numbers)) => {
+            message.push(DONE);
+            message.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
+        }
+        Ok(Err(error)) => {
+            message.push(if matches!(error, WorkloadError::Wrong { .. }) { WRONG } else { FAILED });
+            message.extend(error.to_string().bytes());
+        }
+        // The panic has said why on standard error.
+        Err(_) => {}
+    }
+    let _ = writes.write_all(&message);
+}
+
+/// What a process handed back.
+fn understood<const N: usize>(said: &[u8]) -> Result<[u64; N], WorkloadError> {
+    let text = |rest: &[u8]| String::from_utf8_lossy(rest).into_owned();
+    match said.split_first() {
+        Some((&DONE, numbers)) if numbers.len() == 8 * N => {
+            let mut result = [0; N];
+            for (number, bytes) in result.iter_mut().zip(numbers.chunks_exact(8)) {
+                *number = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+            }
+            Ok(result)
+        }
+        Some((&FAILED, reason)) => Err(WorkloadError::Piece { message: text(reason), wrong: false }),
+        Some((&WRONG, reason)) => Err(WorkloadError::Piece { message: text(reason), wrong: true }),
+        _ => {
+            Err(WorkloadError::Piece { message: "one of the processes was killed".to_owned(), wrong: false })
+        }
+    }
+}
+
+/// Makes a copy of this process that does `work` and ends, and is killed where this process ends before; its number.
+pub(crate) fn fork(work: impl FnOnce()) -> io::Result<Pid> {
+    let maker = getpid();
+    fork_free(move || {
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+        // It may have gone before that was set.
+        if getppid() == Some(maker) {
+            work();
+        }
+    })
+}
+
+/// The same, but the copy may outlive this process.
+pub(crate) fn fork_free(work: impl FnOnce()) -> io::Result<Pid> {
+    // SAFETY: the copy has this thread alone. It takes no lock that another thread could have held (glibc's allocator is
+    // made usable again in a child), runs `work` to its end and leaves through `_exit`, so that nothing of the
+    // original's is dropped or flushed twice.
+    #[allow(unsafe_code)]
+    let forked = unsafe { libc::fork() };
+    if forked == 0 {
+        let _ = panic::catch_unwind(AssertUnwindSafe(work));
+        // SAFETY: ends this process and touches nothing of its memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::_exit(0)
+        }
+    }
+    Pid::from_raw(forked.max(0)).ok_or_else(io::Error::last_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_from_processes_of_their_own() {
+        let work = (0..4).map(|i| move || Ok([i, u64::from(std::process::id())])).collect();
+        let results = run(work).unwrap();
+        let pids: std::collections::BTreeSet<_> = results.iter().map(|result| result[1]).collect();
+        assert_eq!(results.iter().map(|result| result[0]).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert!(pids.len() == 4 && !pids.contains(&u64::from(std::process::id())));
+    }
+
+    #[test]
+    fn pieces_may_be_made_of_pieces() {
+        let inner = |i: u64| run((0..2).map(move |j| move || Ok([10 * i + j])).collect());
+        let outer: Vec<_> =
+            (0..2).map(|i| move || inner(i).map(|got: Vec<[u64; 1]>| [got[0][0], got[1][0]])).collect();
+        assert_eq!(run(outer).unwrap(), [[0, 1], [10, 11]]);
+    }
+
+    #[test]
+    fn a_failure_ends_the_others_and_keeps_its_words_and_status() {
+        let wrong = || WorkloadError::Wrong { what: "a".into(), expected: "b".into(), got: "c".into() };
+        let piece = |index| {
+            move || match index {
+                1 => Err(wrong()),
+                _ => {
+                    std::thread::sleep(std::time::Duration::from_secs(1000));
+                    Ok([0])
+                }
+            }
+        };
+        let work = vec![piece(0), piece(1)];
+        let error = run(work).unwrap_err();
+        assert_eq!((error.to_string(), error.exit_status()), (wrong().to_string(), 1));
+    }
+
+    #[test]
+    fn a_killed_process_is_a_failure() {
+        let work = vec![|| {
+            let _ = kill_process(getpid(), Signal::KILL);
+            Ok([0])
+        }];
+        assert!(run(work).unwrap_err().to_string().contains("was killed"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Memory that processes share: words that are atomic, so that sharing them is safe.
+
+use std::io;
+use std::ops::Deref;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::AtomicU64;
+
+use morecores_record::Bytes;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+use crate::{WorkloadError, memory};
+
+/// Words that this process shares with those it makes afterwards, all zero at first. Their pages are not touched before
+/// somebody writes to them.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    words: NonNull<AtomicU64>,
+    len: usize,
+}
+
+impl Shared {
+    /// So many of them; `lower` names the arguments to change where the memory is not there.
+    pub(crate) fn new(len: usize, lower: &'static str) -> Result<Self, WorkloadError> {
+        let needed = Bytes(size_of::<AtomicU64>() as u64 * len as u64);
+        memory::require(needed, lower)?;
+        let refused = |_| WorkloadError::Refused { needed, lower };
+        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        #[allow(unsafe_code)]
+        let mapped = unsafe {
+            mmap_anonymous(null_mut(), length(len), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
+        };
+        let words = mapped.map_err(io::Error::from).map_err(refused)?.cast::<AtomicU64>();
+        let words = NonNull::new(words).ok_or(WorkloadError::Refused { needed, lower })?;
+        Ok(Self { words, len })
+    }
+}
+
+/// Bytes of a mapping: at least a word, since none can be empty.
+const fn length(words: usize) -> usize {
+    size_of::<AtomicU64>() * if words == 0 { 1 } else { words }
+}
+
+impl Deref for Shared {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is as long as this value, page-aligned, so large, and zero, which is a valid word. Others
+        // write to it, through atomics alone, as everybody here.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.words.as_ptr(), self.len)
+        }
+    }
+}
+
+// SAFETY: it is a slice of atomics that it owns.
+#[allow(unsafe_code)]
+unsafe impl Send for Shared {}
+// SAFETY: likewise.
+#[allow(unsafe_code)]
+unsafe impl Sync for Shared {}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, this long; no reference into it outlives this value.
+        #[allow(unsafe_code)]
+        let _ = unsafe { munmap(self.words.as_ptr().cast(), length(self.len)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn what_a_process_writes_the_others_read() {
+        let shared = Shared::new(3, "--size").unwrap();
+        let cells = &shared;
+        let work = (0..3).map(|i| move || Ok([cells[i].fetch_add(i as u64 + 1, Relaxed)])).collect();
+        assert_eq!(processes::run(work).unwrap(), [[0]; 3]);
+        assert_eq!(shared.iter().map(|cell| cell.load(Relaxed)).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(Shared::new(0, "--size").unwrap().is_empty());
+    }
+}
