@@ -30,6 +30,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
+            [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
             [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -121,6 +122,20 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'morecores;suite' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the studies [default: suite-DATE-TIME here]')
+            [CompletionResult]::new('--directory', '--directory', [CompletionResultType]::ParameterName, 'Where to keep the studies [default: suite-DATE-TIME here]')
+            [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'Run nothing; show the studies that are kept there')
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]')
+            [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Runs of seconds, until each median is known to 1% or for four minutes: an hour on 2 CPUs')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the suite at -o: benchmarks that have a whole study there are not run again')
+            [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Name the benchmarks and what each is, and end')
+            [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'The tables in Markdown')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Everything derived from the studies as JSON; its keys are described in docs/format.md')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'morecores;work' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -175,6 +190,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
+            [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
             [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -193,6 +209,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;doctor' {
+            break
+        }
+        'morecores;help;suite' {
             break
         }
         'morecores;help;work' {

@@ -31,6 +31,9 @@ _morecores() {
             morecores,show)
                 cmd="morecores__subcmd__show"
                 ;;
+            morecores,suite)
+                cmd="morecores__subcmd__suite"
+                ;;
             morecores,topology)
                 cmd="morecores__subcmd__topology"
                 ;;
@@ -79,6 +82,9 @@ _morecores() {
             morecores__subcmd__help,show)
                 cmd="morecores__subcmd__help__subcmd__show"
                 ;;
+            morecores__subcmd__help,suite)
+                cmd="morecores__subcmd__help__subcmd__suite"
+                ;;
             morecores__subcmd__help,topology)
                 cmd="morecores__subcmd__help__subcmd__topology"
                 ;;
@@ -104,7 +110,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show topology doctor work generate help"
+            opts="-h -V --help --version run trace show topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -258,7 +264,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show topology doctor work generate help"
+            opts="run trace show topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -370,6 +376,20 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__suite)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -538,6 +558,32 @@ _morecores() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__suite)
+            opts="-o -h --quick --full --directory --resume --show --list --markdown --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --show)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -27,6 +27,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study again, for people or for programs'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
+            cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
             cand work 'Run one of the built-in programs once'
             cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -112,6 +113,19 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;suite'= {
+            cand -o 'Where to keep the studies [default: suite-DATE-TIME here]'
+            cand --directory 'Where to keep the studies [default: suite-DATE-TIME here]'
+            cand --show 'Run nothing; show the studies that are kept there'
+            cand --quick 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]'
+            cand --full 'Runs of seconds, until each median is known to 1% or for four minutes: an hour on 2 CPUs'
+            cand --resume 'Go on with the suite at -o: benchmarks that have a whole study there are not run again'
+            cand --list 'Name the benchmarks and what each is, and end'
+            cand --markdown 'The tables in Markdown'
+            cand --json 'Everything derived from the studies as JSON; its keys are described in docs/format.md'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;work'= {
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
@@ -156,6 +170,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study again, for people or for programs'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
+            cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
             cand work 'Run one of the built-in programs once'
             cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -169,6 +184,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;topology'= {
         }
         &'morecores;help;doctor'= {
+        }
+        &'morecores;help;suite'= {
         }
         &'morecores;help;work'= {
         }

@@ -4,6 +4,7 @@
 
 mod literal_n;
 mod run;
+mod suite;
 mod trace;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+pub(crate) use suite::SuiteArgs;
 pub(crate) use trace::TraceArgs;
 
 /// Will more cores help this program, and if not, what stops it?
@@ -43,6 +45,7 @@ Examples:
   morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
   morecores trace -- make -j{n}                       one run: where did its CPUs go?
   morecores show xz-20261121-093000.study --json      everything derived from a study
+  morecores suite                                     the classic SMP benchmarks, then and now
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
 
@@ -53,6 +56,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
+    Suite(SuiteArgs),
     Work(WorkArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod suite;
 pub(crate) mod topology;
 pub(crate) mod trace;
 pub(crate) mod work;

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::show(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
+        Command::Suite(args) => commands::suite::suite(args),
         Command::Work(args) => commands::work::work(args),
         Command::Generate(args) => commands::generate::generate(args),
     };

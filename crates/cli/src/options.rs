@@ -2,6 +2,7 @@
 //!
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
+mod suite;
 mod texts;
 mod trace;
 
@@ -16,6 +17,7 @@ use morecores_record::{
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
+pub(crate) use suite::SuiteOptions;
 pub(crate) use texts::{duration, percent};
 pub(crate) use trace::TraceOptions;
 

@@ -4,6 +4,7 @@
 //! decide, compute statistics or print; its only system calls are those that keep a study, and the events of its
 //! traces, on a disk.
 
+mod benchmark;
 mod command;
 mod cpu;
 mod diagnosis;
@@ -11,6 +12,7 @@ mod host;
 mod noise;
 mod placement;
 mod plan;
+mod published;
 mod run;
 mod study;
 mod topology;
@@ -19,6 +21,7 @@ mod units;
 mod usable;
 mod view;
 
+pub use benchmark::{Benchmark, BenchmarkPart, Measure};
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
@@ -26,6 +29,7 @@ pub use host::{Frequency, Host};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
+pub use published::{Printed, Published, PublishedRow, PublishedSystem};
 pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,

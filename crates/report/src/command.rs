@@ -5,7 +5,7 @@
 use morecores_record::Command;
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
-pub(crate) fn for_reading(words: &[String]) -> String {
+pub fn for_reading(words: &[String]) -> String {
     let quote = |word: &String| {
         // Braces alone ask for no quotes here: `-j{n}` is how every example is written.
         let bare = word.replace(['{', '}'], "");

@@ -3,6 +3,9 @@
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
 use morecores_record::View;
+use serde::Serialize;
+
+use crate::BenchmarkResult;
 
 /// The view as JSON for people and programs, indented, with a newline at the end.
 ///
@@ -11,6 +14,62 @@ use morecores_record::View;
 /// Never for a view that was computed from a study: only where a map's key is not a text.
 pub fn view_json(view: &View) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(view)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Name of the schema of the suite's JSON.
+const SUITE_SCHEMA: &str = "morecores.suite/1";
+
+#[derive(Serialize)]
+struct Suite<'a> {
+    schema: &'static str,
+    benchmarks: Vec<OfBenchmark<'a>>,
+}
+
+#[derive(Serialize)]
+struct OfBenchmark<'a> {
+    name: &'static str,
+    title: &'static str,
+    parts: Vec<OfPart<'a>>,
+}
+
+#[derive(Serialize)]
+struct OfPart<'a> {
+    study: &'static str,
+    what: &'static str,
+    /// How the ids of the published rows begin.
+    published: &'static [&'static str],
+    view: Option<&'a View>,
+    /// Why there is no view.
+    missing: Option<&'a str>,
+}
+
+/// The benchmarks with the views of their studies as JSON, as [`view_json`].
+///
+/// # Errors
+///
+/// As [`view_json`].
+pub fn suite_json(results: &[BenchmarkResult<'_>]) -> Result<String, serde_json::Error> {
+    let benchmarks = results.iter().map(|result| OfBenchmark {
+        name: result.benchmark.name,
+        title: result.benchmark.title,
+        parts: result
+            .benchmark
+            .parts
+            .iter()
+            .zip(&result.studies)
+            .map(|(part, study)| OfPart {
+                study: part.study,
+                what: part.what,
+                published: part.published,
+                view: study.as_ref().ok().copied(),
+                missing: study.as_ref().err().map(String::as_str),
+            })
+            .collect(),
+    });
+    let mut text =
+        serde_json::to_string_pretty(&Suite { schema: SUITE_SCHEMA, benchmarks: benchmarks.collect() })?;
     text.push('\n');
     Ok(text)
 }

@@ -3,6 +3,7 @@
 //! The figures are written as everywhere else; no colour, no curve.
 
 mod stack;
+mod suite;
 mod trace;
 
 use std::fmt::{self, Write};
@@ -10,6 +11,8 @@ use std::fmt::{self, Write};
 use morecores_record::{PointView, View};
 
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
+pub use suite::suite_markdown;
+
 use crate::{Severity, command, decide, notices, word};
 
 /// Writes verdict, table, speedup stack, or traced runs where there is none, and warnings.

@@ -10,6 +10,7 @@ mod grid;
 mod headline;
 pub(crate) mod paint;
 mod stack;
+mod suite;
 mod table;
 mod trace;
 
@@ -21,6 +22,7 @@ use morecores_record::View;
 use crate::warning::Severity;
 use crate::{Verdict, decide, notices, word};
 use paint::Paint;
+pub use suite::suite_report;
 pub use trace::trace_report;
 
 /// What the reader's terminal can do and what the reader wants to see.

@@ -1,0 +1,155 @@
+//! `morecores suite`: makes a study of each classic benchmark, and shows them beside what was published.
+//!
+//! What it runs are `morecores run` lines that anybody could type, each shown before it begins; it measures nothing itself.
+
+mod child;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use morecores_record::{Benchmark, BenchmarkPart, Published, StopReason, Study, View};
+use morecores_report::{self as report, BenchmarkResult};
+
+use super::derive;
+use crate::args::SuiteArgs;
+use crate::options::SuiteOptions;
+use crate::{exit, terminal};
+use child::Ended;
+
+pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
+    if args.list {
+        let width = Benchmark::ALL.iter().map(|benchmark| benchmark.name.len()).max().unwrap_or(0);
+        let line = |b: &Benchmark| format!("{:width$}  {}\n", b.name, b.title);
+        terminal::print(&Benchmark::ALL.iter().map(line).collect::<String>())?;
+        return Ok(exit::SUCCESS);
+    }
+    let options = SuiteOptions::new(args)?;
+    if options.makes {
+        fs::create_dir_all(&options.directory)
+            .with_context(|| format!("cannot make the directory {}", options.directory.display()))?;
+    }
+    let published = Published::read()?;
+    let mut studies = Studies::default();
+    let mut results = Vec::new();
+    let mut signal = None;
+    for benchmark in &options.benchmarks {
+        for part in benchmark.parts {
+            if signal.is_none() && options.makes {
+                signal = studies.make(&options, benchmark, part)?;
+            }
+            studies.read(&options, part);
+        }
+        let result = BenchmarkResult { benchmark, studies: studies.of(benchmark) };
+        if !args.json {
+            terminal::print(&tables(&result, &published, args.markdown)?)?;
+        }
+        results.push(result.benchmark);
+        if signal.is_some() {
+            break;
+        }
+    }
+    if args.json {
+        let of =
+            |benchmark: &&'static Benchmark| BenchmarkResult { benchmark, studies: studies.of(benchmark) };
+        terminal::print(&report::suite_json(&results.iter().map(of).collect::<Vec<_>>())?)?;
+    }
+    if let Some(signal) = signal {
+        let directory = options.directory.display();
+        terminal::note(&format!("stopped; go on with: morecores suite --resume -o {directory}"));
+        return Ok(exit::by_signal(signal));
+    }
+    Ok(if studies.are_whole() { exit::SUCCESS } else { exit::COMMAND_FAILED })
+}
+
+fn tables(result: &BenchmarkResult<'_>, published: &Published, markdown: bool) -> Result<String> {
+    let mut text = String::new();
+    if markdown {
+        report::suite_markdown(result, published, &mut text)?;
+    } else {
+        text = report::suite_report(result, published, &terminal::style(false));
+    }
+    Ok(text)
+}
+
+/// The studies, by name: what each says, or why there is none.
+#[derive(Default)]
+struct Studies {
+    read: BTreeMap<&'static str, Result<View, String>>,
+    /// Why some could not be made, though a part may be there.
+    failures: BTreeMap<&'static str, String>,
+}
+
+impl Studies {
+    /// Makes one where it is not there; the signal that ended it, if one did.
+    fn make(
+        &mut self,
+        options: &SuiteOptions,
+        benchmark: &Benchmark,
+        part: &BenchmarkPart,
+    ) -> Result<Option<i32>> {
+        // Another part may be shown from the same study.
+        if self.read.contains_key(part.study) {
+            return Ok(None);
+        }
+        let path = options.study(part);
+        let line = match state(&path) {
+            State::Whole => return Ok(None),
+            State::Begun => ["run", "--resume", "-o", &path.to_string_lossy()].map(str::to_owned).to_vec(),
+            State::Absent => options.run(benchmark, part, &path),
+        };
+        terminal::note(&format!("morecores {}", report::for_reading(&line)));
+        match child::run(&line)? {
+            Ended::Well => Ok(None),
+            Ended::Failed(status) => {
+                let why = format!("`morecores run` ended with exit status {status}");
+                self.failures.insert(part.study, why);
+                Ok(None)
+            }
+            Ended::BySignal(signal) => Ok(Some(signal)),
+        }
+    }
+
+    fn read(&mut self, options: &SuiteOptions, part: &BenchmarkPart) {
+        let Self { read, failures } = self;
+        read.entry(part.study).or_insert_with(|| {
+            let path = options.study(part);
+            let study = Study::read(&path).map_err(|error| match failures.get(part.study) {
+                Some(failure) => failure.clone(),
+                None => error.to_string(),
+            })?;
+            Ok(derive::view(&study, &path).0)
+        });
+    }
+
+    fn of(&self, benchmark: &Benchmark) -> Vec<Result<&View, String>> {
+        let study = |part: &BenchmarkPart| match self.read.get(part.study) {
+            Some(read) => read.as_ref().map_err(Clone::clone),
+            None => Err("not begun".to_owned()),
+        };
+        benchmark.parts.iter().map(study).collect()
+    }
+
+    fn are_whole(&self) -> bool {
+        self.failures.is_empty() && self.read.values().all(Result::is_ok)
+    }
+}
+
+/// What there is of a study.
+enum State {
+    Absent,
+    Begun,
+    Whole,
+}
+
+fn state(path: &Path) -> State {
+    match Study::read(path) {
+        Ok(study) => match study.header.closing.as_ref().map(|closing| closing.reason) {
+            Some(StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted) => State::Whole,
+            _ => State::Begun,
+        },
+        Err(_) if path.exists() => State::Begun,
+        Err(_) => State::Absent,
+    }
+}

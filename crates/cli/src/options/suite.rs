@@ -1,0 +1,87 @@
+//! From the texts of `morecores suite` to which studies are to be made, and the `morecores run` that makes each.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, ensure};
+use jiff::Zoned;
+use morecores_record::{Benchmark, BenchmarkPart, Measure};
+
+use crate::args::SuiteArgs;
+
+/// The program that holds the workloads, as it is found on the PATH.
+pub(crate) const WORK: &str = "morecores-work";
+
+/// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
+const QUICK: &str = "--runs 6 --precision 0";
+/// For a full one.
+const FULL: &str = "--max-time 4m";
+
+/// What `morecores suite` is to do.
+#[derive(Debug)]
+pub(crate) struct SuiteOptions {
+    pub(crate) benchmarks: Vec<&'static Benchmark>,
+    /// Where the studies are, or will be.
+    pub(crate) directory: PathBuf,
+    /// Whether any are to be made.
+    pub(crate) makes: bool,
+    full: bool,
+}
+
+impl SuiteOptions {
+    /// Reads the arguments.
+    pub(crate) fn new(args: &SuiteArgs) -> Result<Self> {
+        let benchmarks = if args.names.is_empty() {
+            Benchmark::ALL.iter().collect()
+        } else {
+            args.names.iter().map(|name| named(name)).collect::<Result<_>>()?
+        };
+        if let Some(directory) = &args.show {
+            ensure!(directory.is_dir(), "there is no directory {}", directory.display());
+        }
+        if let Some(directory) = &args.directory {
+            let there = directory.exists();
+            ensure!(
+                there || !args.resume,
+                "there is no suite at {}; make it without --resume",
+                directory.display()
+            );
+            ensure!(
+                !there || args.resume,
+                "{} exists; go on with it by --resume, or name another directory",
+                directory.display()
+            );
+        }
+        let directory = args.show.clone().or_else(|| args.directory.clone()).unwrap_or_else(by_date);
+        Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
+    }
+
+    /// Where a part's study is.
+    pub(crate) fn study(&self, part: &BenchmarkPart) -> PathBuf {
+        self.directory.join(format!("{}.study", part.study))
+    }
+
+    /// The arguments of `morecores` that make a part's study at `path`.
+    pub(crate) fn run(&self, benchmark: &Benchmark, part: &BenchmarkPart, path: &Path) -> Vec<String> {
+        let (extent, arguments) = if self.full { (FULL, part.full) } else { (QUICK, part.quick) };
+        let words = |text: &'static str| text.split_whitespace().map(str::to_owned);
+        let mut line = vec!["run".to_owned()];
+        line.extend(words(extent));
+        if let Measure::Figure(pattern, unit) = part.measure {
+            line.extend(["--metric", pattern, "--unit", unit].map(str::to_owned));
+        }
+        line.extend(["-o".to_owned(), path.to_string_lossy().into_owned(), "--".to_owned()]);
+        line.extend([WORK, benchmark.name].map(str::to_owned));
+        line.extend(words(arguments));
+        line
+    }
+}
+
+fn named(name: &str) -> Result<&'static Benchmark> {
+    Benchmark::named(name).ok_or_else(|| {
+        anyhow!("there is no benchmark '{name}'; `morecores suite --list` names those there are")
+    })
+}
+
+fn by_date() -> PathBuf {
+    PathBuf::from(format!("suite-{}", Zoned::now().strftime("%Y%m%d-%H%M%S")))
+}

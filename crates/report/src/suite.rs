@@ -1,0 +1,253 @@
+//! The tables of the classic benchmarks: what was published and what a machine of today does, row under row in the same columns.
+//!
+//! Turns published rows and views into rows of text; how these are laid out is decided in `terminal` and `markdown`.
+
+use morecores_record::{
+    Benchmark, BenchmarkPart, CommandView, Host, Measure, PointView, Printed, Published, PublishedRow,
+    TraceView, View,
+};
+
+use crate::format::{ABSENT, Uncertain, cpus, percent, rough, time};
+
+/// A benchmark with what was measured of it.
+#[derive(Clone, Debug)]
+pub struct BenchmarkResult<'a> {
+    /// Which.
+    pub benchmark: &'static Benchmark,
+    /// Of each of its parts, in their order: what the study says, or why there is none.
+    pub studies: Vec<Result<&'a View, String>>,
+}
+
+/// A benchmark's tables as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tables {
+    /// Name and title.
+    pub(crate) title: String,
+    /// Times and ratios, a table for each part; last the commands, where the sources have such a table.
+    pub(crate) tables: Vec<Table>,
+    /// What has to be known to read the tables, and what is missing from them.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) header: &'static str,
+    pub(crate) cells: Vec<String>,
+    pub(crate) kind: ColumnKind,
+}
+
+/// What is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    /// Names.
+    Name,
+    /// Figures, and how soon they may be left out where there is no room: the highest first, 0 never.
+    Figure(u8),
+}
+
+/// What stands for the machine of today; a note says which it is.
+const NOW: &str = "now";
+
+/// The columns of times. The first one's header is the part's own words.
+const MACHINE: usize = 0;
+const CPUS: usize = 1;
+const TIME: usize = 2;
+const FIGURE: usize = 3;
+const SPEEDUP: usize = 4;
+const SERIAL: usize = 5;
+const KERNEL: usize = 6;
+const WAITING: usize = 7;
+const TIMES: [(&str, ColumnKind); 8] = [
+    ("", ColumnKind::Name),
+    ("CPUs", ColumnKind::Figure(0)),
+    ("time (s)", ColumnKind::Figure(0)),
+    ("figure", ColumnKind::Figure(0)),
+    ("speedup", ColumnKind::Figure(0)),
+    ("serial part", ColumnKind::Figure(3)),
+    ("kernel ratio", ColumnKind::Figure(2)),
+    ("waiting ratio", ColumnKind::Figure(1)),
+];
+
+/// The columns of commands: those of the paper's table.
+const COMMANDS: [(&str, ColumnKind); 6] = [
+    ("command", ColumnKind::Name),
+    ("machine", ColumnKind::Name),
+    ("calls", ColumnKind::Figure(0)),
+    ("CPU ratio", ColumnKind::Figure(0)),
+    ("kernel ratio", ColumnKind::Figure(0)),
+    ("waiting ratio", ColumnKind::Figure(0)),
+];
+
+/// How many commands of today stand beside the published ones.
+const MOST_COMMANDS: usize = 8;
+
+/// The tables of a benchmark.
+pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
+    let benchmark = result.benchmark;
+    let (mut tables, mut commands, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut both_ratios = false;
+    for (part, study) in benchmark.parts.iter().zip(&result.studies) {
+        let rows = part.published.iter().flat_map(|prefix| published.rows(prefix));
+        let (of_commands, of_runs): (Vec<&PublishedRow>, Vec<_>) = rows.partition(|row| row.calls.is_some());
+        let then = of_runs.iter().map(|row| then_row(row, published));
+        let now = study.iter().flat_map(|view| view.points.iter().map(|point| now_row(part, view, point)));
+        let rows: Vec<_> = then.chain(now).collect();
+        let has_ratio =
+            |now: bool| rows.iter().any(|row| (row[MACHINE] == NOW) == now && !row[KERNEL].is_empty());
+        both_ratios |= has_ratio(true) && has_ratio(false);
+        tables.push(table(part.what, &TIMES, &rows));
+        commands.extend(of_commands.iter().map(|row| then_command(row, published)));
+        match study {
+            Ok(view) if !of_commands.is_empty() => commands.extend(now_commands(view)),
+            Ok(_) => {}
+            Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
+        }
+    }
+    if !commands.is_empty() {
+        tables.push(table("command", &COMMANDS, &commands));
+    }
+    let mut notes = Vec::new();
+    if let Some(view) = result.studies.iter().flatten().next() {
+        notes.push(format!("{NOW}: {}. ±: 95% interval of the median, its wider side.", today(&view.host)));
+    }
+    if both_ratios {
+        notes.push(
+            "Kernel ratio: then the time under the kernel's one lock over CPU time, now the time in the kernel over CPU time; \
+             on a kernel with one lock the two are the same."
+                .to_owned(),
+        );
+    }
+    notes.extend(missing);
+    Tables { title: format!("{}: {}", benchmark.name, benchmark.title), tables, notes }
+}
+
+/// The columns that say anything, the first one below `title`. A machine that is the one above is not named again.
+fn table<const N: usize>(
+    title: &'static str,
+    columns: &[(&'static str, ColumnKind); N],
+    rows: &[[String; N]],
+) -> Table {
+    let cell = |index: usize, row: usize| {
+        let repeats = columns[index].0.is_empty() && row > 0 && rows[row][index] == rows[row - 1][index];
+        if repeats { String::new() } else { rows[row][index].clone() }
+    };
+    let shown = (0..N).filter(|index| rows.iter().any(|row| !row[*index].is_empty())).map(|index| Column {
+        header: if columns[index].0.is_empty() { title } else { columns[index].0 },
+        cells: (0..rows.len()).map(|row| cell(index, row)).collect(),
+        kind: columns[index].1,
+    });
+    Table { columns: shown.collect() }
+}
+
+fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {
+    let mut cells = [const { String::new() }; TIMES.len()];
+    cells[MACHINE] = machine(row, published);
+    cells[CPUS] = match (&row.config, row.n_cpus) {
+        (Some(config), _) if is_short(config) => config.clone(),
+        (_, Some(n)) => n.to_string(),
+        _ => String::new(),
+    };
+    cells[TIME] = row.elapsed_s().map(|s| s.to_string()).unwrap_or_default();
+    cells[FIGURE] = row.operations_per_s.map(|rate| format!("{rate} op/s")).unwrap_or_default();
+    cells[SPEEDUP] = row.speedup().map(|speedup| format!("{speedup:.2}")).unwrap_or_default();
+    cells[SERIAL] = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
+    cells[KERNEL] = printed_percent(row.lock_ratio_percent.as_ref());
+    cells[WAITING] = printed_percent(row.waiting_ratio_percent.as_ref());
+    cells
+}
+
+/// What stands in a column of CPU counts as it is: `1 CPU SMP`; not a sentence.
+fn is_short(config: &str) -> bool {
+    config.chars().count() <= "2 CPUs (summary)".len()
+}
+
+fn machine(row: &PublishedRow, published: &Published) -> String {
+    let system = row.system.as_ref().and_then(|key| published.systems.get(key));
+    system.map_or_else(|| row.source.clone(), |system| system.cpu.clone())
+}
+
+fn printed_percent(printed: Option<&Printed>) -> String {
+    match printed {
+        Some(Printed::Number(percent)) => format!("{percent}%"),
+        Some(Printed::Text(words)) => format!("{words}%"),
+        None => String::new(),
+    }
+}
+
+fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIMES.len()] {
+    let trace = |cpus: u32| view.traces.iter().find(|trace| trace.cpus == cpus);
+    let base = view.points.first().map_or(0, |first| first.cpus);
+    let mut cells = [const { String::new() }; TIMES.len()];
+    cells[MACHINE] = NOW.to_owned();
+    cells[CPUS] = point.cpus.to_string();
+    let traced = trace(point.cpus);
+    if part.measure == Measure::ParallelPart {
+        // A part that only a trace knows: one run, so no interval.
+        let parallel = |trace: &TraceView| trace.parts.parallel_s;
+        let (before, now) = (trace(base).map(parallel), traced.map(parallel));
+        let ratio = before.zip(now).filter(|(_, now)| *now > 0.0).map(|(before, now)| before / now);
+        let text = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
+        cells[TIME] = text(now.map(rough));
+        cells[SPEEDUP] = text(ratio.map(|ratio| format!("{ratio:.2}")));
+        cells[SERIAL] = text(traced.map(|trace| time(trace.parts.serial_s)));
+        return cells;
+    }
+    cells[TIME] = Uncertain::new(point.elapsed_s.median, point.elapsed_s.ci95, 1.0).inline();
+    cells[FIGURE] = figure(point);
+    cells[SPEEDUP] = if point.cpus == base {
+        "1".to_owned()
+    } else {
+        Uncertain::new(point.speedup.value, point.speedup.ci95, 1.0).inline()
+    };
+    cells[KERNEL] = point.kernel_ratio.map(percent).unwrap_or_default();
+    cells[WAITING] = traced.and_then(|trace| trace.waiting_ratio).map(percent).unwrap_or_default();
+    cells
+}
+
+fn figure(point: &PointView) -> String {
+    let Some(metric) = &point.metric else { return String::new() };
+    let value = Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline();
+    metric.unit.as_ref().map_or(value.clone(), |unit| format!("{value} {unit}"))
+}
+
+/// A machine in a few words.
+fn today(host: &Host) -> String {
+    let cpu = host.cpu_model.replace("(R)", "").replace("(TM)", "");
+    let cpu = cpu.split_whitespace().collect::<Vec<_>>().join(" ");
+    [cpu, format!("Linux {}", host.kernel)].join(", ")
+}
+
+fn then_command(row: &PublishedRow, published: &Published) -> [String; COMMANDS.len()] {
+    let name = row.workload.rsplit_once("command ").map_or("", |(_, name)| name);
+    [
+        name.to_owned(),
+        machine(row, published),
+        row.calls.map(|calls| calls.to_string()).unwrap_or_default(),
+        row.cpu_ratio_percent.map(|ratio| format!("{ratio}%")).unwrap_or_default(),
+        printed_percent(row.lock_ratio_percent.as_ref()),
+        printed_percent(row.waiting_ratio_percent.as_ref()),
+    ]
+}
+
+/// The commands of the trace on the most CPUs.
+fn now_commands(view: &View) -> Vec<[String; COMMANDS.len()]> {
+    let Some(trace) = view.traces.iter().max_by_key(|trace| trace.cpus) else { return Vec::new() };
+    let row = |command: &CommandView| {
+        [
+            command.name.clone(),
+            format!("{NOW}, on {}", cpus(trace.cpus)),
+            command.calls.to_string(),
+            percent(command.cpu_ratio),
+            command.kernel_ratio.map(percent).unwrap_or_default(),
+            command.waiting_ratio.map(percent).unwrap_or_default(),
+        ]
+    };
+    trace.commands.iter().take(MOST_COMMANDS).map(row).collect()
+}

@@ -1,0 +1,110 @@
+//! The tables of the classic benchmarks: what was published beside what was measured.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
+
+mod support;
+
+use insta::assert_snapshot;
+use morecores_record::{Benchmark, BenchmarkPart, Measure, Published, View};
+use morecores_report::{BenchmarkResult, Style, suite_json, suite_markdown, suite_report};
+
+/// As the suite's own, fixed here so that a change of that one is no change of these tables.
+static BUILD: Benchmark = Benchmark {
+    name: "build",
+    title: "a parallel build",
+    parts: &[
+        BenchmarkPart {
+            study: "build",
+            what: "a kernel",
+            published: &["003.T3.", "003.T5."],
+            quick: "--threads {n}",
+            full: "--threads {n}",
+            measure: Measure::Elapsed,
+        },
+        BenchmarkPart {
+            study: "build",
+            what: "its parallel part",
+            published: &["004.T3."],
+            quick: "--threads {n}",
+            full: "--threads {n}",
+            measure: Measure::ParallelPart,
+        },
+    ],
+};
+
+static PIPE: Benchmark = Benchmark {
+    name: "pipe",
+    title: "pairs of processes",
+    parts: &[BenchmarkPart {
+        study: "pipe-2",
+        what: "2 pairs",
+        published: &["004.T2.2copy"],
+        quick: "--threads 2",
+        full: "--threads 2",
+        measure: Measure::Figure("([0-9.]+) op/s", "op/s"),
+    }],
+};
+
+fn terminal(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) -> String {
+    let style = Style { width: 100, colour: false, unicode: true, wide: false };
+    let text = suite_report(&BenchmarkResult { benchmark, studies }, &Published::read().unwrap(), &style);
+    support::keeps_to(style, &text);
+    text
+}
+
+fn markdown(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) -> String {
+    let mut text = String::new();
+    let result = BenchmarkResult { benchmark, studies };
+    suite_markdown(&result, &Published::read().unwrap(), &mut text).unwrap();
+    text
+}
+
+#[test]
+fn then_and_now_stand_in_the_same_columns() {
+    let view = support::build();
+    assert_snapshot!(terminal(&BUILD, vec![Ok(&view), Ok(&view)]));
+}
+
+#[test]
+fn a_rate_is_compared_by_its_figure() {
+    assert_snapshot!(terminal(&PIPE, vec![Ok(&support::rates())]));
+}
+
+#[test]
+fn what_is_missing_is_said_below_what_was_published() {
+    let text = terminal(&PIPE, vec![Err("no pipe here".to_owned())]);
+    assert!(text.contains("5214 op/s") && text.contains("pipe-2: not measured: no pipe here"), "{text}");
+    assert!(!text.contains("now") && !text.contains('±'), "{text}");
+}
+
+#[test]
+fn markdown_has_the_rows_of_the_terminal() {
+    let view = support::build();
+    let text = markdown(&BUILD, vec![Ok(&view), Ok(&view)]);
+    assert!(text.starts_with("## build: a parallel build\n"), "{text}");
+    assert!(text.contains("| Intel PentiumPro 180 MHz | 1 CPU | 600 | 1.00 |"), "{text}");
+    assert!(text.contains("| cc1 | Intel PentiumPro 180 MHz | 289 | 74.8% | 1.97% | 1% |"), "{text}");
+    let width = |line: &str| line.matches('|').count();
+    let blocks: Vec<Vec<usize>> = text
+        .split("\n\n")
+        .filter(|block| block.starts_with('|'))
+        .map(|block| block.lines().map(width).collect())
+        .collect();
+    assert_eq!(blocks.len(), 3, "{text}");
+    assert!(blocks.iter().all(|rows| rows.iter().all(|row| *row == rows[0])), "{text}");
+}
+
+#[test]
+fn json_has_the_view_or_why_there_is_none() {
+    let view = support::two_points();
+    let results = [
+        BenchmarkResult { benchmark: &PIPE, studies: vec![Ok(&view)] },
+        BenchmarkResult { benchmark: &BUILD, studies: vec![Err("gone".to_owned()), Err("gone".to_owned())] },
+    ];
+    let json: serde_json::Value = serde_json::from_str(&suite_json(&results).unwrap()).unwrap();
+    assert_eq!(json["schema"], "morecores.suite/1");
+    let part = &json["benchmarks"][0]["parts"][0];
+    assert_eq!(serde_json::from_value::<View>(part["view"].clone()).unwrap(), view);
+    assert_eq!((part["published"][0].as_str(), part["missing"].is_null()), (Some("004.T2.2copy"), true));
+    assert_eq!(json["benchmarks"][1]["parts"][1]["missing"], "gone");
+}
