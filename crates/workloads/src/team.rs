@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::panic;
+use std::sync::OnceLock;
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -86,8 +87,8 @@ where
 }
 
 /// Runs every piece of `work` on a thread of its own, named `name-1`, `name-2`, …, and returns their results in
-/// order. Where a thread cannot be started, the pieces left over are dropped before the started ones are waited
-/// for: a piece that waits for another must notice from its dropped channel. A panic in a piece goes on here.
+/// order. No piece begins before all threads are there, and none at all where one cannot be started: pieces may wait for
+/// each other. A panic in a piece goes on here.
 pub(crate) fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
 where
     W: FnOnce() -> T + Send,
@@ -95,22 +96,27 @@ where
 {
     let wanted = work.len();
     require_address_space(wanted)?;
-    thread::scope(move |scope| {
+    let all_there = OnceLock::<bool>::new();
+    thread::scope(|scope| {
         let mut started = Vec::with_capacity(wanted);
         for (index, piece) in work.into_iter().enumerate() {
             let number = index + 1;
             let builder =
                 thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK.0 as usize);
-            let handle = builder.spawn_scoped(scope, piece).map_err(|source| WorkloadError::Thread {
-                number,
-                wanted,
-                source,
-            })?;
-            started.push(handle);
+            let all_there = &all_there;
+            let handle = builder.spawn_scoped(scope, move || all_there.wait().then(piece));
+            match handle {
+                Ok(handle) => started.push(handle),
+                Err(source) => {
+                    all_there.get_or_init(|| false);
+                    return Err(WorkloadError::Thread { number, wanted, source });
+                }
+            }
         }
+        all_there.get_or_init(|| true);
         Ok(started
             .into_iter()
-            .map(|handle| handle.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+            .filter_map(|handle| handle.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
             .collect())
     })
 }
