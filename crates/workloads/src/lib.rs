@@ -8,6 +8,7 @@
 
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod clock;
+pub mod count;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod gate;
 #[allow(dead_code, reason = "not all workloads that use it are there")]

@@ -36,6 +36,20 @@ where
     crew.results()
 }
 
+/// Runs `theirs` in a process of its own and meanwhile `own` in this one, and returns the results of both. `own` must end
+/// where the other process does, and what it leaves behind when it ends, such as a closed pipe, must end the other.
+pub(crate) fn beside<const N: usize>(
+    own: impl FnOnce() -> Result<[u64; N], WorkloadError>,
+    theirs: impl FnOnce() -> Result<[u64; N], WorkloadError>,
+) -> Result<[[u64; N]; 2], WorkloadError> {
+    let mut crew = Crew::default();
+    crew.add(theirs).map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })?;
+    let own = own();
+    // The other's failure may be the reason of our own.
+    let theirs = crew.results()?;
+    Ok([own?, theirs.into_iter().next().unwrap_or([0; N])])
+}
+
 /// The processes that are at work; those left over when it is dropped are ended.
 #[derive(Default)]
 struct Crew {
@@ -188,6 +202,17 @@ mod tests {
         let outer: Vec<_> =
             (0..2).map(|i| move || inner(i).map(|got: Vec<[u64; 1]>| [got[0][0], got[1][0]])).collect();
         assert_eq!(run(outer).unwrap(), [[0, 1], [10, 11]]);
+    }
+
+    #[test]
+    fn two_work_beside_each_other() {
+        let pid = || Ok([u64::from(std::process::id())]);
+        let [own, theirs] = beside(pid, pid).unwrap();
+        assert_eq!(own, pid().unwrap());
+        assert_ne!(own, theirs);
+        let failure = |why: &str| Err::<[u64; 1], _>(WorkloadError::Unfit(why.to_owned()));
+        let error = beside(|| failure("own"), || failure("theirs")).unwrap_err();
+        assert_eq!(error.to_string(), "theirs");
     }
 
     #[test]

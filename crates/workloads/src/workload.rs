@@ -4,11 +4,13 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, soften};
+use crate::{Outcome, WorkloadError, count, soften};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
+    /// Count, by processes or threads that share nothing
+    Count(count::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
     Soften(soften::Args),
 }
@@ -45,6 +47,7 @@ impl Workload {
     /// Arguments that do not fit together or the machine, a refused thread or memory, a wrong result.
     pub fn run(&self) -> Result<Outcome, WorkloadError> {
         match self {
+            Self::Count(args) => count::run(args),
             Self::Soften(args) => soften::run(args),
         }
     }

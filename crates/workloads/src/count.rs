@@ -1,0 +1,182 @@
+//! `count`: processes or threads that only count.
+//!
+//! Arguments and the order of events. Nothing here shares anything but the start: that is the workload.
+
+use std::hint::black_box;
+
+use morecores_record::Nanos;
+
+use crate::clock::Span;
+use crate::gate::Gate;
+use crate::team::{By, run_by};
+use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, processes};
+
+/// What is counted in all where nothing else is said: 1 to 3 s on one CPU of today, at one count in 1 to 4 cycles.
+const TOTAL: u64 = 3_000_000_000;
+
+/// Arguments of `count`. `--help` says how much memory they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(mut_arg("threads", |arg| arg.help("Processes, or threads, that count")))]
+#[command(after_help = "Memory: none worth mentioning beside that of the processes themselves.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Who counts
+    #[arg(long, value_enum, default_value_t = By::Processes)]
+    by: By,
+    /// Each process makes one more, which counts as well
+    #[arg(long)]
+    fork: bool,
+    /// Counted by all of them together, in equal shares [default: 3000000000]
+    #[arg(long, value_name = "COUNT", conflicts_with = "each", value_parser = clap::value_parser!(u64).range(1..))]
+    total: Option<u64>,
+    /// Counted by each of them
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    each: Option<u64>,
+}
+
+/// How much there is to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Total(u64),
+    Each(u64),
+}
+
+impl Work {
+    /// What counter `index` of `counters` has to count.
+    const fn share(self, index: u64, counters: u64) -> u64 {
+        match self {
+            // What is left over goes to the first ones, one each.
+            Self::Total(total) => total / counters + (index < total % counters) as u64,
+            Self::Each(each) => each,
+        }
+    }
+
+    /// What `counters` of them have to count; `None` where 64 bits do not hold it.
+    const fn whole(self, counters: u64) -> Option<u64> {
+        match self {
+            Self::Total(total) => Some(total),
+            Self::Each(each) => each.checked_mul(counters),
+        }
+    }
+}
+
+/// Counts from nothing to `to`. Every count is a load, an addition and a store: `black_box` hides the counter from the
+/// compiler after each, which otherwise would know the end without counting.
+fn count(to: u64) -> u64 {
+    let mut counter = 0;
+    while counter < to {
+        counter = black_box(counter + 1);
+    }
+    counter
+}
+
+/// Counts as `args` say and checks the result.
+///
+/// # Errors
+/// Arguments that do not fit together, a refused process or thread, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    if args.fork && args.by == By::Threads {
+        return Err(WorkloadError::Unfit("a thread cannot fork: --fork needs --by processes".to_owned()));
+    }
+    let work = args.each.map_or(Work::Total(args.total.unwrap_or(TOTAL)), Work::Each);
+    let counters = args.threads.count() * if args.fork { 2 } else { 1 };
+    let whole = work.whole(counters as u64).ok_or_else(|| {
+        WorkloadError::Unfit(format!("{counters} times --each is more than 64 bits hold: lower --each"))
+    })?;
+    let results = all(args, work, counters)?;
+
+    let mut counted = 0;
+    for (index, &(got, _)) in results.iter().enumerate() {
+        let expected = work.share(index as u64, counters as u64);
+        if got != expected {
+            return Err(WorkloadError::Wrong {
+                what: format!("count, counter {} of {counters}", index + 1),
+                expected: expected.to_string(),
+                got: got.to_string(),
+            });
+        }
+        counted += got;
+    }
+    let parallel = Span::around(results.iter().map(|(_, span)| *span));
+    Ok(Outcome {
+        name: "count",
+        parameters: format!(
+            "{whole} counts by {}{}",
+            args.by.count(counters),
+            if args.fork { ", half of them forked by the others" } else { "" }
+        ),
+        parallel,
+        rate: Rate {
+            value: counted as f64 / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            unit: "million counts/s",
+        },
+        figures: Vec::new(),
+        checksum: Checksum(crc32fast::hash(&counted.to_le_bytes())),
+        checked: "every counter's count",
+    })
+}
+
+/// What every counter counted, and when.
+fn all(args: &Args, work: Work, counters: usize) -> Result<Vec<(u64, Span)>, WorkloadError> {
+    let gate = &Gate::new(counters)?;
+    let one = move |index: usize| {
+        gate.pass();
+        let (span, counted) = Span::of(|| count(work.share(index as u64, counters as u64)));
+        Ok([counted, span.from.0, span.to.0])
+    };
+    let results: Vec<[u64; 3]> = if args.fork {
+        let two = |pair: usize| {
+            move || {
+                let [own, theirs] = processes::beside(|| one(2 * pair), || one(2 * pair + 1))?;
+                let mut both = [0; 6];
+                both[..3].copy_from_slice(&own);
+                both[3..].copy_from_slice(&theirs);
+                Ok(both)
+            }
+        };
+        let pairs: Vec<[u64; 6]> = processes::run((0..args.threads.count()).map(two).collect())?;
+        pairs.iter().flat_map(|&[a, b, c, d, e, f]| [[a, b, c], [d, e, f]]).collect()
+    } else {
+        run_by(args.by, "count", (0..counters).map(|index| move || one(index)).collect())?
+    };
+    let span = |from, to| Span { from: Nanos(from), to: Nanos(to) };
+    Ok(results.into_iter().map(|[counted, from, to]| (counted, span(from, to))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn it_counts() {
+        for to in [0, 1, 2, 1000] {
+            assert_eq!(count(to), to);
+        }
+    }
+
+    #[test]
+    fn every_count_is_made() {
+        // A loop that the compiler had seen through would take no time. One that counts cannot take less than this on
+        // any machine: ten counts in a nanosecond, where each needs the one before.
+        const COUNTS: u64 = 20_000_000;
+        let (span, _) = Span::of(|| count(COUNTS));
+        assert!(span.to.since(span.from).0 > COUNTS / 10);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_are_fair_and_sum_to_the_total(total: u64, counters in 1u64..100) {
+            let shares: Vec<_> = (0..counters).map(|index| Work::Total(total).share(index, counters)).collect();
+            prop_assert_eq!(shares.iter().map(|share| u128::from(*share)).sum::<u128>(), u128::from(total));
+            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        }
+    }
+
+    #[test]
+    fn too_much_for_64_bits_is_noticed() {
+        assert_eq!(Work::Each(u64::MAX).whole(2), None);
+        assert_eq!(Work::Each(100_000_000).whole(8), Some(800_000_000));
+    }
+}
