@@ -15,6 +15,7 @@ mod gate;
 mod guard;
 mod memory;
 mod outcome;
+pub mod pipe;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod processes;
 #[allow(dead_code, reason = "not all workloads that use it are there")]

@@ -1,6 +1,7 @@
 //! `morecores-work` as a user meets it: output, exit status, and one clear line for everything that cannot be done.
 
 mod count;
+mod pipe;
 mod soften;
 
 use assert_cmd::Command;

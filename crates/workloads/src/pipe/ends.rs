@@ -1,0 +1,137 @@
+//! The two ends of a pair's pipes, and the messages that pass over them.
+//!
+//! Knows no processes and no clock.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::{Errno, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::{WorkloadError, memory};
+
+/// What one of a pair holds: it reads from one pipe and writes to the other.
+#[derive(Debug)]
+pub(super) struct End {
+    reads: OwnedFd,
+    writes: OwnedFd,
+}
+
+impl End {
+    /// Both ends of two pipes.
+    pub(super) fn pair() -> io::Result<(Self, Self)> {
+        let (there, back) = (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?);
+        Ok((Self { reads: back.0, writes: there.1 }, Self { reads: there.0, writes: back.1 }))
+    }
+
+    /// Sends all of it; false where the other end is gone.
+    pub(super) fn send(&self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            match write(&self.writes, bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Receives a message and compares it with `message`: the first byte that was to come and did not, with the one that
+    /// came. `None` where the other end is gone.
+    pub(super) fn receive(&self, message: &mut Message) -> Option<Result<(), (u8, u8)>> {
+        let mut filled = 0;
+        while filled < message.received.len() {
+            match read(&self.reads, &mut message.received[filled..]) {
+                Ok(0) => return None,
+                Ok(length) => filled += length,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        if message.bytes == message.received {
+            return Some(Ok(()));
+        }
+        let differ =
+            message.bytes.iter().copied().zip(message.received.iter().copied()).find(|(a, b)| a != b);
+        Some(differ.map_or(Ok(()), Err))
+    }
+}
+
+/// What is to be sent, or to come, and what has come.
+#[derive(Debug)]
+pub(super) struct Message {
+    bytes: Vec<u8>,
+    received: Vec<u8>,
+}
+
+impl Message {
+    /// Room for a message of `size` bytes.
+    pub(super) fn new(size: u32) -> Result<Self, WorkloadError> {
+        let buffer = || {
+            let mut buffer = memory::reserve(size as usize, "--size")?;
+            buffer.resize(size as usize, 0);
+            Ok::<_, WorkloadError>(buffer)
+        };
+        Ok(Self { bytes: buffer()?, received: buffer()? })
+    }
+
+    /// Makes it question `number`: words that count on from it, least significant byte first, the last one cut off.
+    pub(super) fn question(&mut self, number: u64) {
+        for (word, bytes) in (number..).zip(self.bytes.chunks_mut(size_of::<u64>())) {
+            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+        }
+    }
+
+    /// Makes it the answer to question `number`: every bit of it inverted, so that no echo passes for an answer.
+    pub(super) fn answer(&mut self, number: u64) {
+        self.question(number);
+        self.bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+
+    /// What is to be sent, or to come.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The first word, or what there is of it, of what has come.
+    pub(super) fn start(&self) -> &[u8] {
+        &self.received[..self.received.len().min(size_of::<u64>())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_question_counts_on_and_its_answer_is_its_complement() {
+        let mut message = Message::new(11).unwrap();
+        message.question(0x01fe);
+        assert_eq!(message.bytes(), [0xfe, 1, 0, 0, 0, 0, 0, 0, 0xff, 1, 0]);
+        message.answer(0x01fe);
+        assert_eq!(message.bytes(), [1, 0xfe, 255, 255, 255, 255, 255, 255, 0, 0xfe, 255]);
+    }
+
+    #[test]
+    fn a_message_longer_than_a_pipe_arrives_whole_and_a_wrong_byte_of_it_is_found() {
+        let size = 300_001;
+        let (here, there) = End::pair().unwrap();
+        let mut sent = Message::new(size).unwrap();
+        sent.question(5);
+        let mut awaited = Message::new(size).unwrap();
+        awaited.question(5);
+        thread::scope(|scope| {
+            let sender = scope.spawn(|| {
+                let first = there.send(sent.bytes());
+                sent.bytes[200_000] ^= 3;
+                first && there.send(sent.bytes())
+            });
+            assert_eq!(here.receive(&mut awaited), Some(Ok(())));
+            assert_eq!(awaited.start(), 5u64.to_le_bytes());
+            let right = awaited.bytes[200_000];
+            assert_eq!(here.receive(&mut awaited), Some(Err((right, right ^ 3))));
+            assert!(sender.join().unwrap());
+        });
+    }
+}
