@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod clock;
 pub mod count;
+pub mod counter;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod gate;
 #[allow(dead_code, reason = "not all workloads that use it are there")]

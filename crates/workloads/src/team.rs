@@ -70,6 +70,12 @@ impl By {
     }
 }
 
+/// What part `index` of `parts` has of `total`, which they share as equally as whole numbers allow.
+pub(crate) const fn share(total: u64, index: usize, parts: usize) -> u64 {
+    // What is left over goes to the first ones, one each.
+    total / parts as u64 + ((index as u64) < total % parts as u64) as u64
+}
+
 /// Runs every piece of `work` by a thread or process of its own and returns their results in order. Where one fails, so
 /// does the whole; what the others share with it must not make them wait for it for ever where they are threads.
 pub(crate) fn run_by<W, const N: usize>(
@@ -136,6 +142,16 @@ fn require_address_space(threads: usize) -> Result<(), WorkloadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_are_fair_and_sum_to_the_total(total: u64, parts in 1usize..100) {
+            let shares: Vec<_> = (0..parts).map(|index| share(total, index, parts)).collect();
+            prop_assert_eq!(shares.iter().map(|share| u128::from(*share)).sum::<u128>(), u128::from(total));
+            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        }
+    }
 
     #[test]
     fn results_come_in_order_from_named_threads() {

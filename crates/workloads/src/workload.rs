@@ -4,13 +4,15 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, count, pipe, soften};
+use crate::{Outcome, WorkloadError, count, counter, pipe, soften};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
     /// Count, by processes or threads that share nothing
     Count(count::Args),
+    /// Increment one counter by several threads: plain, locked and atomic, and see what survives
+    Counter(counter::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
@@ -50,6 +52,7 @@ impl Workload {
     pub fn run(&self) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Count(args) => count::run(args),
+            Self::Counter(args) => counter::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Soften(args) => soften::run(args),
         }

@@ -1,0 +1,182 @@
+//! `counter`: threads that increment one counter, with and without care; how many increments survive.
+//!
+//! Arguments and the order of events; the counters are in `counter/kind.rs`.
+
+mod kind;
+
+use morecores_record::Nanos;
+
+use self::kind::Kind;
+use crate::clock::Span;
+use crate::gate::Gate;
+use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, team};
+
+/// Arguments of `counter`. `--help` says how much memory they take.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+#[command(mut_arg("threads", |arg| arg.help("Threads that increment one counter")))]
+#[command(after_help = "Memory: none worth mentioning beside the threads' stacks.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Which counters, one after the other, each from zero
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND,…",
+        value_delimiter = ',',
+        default_value = "plain,locked,atomic"
+    )]
+    kind: Vec<Kind>,
+    /// Increments of each counter by all threads together, in equal shares
+    #[arg(long, value_name = "COUNT", default_value = "200000000", value_parser = clap::value_parser!(u64).range(1..))]
+    increments: u64,
+}
+
+/// What became of one counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted {
+    kind: Kind,
+    /// What the threads added.
+    made: u64,
+    /// What the counter holds.
+    survived: u64,
+    time: Nanos,
+}
+
+/// Increments the counters as `args` say and checks that only the plain one lost any.
+///
+/// # Errors
+/// A refused thread, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let threads = args.threads.count();
+    let counters: Vec<_> =
+        args.kind.iter().map(|kind| count(*kind, args.increments, threads)).collect::<Result<_, _>>()?;
+    let mut result = crc32fast::Hasher::new();
+    for counted in &counters {
+        check(counted, args.increments, threads)?;
+        // What a plain counter holds differs from run to run.
+        let same = if counted.kind == Kind::Plain { counted.made } else { counted.survived };
+        result.update(&same.to_le_bytes());
+    }
+    let parallel = Nanos(counters.iter().map(|counted| counted.time.0).sum());
+    let all = Counted {
+        kind: Kind::Plain,
+        made: counters.iter().map(|c| c.made).sum(),
+        survived: 0,
+        time: parallel,
+    };
+    let names: Vec<_> = args.kind.iter().map(|kind| kind.name()).collect();
+    Ok(Outcome {
+        name: "counter",
+        parameters: format!("{}, {} increments each, {}", names.join(", "), args.increments, args.threads),
+        parallel,
+        rate: Rate { value: all.millions_per_second(), unit: "million increments/s" },
+        figures: counters.iter().flat_map(Counted::figures).collect(),
+        checksum: Checksum(result.finalize()),
+        checked: "none lost but by the plain counter of several threads",
+    })
+}
+
+/// Lets `threads` threads make so many increments of one counter.
+fn count(kind: Kind, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
+    let gate = &Gate::new(threads)?;
+    let counter = &kind::Counter::default();
+    let piece = |index| {
+        move || {
+            gate.pass();
+            Span::of(|| counter.increment(kind, team::share(increments, index, threads)))
+        }
+    };
+    let results = team::run("counter", (0..threads).map(piece).collect())?;
+    Ok(Counted {
+        kind,
+        made: results.iter().map(|(_, made)| made).sum(),
+        survived: counter.value(kind),
+        time: Span::around(results.iter().map(|(span, _)| *span)),
+    })
+}
+
+/// No increment is lost where none may be, and none too many is there.
+fn check(counted: &Counted, increments: u64, threads: usize) -> Result<(), WorkloadError> {
+    let &Counted { kind, made, survived, .. } = counted;
+    let least = match kind {
+        // Every store is of one more than a value from zero on.
+        Kind::Plain if threads > 1 => 1,
+        _ => increments,
+    };
+    if made == increments && (least..=increments).contains(&survived) {
+        return Ok(());
+    }
+    Err(WorkloadError::Wrong {
+        what: format!("counter, {} by {threads} threads", kind.name()),
+        expected: format!("{least} to {increments} after {increments} increments"),
+        got: format!("{survived} after {made}"),
+    })
+}
+
+impl Counted {
+    fn millions_per_second(&self) -> f64 {
+        self.made as f64 / 1e6 / self.time.max(Nanos(1)).as_secs_f64()
+    }
+
+    fn figures(&self) -> [Figure; 2] {
+        let [survived, speed] = self.kind.figures();
+        [
+            Figure { name: survived, value: self.survived as f64 / self.made as f64 * 100.0, unit: "%" },
+            Figure { name: speed, value: self.millions_per_second(), unit: "million/s" },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+    use morecores_testkit::skipped;
+    use std::thread::available_parallelism;
+
+    #[test]
+    fn one_thread_loses_nothing_and_locked_and_atomic_never_do() {
+        for &kind in Kind::value_variants() {
+            for threads in [1, 2, 5] {
+                if kind == Kind::Plain && threads > 1 {
+                    continue;
+                }
+                let counted = count(kind, 100_003, threads).unwrap();
+                assert_eq!((counted.made, counted.survived), (100_003, 100_003), "{kind:?} {threads}");
+                check(&counted, 100_003, threads).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_counter_loses_updates_on_two_cpus() {
+        if available_parallelism().map_or(1, usize::from) < 2 {
+            return skipped("a_plain_counter_loses_updates_on_two_cpus", "there is one CPU");
+        }
+        // On a busy machine the two may not meet in the first tenths of a second.
+        let lost = (0..50).any(|_| {
+            let counted = count(Kind::Plain, 50_000_000, 2).unwrap();
+            check(&counted, 50_000_000, 2).unwrap();
+            counted.survived < counted.made
+        });
+        assert!(lost);
+    }
+
+    #[test]
+    fn a_lost_increment_and_one_too_many_are_wrong() {
+        let counted = |kind, survived| Counted { kind, made: 100, survived, time: Nanos(1) };
+        for (kind, survived, threads, right) in [
+            (Kind::Plain, 1, 2, true),
+            (Kind::Plain, 0, 2, false),
+            (Kind::Plain, 101, 2, false),
+            (Kind::Plain, 99, 1, false),
+            (Kind::Locked, 99, 2, false),
+            (Kind::Atomic, 99, 2, false),
+            (Kind::Atomic, 100, 2, true),
+        ] {
+            let result = check(&counted(kind, survived), 100, threads);
+            assert_eq!(result.is_ok(), right, "{kind:?} {survived} {threads}");
+        }
+    }
+}
