@@ -6,23 +6,18 @@
 //! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring instrument. It
 //! does not print or exit either; `main.rs` alone does.
 
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod clock;
 pub mod count;
 pub mod counter;
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod gate;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod guard;
 mod memory;
 mod outcome;
 pub mod pipe;
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod processes;
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod shared;
 pub mod soften;
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod team;
 mod workload;
 

@@ -45,6 +45,8 @@ fn the_list_names_every_workload() {
     let list = output("list");
     let soften = list.lines().find_map(|line| line.strip_prefix("soften ")).map(str::trim_start);
     assert!(soften.is_some_and(|about| about.starts_with("Soften a true-colour bitmap")), "{list}");
+    let softens = list.lines().find_map(|line| line.strip_prefix("soften "));
+    assert!(softens.is_some_and(|about| about.trim().starts_with("Soften a true-colour bitmap")), "{list}");
 }
 
 /// `morecores-work` under a limit of its address space, in KiB, set by a shell.
