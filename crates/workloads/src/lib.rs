@@ -12,6 +12,7 @@ pub mod counter;
 mod gate;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod guard;
+pub mod kernel_locks;
 mod memory;
 mod outcome;
 pub mod pipe;

@@ -4,7 +4,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, count, counter, pipe, soften};
+use crate::{Outcome, WorkloadError, count, counter, kernel_locks, pipe, soften};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
@@ -13,6 +13,8 @@ pub enum Workload {
     Count(count::Args),
     /// Increment one counter by several threads: plain, locked and atomic, and see what survives
     Counter(counter::Args),
+    /// Meet one lock of the kernel from several threads or processes, by one kind of system call
+    KernelLocks(kernel_locks::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
@@ -53,6 +55,7 @@ impl Workload {
         match self {
             Self::Count(args) => count::run(args),
             Self::Counter(args) => counter::run(args),
+            Self::KernelLocks(args) => kernel_locks::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Soften(args) => soften::run(args),
         }

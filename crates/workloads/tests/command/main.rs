@@ -2,6 +2,7 @@
 
 mod count;
 mod counter;
+mod kernel_locks;
 mod pipe;
 mod soften;
 

@@ -1,0 +1,48 @@
+//! `file-offset`: one file read through one descriptor. Its offset moves with every read, so that each has to wait for
+//! the one before; no two reads get the same record.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use super::{Object, Tally, failed};
+use crate::WorkloadError;
+
+/// Bytes of a record: its number.
+pub(super) const RECORD: usize = size_of::<u64>();
+
+/// A file of numbered records, open once for all.
+pub(super) struct Records {
+    file: File,
+}
+
+impl Records {
+    /// As many as there will be reads.
+    pub(super) fn new(scratch: &Path, operations: u64) -> Result<Self, WorkloadError> {
+        let path = scratch.join("records");
+        let failed = |doing| {
+            let path = path.clone();
+            move |source| WorkloadError::File { doing, path, source }
+        };
+        let mut writes = BufWriter::with_capacity(1 << 20, File::create(&path).map_err(failed("make"))?);
+        (0..operations)
+            .try_for_each(|number| writes.write_all(&number.to_ne_bytes()))
+            .and_then(|()| writes.flush())
+            .map_err(failed("write to"))?;
+        Ok(Self { file: File::open(&path).map_err(failed("open"))? })
+    }
+}
+
+impl Object for Records {
+    fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
+        let mut tally = Tally::default();
+        for _ in operations {
+            let mut record = [0; RECORD];
+            if rustix::io::read(&self.file, &mut record).map_err(|error| failed("read", error))? == RECORD {
+                tally.add(u64::from_ne_bytes(record));
+            }
+        }
+        Ok(tally)
+    }
+}

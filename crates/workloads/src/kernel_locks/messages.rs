@@ -1,0 +1,47 @@
+//! `pipe` and `socket`: numbered messages through one channel with both its ends shared by all. Each writes one and
+//! then reads one, its own or another's, so that there is always one to read.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::{Object, Tally, failed};
+use crate::WorkloadError;
+
+/// Where messages of eight bytes go in and come out again, whole: no end of a buffer of the kernel's cuts one.
+pub(super) struct Channel {
+    writes: OwnedFd,
+    reads: OwnedFd,
+}
+
+impl Channel {
+    pub(super) fn pipe() -> Result<Self, WorkloadError> {
+        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed("pipe2", error))?;
+        Ok(Self { writes, reads })
+    }
+
+    /// A stream, since a queue of datagrams is full after ten.
+    pub(super) fn socket() -> Result<Self, WorkloadError> {
+        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let (reads, writes) = pair.map_err(|error| failed("socketpair", error))?;
+        Ok(Self { writes, reads })
+    }
+}
+
+impl Object for Channel {
+    fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
+        let mut tally = Tally::default();
+        for number in operations {
+            rustix::io::write(&self.writes, &number.to_ne_bytes()).map_err(|error| failed("write", error))?;
+            let mut message = [0; 8];
+            if rustix::io::read(&self.reads, &mut message).map_err(|error| failed("read", error))?
+                == message.len()
+            {
+                tally.add(u64::from_ne_bytes(message));
+            }
+        }
+        Ok(tally)
+    }
+}

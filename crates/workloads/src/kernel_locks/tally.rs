@@ -1,0 +1,80 @@
+//! Which operations were done, whoever did them and in which order: how many, and a sum that depends on which.
+//!
+//! It knows nothing of what an operation is.
+
+use std::fmt;
+use std::iter::Sum;
+
+use crate::Checksum;
+
+/// Of operations, each known by its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// How many.
+    pub(super) count: u64,
+    /// Of their numbers, each scattered first: so that one done twice and another never do not make up for each other.
+    pub(super) sum: u64,
+}
+
+impl Tally {
+    /// Of these operations, each once.
+    pub(super) fn of(operations: impl Iterator<Item = u64>) -> Self {
+        let mut tally = Self::default();
+        operations.for_each(|number| tally.add(number));
+        tally
+    }
+
+    /// One more.
+    pub(super) fn add(&mut self, number: u64) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(scattered(number));
+    }
+
+    /// The same for the same operations.
+    pub(super) fn checksum(self) -> Checksum {
+        Checksum(crc32fast::hash(&[self.count.to_le_bytes(), self.sum.to_le_bytes()].concat()))
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies
+            .fold(Self::default(), |a, b| Self { count: a.count + b.count, sum: a.sum.wrapping_add(b.sum) })
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} with the sum {:016x}", self.count, self.sum)
+    }
+}
+
+/// Scatters numbers over 64 bits, no two to the same place: the output function of SplitMix64 (Steele, Lea & Flood,
+/// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with its increment as the stride.
+pub(super) const fn scattered(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_scattered_as_published() {
+        // The first outputs of SplitMix64 from the seed 0, which is what numbers from 0 are here.
+        assert_eq!(
+            [0, 1, 2].map(scattered),
+            [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]
+        );
+    }
+
+    #[test]
+    fn the_order_does_not_matter_and_what_was_done_does() {
+        assert_eq!(Tally::of(0..100), [Tally::of((50..100).rev()), Tally::of(0..50)].into_iter().sum());
+        assert_ne!(Tally::of([1, 4].into_iter()), Tally::of([2, 3].into_iter()));
+        assert_ne!(Tally::of(0..3).checksum(), Tally::of(0..4).checksum());
+    }
+}

@@ -1,0 +1,57 @@
+//! `kernel-locks`.
+
+use std::fs;
+
+use crate::{after, output, refused, work};
+
+/// Few enough that all of them together take no time.
+const OPERATIONS: &str = "--operations 600";
+
+/// Of the count 600 and the sum of `0..600` scattered, as CPython's `zlib.crc32` has it.
+const KNOWN: &str = "bc372acf";
+
+#[test]
+fn whoever_meets_a_lock_every_operation_is_done_once() {
+    for lock in ["file-offset", "page-fault", "pipe", "fork", "socket", "dentry"] {
+        for by in ["--threads 1", "--threads 7", "--threads 4 --by processes"] {
+            let line = output(&format!("kernel-locks --lock {lock} {OPERATIONS} {by}"));
+            assert_eq!(after(&line, "crc32"), KNOWN, "{line}");
+            assert!(line.ends_with("(every operation was done once)\n"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn there_may_be_more_threads_than_operations() {
+    let line = output("kernel-locks --lock futex --operations 3 --threads 8");
+    assert!(line.starts_with("kernel-locks: futex, 3 operations, 8 threads: "), "{line}");
+}
+
+#[test]
+fn files_are_where_tmpdir_says_and_none_is_left() {
+    let parent = std::env::temp_dir().join(format!("kernel-locks-{}", std::process::id()));
+    fs::create_dir(&parent).unwrap();
+    for lock in ["dentry", "file-offset"] {
+        let run = work(&format!("kernel-locks --lock {lock} {OPERATIONS}")).env("TMPDIR", &parent).assert();
+        let line = String::from_utf8_lossy(&run.success().get_output().stdout).into_owned();
+        assert!(
+            line.contains(&format!("{lock} in {}, 600 operations, 1 thread", parent.display())),
+            "{line}"
+        );
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0, "{lock}");
+    }
+    fs::remove_dir(&parent).unwrap();
+    let gone = work("kernel-locks").env("TMPDIR", &parent).assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&gone.get_output().stderr).into_owned();
+    assert!(error.contains("cannot make the directory") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_runs() {
+    refused(&[
+        ("kernel-locks --lock inode", "dentry, file-offset, mmap, page-fault, futex, pipe, fork, socket"),
+        ("kernel-locks --operations 0", "is not in"),
+        ("kernel-locks --by machines", "threads, processes"),
+        ("kernel-locks --lock file-offset --operations 4294967295 --threads 8192", "of memory"),
+    ]);
+}
