@@ -4,7 +4,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, count, counter, kernel_locks, pipe, soften};
+use crate::{Outcome, WorkloadError, count, counter, kernel_locks, matmul, pipe, soften};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
@@ -15,6 +15,8 @@ pub enum Workload {
     Counter(counter::Args),
     /// Meet one lock of the kernel from several threads or processes, by one kind of system call
     KernelLocks(kernel_locks::Args),
+    /// Multiply two matrices, by processes that share them
+    Matmul(matmul::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
@@ -56,6 +58,7 @@ impl Workload {
             Self::Count(args) => count::run(args),
             Self::Counter(args) => counter::run(args),
             Self::KernelLocks(args) => kernel_locks::run(args),
+            Self::Matmul(args) => matmul::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Soften(args) => soften::run(args),
         }

@@ -1,0 +1,202 @@
+//! `matmul`: the product of two square matrices, source 003's program that asks next to nothing of the kernel.
+//!
+//! The matrices lie in one mapping that all share; each process, or thread, computes a block of the product. This
+//! module holds the arguments and the order of events; the arithmetic is in `kernel`, the matrices in `matrices`, a
+//! process's part in `worker`, and `freivalds` checks the product without computing it again.
+
+mod freivalds;
+mod kernel;
+mod matrices;
+mod worker;
+
+use std::fmt;
+
+use clap::ValueEnum;
+use morecores_record::{Bytes, Nanos};
+
+use crate::gate::Gate;
+use crate::{By, Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
+use matrices::Matrices;
+use worker::{Done, Worker};
+
+/// Arguments that decide the memory, for messages.
+const LOWER: &str = "--size or --threads";
+
+/// Rows of a matrix at most: 2^16, whose three matrices take 96 GiB.
+const MAX_SIZE: i64 = 65_536;
+
+/// Repetitions at most. With the largest size the entries of the result stay below 2^42, far inside the 2^53 up to
+/// which an `f64` holds every whole number.
+const MAX_REPEAT: i64 = 1_000_000;
+
+/// Arguments of `matmul`. `--help` says how much memory they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = "\
+Memory: 24 bytes for each entry of a matrix (23 MiB by default); with the tuned kernel for each process or thread \
+8 bytes an entry more, at most.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Rows, and columns, of the matrices
+    #[arg(long, value_name = "ROWS", default_value = "1000")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIZE))]
+    size: u32,
+    /// How often the product is computed, and added to the result [default: 1 with the classic kernel, 50 with the
+    /// tuned one]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_REPEAT))]
+    repeat: Option<u32>,
+    /// How a block of the product is computed
+    #[arg(long, value_enum, default_value_t = Kernel::Classic)]
+    kernel: Kernel,
+    /// Who computes the blocks: so many as --threads says
+    #[arg(long, value_enum, default_value_t = By::Processes)]
+    by: By,
+    /// Start value of the random matrices
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// How a block of the product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kernel {
+    /// Three nested loops, by rows, as published
+    Classic,
+    /// By a library that makes the most of caches and vector instructions
+    Tuned,
+}
+
+impl Kernel {
+    /// Repetitions that take 1 to 3 s on one CPU of today (measured on a 2024 server core with AVX-512, size 1000).
+    const fn default_repeat(self) -> u32 {
+        match self {
+            Self::Classic => 1,
+            Self::Tuned => 50,
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Classic => "classic",
+            Self::Tuned => "tuned",
+        })
+    }
+}
+
+/// What all that work on a product have in common.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    size: usize,
+    repeat: u32,
+    kernel: Kernel,
+    seed: u64,
+}
+
+impl Plan {
+    /// Memory of the matrices and of `count` workers.
+    fn memory(&self, count: usize) -> Bytes {
+        Bytes(matrices::memory(self.size).0 + kernel::memory(self.kernel, self.size, count).0)
+    }
+}
+
+/// A row of the table of known results: size, repetitions, seed.
+type Known = (usize, u32, u64, Checksum);
+
+/// Results known from elsewhere: the product of the same matrices by numpy 1.24.2 in 64-bit integers, times the
+/// repetitions, and `zlib.crc32` of it as `float64`.
+const KNOWN: [Known; 2] = [
+    (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x1ace_7c8e)),
+    (1000, Kernel::Tuned.default_repeat(), 1, Checksum(0xbb4f_84cc)),
+];
+
+/// Computes a product as `args` say and checks the result.
+///
+/// # Errors
+/// More threads than rows, too little memory, a refused thread or process, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let plan = Plan {
+        size: args.size as usize,
+        repeat: args.repeat.unwrap_or_else(|| args.kernel.default_repeat()),
+        kernel: args.kernel,
+        seed: args.seed,
+    };
+    let count = args.threads.count();
+    if count > plan.size {
+        return Err(WorkloadError::TooManyThreads { threads: count, parts: plan.size, what: "rows" });
+    }
+    memory::require(plan.memory(count), LOWER)?;
+    let matrices = Matrices::new(plan.size, LOWER)?;
+    if plan.kernel == Kernel::Tuned {
+        kernel::prepare(LOWER)?;
+    }
+
+    let (filled, multiplied) = (Gate::new(count)?, Gate::new(count)?);
+    let (filled, multiplied) = (&filled, &multiplied);
+    let worker = move |index| Worker { plan, index, count, filled, multiplied };
+    let matrices = &matrices;
+    let work = (0..count).map(|index| move || worker(index).run(matrices)).collect();
+    let done: Vec<_> = team::run_by(args.by, "matmul", work)?.into_iter().map(Done::from_words).collect();
+
+    let checksum = worker::checksum(&done, plan.size);
+    let checked = check(&plan, checksum)?;
+    let parallel = worker::parallel_time(&done);
+    // A multiplication and an addition for each entry of a row.
+    let operations = 2.0 * (plan.size as f64).powi(3) * f64::from(plan.repeat);
+    let times = if plan.repeat == 1 { "once".to_owned() } else { format!("{} times", plan.repeat) };
+    Ok(Outcome {
+        name: "matmul",
+        parameters: format!(
+            "{size}x{size} {times}, {} kernel, seed {}, {}",
+            plan.kernel,
+            plan.seed,
+            args.by.count(count),
+            size = plan.size,
+        ),
+        parallel,
+        // A product too small for the clock still took some time.
+        rate: Rate { value: operations / 1e6 / parallel.max(Nanos(1)).as_secs_f64(), unit: "Mflop/s" },
+        figures: Vec::new(),
+        checksum,
+        checked,
+    })
+}
+
+/// Compares the checksum with the known one where there is one. Every worker has checked its rows by then.
+fn check(plan: &Plan, checksum: Checksum) -> Result<&'static str, WorkloadError> {
+    let known = KNOWN
+        .iter()
+        .find(|(size, repeat, seed, _)| (*size, *repeat, *seed) == (plan.size, plan.repeat, plan.seed));
+    match known {
+        Some((.., expected)) if *expected != checksum => Err(WorkloadError::Wrong {
+            what: "matmul, known value".to_owned(),
+            expected: expected.to_string(),
+            got: checksum.to_string(),
+        }),
+        Some(_) => Ok("Freivalds' check and known value"),
+        None => Ok("Freivalds' check"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_results_are_multiples_of_one_product() {
+        let by_tuned = |size, repeat| {
+            let matrices = Matrices::new(size, "").unwrap();
+            matrices.fill(0..size, 1);
+            // SAFETY: only this thread has the matrices.
+            #[allow(unsafe_code)]
+            unsafe {
+                kernel::tuned(&matrices, &kernel::Block { rows: 0..size, columns: 0..size });
+            }
+            let sums = matrices.product().iter().map(|word| f64::from(repeat) * matrices::entry(word));
+            Checksum(crc32fast::hash(&sums.flat_map(f64::to_le_bytes).collect::<Vec<_>>()))
+        };
+        for (size, repeat, _, checksum) in KNOWN {
+            assert_eq!(by_tuned(size, repeat), checksum, "{repeat}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The product of a band of rows with a band of columns, added to a block of the result: as published, and tuned.
+//!
+//! Both find the same bits, since everything they add is exact. No threads here.
+
+use std::iter;
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use gemm::Parallelism;
+use morecores_record::Bytes;
+
+use super::Kernel;
+use super::matrices::{Matrices, entry};
+use crate::WorkloadError;
+
+/// Rows of the product by which the library is made ready: just so many that it takes the way of large ones, which
+/// begins above 64 (`gemm_basic_generic` of gemm-common 0.19).
+const READY: usize = 65;
+
+/// A block of the result, not empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
+}
+
+/// What the kernels need beside the matrices. The library keeps a packed copy of as much of the right factor as fits
+/// the last cache, for each of the `count` that call it; it does not say how much that is, but never more than all.
+pub(super) const fn memory(kernel: Kernel, size: usize, count: usize) -> Bytes {
+    match kernel {
+        Kernel::Classic => Bytes(0),
+        Kernel::Tuned => Bytes((count * size * size * size_of::<f64>()) as u64),
+    }
+}
+
+/// Lets the library learn the sizes of the caches, which it reads from some hundred files when it is first called:
+/// once for all, before processes are made and outside their time.
+pub(super) fn prepare(lower: &'static str) -> Result<(), WorkloadError> {
+    let matrices = Matrices::new(READY, lower)?;
+    // SAFETY: nobody else knows these matrices.
+    #[allow(unsafe_code)]
+    unsafe {
+        tuned(&matrices, &Block { rows: 0..READY, columns: 0..READY });
+    }
+    Ok(())
+}
+
+/// Adds a block of the product to the result, by three nested loops: each entry is a row times a column, whose
+/// entries are a row apart in memory.
+pub(super) fn classic(matrices: &Matrices, block: &Block) {
+    let size = matrices.size();
+    for row in block.rows.clone() {
+        let left = &matrices.left()[row * size..][..size];
+        let result = &matrices.product()[row * size..][..size];
+        for column in block.columns.clone() {
+            let right = matrices.right()[column..].iter().step_by(size);
+            let product = |sum, (left, right): (&AtomicU64, &AtomicU64)| sum + entry(left) * entry(right);
+            let sum = iter::zip(left, right).fold(entry(&result[column]), product);
+            result[column].store(sum.to_bits(), Relaxed);
+        }
+    }
+}
+
+/// The same by the crate `gemm`.
+///
+/// # Safety
+/// Nobody else may write to the factors or touch the block of the result meanwhile.
+#[allow(unsafe_code)]
+pub(super) unsafe fn tuned(matrices: &Matrices, block: &Block) {
+    let size = matrices.size();
+    let (down, across) = (size as isize, 1);
+    let at = |matrix: &[AtomicU64], row: usize, column: usize| {
+        matrix[row * size + column..].as_ptr().cast_mut().cast::<f64>()
+    };
+    let Block { rows, columns } = block;
+    // SAFETY: the three blocks lie inside their matrices, whose rows are `down` apart; any word is an `f64`; that
+    // they are atomic lets them be written to through a shared reference; the caller keeps the others away.
+    unsafe {
+        gemm::gemm(
+            rows.len(),
+            columns.len(),
+            size,
+            at(matrices.product(), rows.start, columns.start),
+            across,
+            down,
+            true,
+            at(matrices.left(), rows.start, 0),
+            across,
+            down,
+            at(matrices.right(), 0, columns.start),
+            across,
+            down,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn added(kernel: Kernel, matrices: &Matrices, block: &Block) {
+        match kernel {
+            Kernel::Classic => classic(matrices, block),
+            // SAFETY: only this thread has the matrices.
+            #[allow(unsafe_code)]
+            Kernel::Tuned => unsafe { tuned(matrices, block) },
+        }
+    }
+
+    fn values(words: &[AtomicU64]) -> Vec<i64> {
+        words.iter().map(|word| entry(word) as i64).collect()
+    }
+
+    #[test]
+    fn a_product_known_by_hand() {
+        for kernel in [Kernel::Classic, Kernel::Tuned] {
+            let matrices = Matrices::new(2, "").unwrap();
+            let put = |words: &[AtomicU64], values: [i32; 4]| {
+                iter::zip(words, values).for_each(|(word, v)| word.store(f64::from(v).to_bits(), Relaxed));
+            };
+            put(matrices.left(), [1, 2, 3, 4]);
+            put(matrices.right(), [5, 6, 7, 8]);
+            put(matrices.product(), [0, 0, 0, 1000]);
+            added(kernel, &matrices, &Block { rows: 0..2, columns: 0..2 });
+            assert_eq!(values(matrices.product()), [19, 22, 43, 1050], "{kernel}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn both_kernels_agree_with_whole_numbers_and_keep_to_their_block(
+            size in 1usize..140, edges in prop::array::uniform4(0.0..1.0), seed: u64,
+        ) {
+            let [a, b, c, d] = edges.map(|edge: f64| (edge * (size + 1) as f64) as usize);
+            let block = Block { rows: a.min(b)..a.max(b), columns: c.min(d)..c.max(d) };
+            prop_assume!(!block.rows.is_empty() && !block.columns.is_empty());
+            for kernel in [Kernel::Classic, Kernel::Tuned] {
+                let matrices = Matrices::new(size, "").unwrap();
+                matrices.fill(0..size, seed);
+                added(kernel, &matrices, &block);
+                added(kernel, &matrices, &block);
+                let (left, right) = (values(matrices.left()), values(matrices.right()));
+                for (index, got) in values(matrices.product()).into_iter().enumerate() {
+                    let (row, column) = (index / size, index % size);
+                    let sum: i64 = (0..size).map(|k| left[row * size + k] * right[k * size + column]).sum();
+                    let inside = block.rows.contains(&row) && block.columns.contains(&column);
+                    prop_assert_eq!(got, if inside { 2 * sum } else { 0 }, "{} {} {}", kernel, row, column);
+                }
+            }
+        }
+    }
+}

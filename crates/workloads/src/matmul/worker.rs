@@ -1,0 +1,141 @@
+//! The part of one process or thread: it makes rows, computes a block of the product, checks rows.
+//!
+//! Between these steps all wait for each other, and nowhere else.
+
+use morecores_record::Nanos;
+
+use super::kernel::{self, Block};
+use super::matrices::{Matrices, entry};
+use super::{Kernel, Plan, freivalds};
+use crate::clock::Span;
+use crate::gate::Gate;
+use crate::{Checksum, WorkloadError};
+
+/// Words that a worker hands back.
+const WORDS: usize = 3;
+
+/// One of `count` that share a product.
+pub(super) struct Worker<'a> {
+    pub(super) plan: Plan,
+    pub(super) index: usize,
+    pub(super) count: usize,
+    /// Passed when both factors are there.
+    pub(super) filled: &'a Gate,
+    /// Passed when the whole result is there.
+    pub(super) multiplied: &'a Gate,
+}
+
+/// What a worker hands back.
+pub(super) struct Done {
+    /// When it computed its block.
+    multiplying: Span,
+    /// CRC-32 of its rows of the result.
+    crc: u32,
+}
+
+impl Worker<'_> {
+    /// Does its part, and says when it computed and what its rows of the result are.
+    pub(super) fn run(self, matrices: &Matrices) -> Result<[u64; WORDS], WorkloadError> {
+        let Plan { size, repeat, kernel, seed } = self.plan;
+        let rows = edge(size, self.index, self.count)..edge(size, self.index + 1, self.count);
+        matrices.fill(rows.clone(), seed);
+        let x = freivalds::vector(seed, size);
+        freivalds::multiply_right(matrices, &x, rows.clone());
+        let block = block(kernel, size, self.index, self.count);
+        self.filled.pass();
+        let (multiplying, ()) = Span::of(|| {
+            for _ in 0..repeat {
+                match kernel {
+                    Kernel::Classic => kernel::classic(matrices, &block),
+                    // SAFETY: between the two gates nobody writes to the factors, and the blocks of the others are
+                    // others.
+                    #[allow(unsafe_code)]
+                    Kernel::Tuned => unsafe { kernel::tuned(matrices, &block) },
+                }
+            }
+        });
+        self.multiplied.pass();
+        if let Some(wrong) = freivalds::check(matrices, &x, repeat, rows.clone()) {
+            return Err(WorkloadError::Wrong {
+                what: format!("matmul, row {} of the product by Freivalds' check", wrong.row),
+                expected: wrong.expected.to_string(),
+                got: wrong
+                    .got
+                    .map_or_else(|| "entries that no such sum can be".to_owned(), |got| got.to_string()),
+            });
+        }
+        let mut crc = crc32fast::Hasher::new();
+        for word in &matrices.product()[rows.start * size..rows.end * size] {
+            crc.update(&entry(word).to_le_bytes());
+        }
+        Ok([multiplying.from.0, multiplying.to.0, u64::from(crc.finalize())])
+    }
+}
+
+impl Done {
+    /// From what it handed back.
+    pub(super) fn from_words([from, to, crc]: [u64; WORDS]) -> Self {
+        Self { multiplying: Span { from: Nanos(from), to: Nanos(to) }, crc: crc as u32 }
+    }
+}
+
+/// Checksum of the whole result, row by row, from those of the workers in order.
+pub(super) fn checksum(done: &[Done], size: usize) -> Checksum {
+    let mut whole = crc32fast::Hasher::new();
+    for (index, part) in done.iter().enumerate() {
+        let rows = edge(size, index + 1, done.len()) - edge(size, index, done.len());
+        let bytes = (rows * size * size_of::<f64>()) as u64;
+        whole.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, bytes));
+    }
+    Checksum(whole.finalize())
+}
+
+/// From the first worker's start to the last one's end.
+pub(super) fn parallel_time(done: &[Done]) -> Nanos {
+    Span::around(done.iter().map(|done| done.multiplying))
+}
+
+/// Where part `index` begins when `size` rows or columns are cut into `count` parts of nearly equal length.
+const fn edge(size: usize, index: usize, count: usize) -> usize {
+    index * size / count
+}
+
+/// The block of the result that worker `index` of `count` computes: with the classic kernel a band of rows, as
+/// published. With the tuned one the workers form a grid as near to a square as their number allows, with no more
+/// columns than rows: a worker packs the entries of the factors that it needs, and a square needs the fewest.
+fn block(kernel: Kernel, size: usize, index: usize, count: usize) -> Block {
+    let across = match kernel {
+        Kernel::Classic => 1,
+        Kernel::Tuned => (1..=count.isqrt()).rev().find(|across| count.is_multiple_of(*across)).unwrap_or(1),
+    };
+    let down = count / across;
+    let part = |index, count| edge(size, index, count)..edge(size, index + 1, count);
+    Block { rows: part(index / across, down), columns: part(index % across, across) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_blocks_are_the_whole_result_and_do_not_overlap() {
+        for (size, count) in [(10, 1), (10, 2), (10, 4), (11, 6), (13, 12), (13, 13), (40, 36), (40, 40)] {
+            for kernel in [Kernel::Classic, Kernel::Tuned] {
+                let mut times = vec![0; size * size];
+                for index in 0..count {
+                    let Block { rows, columns } = block(kernel, size, index, count);
+                    assert!(!rows.is_empty() && !columns.is_empty());
+                    rows.for_each(|row| columns.clone().for_each(|column| times[row * size + column] += 1));
+                }
+                assert!(times.iter().all(|times| *times == 1), "{size} {count} {kernel}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_bands_of_rows_or_a_grid() {
+        assert_eq!(block(Kernel::Classic, 8, 1, 4), Block { rows: 2..4, columns: 0..8 });
+        assert_eq!(block(Kernel::Tuned, 8, 1, 4), Block { rows: 0..4, columns: 4..8 });
+        assert_eq!(block(Kernel::Tuned, 8, 1, 2), Block { rows: 4..8, columns: 0..8 });
+    }
+}
