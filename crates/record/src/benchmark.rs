@@ -42,20 +42,170 @@ pub enum Measure {
     Figure(&'static str, &'static str),
 }
 
+/// A part that is compared by its elapsed time.
+const fn part(
+    study: &'static str,
+    what: &'static str,
+    published: &'static [&'static str],
+    quick: &'static str,
+    full: &'static str,
+) -> BenchmarkPart {
+    BenchmarkPart { study, what, published, quick, full, measure: Measure::Elapsed }
+}
+
+impl BenchmarkPart {
+    const fn by(self, measure: Measure) -> Self {
+        Self { measure, ..self }
+    }
+}
+
 impl Benchmark {
     /// All of them, in alphabetical order.
-    pub const ALL: &'static [Self] = &[Self {
-        name: "soften",
-        title: "the softening of a true-colour bitmap",
-        parts: &[BenchmarkPart {
-            study: "soften",
-            what: "1280x1024",
-            published: &["001.soften."],
-            quick: "--threads {n} --passes 1200",
-            full: "--threads {n}",
-            measure: Measure::Elapsed,
-        }],
-    }];
+    pub const ALL: &'static [Self] = &[
+        Self {
+            name: "count",
+            title: "processes and threads that only count",
+            parts: &[
+                part(
+                    "count-processes",
+                    "eight processes",
+                    &["004.T1."],
+                    "--threads 4 --fork --each 150000000",
+                    "--threads 4 --fork --each 1000000000",
+                ),
+                part(
+                    "count-threads",
+                    "threads",
+                    &["001.count."],
+                    "--by threads --threads {n} --total 1000000000",
+                    "--by threads --threads {n}",
+                ),
+            ],
+        },
+        Self {
+            name: "counter",
+            title: "the lost update: what survives where several threads increment one counter",
+            parts: &[
+                part(
+                    "counter-plain",
+                    "plain",
+                    &[],
+                    "--kind plain --threads 4 --increments 50000000",
+                    "--kind plain --threads 4",
+                )
+                .by(Measure::Figure("plain survived ([0-9.]+) %", "% survive")),
+                part(
+                    "counter-locked",
+                    "locked",
+                    &[],
+                    "--kind locked --threads {n} --increments 20000000",
+                    "--kind locked --threads {n}",
+                )
+                .by(Measure::Figure("locked rate ([0-9.]+) million/s", "million/s")),
+                part(
+                    "counter-atomic",
+                    "atomic",
+                    &[],
+                    "--kind atomic --threads {n} --increments 50000000",
+                    "--kind atomic --threads {n}",
+                )
+                .by(Measure::Figure("atomic rate ([0-9.]+) million/s", "million/s")),
+            ],
+        },
+        Self {
+            name: "kernel-locks",
+            title: "operations that meet one lock of the kernel each",
+            parts: &[
+                part(
+                    "kernel-locks-dentry",
+                    "directory entries",
+                    &[],
+                    "--lock dentry --threads {n} --operations 40000",
+                    "--lock dentry --threads {n}",
+                ),
+                part(
+                    "kernel-locks-file-offset",
+                    "one file's offset",
+                    &[],
+                    "--lock file-offset --threads {n} --operations 1000000",
+                    "--lock file-offset --threads {n}",
+                ),
+                part(
+                    "kernel-locks-mmap",
+                    "mappings of one address space",
+                    &[],
+                    "--lock mmap --threads {n} --operations 100000",
+                    "--lock mmap --threads {n}",
+                ),
+                part(
+                    "kernel-locks-mmap-processes",
+                    "mappings of an address space each",
+                    &[],
+                    "--lock mmap --by processes --threads {n} --operations 100000",
+                    "--lock mmap --by processes --threads {n}",
+                ),
+            ],
+        },
+        Self {
+            name: "matmul",
+            title: "the product of two matrices, 1000x1000",
+            parts: &[
+                part(
+                    "matmul",
+                    "classic",
+                    &["003.T1.", "003.T2."],
+                    "--threads {n} --size 600",
+                    "--threads {n}",
+                ),
+                part(
+                    "matmul-tuned",
+                    "tuned",
+                    &[],
+                    "--kernel tuned --threads {n} --repeat 6",
+                    "--kernel tuned --threads {n}",
+                ),
+            ],
+        },
+        Self {
+            name: "pipe",
+            title: "pairs of processes that pass data back and forth",
+            parts: &[
+                part(
+                    "pipe-1",
+                    "one pair",
+                    &["004.T2.1copy."],
+                    "--threads 1 --operations 40000",
+                    "--threads 1",
+                ),
+                part(
+                    "pipe-2",
+                    "two pairs",
+                    &["004.T2.2copy."],
+                    "--threads 2 --operations 20000",
+                    "--threads 2",
+                )
+                .by(Measure::Figure("([0-9.]+) operations/s", "op/s")),
+                part(
+                    "pipe-4",
+                    "four pairs",
+                    &["004.T2.6.49", "004.T2.8.15"],
+                    "--threads 4 --operations 10000",
+                    "--threads 4",
+                ),
+            ],
+        },
+        Self {
+            name: "soften",
+            title: "the softening of a true-colour bitmap",
+            parts: &[part(
+                "soften",
+                "1280x1024",
+                &["001.soften."],
+                "--threads {n} --passes 1200",
+                "--threads {n}",
+            )],
+        },
+    ];
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<&'static Self> {

@@ -68,6 +68,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_record::Benchmark;
     use std::path::Path;
 
     #[test]
@@ -78,6 +79,19 @@ mod tests {
             assert!(!about.is_empty(), "{name} has no description");
             let page = format!("{}/../../docs/workloads/{name}.md", env!("CARGO_MANIFEST_DIR"));
             assert!(Path::new(&page).is_file(), "{page} is missing");
+        }
+    }
+
+    #[test]
+    fn the_suite_gives_each_workload_arguments_that_it_takes() {
+        for benchmark in Benchmark::ALL {
+            for part in benchmark.parts {
+                for arguments in [part.quick, part.full] {
+                    let line = format!("{} {arguments}", benchmark.name).replace("{n}", "2");
+                    let parsed = Workload::parse(line.split(' '));
+                    assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                }
+            }
         }
     }
 
