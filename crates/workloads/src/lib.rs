@@ -13,6 +13,7 @@ mod gate;
 #[allow(dead_code, reason = "not all workloads that use it are there")]
 mod guard;
 pub mod kernel_locks;
+pub mod keysearch;
 pub mod matmul;
 mod memory;
 mod outcome;

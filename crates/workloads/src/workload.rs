@@ -4,7 +4,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, count, counter, kernel_locks, matmul, pipe, soften};
+use crate::{Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, soften};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
@@ -15,6 +15,8 @@ pub enum Workload {
     Counter(counter::Args),
     /// Meet one lock of the kernel from several threads or processes, by one kind of system call
     KernelLocks(kernel_locks::Args),
+    /// Search for a key of the cipher RC5, by trying all that it can be
+    Keysearch(keysearch::Args),
     /// Multiply two matrices, by processes that share them
     Matmul(matmul::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
@@ -58,6 +60,7 @@ impl Workload {
             Self::Count(args) => count::run(args),
             Self::Counter(args) => counter::run(args),
             Self::KernelLocks(args) => kernel_locks::run(args),
+            Self::Keysearch(args) => keysearch::run(args),
             Self::Matmul(args) => matmul::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Soften(args) => soften::run(args),

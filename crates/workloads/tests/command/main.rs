@@ -3,6 +3,7 @@
 mod count;
 mod counter;
 mod kernel_locks;
+mod keysearch;
 mod matmul;
 mod pipe;
 mod soften;

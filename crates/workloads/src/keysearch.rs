@@ -1,0 +1,225 @@
+//! `keysearch`: the search for a key of the cipher RC5-32/12/9, as the RC5 client of distributed.net does it.
+//!
+//! A block of text is known in clear and enciphered; every key of a range is tried. All threads do is compute, each
+//! in blocks of keys that it takes from a common counter. This module holds the arguments and the order of events;
+//! the cipher's fast form is in `cipher`, over numbers or whole vectors of them (`word`), the trying of a block of
+//! keys in `search`, and `reference` repeats the published algorithm to check both.
+
+mod cipher;
+mod reference;
+mod search;
+mod word;
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use clap::ValueEnum;
+use morecores_record::Nanos;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::clock::Span;
+use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, team};
+use search::{BLOCK_BITS, Found, Pair};
+
+/// Bits of a key: nine bytes.
+const KEY_BITS: u32 = 72;
+
+/// Bits of the range at most. 2^40 keys take hours.
+const MAX_BITS: i64 = 40;
+
+/// The known text, as in RSA Data Security's challenges, whose messages all begin with "The unknown message is: ".
+const TEXT: [u8; 8] = *b"The unkn";
+
+/// Arguments of `keysearch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = "\
+Memory: none that depends on the arguments.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Unknown bits of the key: 2^BITS keys are tried [default: 24 with the scalar core, 27 otherwise]
+    #[arg(long, value_name = "BITS")]
+    #[arg(value_parser = clap::value_parser!(u32).range(i64::from(BLOCK_BITS)..=MAX_BITS))]
+    bits: Option<u32>,
+    /// How a thread tries keys
+    #[arg(long, value_enum, default_value_t = Core::Auto)]
+    core: Core,
+    /// Start value of the random key
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// How a thread tries keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Core {
+    /// The faster one of this machine
+    Auto,
+    /// Many keys at once, in vector registers
+    Simd,
+    /// One key after the other
+    Scalar,
+}
+
+impl Core {
+    /// Unknown bits whose keys take 1 to 3 s on one CPU of today (measured on a 2024 server core with AVX-512).
+    const fn default_bits(self) -> u32 {
+        match self {
+            Self::Auto | Self::Simd => 27,
+            Self::Scalar => 24,
+        }
+    }
+
+    /// Simd or scalar.
+    fn resolved(self) -> Self {
+        match self {
+            // The baseline of x86-64 has no shift whose distances differ from lane to lane.
+            #[cfg(target_arch = "x86_64")]
+            Self::Auto if !is_x86_feature_detected!("avx2") => Self::Scalar,
+            Self::Auto => Self::Simd,
+            core => core,
+        }
+    }
+}
+
+impl fmt::Display for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Simd => "simd",
+            Self::Scalar => "scalar",
+        })
+    }
+}
+
+/// A row of the table of known results: bits, seed.
+type Known = (u32, u64, Checksum);
+
+/// Results known from elsewhere: by a C program around the paper's listing of the cipher, compiled by gcc 12, and
+/// `zlib.crc32`.
+const KNOWN: [Known; 2] = [(27, 1, Checksum(0x10ba_a619)), (24, 1, Checksum(0xe8d8_8e21))];
+
+/// What a thread hands back.
+struct Searched {
+    span: Span,
+    found: Found,
+    /// The first block that it took, and what it found there; none where others were faster.
+    first: Option<(u64, Found)>,
+}
+
+/// Searches as `args` say and checks the result.
+///
+/// # Errors
+/// More threads than blocks of keys, a refused thread, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let bits = args.bits.unwrap_or_else(|| args.core.default_bits());
+    let core = args.core.resolved();
+    let (threads, blocks) = (args.threads.count(), 1u64 << (bits - BLOCK_BITS));
+    if threads as u64 > blocks {
+        let parts = blocks as usize;
+        return Err(WorkloadError::TooManyThreads { threads, parts, what: "blocks of 65536 keys" });
+    }
+    let key = key(args.seed);
+    let pair = Pair::of(TEXT, key);
+    // All keys that agree with the key but in the unknown bits.
+    let first_key = key >> bits << bits;
+    let next_block = AtomicU64::new(0);
+
+    let piece = || {
+        let mut whole = Found::default();
+        let mut first = None;
+        let (span, ()) = Span::of(|| {
+            loop {
+                let block = next_block.fetch_add(1, Relaxed);
+                if block >= blocks {
+                    break;
+                }
+                let from = first_key + (u128::from(block) << BLOCK_BITS);
+                let found = search::block(core, &pair, from);
+                first.get_or_insert_with(|| (block, found.clone()));
+                whole.add(found);
+            }
+        });
+        let searched = Searched { span, found: whole, first };
+        check_first_block(&searched, &pair, first_key).map(|()| searched)
+    };
+    let searched: Vec<_> =
+        team::run("keysearch", vec![piece; threads])?.into_iter().collect::<Result<_, _>>()?;
+
+    let parallel = Span::around(searched.iter().map(|thread| thread.span));
+    let mut found = Found::default();
+    searched.into_iter().for_each(|thread| found.add(thread.found));
+    let checksum = checksum(&found);
+    let checked = check(&found, key, bits, args.seed, checksum)?;
+    Ok(Outcome {
+        name: "keysearch",
+        parameters: format!("{bits} bits, {core} core, seed {}, {}", args.seed, args.threads),
+        parallel,
+        rate: Rate {
+            value: (bits as f64).exp2() / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            unit: "megakeys/s",
+        },
+        figures: Vec::new(),
+        checksum,
+        checked,
+    })
+}
+
+/// The key that belongs to a seed.
+fn key(seed: u64) -> u128 {
+    let mut bytes = [0; 16];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes[..KEY_BITS as usize / 8]);
+    u128::from_le_bytes(bytes)
+}
+
+/// Searches a thread's first block again, by the published algorithm.
+fn check_first_block(searched: &Searched, pair: &Pair, first_key: u128) -> Result<(), WorkloadError> {
+    let Some((block, found)) = &searched.first else { return Ok(()) };
+    let again = reference::search(pair, first_key + (u128::from(*block) << BLOCK_BITS));
+    if again == *found {
+        return Ok(());
+    }
+    Err(WorkloadError::Wrong {
+        what: format!("keysearch, block {block} of the range"),
+        expected: again.to_string(),
+        got: found.to_string(),
+    })
+}
+
+/// Of the keys that were found, nine bytes each, and of the sum, four.
+fn checksum(found: &Found) -> Checksum {
+    let mut crc = crc32fast::Hasher::new();
+    for key in &found.keys {
+        crc.update(&reference::bytes(*key));
+    }
+    crc.update(&found.sum.to_le_bytes());
+    Checksum(crc.finalize())
+}
+
+/// The key must be found and no other, and the checksum be the known one where there is one.
+fn check(
+    found: &Found,
+    key: u128,
+    bits: u32,
+    seed: u64,
+    checksum: Checksum,
+) -> Result<&'static str, WorkloadError> {
+    if found.keys != [key] {
+        let planted = Found { keys: vec![key], sum: found.sum };
+        return Err(WorkloadError::Wrong {
+            what: "keysearch, the key".to_owned(),
+            expected: planted.to_string(),
+            got: found.to_string(),
+        });
+    }
+    match KNOWN.iter().find(|known| (known.0, known.1) == (bits, seed)) {
+        Some((.., expected)) if *expected != checksum => Err(WorkloadError::Wrong {
+            what: "keysearch, known value".to_owned(),
+            expected: expected.to_string(),
+            got: checksum.to_string(),
+        }),
+        Some(_) => Ok("the key was found, known value"),
+        None => Ok("the key was found"),
+    }
+}

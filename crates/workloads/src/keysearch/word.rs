@@ -1,0 +1,112 @@
+//! What the cipher computes with: a number of 32 bits, or a vector of them, for as many keys at once.
+//!
+//! A vector is an array whose operations are loops over all its lanes. Inlined into a function that is compiled for
+//! an instruction set, each becomes a few vector instructions; there is no code for any one instruction set here.
+
+/// Lanes of a vector: two registers of AVX-512, four of AVX2. Every step of the cipher waits for the one before, so
+/// that a core needs the steps of several registers to choose from; with more, there are no registers left for them.
+pub(super) const LANES: usize = 32;
+
+/// A number modulo 2^32, or many.
+pub(super) trait Word: Copy {
+    /// The same number for every key.
+    fn all(number: u32) -> Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// Exclusive or.
+    fn xor(self, other: Self) -> Self;
+    /// Rotated left by the low five bits of `distance`.
+    fn rotated(self, distance: Self) -> Self;
+    /// Rotated left by three bits.
+    fn rotated_by_3(self) -> Self;
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    fn all(number: u32) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn rotated(self, distance: Self) -> Self {
+        // Takes the distance modulo 32.
+        self.rotate_left(distance)
+    }
+
+    #[inline(always)]
+    fn rotated_by_3(self) -> Self {
+        self.rotate_left(3)
+    }
+}
+
+/// Numbers for as many keys, aligned to the widest register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub(super) struct Lanes(pub(super) [u32; LANES]);
+
+impl Lanes {
+    #[inline(always)]
+    fn zip(mut self, other: Self, combine: impl Fn(u32, u32) -> u32) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(lane, other)| *lane = combine(*lane, other));
+        self
+    }
+}
+
+impl Word for Lanes {
+    #[inline(always)]
+    fn all(number: u32) -> Self {
+        Self([number; LANES])
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.zip(other, u32::wrapping_add)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
+    }
+
+    #[inline(always)]
+    fn rotated(self, distance: Self) -> Self {
+        self.zip(distance, u32::rotate_left)
+    }
+
+    #[inline(always)]
+    fn rotated_by_3(self) -> Self {
+        self.zip(self, |a, _| a.rotate_left(3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_lane_is_a_number_of_its_own(a: [u32; LANES], b: [u32; LANES]) {
+            let each = |both: fn(u32, u32) -> u32| std::array::from_fn(|lane| both(a[lane], b[lane]));
+            prop_assert_eq!(Lanes(a).plus(Lanes(b)).0, each(u32::plus));
+            prop_assert_eq!(Lanes(a).xor(Lanes(b)).0, each(u32::xor));
+            prop_assert_eq!(Lanes(a).rotated(Lanes(b)).0, each(u32::rotated));
+            prop_assert_eq!(Lanes(a).rotated_by_3().0, each(|a, _| a.rotated_by_3()));
+        }
+    }
+
+    #[test]
+    fn a_distance_counts_modulo_32() {
+        assert_eq!((1u32.rotated(33), 1u32.rotated(32), 0x8000_0001u32.rotated(31)), (2, 1, 0xc000_0000));
+    }
+}
