@@ -19,6 +19,7 @@ mod memory;
 mod outcome;
 pub mod pipe;
 mod processes;
+pub mod quicksort;
 mod shared;
 pub mod soften;
 mod team;

@@ -25,6 +25,14 @@ pub(crate) fn reserve(len: usize, lower: &'static str) -> Result<Vec<u8>, Worklo
     Ok(bytes)
 }
 
+/// So many zeros. Their pages are not touched either: the kernel gives zeros to whoever first comes to one.
+pub(crate) fn zeroed(len: usize, lower: &'static str) -> Result<Vec<u64>, WorkloadError> {
+    let needed = Bytes(len.saturating_mul(size_of::<u64>()) as u64);
+    // `vec!` would abort where memory is refused. What was there a moment ago is there now.
+    Vec::<u64>::new().try_reserve_exact(len).map_err(|_| WorkloadError::Refused { needed, lower })?;
+    Ok(vec![0; len])
+}
+
 /// `MemAvailable` of `/proc/meminfo`: the kernel's estimate for starting a new program without swapping
 /// (Documentation/filesystems/proc.rst).
 fn available(meminfo: &str) -> Option<Bytes> {
@@ -49,5 +57,7 @@ mod tests {
         let error = require(Bytes(u64::MAX), "--width").unwrap_err();
         assert!(error.to_string().ends_with("lower --width"), "{error}");
         assert!(matches!(reserve(usize::MAX, "--width"), Err(WorkloadError::Refused { .. })));
+        assert!(matches!(zeroed(usize::MAX / 8, "--items"), Err(WorkloadError::Refused { .. })));
+        assert_eq!(zeroed(3, "--items").unwrap(), [0; 3]);
     }
 }

@@ -4,7 +4,9 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, soften};
+use crate::{
+    Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften,
+};
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
@@ -21,6 +23,8 @@ pub enum Workload {
     Matmul(matmul::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
+    /// Sort numbers in place, both sides of every cut in parallel
+    Quicksort(quicksort::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
     Soften(soften::Args),
 }
@@ -63,6 +67,7 @@ impl Workload {
             Self::Keysearch(args) => keysearch::run(args),
             Self::Matmul(args) => matmul::run(args),
             Self::Pipe(args) => pipe::run(args),
+            Self::Quicksort(args) => quicksort::run(args),
             Self::Soften(args) => soften::run(args),
         }
     }

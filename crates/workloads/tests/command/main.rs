@@ -6,6 +6,7 @@ mod kernel_locks;
 mod keysearch;
 mod matmul;
 mod pipe;
+mod quicksort;
 mod soften;
 
 use assert_cmd::Command;

@@ -1,0 +1,153 @@
+//! `quicksort`: numbers in memory, sorted in place, the two sides of every cut in parallel.
+//!
+//! Arguments and the order of events. The sort is in `quicksort/sort.rs` and what it calls, which know nothing of the
+//! input; the input and what it is known by are in `quicksort/input.rs`.
+
+mod bound;
+mod input;
+mod partition;
+mod queue;
+mod runs;
+mod sort;
+mod together;
+
+use clap::ValueEnum;
+use morecores_record::{Bytes, Nanos};
+
+use self::input::{Fingerprint, Kind};
+use crate::clock::Span;
+use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
+
+pub use sort::sort;
+
+/// Fewest numbers in a range to be cut or shared: sorting them takes a millisecond or two, against which handing them to
+/// another thread, some 10 to 50 µs, is little.
+const MIN_RANGE: usize = 1 << 15;
+
+/// Numbers at most: 2^36, half a tebibyte.
+const MAX_ITEMS: u64 = 1 << 36;
+
+/// What to lower where memory is short.
+const LOWER: &str = "--items";
+
+/// Arguments of `quicksort`. `--help` says how much memory they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = "Memory: 8 bytes a number (152.6 MiB by default).")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Numbers to sort, of 64 bits each
+    #[arg(long, value_name = "COUNT", default_value = "20000000")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_ITEMS))]
+    items: u64,
+    /// How the numbers lie at first
+    #[arg(long, value_enum, default_value_t = Kind::Random)]
+    input: Kind,
+    /// Start value of the random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// A row of the table of known results: input, items, seed, checksum.
+type Known = (Kind, u64, u64, Checksum);
+
+/// Results known from elsewhere: the numbers as made here, sorted by Python's `list.sort`, and `zlib.crc32` of their bytes.
+const KNOWN: [Known; 4] = [
+    (Kind::Random, 20_000_000, 1, Checksum(0x755b_dc31)),
+    (Kind::Sorted, 20_000_000, 1, Checksum(0x97fa_8056)),
+    (Kind::Reverse, 20_000_000, 1, Checksum(0x97fa_8056)),
+    (Kind::FewDistinct, 20_000_000, 1, Checksum(0xb696_1d28)),
+];
+
+/// Makes each number one that looks random and no other number shares (the generator SplitMix64's last step; G. Steele,
+/// D. Lea, C. Flood, OOPSLA 2014).
+const fn mix(number: u64) -> u64 {
+    let x = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Sorts numbers as `args` say and checks the result.
+///
+/// # Errors
+/// Too little memory, a refused thread, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let threads = args.threads.count();
+    memory::require(Bytes(args.items * size_of::<u64>() as u64), LOWER)?;
+    let mut numbers = memory::zeroed(args.items as usize, LOWER)?;
+    let before = input::fill(&mut numbers, args.input, args.seed, threads)?;
+    let (span, sorted) = Span::of(|| sort(&mut numbers, threads));
+    sorted?;
+    let (after, checksum) = input::read(&numbers, threads)?;
+    let checked = check(args, before, after, checksum)?;
+    let parallel = span.to.since(span.from);
+    Ok(Outcome {
+        name: "quicksort",
+        parameters: format!(
+            "{} numbers, {}, seed {}, {}",
+            args.items,
+            args.input.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
+            args.seed,
+            args.threads
+        ),
+        parallel,
+        rate: Rate {
+            value: args.items as f64 / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            unit: "million numbers/s",
+        },
+        figures: Vec::new(),
+        checksum,
+        checked,
+    })
+}
+
+/// The numbers must be those from before, in order; and what is known of them must hold.
+fn check(
+    args: &Args,
+    before: Fingerprint,
+    after: Fingerprint,
+    checksum: Checksum,
+) -> Result<&'static str, WorkloadError> {
+    let wrong = |what: &str, expected: String, got: String| WorkloadError::Wrong {
+        what: format!("quicksort, {what}"),
+        expected,
+        got,
+    };
+    if let Some(place) = after.disorder {
+        let what = format!("the number at {place}");
+        return Err(wrong(&what, "none less than the one before it".to_owned(), "a lesser one".to_owned()));
+    }
+    if (before.sum, before.mixed) != (after.sum, after.mixed) {
+        let shown = |print: Fingerprint| format!("sums {:016x} and {:016x}", print.sum, print.mixed);
+        return Err(wrong("the numbers themselves", shown(before), shown(after)));
+    }
+    let row = (args.input, args.items, args.seed);
+    match KNOWN.iter().find(|(kind, items, seed, _)| (*kind, *items, *seed) == row) {
+        Some((.., known)) if *known != checksum => {
+            Err(wrong("known value", known.to_string(), checksum.to_string()))
+        }
+        Some(_) => Ok("in order, the same numbers, known value"),
+        None => Ok("in order, the same numbers"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU16;
+
+    #[test]
+    fn a_lost_number_and_a_disorder_are_wrong() {
+        let args = Args { threads: Threads::new(NonZeroU16::MIN), items: 3, input: Kind::Random, seed: 1 };
+        let result = |before: &[u64], after: &[u64]| {
+            let print = |numbers: &[u64]| input::read(numbers, 1).unwrap();
+            let (after, checksum) = print(after);
+            check(&args, print(before).0, after, checksum)
+        };
+        assert!(result(&[3, 1, 2], &[1, 2, 3]).is_ok());
+        // Others with the same sum, one twice, two exchanged.
+        for wrong in [[1, 1, 4], [1, 2, 2], [2, 1, 3], [1, 3, 2]] {
+            assert_eq!(result(&[3, 1, 2], &wrong).unwrap_err().exit_status(), 1, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The numbers: how they lie at first, and what they are known by afterwards, whatever their order.
+//!
+//! Made and read by all threads, each its part, and the same for any number of them.
+
+use clap::ValueEnum;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::mix;
+use crate::{Checksum, WorkloadError, team};
+
+/// How the numbers lie at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    /// Any of 2^64 numbers
+    Random,
+    /// From zero upwards
+    Sorted,
+    /// Down to zero
+    Reverse,
+    /// Any of sixteen numbers
+    FewDistinct,
+}
+
+/// Numbers that one stream of random numbers makes, so that any thread can make any of them: 512 KiB.
+const STREAM: usize = 1 << 16;
+
+/// Numbers whose bytes are made ready for the checksum at a time: 4 KiB.
+const STRETCH: usize = 512;
+
+/// What is the same for the same numbers in any order, and differs for others with all but certainty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    /// Of the numbers.
+    pub(super) sum: u64,
+    /// Of the numbers after they have been mixed.
+    pub(super) mixed: u64,
+    /// The first place of a number that is less than the one before it.
+    pub(super) disorder: Option<usize>,
+}
+
+impl Fingerprint {
+    fn of(numbers: &[u64]) -> Self {
+        let (mut sum, mut mixed) = (0u64, 0u64);
+        for number in numbers {
+            sum = sum.wrapping_add(*number);
+            mixed = mixed.wrapping_add(mix(*number));
+        }
+        Self { sum, mixed, disorder: None }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            sum: self.sum.wrapping_add(other.sum),
+            mixed: self.mixed.wrapping_add(other.mixed),
+            disorder: self.disorder.or(other.disorder),
+        }
+    }
+}
+
+/// Writes the numbers.
+pub(super) fn fill(
+    numbers: &mut [u64],
+    kind: Kind,
+    seed: u64,
+    threads: usize,
+) -> Result<Fingerprint, WorkloadError> {
+    let all = numbers.len();
+    let length = part(all, threads);
+    let piece = |(index, part): (usize, &mut [u64])| {
+        for (stream, numbers) in part.chunks_mut(STREAM).enumerate() {
+            let from = index * length + stream * STREAM;
+            write(numbers, from, all, kind, seed);
+        }
+        Fingerprint::of(part)
+    };
+    let parts = numbers.chunks_mut(length).enumerate();
+    let prints = team::run("quicksort", parts.map(|part| move || piece(part)).collect())?;
+    Ok(prints.into_iter().fold(Fingerprint::default(), Fingerprint::and))
+}
+
+/// Writes the numbers of one stream, which are those from `from` on, of `all`.
+fn write(numbers: &mut [u64], from: usize, all: usize, kind: Kind, seed: u64) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream((from / STREAM) as u64);
+    for (number, place) in numbers.iter_mut().zip(from..) {
+        *number = match kind {
+            Kind::Random => random.next_u64(),
+            Kind::Sorted => place as u64,
+            Kind::Reverse => (all - 1 - place) as u64,
+            Kind::FewDistinct => random.next_u64() % 16,
+        };
+    }
+}
+
+/// What the numbers are, and the CRC-32 of their bytes, least significant first, in their order.
+pub(super) fn read(numbers: &[u64], threads: usize) -> Result<(Fingerprint, Checksum), WorkloadError> {
+    let length = part(numbers.len(), threads);
+    let piece = |start: usize| {
+        move || {
+            let part = &numbers[start..numbers.len().min(start + length)];
+            // With the one before it, to compare across the boundary.
+            let first = start.saturating_sub(1);
+            let pairs = &numbers[first..start + part.len()];
+            let disorder = (!pairs.is_sorted()).then(|| {
+                let place = pairs.windows(2).position(|pair| pair[0] > pair[1]);
+                first + 1 + place.unwrap_or(0)
+            });
+            (Fingerprint { disorder, ..Fingerprint::of(part) }, crc(part))
+        }
+    };
+    let pieces = (0..numbers.len()).step_by(length).map(piece).collect();
+    let mut whole = (Fingerprint::default(), crc32fast::Hasher::new());
+    for (print, crc) in team::run("quicksort", pieces)? {
+        whole.0 = whole.0.and(print);
+        whole.1.combine(&crc);
+    }
+    Ok((whole.0, Checksum(whole.1.finalize())))
+}
+
+fn crc(numbers: &[u64]) -> crc32fast::Hasher {
+    let mut crc = crc32fast::Hasher::new();
+    let mut bytes = [0; STRETCH * size_of::<u64>()];
+    for stretch in numbers.chunks(STRETCH) {
+        for (number, bytes) in stretch.iter().zip(bytes.chunks_exact_mut(size_of::<u64>())) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+        crc.update(&bytes[..size_of_val(stretch)]);
+    }
+    crc
+}
+
+/// Length of each thread's part: whole streams.
+const fn part(all: usize, threads: usize) -> usize {
+    let part = all.div_ceil(threads).next_multiple_of(STREAM);
+    if part == 0 { 1 } else { part }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_the_same_for_any_number_of_threads() {
+        for &kind in Kind::value_variants() {
+            let made = |threads| {
+                let mut numbers = vec![0; 200_001];
+                let print = fill(&mut numbers, kind, 7, threads).unwrap();
+                let (mut read, crc) = read(&numbers, threads).unwrap();
+                assert_eq!(read.disorder.is_some(), kind != Kind::Sorted);
+                read.disorder = None;
+                assert_eq!(print, read);
+                (numbers, print, crc)
+            };
+            assert!(made(1) == made(3), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_other_streams_and_seeds_are_others() {
+        let made = |seed| {
+            let mut numbers = vec![0; 3 * STREAM];
+            fill(&mut numbers, Kind::Random, seed, 2).unwrap();
+            numbers
+        };
+        let mut all = [made(1), made(2)].concat();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 6 * STREAM);
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_the_bytes_and_the_place_that_of_the_first_disorder() {
+        let numbers: Vec<u64> = (0..150_000).map(|n| if n == 140_000 { 3 } else { n << 20 }).collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        for threads in [1, 2, 3] {
+            let (print, checksum) = read(&numbers, threads).unwrap();
+            assert_eq!(checksum, Checksum(crc32fast::hash(&bytes)));
+            assert_eq!(print.disorder, Some(140_000));
+        }
+    }
+}

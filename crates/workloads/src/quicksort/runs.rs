@@ -1,0 +1,110 @@
+//! Numbers that are in order already, or in reverse: found and put right without any sorting, by several threads.
+
+use crate::{WorkloadError, team};
+
+/// Numbers compared between two looks at whether to go on: so many that the compiler makes vector instructions of them.
+const STRETCH: usize = 128;
+
+/// How a range lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Ascending,
+    Descending,
+    None,
+}
+
+/// Sorts `numbers` if they ascend or descend throughout, and says whether they did. Costs a few comparisons if not.
+pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, WorkloadError> {
+    let order = match numbers.get(..STRETCH.min(numbers.len())) {
+        Some(start) if ascends(start) => Order::Ascending,
+        Some(start) if descends(start) => Order::Descending,
+        _ => Order::None,
+    };
+    let goes_on = match order {
+        Order::Ascending => ascends,
+        Order::Descending => descends,
+        Order::None => return Ok(false),
+    };
+    let (all, length) = (&*numbers, numbers.len().div_ceil(threads).max(1));
+    let piece = |start: usize| {
+        // One more than its own, to compare across the boundary.
+        let part = &all[start..all.len().min(start + length + 1)];
+        move || goes_on(part)
+    };
+    let pieces = (0..numbers.len()).step_by(length).map(piece).collect();
+    if !team::run("quicksort", pieces)?.into_iter().all(|all| all) {
+        return Ok(false);
+    }
+    if order == Order::Descending {
+        reverse(numbers, threads)?;
+    }
+    Ok(true)
+}
+
+fn reverse(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
+    let half = numbers.len() / 2;
+    let (front, back) = numbers.split_at_mut(half);
+    // Of an odd number the middle one stays.
+    let odd = back.len() - half;
+    let length = half.div_ceil(threads).max(1);
+    let pairs = front.chunks_mut(length).zip(back[odd..].rchunks_mut(length));
+    let piece = |(front, back): (&mut [u64], &mut [u64])| {
+        for (a, b) in front.iter_mut().zip(back.iter_mut().rev()) {
+            std::mem::swap(a, b);
+        }
+    };
+    team::run("quicksort", pairs.map(|pair| move || piece(pair)).collect())?;
+    Ok(())
+}
+
+/// Whether no number is less than the one before it.
+pub(super) fn ascends(numbers: &[u64]) -> bool {
+    throughout(numbers, |before, number| before <= number)
+}
+
+fn descends(numbers: &[u64]) -> bool {
+    throughout(numbers, |before, number| before >= number)
+}
+
+/// Whether all neighbours are so.
+fn throughout(numbers: &[u64], so: impl Fn(u64, u64) -> bool) -> bool {
+    let Some(followers) = numbers.get(1..) else { return true };
+    let stretches = numbers.chunks(STRETCH).zip(followers.chunks(STRETCH));
+    let mut all =
+        stretches.map(|(before, after)| before.iter().zip(after).fold(true, |all, (a, b)| all & so(*a, *b)));
+    all.all(|all| all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_order_is_found_and_reversed_where_it_must_be() {
+        for len in [0, 1, 2, 3, 127, 128, 129, 1000, 1001] {
+            for threads in [1, 2, 3, 7] {
+                let ascending: Vec<u64> = (0..len).map(|n| n / 2).collect();
+                for reverse in [false, true] {
+                    let mut numbers = ascending.clone();
+                    if reverse {
+                        numbers.reverse();
+                    }
+                    assert!(sort(&mut numbers, threads).unwrap());
+                    assert_eq!(numbers, ascending, "{len} {threads} {reverse}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_number_out_of_place_is_found_wherever_it_is() {
+        for place in 1..600 {
+            let mut numbers: Vec<u64> = (0..600).map(|n| 2 * n).collect();
+            numbers[place] = numbers[place - 1] - u64::from(place > 1);
+            let ordered = place == 1;
+            let before = numbers.clone();
+            assert_eq!(sort(&mut numbers, 3).unwrap(), ordered, "{place}");
+            assert_eq!(numbers, before);
+        }
+    }
+}
