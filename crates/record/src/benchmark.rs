@@ -147,6 +147,11 @@ impl Benchmark {
             ],
         },
         Self {
+            name: "keysearch",
+            title: "the exhaustive search for an RC5 key",
+            parts: &[part("keysearch", "vector registers", &[], "--threads {n} --bits 24", "--threads {n}")],
+        },
+        Self {
             name: "matmul",
             title: "the product of two matrices, 1000x1000",
             parts: &[
@@ -193,6 +198,18 @@ impl Benchmark {
                     "--threads 4",
                 ),
             ],
+        },
+        Self {
+            name: "quicksort",
+            title: "sorting with both sides of a cut in parallel",
+            parts: &[part(
+                "quicksort",
+                "20 million random numbers",
+                &[],
+                "--threads {n} --items 5000000",
+                "--threads {n}",
+            )
+            .by(Measure::Figure("([0-9.]+) million numbers/s", "million/s"))],
         },
         Self {
             name: "soften",
