@@ -10,7 +10,6 @@ mod clock;
 pub mod count;
 pub mod counter;
 mod gate;
-#[allow(dead_code, reason = "not all workloads that use it are there")]
 mod guard;
 pub mod kernel_locks;
 pub mod keysearch;
@@ -23,6 +22,7 @@ pub mod quicksort;
 mod shared;
 pub mod soften;
 mod team;
+pub mod web;
 mod workload;
 
 pub use outcome::{Checksum, Figure, Outcome, Rate, WorkloadError};

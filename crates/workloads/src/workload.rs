@@ -5,7 +5,7 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften,
+    Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften, web,
 };
 
 /// A workload with its arguments.
@@ -27,6 +27,8 @@ pub enum Workload {
     Quicksort(quicksort::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
     Soften(soften::Args),
+    /// Serve a file over HTTP to many connections, by Apache, nginx or the embedded server
+    Web(web::Args),
 }
 
 /// Lets the workloads be parsed and listed on their own, wherever the binary puts them in its command line.
@@ -69,6 +71,7 @@ impl Workload {
             Self::Pipe(args) => pipe::run(args),
             Self::Quicksort(args) => quicksort::run(args),
             Self::Soften(args) => soften::run(args),
+            Self::Web(args) => web::run(args),
         }
     }
 }

@@ -8,6 +8,7 @@ mod matmul;
 mod pipe;
 mod quicksort;
 mod soften;
+mod web;
 
 use assert_cmd::Command;
 use morecores_testkit::skipped;

@@ -1,0 +1,336 @@
+//! `web`: a web server and the load that drives it, as the WWW server of source 003.
+//!
+//! Arguments, the order of events, and what the run says. Who serves is in `web/server`, the load in `web/client`.
+
+mod answer;
+mod client;
+mod content;
+mod cpus;
+mod embedded;
+mod latency;
+mod program;
+mod response;
+mod server;
+mod stall;
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use morecores_record::{Bytes, Nanos};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+pub use server::Kind;
+
+use crate::clock::Span;
+use crate::outcome::{Figure, Outcome, Rate};
+use crate::team::{self, Threads};
+use crate::{WorkloadError, memory};
+use client::{Client, Pace, Seen};
+use content::Content;
+use cpus::Cpus;
+use latency::Latencies;
+use server::Server;
+use stall::Stall;
+
+/// The arguments that decide how much memory is needed.
+const LOWER: &str = "--connections, --file or --threads";
+
+/// Most client threads, as many as server threads.
+const MAX_CLIENTS: i64 = 8192;
+
+/// Most connections: Linux has 28,232 ports for them by default (`ip_local_port_range`).
+const MAX_CONNECTIONS: i64 = 20_000;
+
+/// Largest file in KiB: 1 GiB, which the embedded server holds in memory.
+const MAX_FILE: i64 = 1024 * 1024;
+
+/// Most requests a second in an open loop: a microsecond between them, which no server here comes near to.
+const MAX_RATE: i64 = 1_000_000;
+
+/// Memory that the kernel takes for a connection, both of its ends included, at most: what it lets a socket send and
+/// receive by default (`tcp_wmem` and `tcp_rmem`: 4 and 6 MiB).
+const SOCKET: Bytes = Bytes::from_kib(10 * 1024);
+
+/// Memory of a server's process or thread, at most: a process of Apache shares most of it with the others.
+const WORKER: Bytes = Bytes::from_kib(4 * 1024);
+
+/// Memory of what waits for one connection's next request, at most: a thread of Apache.
+const WAITER: Bytes = Bytes::from_kib(128);
+
+/// Open files beside the connections: libraries, logs, pipes, an epoll and an eventfd for each thread.
+const FILES: u64 = 64;
+
+/// Arguments of `web`. `--help` says how much memory they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = "\
+Memory: for each connection 128 KiB and the kernel's buffers, at most twice the file and 10 MiB; 4 MiB for each thread or \
+process of the server and 1 MiB for each client; twice the file.
+The file and the server's logs are in $TMPDIR for as long as it runs. As root, Apache serves as `nobody`, who must be able \
+to enter $TMPDIR.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Who serves, and what --threads N is to it
+    #[arg(long, value_enum, default_value_t = Kind::Auto)]
+    server: Kind,
+    /// Port of the server on 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Size of the file that is served, in KiB
+    #[arg(long, value_name = "KIB", default_value = "15")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_FILE))]
+    file: u32,
+    /// Connections at a time, each with one request outstanding
+    #[arg(long, value_name = "COUNT", default_value = "64")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
+    connections: u32,
+    /// Requests that a connection carries before a new one takes its place [default: 1 with apache-prefork, else all]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_alive: Option<u32>,
+    /// Requests in all [default: 3 seconds' with --rate; else 50000, or 20000 where connections are not kept, and fewer
+    /// for files of more than 64 KiB]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    requests: Option<u32>,
+    /// Requests a second, whether or not the server keeps up [default: as many as it answers]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_RATE))]
+    rate: Option<u32>,
+    /// Threads that make the load; 0 serves until it is ended, for another load generator [default: as many as
+    /// --threads]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(0..=MAX_CLIENTS))]
+    clients: Option<u16>,
+    /// CPUs for the load alone; 0 to share all [default: one a client, where there are 4 at
+    /// least and one for each thread of both sides]
+    #[arg(long, value_name = "COUNT")]
+    client_cpus: Option<u16>,
+    /// The body of one response in so many is compared; its status and length always are
+    #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..))]
+    compare: u32,
+    /// The embedded server stalls for LASTS of every EVERY milliseconds, to show who sees it
+    #[arg(long, value_name = "EVERY,LASTS")]
+    stall: Option<Stall>,
+    /// Start value of the random file
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+impl Args {
+    fn clients(&self) -> usize {
+        self.clients.map_or(self.threads.count(), usize::from)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections as usize
+    }
+
+    fn file(&self) -> Bytes {
+        Bytes::from_kib(u64::from(self.file))
+    }
+
+    /// Requests a connection carries; without a number, all.
+    fn keep_alive(&self, kind: Kind) -> Option<u32> {
+        // As in 1999, and since a process of Apache prefork that has a connection serves no other.
+        self.keep_alive.or((kind == Kind::ApachePrefork).then_some(1))
+    }
+
+    /// Requests in all, by default 1 to 5 s of one CPU of today.
+    fn requests(&self, kind: Kind) -> u64 {
+        let default = match (self.rate, self.keep_alive(kind)) {
+            (Some(rate), _) => 3 * u64::from(rate),
+            (None, Some(few)) if few < 10 => 20_000,
+            (None, _) => 50_000,
+        };
+        // A larger file costs its copying.
+        let larger = if self.rate.is_some() { 1 } else { 1 + u64::from(self.file) / 64 };
+        self.requests.map_or(default.div_ceil(larger), u64::from)
+    }
+
+    /// At the peak.
+    fn memory(&self) -> Bytes {
+        let socket = SOCKET.0.min(2 * self.file().0);
+        Bytes(
+            2 * self.file().0
+                + self.connections() as u64 * (socket + WAITER.0)
+                + self.threads.count() as u64 * WORKER.0
+                + self.clients() as u64 * client::THREAD_MEMORY.0,
+        )
+    }
+
+    /// Refuses what does not fit together, before anything is made.
+    fn check(&self, kind: Kind) -> Result<(), WorkloadError> {
+        let unfit = |reason: String| Err(WorkloadError::Unfit(reason));
+        if self.clients() > self.connections() {
+            return unfit(format!(
+                "{} clients cannot share {} connections: give fewer --clients or more --connections",
+                self.clients(),
+                self.connections
+            ));
+        }
+        if self.stall.is_some() && kind != Kind::Embedded {
+            return unfit("--stall is the embedded server's alone: give --server embedded".to_owned());
+        }
+        if kind == Kind::None && (self.port.is_none() || self.clients() == 0) {
+            return unfit("--server none needs the --port of a server, and --clients that ask it".to_owned());
+        }
+        if self.clients() == 0 && self.port.is_none() {
+            return unfit("--clients 0 needs a --port, for others to find the server".to_owned());
+        }
+        let waiting = fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
+        if let Some(most) = waiting.and_then(|text| text.trim().parse::<u32>().ok())
+            && most < self.connections
+        {
+            return unfit(format!(
+                "this machine lets {most} connections wait (net.core.somaxconn): give at most --connections {most}"
+            ));
+        }
+        allow_files(self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES)?;
+        memory::require(self.memory(), LOWER)
+    }
+
+    /// Everything that the result or the speed depends on, in words.
+    fn parameters(&self, kind: Kind, cpus: &Cpus) -> String {
+        let kept = match self.keep_alive(kind) {
+            None => "kept".to_owned(),
+            Some(1) => "one a request".to_owned(),
+            Some(count) => format!("{count} requests each"),
+        };
+        let pace = self.rate.map_or("closed loop".to_owned(), |rate| format!("open loop of {rate} a second"));
+        let clients = match self.clients() {
+            1 => "1 client".to_owned(),
+            count => format!("{count} clients"),
+        };
+        let stall = self.stall.map_or_else(String::new, |stall| format!(", stalls {stall}"));
+        format!(
+            "{}, {} KiB, {} requests, {} connections {kept}, {pace}, {clients} {}, 1 body in {} compared{stall}, \
+             seed {}, {}",
+            kind.name(),
+            self.file,
+            self.requests(kind),
+            self.connections,
+            cpus.words(),
+            self.compare,
+            self.seed,
+            self.threads
+        )
+    }
+}
+
+/// Lets this process and those it starts have so many files open, as far as it may.
+fn allow_files(needed: u64) -> Result<(), WorkloadError> {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(most) = limit.maximum.filter(|most| *most < needed) {
+        return Err(WorkloadError::Unfit(format!(
+            "{needed} open files are needed and {most} are allowed: lower --connections, or raise `ulimit -n`"
+        )));
+    }
+    limit.current = Some(needed);
+    setrlimit(Resource::Nofile, limit)
+        .map_err(|error| WorkloadError::Unfit(format!("{needed} open files are needed: {error}")))
+}
+
+/// Serves, makes the load, and checks every response.
+///
+/// # Errors
+/// Arguments that do not fit, a server that is missing or fails, a port in use, a wrong response.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let kind = args.server.chosen();
+    args.check(kind)?;
+    let content = Content::random(args.file().0 as usize, args.seed)?;
+    let cpus = Cpus::divided(args.client_cpus.map(usize::from), args.threads.count(), args.clients())?;
+
+    let mut server = {
+        let _there = cpus.enter_server()?;
+        start(args, kind, &content)?
+    };
+    if args.clients() == 0 {
+        return Err(serve(&mut server));
+    }
+    let seen = {
+        let _there = cpus.enter_clients()?;
+        // Where the server has failed, it knows better why.
+        load(args, kind, &content, server.port()).map_err(|error| server.ended().unwrap_or(error))?
+    };
+    drop(server);
+
+    let mut latencies = Latencies::new()?;
+    seen.iter().for_each(|seen| latencies.merge(&seen.latencies));
+    let repeated = seen.iter().map(|seen| seen.repeated).sum::<u64>() as f64;
+    let mut figures = latencies.figures();
+    figures.push(Figure { name: "repeated", value: repeated, unit: "" });
+    let parallel = Span::around(seen.iter().map(|seen| seen.span));
+    Ok(Outcome {
+        name: "web",
+        parameters: args.parameters(kind, &cpus),
+        parallel,
+        rate: Rate {
+            value: latencies.count() as f64 / parallel.max(Nanos(1)).as_secs_f64(),
+            unit: "requests/s",
+        },
+        figures,
+        checksum: content.expected().checksum,
+        checked: "as received, every status and length",
+    })
+}
+
+fn start(args: &Args, kind: Kind, content: &Content) -> Result<Server, WorkloadError> {
+    if let (Kind::None, Some(port)) = (kind, args.port) {
+        return Server::foreign(port, content);
+    }
+    Server::start(&server::Plan {
+        kind,
+        workers: args.threads.count(),
+        connections: args.connections(),
+        port: args.port,
+        content,
+        stall: args.stall,
+    })
+}
+
+/// Serves others until this process is ended, or the server.
+fn serve(server: &mut Server) -> WorkloadError {
+    loop {
+        if let Some(error) = server.ended() {
+            return error;
+        }
+        // Often enough for a person who waits for the reason.
+        thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Makes the load: connections first, and then all requests.
+fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<Seen>, WorkloadError> {
+    let failed = AtomicBool::new(false);
+    let clients = args.clients();
+    let share = |all: u64, index: usize| {
+        let (index, clients) = (index as u64, clients as u64);
+        all / clients + u64::from(index < all % clients)
+    };
+    let client = |index: usize| {
+        // Requests are dealt out in turn.
+        let pace = args.rate.map(f64::from).map(|rate| Pace {
+            first: Nanos((index as f64 * 1e9 / rate) as u64),
+            interval: clients as f64 * 1e9 / rate,
+        });
+        let plan = client::Plan {
+            port,
+            connections: share(u64::from(args.connections), index) as usize,
+            requests: share(args.requests(kind), index),
+            keep_alive: args.keep_alive(kind),
+            pace,
+            sample: u64::from(args.compare),
+            expected: content.expected(),
+        };
+        Client::connect(plan, &failed)
+    };
+    let clients = (0..clients).map(client).collect::<Result<Vec<_>, _>>()?;
+    let work = clients.into_iter().map(|client| move || client.run()).collect();
+    let results = team::run("web-client", work)?;
+    // The one that failed first says why; the others only that one did.
+    let (seen, mut errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    errors.sort_by_key(|result| matches!(result, Err(WorkloadError::Unfit(_))));
+    errors.into_iter().chain(seen).collect()
+}

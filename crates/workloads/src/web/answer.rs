@@ -1,0 +1,219 @@
+//! The embedded server's side of one connection: requests in, answers out. Knows no other connection and waits for
+//! nothing.
+
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
+
+use super::content::{Content, NAME};
+
+/// Most bytes of a request's head; what nginx takes by default (`large_client_header_buffers`).
+const MAX_REQUEST: usize = 8192;
+
+/// Most header fields of a request: more than any browser sends.
+const MAX_FIELDS: usize = 64;
+
+/// The answers that there are, made once. Each kind in two forms: the connection stays, and it is closed.
+#[derive(Debug)]
+pub(super) struct Answers<'a> {
+    found: [Vec<u8>; 2],
+    missing: [Vec<u8>; 2],
+    bad: Vec<u8>,
+    body: &'a [u8],
+}
+
+/// One that is being sent.
+#[derive(Clone, Copy, Debug)]
+struct Answer<'a> {
+    head: &'a [u8],
+    body: &'a [u8],
+    closes: bool,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection<'a> {
+    pub(super) socket: OwnedFd,
+    /// Requests that came and are not answered, the first of them perhaps not whole.
+    input: Vec<u8>,
+    /// What is being sent, and how many bytes of it are out.
+    output: Option<(Answer<'a>, usize)>,
+}
+
+/// Whether there is more to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It waits for the other side.
+    Waits,
+    /// It is to be closed.
+    Ends,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(content: &'a Content) -> Self {
+        let head = |status: &str, len: usize, closing: &str| {
+            format!("HTTP/1.1 {status}\r\nServer: morecores-work\r\nContent-Length: {len}\r\n{closing}\r\n")
+                .into_bytes()
+        };
+        let both = |status, len| ["", "Connection: close\r\n"].map(|closing| head(status, len, closing));
+        let [_, bad] = both("400 Bad Request", 0);
+        let body = content.bytes();
+        Self { found: both("200 OK", body.len()), missing: both("404 Not Found", 0), bad, body }
+    }
+
+    /// The answer to the request that begins `input`, and how long that is; nothing where it is not whole.
+    fn to(&'a self, input: &[u8]) -> Option<(Answer<'a>, usize)> {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let bad = Answer { head: &self.bad, body: &[], closes: true };
+        let len = match request.parse(input) {
+            Ok(httparse::Status::Complete(len)) => len,
+            Ok(httparse::Status::Partial) if input.len() <= MAX_REQUEST => return None,
+            Ok(httparse::Status::Partial) | Err(_) => return Some((bad, input.len())),
+        };
+        let field = |name: &str| request.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+        if request.method != Some("GET") || field("content-length").or(field("transfer-encoding")).is_some() {
+            // A body that is not expected would be taken for the next request.
+            return Some((bad, len));
+        }
+        let stays = match field("connection") {
+            Some(word) => word.value.eq_ignore_ascii_case(b"keep-alive"),
+            None => request.version == Some(1),
+        };
+        let form = usize::from(!stays);
+        let found = request.path.and_then(|path| path.strip_prefix('/')) == Some(NAME);
+        let answer = if found {
+            Answer { head: &self.found[form], body: self.body, closes: !stays }
+        } else {
+            Answer { head: &self.missing[form], body: &[], closes: !stays }
+        };
+        Some((answer, len))
+    }
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self { socket, input: Vec::new(), output: None }
+    }
+
+    /// Does all that can be done without waiting. To be called whenever the socket has become readable or writable.
+    pub(super) fn advance(&mut self, answers: &'a Answers<'a>, buffer: &mut Vec<u8>) -> Next {
+        let mut drained = false;
+        loop {
+            if let Some((answer, sent)) = self.output {
+                match write(&self.socket, &answer, sent) {
+                    Ok(more) if sent + more < answer.len() => self.output = Some((answer, sent + more)),
+                    Ok(_) if answer.closes => return Next::Ends,
+                    Ok(_) => self.output = None,
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return Next::Waits,
+                    // It is the other side's business that it has gone.
+                    Err(_) => return Next::Ends,
+                }
+            } else if let Some((answer, len)) = answers.to(&self.input) {
+                self.input.drain(..len);
+                self.output = Some((answer, 0));
+            } else if drained {
+                return Next::Waits;
+            } else {
+                buffer.clear();
+                match rustix::net::recv(&self.socket, spare_capacity(buffer), RecvFlags::DONTWAIT) {
+                    Ok((0, _)) => return Next::Ends,
+                    Ok((got, _)) => {
+                        self.input.extend_from_slice(buffer);
+                        // What does not fill the buffer was all that was there; more of it tells again.
+                        drained = got < buffer.capacity();
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return Next::Waits,
+                    Err(_) => return Next::Ends,
+                }
+            }
+        }
+    }
+}
+
+impl Answer<'_> {
+    fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
+/// Sends what is left of an answer, head and body in one call.
+fn write(socket: &OwnedFd, answer: &Answer<'_>, sent: usize) -> Result<usize, Errno> {
+    let head = answer.head.get(sent..).unwrap_or_default();
+    let body = &answer.body[sent.saturating_sub(answer.head.len())..];
+    let mut ancillary = SendAncillaryBuffer::default();
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::net::sendmsg(socket, &[IoSlice::new(head), IoSlice::new(body)], &mut ancillary, flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// What is answered to `requests`, sent in pieces of `size` bytes, and whether the connection was closed.
+    fn answered(content: &Content, requests: &str, size: usize) -> (Vec<u8>, bool) {
+        let answers = Answers::new(content);
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut connection = Connection::new(theirs.into());
+        let (mut received, mut next) = (Vec::new(), Next::Waits);
+        let mut take = |ours: &mut UnixStream| {
+            let before = received.len();
+            let _ = ours.read_to_end(&mut received);
+            received.len() > before
+        };
+        for piece in requests.replace('\n', "\r\n").as_bytes().chunks(size) {
+            ours.write_all(piece).unwrap();
+            next = connection.advance(&answers, &mut Vec::with_capacity(64));
+            while take(&mut ours) && next == Next::Waits {
+                next = connection.advance(&answers, &mut Vec::with_capacity(64));
+            }
+            if next == Next::Ends {
+                break;
+            }
+        }
+        (received, next == Next::Ends)
+    }
+
+    #[test]
+    fn requests_are_answered_however_they_come() {
+        // More than a socket's buffer takes at once.
+        let content = Content::random(1_000_000, 1).unwrap();
+        let requests = "GET /file HTTP/1.1\nHost: x\n\n".repeat(3);
+        for size in [1, 7, 1000] {
+            let (received, closed) = answered(&content, &requests, size);
+            let whole = received.len() / 3;
+            assert!(!closed && received.starts_with(b"HTTP/1.1 200 OK\r\n"));
+            assert_eq!(received[whole - 1_000_000..whole], *content.bytes(), "pieces of {size}");
+            assert_eq!(received, received[..whole].repeat(3));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_decides_status_and_closing() {
+        let content = Content::random(10, 1).unwrap();
+        for (request, status, closes) in [
+            ("GET /file HTTP/1.1\n\n", "200 OK", false),
+            ("GET /file HTTP/1.1\nConnection: close\n\n", "200 OK", true),
+            ("GET /file HTTP/1.0\n\n", "200 OK", true),
+            ("GET /file HTTP/1.0\nConnection: Keep-Alive\n\n", "200 OK", false),
+            ("GET /other HTTP/1.1\n\n", "404 Not Found", false),
+            ("POST /file HTTP/1.1\n\n", "400 Bad Request", true),
+            ("GET /file HTTP/1.1\nContent-Length: 3\n\nGET", "400 Bad Request", true),
+            ("no request at all\n\n", "400 Bad Request", true),
+            (&"x".repeat(10_000), "400 Bad Request", true),
+        ] {
+            let (received, closed) = answered(&content, request, 100_000);
+            let text = String::from_utf8_lossy(&received);
+            assert!(text.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {text}");
+            assert_eq!((closed, text.contains("Connection: close")), (closes, closes), "{request}: {text}");
+        }
+    }
+}

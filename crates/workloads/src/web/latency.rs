@@ -1,0 +1,77 @@
+//! How long responses took: a histogram in bounded memory, and the percentiles from it.
+
+use hdrhistogram::Histogram;
+use morecores_record::Nanos;
+
+use crate::{Figure, WorkloadError};
+
+/// The longest latency that is told from longer ones, in nanoseconds: an hour, longer than any run here.
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// Significant digits that are kept: a percentile is right to 0.1%, and a histogram takes 270 KiB.
+const DIGITS: u8 = 3;
+
+/// The figures: a name, and the share of responses that took no longer.
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// Latencies of responses.
+#[derive(Clone, Debug)]
+pub(super) struct Latencies(Histogram<u64>);
+
+impl Latencies {
+    /// None yet.
+    pub(super) fn new() -> Result<Self, WorkloadError> {
+        // Fails for bounds and digits that make no histogram, and these do.
+        let histogram = Histogram::new_with_max(LONGEST, DIGITS);
+        histogram.map(Self).map_err(|error| WorkloadError::Unfit(format!("no histogram: {error}")))
+    }
+
+    /// One more.
+    pub(super) fn add(&mut self, latency: Nanos) {
+        self.0.saturating_record(latency.0);
+    }
+
+    /// All of another's.
+    pub(super) fn merge(&mut self, other: &Self) {
+        // Both have the same bounds.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The percentiles, in milliseconds.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let value = |share| self.0.value_at_quantile(share) as f64 / 1e6;
+        PERCENTILES.map(|(name, share)| Figure { name, value: value(share), unit: "ms" }).to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_sorted_latencies() {
+        // 1 us, 2 us, … 10 ms, by two threads: the share q took no longer than q times 10 ms.
+        let (mut odd, mut even) = (Latencies::new().unwrap(), Latencies::new().unwrap());
+        for us in 1..=10_000 {
+            if us % 2 == 1 { &mut odd } else { &mut even }.add(Nanos::from_micros(us));
+        }
+        odd.merge(&even);
+        assert_eq!(odd.count(), 10_000);
+        for (figure, truth) in odd.figures().iter().zip([5.0, 9.0, 9.9, 9.99, 10.0]) {
+            assert!((figure.value / truth - 1.0).abs() < 0.001, "{figure}: {truth}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_for_it_is_not_lost() {
+        let mut latencies = Latencies::new().unwrap();
+        latencies.add(Nanos(u64::MAX));
+        assert!(latencies.figures()[4].value >= LONGEST as f64 / 1e6);
+    }
+}

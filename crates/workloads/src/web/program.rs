@@ -1,0 +1,206 @@
+//! Servers that are programs of their own: Debian's Apache and nginx, on a configuration of this run alone.
+//!
+//! Everything they write is below the run's directory. They run in the foreground and, but for their last resort of a
+//! SIGKILL by the guard, leave no shared memory and no semaphores: what locks Apache needs lie in anonymous memory.
+
+use std::env;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::geteuid;
+
+use super::content::NAME;
+use crate::WorkloadError;
+
+/// Where Debian puts daemons, which is not on every user's PATH.
+const SBIN: &str = "/usr/sbin";
+
+/// Where Debian's packages of Apache put its modules.
+const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
+
+/// Threads a process of Apache's event MPM beside those for the connections (`ThreadsPerChild` of Debian's
+/// mpm_event.conf).
+const SPARE: usize = 25;
+
+/// User and group that own nothing (Debian policy, section 9.2.2): as whom Apache serves where root starts it, since it
+/// refuses to serve as root.
+const NOBODY: u32 = 65_534;
+
+/// A kind of program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    ApachePrefork,
+    ApacheEvent,
+    Nginx,
+}
+
+/// What it is to serve, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting<'a> {
+    /// The run's own directory. The file is in `files` below it.
+    pub(super) directory: &'a Path,
+    pub(super) port: u16,
+    pub(super) workers: usize,
+    pub(super) connections: usize,
+}
+
+impl Program {
+    /// Its name as a command.
+    pub(super) const fn command_name(self) -> &'static str {
+        match self {
+            Self::ApachePrefork | Self::ApacheEvent => "apache2",
+            Self::Nginx => "nginx",
+        }
+    }
+
+    /// Whether it is there.
+    pub(super) fn is_installed(self) -> bool {
+        self.find().is_ok()
+    }
+
+    /// Where it is.
+    pub(super) fn find(self) -> Result<PathBuf, WorkloadError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let places = env::split_paths(&path).chain([PathBuf::from(SBIN)]);
+        let found = places.map(|place| place.join(self.command_name())).find(|file| file.is_file());
+        // The MPMs are modules of the same package.
+        let module = match self {
+            Self::ApachePrefork => Some("mod_mpm_prefork.so"),
+            Self::ApacheEvent => Some("mod_mpm_event.so"),
+            Self::Nginx => None,
+        };
+        let whole = module.is_none_or(|module| Path::new(APACHE_MODULES).join(module).is_file());
+        found.filter(|_| whole).ok_or_else(|| WorkloadError::Missing {
+            program: self.command_name().to_owned(),
+            package: match self {
+                Self::ApachePrefork | Self::ApacheEvent => "apache2-bin",
+                Self::Nginx => "nginx",
+            },
+        })
+    }
+
+    /// The command that runs it in the foreground on the configuration that was written to the run's directory.
+    pub(super) fn command(self, directory: &Path) -> Result<Command, WorkloadError> {
+        let mut command = Command::new(self.find()?);
+        match self {
+            Self::ApachePrefork | Self::ApacheEvent => {
+                command.args(["-D", "FOREGROUND", "-f"]).arg(directory.join("conf"));
+            }
+            Self::Nginx => {
+                command.arg("-p").arg(directory).arg("-c").arg(directory.join("conf"));
+                command.arg("-e").arg(directory.join("log"));
+            }
+        }
+        Ok(command)
+    }
+
+    /// Its configuration. Whatever it does not say is as the program has it by default.
+    pub(super) fn configuration(self, setting: &Setting) -> Result<String, WorkloadError> {
+        let directory = setting.directory.to_str().filter(|path| !path.contains(['"', '\\', '$', '\n', '%']));
+        let Some(directory) = directory else {
+            return Err(WorkloadError::Unfit(format!(
+                "{} cannot stand in a configuration: set TMPDIR to a plainer path",
+                setting.directory.display()
+            )));
+        };
+        Ok(match self {
+            Self::ApachePrefork | Self::ApacheEvent => self.apache(setting, directory),
+            Self::Nginx => nginx(setting, directory),
+        })
+    }
+
+    /// No modules but the MPM and the one without which nothing may be read; in the directory, what Debian has for
+    /// all: no look for `.htaccess` at every request.
+    fn apache(self, setting: &Setting, directory: &str) -> String {
+        let Setting { port, workers, connections, .. } = *setting;
+        let (mpm, sizes) = match self {
+            // So many processes, from the beginning to the end; spare ones are neither made nor ended.
+            Self::ApachePrefork => (
+                "prefork",
+                format!(
+                    "ServerLimit {workers}\nStartServers {workers}\nMinSpareServers 1\nMaxSpareServers {}\n\
+                     MaxRequestWorkers {workers}\n",
+                    workers + 1
+                ),
+            ),
+            // A process whose threads are all busy accepts nobody, so that the connections that it has would keep out
+            // the others: there is a thread for every connection, and Debian's 25 a process to spare.
+            _ => {
+                let threads = connections.div_ceil(workers) + SPARE;
+                let all = threads * workers;
+                (
+                    "event",
+                    format!(
+                        "ServerLimit {workers}\nStartServers {workers}\nThreadLimit {threads}\n\
+                         ThreadsPerChild {threads}\nMinSpareThreads 1\nMaxSpareThreads {all}\nMaxRequestWorkers {all}\n"
+                    ),
+                )
+            }
+        };
+        let mut text = format!(
+            "LoadModule mpm_{mpm}_module {APACHE_MODULES}/mod_mpm_{mpm}.so\n\
+             LoadModule authz_core_module {APACHE_MODULES}/mod_authz_core.so\n\
+             ServerRoot \"{directory}\"\nDefaultRuntimeDir \"{directory}\"\nPidFile \"{directory}/pid\"\n\
+             ErrorLog \"{directory}/log\"\nLogLevel error\nMutex pthread default\n\
+             Listen 127.0.0.1:{port}\nListenBacklog {}\nServerName 127.0.0.1\n\
+             DocumentRoot \"{directory}/files\"\n\
+             <Directory \"/\">\nOptions FollowSymLinks\nAllowOverride None\n</Directory>\n\
+             {sizes}MaxConnectionsPerChild 0\n\
+             KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout {IDLE}\n",
+            backlog(connections)
+        );
+        if geteuid().is_root() {
+            let _ = write!(text, "User #{NOBODY}\nGroup #{NOBODY}\n");
+        }
+        text
+    }
+}
+
+/// Seconds that a server lets a connection wait for its next request: longer than any stall.
+const IDLE: u32 = 60;
+
+/// Connections that may wait to be accepted: all there are, and no less than Apache's default.
+pub(super) fn backlog(connections: usize) -> usize {
+    connections.max(511)
+}
+
+fn nginx(setting: &Setting, directory: &str) -> String {
+    let Setting { port, workers, connections, .. } = *setting;
+    // Unlike Apache, it does not refuse to serve as root, and then need not be let into the directory.
+    let user = if geteuid().is_root() { "user root;\n" } else { "" };
+    // Each worker must have room for all connections, and for its own files.
+    let (room, files) = (connections + 32, connections + 128);
+    // With several workers, each listens on its own: from a common queue, the first to be woken takes nearly all.
+    let reuseport = if workers > 1 { " reuseport" } else { "" };
+    let mut places = String::new();
+    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        let _ = writeln!(places, "  {kind}_temp_path \"{directory}/{kind}\";");
+    }
+    format!(
+        "daemon off;\n{user}pid \"{directory}/pid\";\nerror_log \"{directory}/log\" error;\n\
+         worker_processes {workers};\nworker_rlimit_nofile {files};\n\
+         events {{ worker_connections {room}; }}\n\
+         http {{\n{places}  access_log off;\n  sendfile on;\n  tcp_nopush on;\n\
+         \x20 keepalive_timeout {IDLE}s;\n  keepalive_requests 1000000000;\n\
+         \x20 server {{\n    listen 127.0.0.1:{port} backlog={}{reuseport};\n    \
+         location = /{NAME} {{ root \"{directory}/files\"; }}\n  }}\n}}\n",
+        backlog(connections)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_would_end_a_configuration_is_refused() {
+        let setting = |directory| Setting { directory, port: 8080, workers: 2, connections: 64 };
+        for program in [Program::ApachePrefork, Program::ApacheEvent, Program::Nginx] {
+            let text = program.configuration(&setting(Path::new("/tmp/a b"))).unwrap();
+            assert!(text.contains("127.0.0.1:8080") && text.contains("\"/tmp/a b/"), "{text}");
+            let error = program.configuration(&setting(Path::new("/tmp/a\"b"))).unwrap_err();
+            assert!(error.to_string().contains("set TMPDIR"), "{error}");
+        }
+    }
+}

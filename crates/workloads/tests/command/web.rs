@@ -1,0 +1,311 @@
+//! `web`.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use morecores_testkit::skipped;
+use rustix::process::{Pid, Signal, geteuid};
+
+use crate::{after, output, refused, work};
+
+/// How long a server may take to come or to go on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Each server, the program it needs, and the package that has it.
+const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
+    ("embedded", None),
+    ("nginx", Some(("/usr/sbin/nginx", "nginx"))),
+    ("apache-event", Some(("/usr/sbin/apache2", "apache2-bin"))),
+    ("apache-prefork", Some(("/usr/sbin/apache2", "apache2-bin"))),
+];
+
+/// The servers that are here; those that are not must say how to install them.
+fn installed(test: &str) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    for (server, needs) in SERVERS {
+        if let Some((program, package)) = needs
+            && !Path::new(program).is_file()
+        {
+            let advice = format!("install it with: apt-get install {package}");
+            refused(&[(&format!("web --server {server}"), &advice)]);
+            missing.push(server);
+        }
+    }
+    if !missing.is_empty() {
+        skipped(test, &format!("in part: not installed: {}", missing.join(", ")));
+    }
+    SERVERS.iter().map(|(server, _)| *server).filter(|server| !missing.contains(server)).collect()
+}
+
+/// The number after `name` in a result.
+fn figure(line: &str, name: &str) -> f64 {
+    after(line, name).trim_end_matches(',').parse().unwrap()
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+fn answers(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// Waits until `what` holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A directory for `$TMPDIR` that everybody may enter; it must be empty, and goes, when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("web-test-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read_dir(&self.0).unwrap().next().is_none()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let empty = self.is_empty();
+        let _ = fs::remove_dir_all(&self.0);
+        assert!(empty || thread::panicking(), "something was left behind in {}", self.0.display());
+    }
+}
+
+/// A server for others, ended when it is dropped.
+struct Serving(Child, u16);
+
+impl Serving {
+    fn start(arguments: &str) -> Self {
+        let port = free_port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+        command.args(["web", "--clients", "0", "--port", &port.to_string()]);
+        let child = command.args(arguments.split_whitespace()).spawn().unwrap();
+        until("a server for others", || answers(port));
+        Self(child, port)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn every_server_gives_the_same_file_for_every_number_of_threads() {
+    let scratch = Scratch::new("servers");
+    let servers = installed("every_server_gives_the_same_file_for_every_number_of_threads");
+    let mut checksums = Vec::new();
+    for server in servers {
+        for more in ["--threads 1", "--threads 2", "--threads 2 --clients 3 --keep-alive 7", "--rate 2000"] {
+            let arguments = format!("web --server {server} --requests 1000 --compare 1 {more}");
+            let assert = work(&arguments).env("TMPDIR", &scratch.0).assert().success().stderr("");
+            let line = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+            assert!(line.starts_with(&format!("web: {server}, 15 KiB, 1000 requests")), "{line}");
+            checksums.push(after(&line, "crc32").to_owned());
+            assert!(scratch.is_empty(), "{arguments}");
+        }
+    }
+    // `zlib.crc32` of what curl received from nginx.
+    assert!(checksums.iter().all(|checksum| checksum == "76070b28"), "{checksums:?}");
+}
+
+#[test]
+fn it_finds_a_server_and_numbers_stand_beside_their_units() {
+    let line = output("web --threads 2 --requests 5000");
+    let words: Vec<_> = line.split_whitespace().collect();
+    let unit = words.iter().position(|word| *word == "requests/s,").unwrap();
+    assert!(words[unit - 1].parse::<f64>().unwrap() > 0.0, "{line}");
+    let percentiles = ["p50", "p90", "p99", "p99.9", "max"].map(|name| figure(&line, name));
+    assert!(percentiles.is_sorted() && percentiles[0] > 0.0, "{line}");
+    assert!(line.contains("closed loop") && line.lines().count() == 1, "{line}");
+}
+
+#[test]
+fn large_files_and_odd_shares_come_whole() {
+    for arguments in [
+        "--server embedded --file 5000 --requests 50 --connections 3 --compare 1",
+        "--server embedded --requests 101 --connections 7 --clients 3 --threads 3 --keep-alive 1",
+        "--server embedded --requests 1 --connections 1",
+        // More connections than requests.
+        "--server embedded --requests 10 --connections 300 --keep-alive 2",
+    ] {
+        output(&format!("web {arguments}"));
+    }
+}
+
+#[test]
+fn an_open_loop_sees_a_stall_and_a_closed_one_does_not() {
+    // In the second that the requests take, the server stalls twice for 200 ms. One that is due t before the end of a
+    // stall takes t, so that the share that takes longer than t is 2 (0.2 s - t) / 1 s: 10% take 150 ms, 1% take 195
+    // ms.
+    let stall = "--server embedded --stall 400,200 --connections 8";
+    let open = output(&format!("web {stall} --rate 1000 --requests 1000"));
+    let (p90, p99, max) = (figure(&open, "p90"), figure(&open, "p99"), figure(&open, "max"));
+    assert!((130.0..200.0).contains(&p90) && (185.0..300.0).contains(&p99) && max >= 195.0, "{open}");
+    // A closed loop asks each connection's one question and then waits with the server.
+    let closed = output(&format!("web {stall} --requests 50000"));
+    assert!(figure(&closed, "p99") < p99 / 2.0, "{closed}");
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line() {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for server in installed("a_port_in_use_is_one_clear_line") {
+        let assert = work(&format!("web --server {server} --port {port}")).assert().code(2).stdout("");
+        let error = String::from_utf8_lossy(&assert.get_output().stderr);
+        assert!(error.contains(&format!("port {port} on 127.0.0.1 cannot be had")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_enter_tmpdir_is_one_clear_line() {
+    const NAME: &str = "a_server_that_cannot_enter_tmpdir_is_one_clear_line";
+    if !geteuid().is_root() {
+        return skipped(NAME, "needs root, whose Apache serves as another user");
+    }
+    if !installed(NAME).contains(&"apache-event") {
+        return;
+    }
+    let scratch = Scratch::new("closed");
+    fs::set_permissions(&scratch.0, PermissionsExt::from_mode(0o700)).unwrap();
+    let assert = work("web --server apache-event").env("TMPDIR", &scratch.0).assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&assert.get_output().stderr);
+    assert!(error.contains("set TMPDIR to a directory that everybody may enter"), "{error}");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_interrupted_or_killed() {
+    let servers = installed("nothing_is_left_when_it_is_interrupted_or_killed");
+    // At once, since orphans are gone only when whoever adopts them looks.
+    thread::scope(|scope| {
+        for server in servers {
+            for signal in [Signal::INT, Signal::KILL] {
+                scope.spawn(move || ended_by(server, signal));
+            }
+        }
+    });
+}
+
+/// Ends a run of this server by that signal, and waits until there is nothing left of it.
+fn ended_by(server: &str, signal: Signal) {
+    let scratch = Scratch::new(&format!("{server}-{}", signal.as_raw()));
+    let port = free_port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+    command.args(["web", "--server", server, "--requests", "4000000000", "--threads", "2"]);
+    command.args(["--port", &port.to_string()]).env("TMPDIR", &scratch.0).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    until("the server's start", || answers(port));
+    rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap();
+    until("the server's end", || !answers(port) && scratch.is_empty());
+}
+
+/// Answers connections for ever: the first `right` of all requests as another server does, the others with its
+/// answer's last byte changed. Each connection is closed after `each` answers, without a word.
+fn imitate(port: u16, each: usize, right: usize) -> u16 {
+    let ask = |request: &[u8]| {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        stream.write_all(request).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        // Only this one was to close.
+        String::from_utf8_lossy(&answer).find("Connection: close\r\n").map(|at| answer.drain(at..at + 19));
+        answer
+    };
+    let good = ask(b"GET /file HTTP/1.1\r\nConnection: close\r\n\r\n");
+    let mut bad = good.clone();
+    *bad.last_mut().unwrap() ^= 1;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let mut served = 0;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            for _ in 0..each {
+                // A request comes whole: it is small.
+                if stream.read(&mut [0; 4096]).unwrap_or(0) == 0 {
+                    break;
+                }
+                served += 1;
+                let _ = stream.write_all(if served <= right { &good } else { &bad });
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_wrong_body_is_found_and_said_loudly() {
+    let serving = Serving::start("--server embedded");
+    let port = imitate(serving.1, usize::MAX, 50);
+    let arguments = format!("web --server none --port {port} --requests 200 --connections 1 --compare 1");
+    let assert = work(&arguments).assert().code(1).stdout("");
+    let error = String::from_utf8_lossy(&assert.get_output().stderr);
+    assert!(error.contains("WRONG RESULT: web, crc32 of the body: expected 76070b28"), "{error}");
+}
+
+#[test]
+fn a_request_that_met_a_closing_connection_is_made_again() {
+    let serving = Serving::start("--server embedded");
+    let port = imitate(serving.1, 3, usize::MAX);
+    let line = output(&format!("web --server none --port {port} --requests 100 --connections 1 --compare 1"));
+    // A request may also find the connection closed before it is sent.
+    assert!(figure(&line, "repeated") <= 33.0, "{line}");
+    assert!(line.contains("100 requests"), "{line}");
+}
+
+#[test]
+fn another_file_is_no_wrong_result_but_another_server() {
+    let serving = Serving::start("--server embedded --seed 2");
+    refused(&[(
+        &format!("web --server none --port {}", serving.1),
+        "start it with the same --file and --seed",
+    )]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_started() {
+    refused(&[
+        ("web --threads 0", "0 is not in 1..=8192"),
+        ("web --file 0", "0 is not in"),
+        ("web --connections 0", "0 is not in"),
+        ("web --connections 1000000", "is not in"),
+        ("web --requests 0", "0 is not in"),
+        ("web --rate 0", "0 is not in"),
+        ("web --server iis", "apache-prefork"),
+        ("web --clients 3 --connections 2", "give fewer --clients or more --connections"),
+        ("web --client-cpus 8192", "leaves the server none"),
+        ("web --server nginx --stall 100,10", "--server embedded"),
+        ("web --server embedded --stall 10,100", "a stall must be shorter"),
+        ("web --server none", "needs the --port"),
+        ("web --clients 0", "needs a --port"),
+        (
+            "web --server embedded --file 1048576 --connections 4000",
+            "lower --connections, --file or --threads",
+        ),
+    ]);
+}
