@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ use crate::{WorkloadError, processes};
 
 /// What the guard is told: this byte, then a process group's number in four bytes.
 const GROUP: u8 = b'g';
+/// This byte, then the number of a group that has ended.
+const ENDED: u8 = b'e';
 /// This byte, then a directory's path and a zero.
 const DIRECTORY: u8 = b'd';
 
@@ -82,6 +84,16 @@ impl Guard {
         command.spawn()
     }
 
+    /// Runs a program in such a group to its end, and hands back what it printed. The group is not remembered
+    /// afterwards: one that is made much later may have the same number.
+    pub(crate) fn output(&self, command: &mut Command) -> io::Result<Output> {
+        let child = self.start(command)?;
+        let group = child.id();
+        let output = child.wait_with_output();
+        self.tell(ENDED, &group.to_ne_bytes());
+        output
+    }
+
     fn tell(&self, what: u8, which: &[u8]) {
         if let Some(mut tells) = self.tells.as_ref() {
             // It reads as long as this process lives.
@@ -136,13 +148,16 @@ fn understood(mut told: &[u8]) -> (Vec<Pid>, Vec<PathBuf>) {
     let (mut groups, mut directories) = (Vec::new(), Vec::new());
     while let Some((&what, rest)) = told.split_first() {
         let length = match what {
-            GROUP => 4,
+            GROUP | ENDED => 4,
             _ => rest.iter().position(|byte| *byte == 0).map_or(rest.len(), |end| end + 1),
         };
         let (which, rest) = rest.split_at(length.min(rest.len()));
         told = rest;
         match (what, which) {
             (GROUP, &[a, b, c, d]) => groups.extend(Pid::from_raw(i32::from_ne_bytes([a, b, c, d]))),
+            (ENDED, &[a, b, c, d]) => {
+                groups.retain(|group| group.as_raw_nonzero().get() != i32::from_ne_bytes([a, b, c, d]));
+            }
             (DIRECTORY, [path @ .., 0]) => directories.push(PathBuf::from(OsStr::from_bytes(path))),
             _ => {}
         }
@@ -153,6 +168,7 @@ fn understood(mut told: &[u8]) -> (Vec<Pid>, Vec<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Stdio;
 
     #[test]
     fn nothing_is_left_when_it_is_dropped() {
@@ -165,6 +181,21 @@ mod tests {
         drop(guard);
         assert!(!ended.join().unwrap().success());
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_group_that_has_ended_is_not_remembered() {
+        let told =
+            [&[GROUP][..], &7i32.to_ne_bytes(), &[GROUP], &9i32.to_ne_bytes(), &[ENDED], &7i32.to_ne_bytes()];
+        assert_eq!(understood(&told.concat()).0, [Pid::from_raw(9).unwrap()]);
+
+        let guard = Guard::new().unwrap();
+        let mut sleeps = guard.start(Command::new("sleep").arg("1000")).unwrap();
+        let output = guard.output(Command::new("echo").arg("said").stdout(Stdio::piped())).unwrap();
+        assert_eq!(output.stdout, b"said\n");
+        let ended = thread::spawn(move || sleeps.wait().unwrap());
+        drop(guard);
+        assert!(!ended.join().unwrap().success());
     }
 
     #[test]
