@@ -6,6 +6,7 @@
 //! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring instrument. It
 //! does not print or exit either; `main.rs` alone does.
 
+pub mod build;
 mod clock;
 pub mod count;
 pub mod counter;
@@ -18,6 +19,7 @@ mod memory;
 mod outcome;
 pub mod pipe;
 mod processes;
+mod programs;
 pub mod quicksort;
 mod shared;
 pub mod soften;

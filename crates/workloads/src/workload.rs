@@ -5,12 +5,15 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    Outcome, WorkloadError, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften, web,
+    Outcome, WorkloadError, build, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften,
+    web,
 };
 
 /// A workload with its arguments.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
+    /// Build a C project by make with several jobs: a generated one, or a part of the Linux kernel
+    Build(build::Args),
     /// Count, by processes or threads that share nothing
     Count(count::Args),
     /// Increment one counter by several threads: plain, locked and atomic, and see what survives
@@ -63,6 +66,7 @@ impl Workload {
     /// Arguments that do not fit together or the machine, a refused thread or memory, a wrong result.
     pub fn run(&self) -> Result<Outcome, WorkloadError> {
         match self {
+            Self::Build(args) => build::run(args),
             Self::Count(args) => count::run(args),
             Self::Counter(args) => counter::run(args),
             Self::KernelLocks(args) => kernel_locks::run(args),

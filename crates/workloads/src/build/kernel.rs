@@ -1,0 +1,215 @@
+//! A part of the Linux kernel, by its own Makefiles: configured as small as it can be, with the same configuration and
+//! names in every run.
+//!
+//! Nothing is written into a source that was given.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::site::Site;
+use super::{Built, Subject};
+use crate::{Checksum, WorkloadError, programs};
+
+/// What is built where nothing else is said: long enough to be measured, and without a link, which vmlinux has. The same
+/// part as tools/kernel-part.sh builds.
+const TARGETS: [&str; 3] = ["mm/", "lib/", "kernel/sched/"];
+
+/// Where Debian's linux-source packages put their archives.
+const ARCHIVES: &str = "/usr/src";
+
+/// What the default targets and vmlinux of a tinyconfig need nothing of: nine tenths of the files. Kconfig reads all
+/// its own, of every architecture and driver.
+const LEFT_OUT: [&str; 10] = [
+    "*/Documentation/[!K]*",
+    "*/arch/[!x]*.[chS]",
+    "*/arch/[!x]*/boot",
+    "*/drivers/*.[chS]",
+    "*/sound/*.[ch]",
+    "*/fs/*.c",
+    "*/net/*.c",
+    "*/samples/*.c",
+    "*/tools/testing",
+    "*/tools/perf",
+];
+
+/// Programs that its build calls, with Debian's packages: for the parsers of its configuration, and for the constants of
+/// its timers.
+const PROGRAMS: [programs::Program; 3] = [("flex", "flex"), ("bison", "bison"), ("bc", "bc")];
+
+/// The same kernel whenever and wherever it is built (Documentation/kbuild/reproducible-builds.rst).
+const NAMES: [(&str, &str); 3] = [
+    ("KBUILD_BUILD_TIMESTAMP", "1999-01-01"),
+    ("KBUILD_BUILD_USER", "morecores"),
+    ("KBUILD_BUILD_HOST", "morecores"),
+];
+
+/// A kernel source and what is made of it.
+pub(super) struct Kernel {
+    origin: Origin,
+    targets: Vec<String>,
+}
+
+enum Origin {
+    /// A tree that is the user's.
+    Tree(PathBuf),
+    /// An archive that is to be unpacked.
+    Archive(PathBuf),
+}
+
+impl Kernel {
+    /// The source in a directory.
+    pub(super) fn at(path: &Path, targets: &[String]) -> Result<Self, WorkloadError> {
+        programs::require(&PROGRAMS)?;
+        let path = fs::canonicalize(path).map_err(|source| WorkloadError::File {
+            doing: "find the kernel source in",
+            path: path.to_owned(),
+            source,
+        })?;
+        if !path.join("Kbuild").is_file() || !path.join("scripts/kconfig").is_dir() {
+            let text =
+                format!("{} is no Linux kernel source: it has no Kbuild and scripts/kconfig", path.display());
+            return Err(WorkloadError::Unfit(text));
+        }
+        Ok(Self::of(Origin::Tree(path), targets))
+    }
+
+    /// The newest of Debian's that is installed.
+    pub(super) fn of_debian(targets: &[String]) -> Result<Self, WorkloadError> {
+        programs::require(&PROGRAMS)?;
+        programs::require(&[("tar", "tar"), ("xz", "xz-utils")])?;
+        let newest = newest(fs::read_dir(ARCHIVES).into_iter().flatten().flatten().map(|entry| entry.path()));
+        let archive = newest.ok_or_else(|| WorkloadError::Missing {
+            program: format!("{ARCHIVES}/linux-source-*.tar.xz"),
+            package: "linux-source",
+        })?;
+        Ok(Self::of(Origin::Archive(archive), targets))
+    }
+
+    fn of(origin: Origin, targets: &[String]) -> Self {
+        let named = !targets.is_empty();
+        let targets =
+            if named { targets.to_vec() } else { TARGETS.iter().map(|&target| target.to_owned()).collect() };
+        Self { origin, targets }
+    }
+
+    fn make(&self, site: &Site) -> Command {
+        let source = match &self.origin {
+            Origin::Tree(path) => path,
+            Origin::Archive(_) => &site.source,
+        };
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(source).arg(format!("O={}", site.build.display())).envs(NAMES);
+        make
+    }
+}
+
+impl Subject for Kernel {
+    fn name(&self) -> String {
+        let source = match &self.origin {
+            Origin::Tree(path) | Origin::Archive(path) => path.file_name().unwrap_or(path.as_os_str()),
+        };
+        format!("{} of {}", self.targets.join(" "), source.to_string_lossy())
+    }
+
+    fn provide(&mut self, site: &Site) -> Result<(), WorkloadError> {
+        let Origin::Archive(archive) = &self.origin else { return Ok(()) };
+        let mut tar = Command::new("tar");
+        tar.arg("-xJf").arg(archive).arg("-C").arg(&site.source).arg("--strip-components=1");
+        tar.args(LEFT_OUT.iter().map(|pattern| format!("--exclude={pattern}")));
+        site.run(&mut tar)
+    }
+
+    fn set_up(&self, site: &Site) -> Vec<Command> {
+        let step = |target| {
+            let mut make = self.make(site);
+            make.arg(target);
+            make
+        };
+        vec![step("tinyconfig"), step("prepare")]
+    }
+
+    fn share(&self, site: &Site, jobs: usize) -> Command {
+        let mut make = self.make(site);
+        make.arg(format!("-j{jobs}")).args(&self.targets);
+        make
+    }
+
+    /// Directories are not linked, and vmlinux is by the Makefile that builds it.
+    fn link(&self, _: &Site) -> Vec<Command> {
+        Vec::new()
+    }
+
+    /// Every object is one, and they are the same for every number of jobs.
+    fn check(&self, site: &Site) -> Result<Built, WorkloadError> {
+        let mut paths = Vec::new();
+        collect(&site.build, &mut paths)?;
+        paths.sort();
+        let mut all = crc32fast::Hasher::new();
+        for path in &paths {
+            let bytes = fs::read(path).map_err(failed("read", path))?;
+            // The magic number of ELF (elf(5)).
+            if !bytes.starts_with(b"\x7fELF") {
+                return Err(WorkloadError::Wrong {
+                    what: format!("build, the object {}", path.display()),
+                    expected: "an ELF file".to_owned(),
+                    got: format!("{} bytes of something else", bytes.len()),
+                });
+            }
+            all.update(&bytes);
+        }
+        if paths.is_empty() {
+            let reason = format!("{} made no object", self.targets.join(" "));
+            return Err(WorkloadError::Failed { program: "make".to_owned(), reason });
+        }
+        Ok(Built {
+            objects: paths.len(),
+            checksum: Checksum(all.finalize()),
+            checked: "every object is an ELF file",
+        })
+    }
+}
+
+/// Of archives of the kernel the one of the newest version.
+fn newest(paths: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let version = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let version = name.strip_prefix("linux-source-")?.strip_suffix(".tar.xz")?;
+        version.split('.').map(|number| number.parse::<u32>().ok()).collect::<Option<Vec<_>>>()
+    };
+    paths.filter(|path| version(path).is_some()).max_by_key(version)
+}
+
+/// The object files of the kernel below a directory, but not those of programs that the build itself runs.
+fn collect(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), WorkloadError> {
+    for entry in fs::read_dir(directory).map_err(failed("list", directory))? {
+        let entry = entry.map_err(failed("list", directory))?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(failed("list", directory))?);
+        let of_the_build = ["scripts", "tools", "source"].iter().any(|name| path.ends_with(name));
+        if kind.is_dir() && !of_the_build {
+            collect(&path, found)?;
+        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "o") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> WorkloadError + use<> {
+    let path = path.to_owned();
+    move |source| WorkloadError::File { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_archive_is_that_of_the_highest_version() {
+        let names =
+            ["linux-source-6.1.tar.xz", "linux-source-6.12.tar.xz", "linux-source-6.9.tar.xz", "gtest"];
+        let paths = || names.iter().map(|name| Path::new("/usr/src").join(name));
+        assert_eq!(newest(paths()), Some(PathBuf::from("/usr/src/linux-source-6.12.tar.xz")));
+        assert_eq!(newest(paths().skip(3)), None);
+    }
+}

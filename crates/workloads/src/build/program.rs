@@ -1,0 +1,239 @@
+//! What a generated C file computes: a random program on 64-bit words that can be written as C and be evaluated here,
+//! so that what the compiler made of it can be checked.
+//!
+//! It knows nothing of files and of building.
+
+use std::fmt::Write;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+
+/// Variables of a function.
+const VARIABLES: usize = 4;
+
+/// Functions in a file, and steps in a function: with these a file takes the compiler about as long as an average one
+/// of the Linux kernel's core, some 100 ms on one CPU of today.
+const FUNCTIONS: usize = 5;
+const STEPS: usize = 6;
+
+/// Words in a table: a power of two, as indices are cut to.
+const TABLE: usize = 8;
+
+/// Of choices and loops within each other. Bounds what a run takes: to some microseconds.
+const DEPTH: usize = 2;
+
+/// Most rounds of a loop.
+const ROUNDS: u64 = 8;
+
+/// A file's functions. Each may call the one before it, once; the last one is the file's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    functions: Vec<Vec<Step>>,
+}
+
+/// A statement. Variables are known by their number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Add {
+        to: usize,
+        from: usize,
+        constant: u64,
+    },
+    Multiply {
+        to: usize,
+        constant: u64,
+    },
+    Rotate {
+        to: usize,
+        from: usize,
+        bits: u32,
+    },
+    LookUp {
+        to: usize,
+        from: usize,
+        table: [u64; TABLE],
+    },
+    Choose {
+        on: usize,
+        modulus: u64,
+        then: Vec<Step>,
+        otherwise: Vec<Step>,
+    },
+    Repeat {
+        rounds: u64,
+        body: Vec<Step>,
+    },
+    /// The function before.
+    Call {
+        to: usize,
+        from: usize,
+    },
+}
+
+impl Unit {
+    /// The next one that `random` gives.
+    pub(super) fn new(random: &mut ChaCha8Rng) -> Self {
+        let function = |number| {
+            let mut body: Vec<_> = (0..STEPS).map(|_| Step::new(random, DEPTH)).collect();
+            if number > 0 {
+                // Neither the first nor the last step, and never in a loop: calls do not multiply.
+                body.insert(STEPS / 2, Step::Call { to: variable(random), from: variable(random) });
+            }
+            body
+        };
+        Self { functions: (0..FUNCTIONS).map(function).collect() }
+    }
+
+    /// As C: a function of this name, of one word.
+    pub(super) fn c(&self, name: &str) -> String {
+        let mut text = String::from("#include \"units.h\"\n");
+        for (number, body) in self.functions.iter().enumerate() {
+            // A string takes everything.
+            let _ = write!(text, "\nNOINLINE static uint64_t part_{number}(uint64_t v0, uint64_t v1)\n{{\n");
+            text.push_str("    uint64_t v2 = v0 ^ v1, v3 = v0 + v1;\n");
+            for step in body {
+                step.write(&mut text, number, 1);
+            }
+            text.push_str("    return v0 ^ v1 ^ v2 ^ v3;\n}\n");
+        }
+        let last = self.functions.len() - 1;
+        let _ =
+            write!(text, "\nuint64_t {name}(uint64_t word)\n{{\n    return part_{last}(word, ~word);\n}}\n");
+        text
+    }
+
+    /// What that function gives for `word`.
+    pub(super) fn value(&self, word: u64) -> u64 {
+        self.part(self.functions.len() - 1, word, !word)
+    }
+
+    fn part(&self, number: usize, a: u64, b: u64) -> u64 {
+        let mut v = [a, b, a ^ b, a.wrapping_add(b)];
+        for step in &self.functions[number] {
+            step.evaluate(self, number, &mut v);
+        }
+        v.iter().fold(0, |all, word| all ^ word)
+    }
+}
+
+impl Step {
+    fn new(random: &mut ChaCha8Rng, depth: usize) -> Self {
+        let (to, from, constant) = (variable(random), variable(random), random.next_u64());
+        // The last two kinds hold steps themselves.
+        match random.next_u32() % if depth > 0 { 6 } else { 4 } {
+            0 => Self::Add { to, from, constant },
+            // An odd factor loses no bits.
+            1 => Self::Multiply { to, constant: constant | 1 },
+            2 => Self::Rotate { to, from, bits: 1 + random.next_u32() % 63 },
+            3 => Self::LookUp { to, from, table: std::array::from_fn(|_| random.next_u64()) },
+            4 => Self::Choose {
+                on: from,
+                modulus: 2 + constant % 9,
+                then: Self::some(random, depth),
+                otherwise: Self::some(random, depth),
+            },
+            _ => Self::Repeat { rounds: 2 + constant % (ROUNDS - 1), body: Self::some(random, depth) },
+        }
+    }
+
+    /// Two to four, one level below `depth`.
+    fn some(random: &mut ChaCha8Rng, depth: usize) -> Vec<Self> {
+        (0..2 + random.next_u32() % 3).map(|_| Self::new(random, depth - 1)).collect()
+    }
+
+    /// As C, in function `number`, so deep.
+    fn write(&self, text: &mut String, number: usize, depth: usize) {
+        let indent = "    ".repeat(depth);
+        let block = |text: &mut String, head: &str, body: &[Self]| {
+            let _ = writeln!(text, "{indent}{head} {{");
+            body.iter().for_each(|step| step.write(text, number, depth + 1));
+            let _ = writeln!(text, "{indent}}}");
+        };
+        // A string takes everything.
+        let _ = match self {
+            Self::Add { to, from, constant } => writeln!(text, "{indent}v{to} += v{from} ^ {constant:#x}u;"),
+            Self::Multiply { to, constant } => writeln!(text, "{indent}v{to} *= {constant:#x}u;"),
+            Self::Rotate { to, from, bits } => {
+                writeln!(text, "{indent}v{to} = rotate(v{to}, {bits}) - v{from};")
+            }
+            Self::LookUp { to, from, table } => {
+                let words: Vec<_> = table.iter().map(|word| format!("{word:#x}u")).collect();
+                let words = words.join(", ");
+                let _ =
+                    writeln!(text, "{indent}{{\n{indent}    static const uint64_t table[] = {{ {words} }};");
+                writeln!(text, "{indent}    v{to} += table[v{from} % {TABLE}];\n{indent}}}")
+            }
+            Self::Choose { on, modulus, then, otherwise } => {
+                block(text, &format!("if (LIKELY(v{on} % {modulus} != 0))"), then);
+                block(text, "else", otherwise);
+                Ok(())
+            }
+            Self::Repeat { rounds, body } => {
+                block(text, &format!("for (int i{depth} = 0; i{depth} < {rounds}; i{depth}++)"), body);
+                Ok(())
+            }
+            Self::Call { to, from } => {
+                writeln!(text, "{indent}v{to} ^= part_{}(v{from}, v{to});", number.saturating_sub(1))
+            }
+        };
+    }
+
+    /// What it does to the variables.
+    fn evaluate(&self, unit: &Unit, number: usize, v: &mut [u64; VARIABLES]) {
+        let all = |body: &[Self], v: &mut _| body.iter().for_each(|step| step.evaluate(unit, number, v));
+        match self {
+            Self::Add { to, from, constant } => v[*to] = v[*to].wrapping_add(v[*from] ^ constant),
+            Self::Multiply { to, constant } => v[*to] = v[*to].wrapping_mul(*constant),
+            Self::Rotate { to, from, bits } => v[*to] = v[*to].rotate_left(*bits).wrapping_sub(v[*from]),
+            Self::LookUp { to, from, table } => {
+                v[*to] = v[*to].wrapping_add(table[(v[*from] % TABLE as u64) as usize]);
+            }
+            Self::Choose { on, modulus, then, .. } if !v[*on].is_multiple_of(*modulus) => all(then, v),
+            Self::Choose { otherwise, .. } => all(otherwise, v),
+            Self::Repeat { rounds, body } => (0..*rounds).for_each(|_| all(body, v)),
+            Self::Call { to, from } => v[*to] ^= unit.part(number.saturating_sub(1), v[*from], v[*to]),
+        }
+    }
+}
+
+/// One of the four.
+fn variable(random: &mut ChaCha8Rng) -> usize {
+    random.next_u32() as usize % VARIABLES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::rand_core::SeedableRng;
+
+    /// A unit of one function.
+    fn unit(body: Vec<Step>) -> Unit {
+        Unit { functions: vec![body] }
+    }
+
+    #[test]
+    fn steps_do_what_they_say() {
+        // For 3: v0 = 3, v1 = !3, v2 = !0, v3 = !0, whose exclusive or is !0.
+        let value = |step| unit(vec![step]).value(3);
+        let all = |v0: u64| v0 ^ !3;
+        assert_eq!(value(Step::Add { to: 0, from: 0, constant: 1 }), all(3 + 2));
+        assert_eq!(value(Step::Multiply { to: 0, constant: 5 }), all(15));
+        assert_eq!(value(Step::Rotate { to: 0, from: 0, bits: 63 }), all((1 << 63 | 1) - 3));
+        assert_eq!(value(Step::LookUp { to: 0, from: 0, table: [0, 1, 2, 30, 4, 5, 6, 7] }), all(33));
+        let adds = |constant| vec![Step::Add { to: 0, from: 0, constant }];
+        let choose = |modulus| Step::Choose { on: 0, modulus, then: adds(0), otherwise: adds(1) };
+        assert_eq!((value(choose(2)), value(choose(3))), (all(6), all(5)));
+        assert_eq!(value(Step::Repeat { rounds: 3, body: adds(0) }), all(24));
+        let called = Unit { functions: vec![adds(0), vec![Step::Call { to: 0, from: 0 }]] };
+        // part_0(3, 3): v0 = 6, v1 = 3, v2 = 0, v3 = 6.
+        assert_eq!(called.value(3), all(3 ^ 6 ^ 3 ^ 6));
+    }
+
+    #[test]
+    fn a_seed_gives_one_unit_and_another_gives_another() {
+        let unit = |seed| Unit::new(&mut ChaCha8Rng::seed_from_u64(seed));
+        assert_eq!(unit(1), unit(1));
+        assert_ne!(unit(1), unit(2));
+        assert_ne!(unit(1).value(0), unit(2).value(0));
+    }
+}

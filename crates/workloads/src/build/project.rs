@@ -1,0 +1,200 @@
+//! A generated C project: so many files of functions, a main file that prints what each gives, a `configure` script and
+//! a Makefile, as a small project of today has them.
+//!
+//! The program that is built from it prints what each function gives for one word, which is known beforehand.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::program::Unit;
+use super::site::Site;
+use super::{Built, Subject};
+use crate::{Checksum, WorkloadError};
+
+/// What every file is asked for: any word would do.
+const WORD: u64 = 0x0123_4567_89ab_cdef;
+
+/// The headers that projects of this size use, so that the preprocessor has its usual share.
+const UNITS_H: &str = "\
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include \"config.h\"
+
+#ifdef HAVE_NOINLINE
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE
+#endif
+#ifdef HAVE_EXPECT
+#define LIKELY(condition) __builtin_expect((condition), 1)
+#else
+#define LIKELY(condition) (condition)
+#endif
+
+static inline uint64_t rotate(uint64_t word, int bits)
+{
+    return word << bits | word >> (64 - bits);
+}
+";
+
+/// Asks the compiler one question after the other, as the scripts that autoconf makes do. Run in the build directory.
+const CONFIGURE: &str = "\
+#!/bin/sh
+set -e
+source=$(dirname \"$0\")
+try() {
+    echo \"$2\" >conftest.c
+    if cc -c -o conftest.o conftest.c 2>conftest.log; then
+        echo \"#define HAVE_$1 1\" >>config.h
+    fi
+}
+: >config.h
+try INTTYPES '#include <inttypes.h>'
+try UNISTD '#include <unistd.h>'
+try NOINLINE '__attribute__((noinline)) int f(int x) { return x; }'
+try EXPECT 'int f(int x) { return __builtin_expect(x, 1); }'
+try INT128 '__int128 x;'
+try LONG_64 'int size[sizeof (long) == 8 ? 1 : -1];'
+echo 'int main(void) { return 0; }' >conftest.c
+cc -o conftest conftest.c
+./conftest
+rm -f conftest conftest.*
+{ echo \"SOURCE = $source\"; cat \"$source/Makefile.in\"; } >Makefile
+";
+
+/// Follows the list of objects.
+const MAKEFILE: &str = "
+program: $(OBJECTS)
+\tcc -o $@ $(OBJECTS)
+
+objects: $(OBJECTS)
+
+%.o: $(SOURCE)/%.c $(SOURCE)/units.h config.h
+\tcc -O2 -I. -I$(SOURCE) -c -o $@ $<
+
+.PHONY: objects
+";
+
+/// The files of a project, and what they compute.
+pub(super) struct Project {
+    seed: u64,
+    units: Vec<Unit>,
+}
+
+impl Project {
+    /// The one of so many files that `seed` stands for. The generator is ChaCha8, whose output is defined for good;
+    /// each file draws from a stream of its own, so that more files leave the others as they are.
+    pub(super) fn new(files: u32, seed: u64) -> Self {
+        let unit = |number| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            random.set_stream(u64::from(number));
+            Unit::new(&mut random)
+        };
+        Self { seed, units: (0..files).map(unit).collect() }
+    }
+
+    /// Writes it into a directory that is there.
+    fn write(&self, directory: &Path) -> Result<(), WorkloadError> {
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            fs::write(&path, text).map_err(|source| WorkloadError::File { doing: "write to", path, source })
+        };
+        let (mut main, mut calls) = (String::from("#include \"units.h\"\n\n"), String::new());
+        let mut objects = String::from("OBJECTS = main.o");
+        for (number, unit) in self.units.iter().enumerate() {
+            let name = name(number);
+            write(&format!("{name}.c"), &unit.c(&name))?;
+            // A string takes everything.
+            let _ = writeln!(main, "uint64_t {name}(uint64_t word);");
+            let _ =
+                writeln!(calls, "    printf(\"{name} %016\" PRIx64 \"\\n\", {name}(UINT64_C({WORD:#x})));");
+            let _ = write!(objects, " \\\n\t{name}.o");
+        }
+        let _ = write!(main, "\nint main(void)\n{{\n{calls}    return 0;\n}}\n");
+        write("main.c", &main)?;
+        write("units.h", UNITS_H)?;
+        write("configure", CONFIGURE)?;
+        write("Makefile.in", &(objects + "\n" + MAKEFILE))
+    }
+
+    /// What the finished program must print.
+    fn prints(&self) -> String {
+        let line = |(number, unit): (usize, &Unit)| format!("{} {:016x}\n", name(number), unit.value(WORD));
+        self.units.iter().enumerate().map(line).collect()
+    }
+}
+
+impl Subject for Project {
+    fn name(&self) -> String {
+        let files = self.units.len();
+        format!("generated project of {files} file{}, seed {}", if files == 1 { "" } else { "s" }, self.seed)
+    }
+
+    /// One an object.
+    fn most_jobs(&self) -> usize {
+        self.units.len() + 1
+    }
+
+    fn provide(&mut self, site: &Site) -> Result<(), WorkloadError> {
+        self.write(&site.source)
+    }
+
+    fn set_up(&self, site: &Site) -> Vec<Command> {
+        let mut configure = Command::new("sh");
+        configure.arg(site.source.join("configure"));
+        vec![configure]
+    }
+
+    fn share(&self, _: &Site, jobs: usize) -> Command {
+        let mut make = Command::new("make");
+        make.arg("-s").arg(format!("-j{jobs}")).arg("objects");
+        make
+    }
+
+    fn link(&self, _: &Site) -> Vec<Command> {
+        let mut make = Command::new("make");
+        make.args(["-s", "program"]);
+        vec![make]
+    }
+
+    fn check(&self, site: &Site) -> Result<Built, WorkloadError> {
+        let printed = site.output(&mut Command::new(site.build.join("program")))?;
+        let printed = String::from_utf8_lossy(&printed);
+        let expected = self.prints();
+        if printed != expected {
+            let none = "nothing";
+            let lines =
+                |text: &str| text.lines().map(str::to_owned).chain([none.to_owned()]).collect::<Vec<_>>();
+            let (expected, got) = (lines(&expected), lines(&printed));
+            let (expected, got) =
+                expected.into_iter().zip(got).find(|(expected, got)| expected != got).unwrap_or_default();
+            return Err(WorkloadError::Wrong {
+                what: "build, a line of the program".to_owned(),
+                expected,
+                got,
+            });
+        }
+        Ok(Built {
+            objects: self.most_jobs(),
+            checksum: Checksum(crc32fast::hash(printed.as_bytes())),
+            checked: "the program prints what its source means",
+        })
+    }
+}
+
+/// Of a file without its ending, and of its function.
+fn name(number: usize) -> String {
+    format!("unit_{number:04}")
+}

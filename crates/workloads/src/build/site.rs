@@ -1,0 +1,66 @@
+//! Where a build takes place: directories of this run's own, and an environment in which a build is the same whoever
+//! starts it.
+//!
+//! It does not know what is built.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::guard::Guard;
+use crate::{WorkloadError, programs};
+
+/// Variables that would decide what is built, or lend the build the job slots of a make that runs this process.
+const FORGOTTEN: [&str; 9] = [
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
+    "GNUMAKEFLAGS",
+    "MAKEFILES",
+    "ARCH",
+    "CROSS_COMPILE",
+    "KCFLAGS",
+    "LLVM",
+];
+
+/// The directories of a build; its guard takes them away.
+pub(super) struct Site<'a> {
+    pub(super) guard: &'a Guard,
+    /// The source, where it is not the user's own.
+    pub(super) source: PathBuf,
+    /// What is built from it: nothing is ever written beside the source.
+    pub(super) build: PathBuf,
+    /// What compilers leave here when they are killed goes as well.
+    temporary: PathBuf,
+}
+
+impl<'a> Site<'a> {
+    /// In a directory below `parent`.
+    pub(super) fn new(guard: &'a Guard, parent: &Path) -> Result<Self, WorkloadError> {
+        let scratch = guard.directory(parent)?;
+        let make = |name| {
+            let path = scratch.join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => Ok(path),
+                Err(source) => Err(WorkloadError::File { doing: "make the directory", path, source }),
+            }
+        };
+        Ok(Self { guard, source: make("source")?, build: make("build")?, temporary: make("tmp")? })
+    }
+
+    /// Runs a step of the build, in the build directory.
+    pub(super) fn run(&self, command: &mut Command) -> Result<(), WorkloadError> {
+        self.output(command).map(drop)
+    }
+
+    /// The same, and what it printed.
+    pub(super) fn output(&self, command: &mut Command) -> Result<Vec<u8>, WorkloadError> {
+        FORGOTTEN.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        // A compiler behind a cache of compilations would compile nothing.
+        command.env("LC_ALL", "C").env("CCACHE_DISABLE", "1").env("TMPDIR", &self.temporary);
+        let name = command.get_program().to_string_lossy().into_owned();
+        programs::run(self.guard, &name, &self.build, command)
+    }
+}

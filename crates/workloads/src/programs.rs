@@ -1,0 +1,88 @@
+//! The programs of others that a workload runs: whether they are installed, and what they said where they failed.
+//!
+//! A failure is one line, whatever they printed. Programs run under a [`Guard`], so that none outlives the workload.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::fs::{Access, access};
+
+use crate::WorkloadError;
+use crate::guard::Guard;
+
+/// A program, and Debian's package that holds it.
+pub(crate) type Program = (&'static str, &'static str);
+
+/// Refuses to go on where one of them is not installed.
+pub(crate) fn require(programs: &[Program]) -> Result<(), WorkloadError> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    match programs.iter().find(|(name, _)| found(name, &path).is_none()) {
+        Some(&(program, package)) => Err(WorkloadError::Missing { program: program.to_owned(), package }),
+        None => Ok(()),
+    }
+}
+
+/// Where a program is, in the directories of `path`.
+fn found(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let runs = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    env::split_paths(path).map(|directory| directory.join(name)).find(runs)
+}
+
+/// Runs a program to its end, in `directory` and without input, and returns what it printed. `name` stands for it in
+/// messages.
+pub(crate) fn run(
+    guard: &Guard,
+    name: &str,
+    directory: &Path,
+    command: &mut Command,
+) -> Result<Vec<u8>, WorkloadError> {
+    let failed = |reason| WorkloadError::Failed { program: name.to_owned(), reason };
+    command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = guard.output(command).map_err(|error| failed(error.to_string()))?;
+    if output.status.success() { Ok(output.stdout) } else { Err(failed(reason(&output))) }
+}
+
+/// Why a program failed: the first line that speaks of an error, or else the last one, or else its status.
+fn reason(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // "error" as well as "Error", the word of compilers and of make.
+    let line = lines().find(|line| line.contains("rror")).or_else(|| lines().next_back());
+    line.map_or_else(|| output.status.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_installed_is_named_with_its_package() {
+        assert!(require(&[("sh", "dash"), ("cat", "coreutils")]).is_ok());
+        let error = require(&[("sh", "dash"), ("no-such-program", "such-package")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no-such-program is not installed; install it with: apt-get install such-package"
+        );
+        assert_eq!(found("cat", OsStr::new("/no/such/directory")), None);
+    }
+
+    #[test]
+    fn a_failure_is_one_line_with_the_reason() {
+        let guard = Guard::new().unwrap();
+        let sh = |script: &str| run(&guard, "it", Path::new("/"), Command::new("sh").args(["-c", script]));
+        assert_eq!(sh("pwd").unwrap(), b"/\n");
+        let cases = [
+            (
+                "echo In function >&2; echo x.c:1: error: no >&2; echo make: bad >&2; exit 1",
+                "x.c:1: error: no",
+            ),
+            ("echo one >&2; echo two >&2; exit 1", "two"),
+            ("exit 3", "exit status: 3"),
+        ];
+        for (script, reason) in cases {
+            assert_eq!(sh(script).unwrap_err().to_string(), format!("it failed: {reason}"));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `build`. The kernel is a stand-in here, of a Makefile with the kernel's targets.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use morecores_testkit::skipped;
+
+use crate::{after, output, refused, work};
+
+/// Whether there is anything to build with; the reason is noted where not.
+fn can_build(test: &str) -> bool {
+    let there = |program| Command::new(program).arg("--version").output().is_ok();
+    let can = ["make", "cc"].into_iter().all(there);
+    if !can {
+        skipped(test, "there is no make or no cc (Debian packages make and gcc)");
+    }
+    can
+}
+
+/// A directory of one test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir(&path).expect("a directory");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.0)).expect("a directory");
+        fs::write(&path, text).expect("a file");
+        path
+    }
+
+    fn is_empty(&self) -> bool {
+        walk(&self.0).is_empty()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn what_the_program_prints_depends_on_nothing_but_the_project() {
+    if !can_build("what_the_program_prints_depends_on_nothing_but_the_project") {
+        return;
+    }
+    let line = output("build --files 3 --threads 1");
+    assert!(line.contains("generated project of 3 files, seed 1, warm cache, 1 job: "), "{line}");
+    assert!(line.ends_with("(the program prints what its source means)\n"), "{line}");
+    for name in ["serial", "parallel", "set-up", "link"] {
+        assert!(after(&line, name).parse::<f64>().unwrap() > 0.0, "{line}");
+    }
+    let crc = |arguments| after(&output(arguments), "crc32").to_owned();
+    assert_eq!(crc("build --files 3 --threads 4"), after(&line, "crc32"));
+    assert_ne!(crc("build --files 3 --threads 4 --seed 2"), after(&line, "crc32"));
+}
+
+#[test]
+fn a_compiler_that_compiles_wrongly_is_found_out() {
+    if !can_build("a_compiler_that_compiles_wrongly_is_found_out") {
+        return;
+    }
+    let scratch = Scratch::new("wrong-compiler");
+    // Subtracts in one of the files where it is to add.
+    let cc = scratch.write(
+        "cc",
+        "#!/bin/sh\nPATH=${PATH#*:}\nfor last; do :; done\ncase $last in */unit_0001.c)\n\
+         sed 's/ += / -= /' \"$last\" >wrong.c; exec cc -I. -I\"${last%/*}\" -c -o unit_0001.o wrong.c ;;\nesac\n\
+         exec cc \"$@\"\n",
+    );
+    fs::set_permissions(&cc, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", scratch.0.display(), std::env::var("PATH").unwrap());
+    let run = work("build --files 2").env("PATH", path).assert().code(1).stdout("");
+    let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(error.contains("WRONG RESULT: build, a line of the program: expected unit_0001"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+/// As many of the kernel's targets as a run needs, and three ways to end.
+const MAKEFILE: &str = "
+tinyconfig prepare:
+\techo $@ >>$(O)/order
+mm/:
+\ttest \"$$(cat $(O)/order | tr '\\n' ' ')\" = 'tinyconfig prepare '
+\tmkdir -p $(O)/mm $(O)/scripts
+\techo 'int x;' >$(O)/x.c && cd $(O) && cc -c -o mm/x.o x.c
+\techo a program of the build >$(O)/scripts/x.o
+text:
+\techo no object >$(O)/x.o
+nothing:
+failure:
+\techo x.c:1: error: no >&2; false
+.PHONY: mm/ text nothing failure
+";
+
+#[test]
+fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
+    if !can_build("a_kernel_is_configured_prepared_and_built_beside_its_source") {
+        return;
+    }
+    let programs = ["flex", "bison", "bc"].map(|name| Command::new(name).arg("--version").output().is_ok());
+    if programs.contains(&false) {
+        return skipped(
+            "a_kernel_is_configured_prepared_and_built_beside_its_source",
+            "there is no flex, bison or bc (Debian packages of these names)",
+        );
+    }
+    let scratch = Scratch::new("kernel");
+    scratch.write("kernel/Kbuild", "");
+    scratch.write("kernel/scripts/kconfig/Makefile", "");
+    scratch.write("kernel/Makefile", MAKEFILE);
+    let source = scratch.0.join("kernel");
+    let build = |target: &str| {
+        work(&format!("build --source {} --target {target} --threads 2", source.display())).assert()
+    };
+    let listed = || walk(&source);
+    let before = listed();
+    let line = String::from_utf8_lossy(&build("mm/").success().get_output().stdout).into_owned();
+    assert!(line.starts_with("build: mm/ of kernel, warm cache, 2 jobs: "), "{line}");
+    assert!(line.ends_with("(every object is an ELF file)\n") && !line.contains("link"), "{line}");
+    assert_eq!(listed(), before, "the source is as it was");
+    for (target, status, reason) in [
+        ("text", 1, "WRONG RESULT: build, the object "),
+        ("nothing", 2, "make failed: nothing made no object"),
+        ("failure", 2, "make failed: x.c:1: error: no"),
+    ] {
+        let error = build(target).code(status).get_output().stderr.clone();
+        let error = String::from_utf8_lossy(&error).into_owned();
+        assert!(error.contains(reason) && error.lines().count() == 1, "{error}");
+    }
+}
+
+/// The paths below a directory, in order; those that go meanwhile are left out.
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    let inner: Vec<_> = paths.iter().filter(|path| path.is_dir()).flat_map(|path| walk(path)).collect();
+    paths.extend(inner);
+    paths.sort();
+    paths
+}
+
+#[test]
+fn a_build_that_is_killed_leaves_nothing() {
+    if !can_build("a_build_that_is_killed_leaves_nothing") {
+        return;
+    }
+    let scratch = Scratch::new("killed");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_morecores-work"))
+        .args(["build", "--files", "100", "--threads", "2"])
+        .env("TMPDIR", &scratch.0)
+        .spawn()
+        .unwrap();
+    let until = |what: &str, holds: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !holds() {
+            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until("it compiles", &|| walk(&scratch.0).iter().any(|path| path.ends_with("build/unit_0000.o")));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    until("everything is gone", &|| scratch.is_empty());
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_before_anything_runs() {
+    refused(&[
+        ("build --files 0", "is not in"),
+        ("build --cache hot", "warm, cold"),
+        ("build --target vmlinux", "--target is a kernel's"),
+        ("build --source /nowhere", "kernel source"),
+    ]);
+    let run = work("build").env("PATH", "/nowhere").assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(error.contains("make is not installed; install it with: apt-get install make"), "{error}");
+}
