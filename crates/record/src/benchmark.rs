@@ -63,6 +63,22 @@ impl Benchmark {
     /// All of them, in alphabetical order.
     pub const ALL: &'static [Self] = &[
         Self {
+            name: "build",
+            title: "a parallel build",
+            parts: &[
+                // Of a project that there is wherever a compiler is; `--source debian` builds a kernel, in minutes.
+                part(
+                    "build",
+                    "all of it",
+                    &["003.T3.", "003.T4.", "003.T5.", "002.build.", "001.wmake.", "000.make."],
+                    "--threads {n} --files 6",
+                    "--threads {n}",
+                ),
+                part("build", "its parallel part", &["004.T3."], "--threads {n} --files 6", "--threads {n}")
+                    .by(Measure::ParallelPart),
+            ],
+        },
+        Self {
             name: "count",
             title: "processes and threads that only count",
             parts: &[
@@ -221,6 +237,28 @@ impl Benchmark {
                 "--threads {n} --passes 1200",
                 "--threads {n}",
             )],
+        },
+        Self {
+            name: "web",
+            title: "a web server under load, server and load on the same CPUs",
+            parts: &[
+                part(
+                    "web-15k",
+                    "15 KB",
+                    &["003.T6.", "003.T8."],
+                    "--threads {n} --requests 1500",
+                    "--threads {n}",
+                )
+                .by(Measure::Figure("([0-9.]+) requests/s", "requests/s")),
+                part(
+                    "web-150k",
+                    "150 KB",
+                    &["003.T7.", "003.T9."],
+                    "--threads {n} --file 150 --requests 800",
+                    "--threads {n} --file 150",
+                )
+                .by(Measure::Figure("([0-9.]+) requests/s", "requests/s")),
+            ],
         },
     ];
 
