@@ -7,6 +7,7 @@
 //! does not print or exit either; `main.rs` alone does.
 
 pub mod build;
+pub mod cache;
 mod clock;
 pub mod count;
 pub mod counter;

@@ -5,8 +5,8 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    Outcome, WorkloadError, build, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort, soften,
-    web,
+    Outcome, WorkloadError, build, cache, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort,
+    soften, web,
 };
 
 /// A workload with its arguments.
@@ -14,6 +14,8 @@ use crate::{
 pub enum Workload {
     /// Build a C project by make with several jobs: a generated one, or a part of the Linux kernel
     Build(build::Args),
+    /// Walk through working sets from the first cache to beyond the last, pinned, free or migrating
+    Cache(cache::Args),
     /// Count, by processes or threads that share nothing
     Count(count::Args),
     /// Increment one counter by several threads: plain, locked and atomic, and see what survives
@@ -67,6 +69,7 @@ impl Workload {
     pub fn run(&self) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Build(args) => build::run(args),
+            Self::Cache(args) => cache::run(args),
             Self::Count(args) => count::run(args),
             Self::Counter(args) => counter::run(args),
             Self::KernelLocks(args) => kernel_locks::run(args),

@@ -1,6 +1,7 @@
 //! `morecores-work` as a user meets it: output, exit status, and one clear line for everything that cannot be done.
 
 mod build;
+mod cache;
 mod count;
 mod counter;
 mod kernel_locks;

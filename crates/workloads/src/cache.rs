@@ -1,0 +1,161 @@
+//! `cache`: threads that walk through working sets of growing size, pinned to a CPU, left free, or moved about.
+//!
+//! Arguments and the order of events. The working set and the walk are in `cache/set.rs`, the sizes in
+//! `cache/size.rs`, and where a thread runs in `cache/place.rs`.
+
+mod place;
+mod set;
+mod size;
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use morecores_record::{Bytes, Nanos};
+
+use self::place::{Placement, Route};
+use self::set::Set;
+use self::size::Size;
+use crate::clock::Span;
+use crate::gate::Gate;
+use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, team};
+
+/// What to lower where memory is short.
+const LOWER: &str = "--threads or --sizes";
+
+/// Arguments of `cache`. `--help` says how much memory they take.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+#[command(mut_arg("threads", |arg| arg.help("Threads, each with a working set of its own")))]
+#[command(
+    after_help = "Memory: the largest size for each thread; by default four to eight times the last cache."
+)]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// Sizes of the working set, powers of two from 1KiB to 64GiB [default: 16KiB to four times the last cache]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = size::parse)]
+    sizes: Vec<Size>,
+    /// Where the threads run
+    #[arg(long, value_enum, default_value_t = Placement::Pinned)]
+    placement: Placement,
+    /// How long a migrating thread stays on a CPU
+    #[arg(long, value_name = "MS", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    every: u64,
+    /// Loads of each thread at each size, at least: whole rounds are made
+    #[arg(long, value_name = "COUNT", default_value = "2000000")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    loads: u64,
+    /// Start value of the random order
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// A walk of one thread through the set of one size.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    /// What the set is known by.
+    print: u64,
+    loads: u64,
+    span: Span,
+}
+
+/// Walks as `args` say and checks that every walk went through the whole set.
+///
+/// # Errors
+/// Too little memory, a refused thread or CPU, a wrong result.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let threads = args.threads.count();
+    let sizes = if args.sizes.is_empty() { size::up_to_beyond_the_last_cache() } else { args.sizes.clone() };
+    let largest = sizes.iter().map(|size| size.bytes().0).max().unwrap_or(0);
+    memory::require(Bytes(largest.saturating_mul(threads as u64)), LOWER)?;
+
+    let gates: Vec<_> = sizes.iter().map(|_| Gate::new(threads)).collect::<Result<_, _>>()?;
+    let cpus = place::cpus()?;
+    let every = Duration::from_millis(args.every);
+    let mut work = Vec::with_capacity(threads);
+    for index in 0..threads {
+        // Before any thread waits for another.
+        let set = Set::reserve(Bytes(largest))?;
+        let route = Route::new(args.placement, &cpus, index, every);
+        let (sizes, gates) = (&sizes, &gates);
+        work.push(move || walk(set, route, sizes, gates, args));
+    }
+    let results: Vec<(Vec<Walked>, u64)> = team::run("cache", work)?.into_iter().collect::<Result<_, _>>()?;
+    outcome(args, &sizes, &results)
+}
+
+/// The work of one thread: its walks, and how often it was moved.
+fn walk(
+    mut set: Set,
+    mut route: Route<'_>,
+    sizes: &[Size],
+    gates: &[Gate],
+    args: &Args,
+) -> Result<(Vec<Walked>, u64), WorkloadError> {
+    route.begin();
+    let mut walks = Vec::with_capacity(sizes.len());
+    let mut right = Ok(());
+    for (size, gate) in sizes.iter().zip(gates) {
+        set.link(*size, args.seed);
+        // A round beforehand fills the caches as well.
+        let print = set.check();
+        let rounds = args.loads.div_ceil(set.lines()).max(1);
+        gate.pass();
+        let (span, end) = Span::of(|| set.walk(rounds * set.lines(), || route.go_on()));
+        // What is wrong is told in the end: others wait at the next gate.
+        right = right.and(print.and_then(|print| {
+            walks.push(Walked { print, loads: rounds * set.lines(), span });
+            set::require_start(*size, end)
+        }));
+    }
+    right?;
+    Ok((walks, route.moves()?))
+}
+
+/// What all threads' walks come to.
+fn outcome(args: &Args, sizes: &[Size], results: &[(Vec<Walked>, u64)]) -> Result<Outcome, WorkloadError> {
+    let mut checksum = crc32fast::Hasher::new();
+    let mut figures = Vec::with_capacity(sizes.len() + 1);
+    let (mut parallel, mut loads) = (0, 0);
+    for (index, size) in sizes.iter().enumerate() {
+        let walks: Vec<Walked> = results.iter().filter_map(|(walks, _)| walks.get(index).copied()).collect();
+        let print = walks.first().map_or(0, |walk| walk.print);
+        if let Some(other) = walks.iter().find(|walk| walk.print != print) {
+            return Err(WorkloadError::Wrong {
+                what: format!("cache, the order of the set of {}", size.name()),
+                expected: format!("{print:016x}"),
+                got: format!("{:016x}", other.print),
+            });
+        }
+        checksum.update(&print.to_le_bytes());
+        let made: u64 = walks.iter().map(|walk| walk.loads).sum();
+        let time: u64 = walks.iter().map(|walk| walk.span.to.since(walk.span.from).0).sum();
+        figures.push(Figure { name: size.name(), value: time as f64 / made as f64, unit: "ns" });
+        loads += made;
+        parallel += Span::around(walks.iter().map(|walk| walk.span)).0;
+    }
+    if args.placement == Placement::Migrating {
+        let moves: u64 = results.iter().map(|(_, moves)| moves).sum();
+        figures.push(Figure { name: "moves", value: moves as f64, unit: "" });
+    }
+    let placement = args.placement.to_possible_value();
+    let every = if args.placement == Placement::Migrating {
+        format!(" every {} ms", args.every)
+    } else {
+        String::new()
+    };
+    let parallel = Nanos(parallel.max(1));
+    Ok(Outcome {
+        name: "cache",
+        parameters: format!(
+            "{}{every}, seed {}, {}",
+            placement.as_ref().map_or("", |value| value.get_name()),
+            args.seed,
+            args.threads
+        ),
+        parallel,
+        rate: Rate { value: loads as f64 / 1e6 / parallel.as_secs_f64(), unit: "million loads/s" },
+        figures,
+        checksum: Checksum(checksum.finalize()),
+        checked: "every walk through the whole set",
+    })
+}

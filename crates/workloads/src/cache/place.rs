@@ -1,0 +1,134 @@
+//! Where a thread runs: on one CPU, where the scheduler likes, or on one CPU after the other.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use morecores_record::Nanos;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::{WorkloadError, clock};
+
+/// Where threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Placement {
+    /// Each on a CPU of its own, as far as there are any
+    Pinned,
+    /// Where the scheduler likes
+    Free,
+    /// Each on the next CPU after every --every
+    Migrating,
+}
+
+/// The CPUs that this process may use, in order.
+pub(super) fn cpus() -> Result<Vec<usize>, WorkloadError> {
+    let mask = sched_getaffinity(None).map_err(|error| {
+        WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
+    })?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
+}
+
+/// The CPUs of one thread, in time.
+#[derive(Debug)]
+pub(super) struct Route<'a> {
+    placement: Placement,
+    cpus: &'a [usize],
+    /// In `cpus`.
+    at: usize,
+    every: Nanos,
+    /// When it is moved next.
+    due: Nanos,
+    moves: u64,
+    /// The first CPU that was refused, and why.
+    refused: Option<(usize, rustix::io::Errno)>,
+}
+
+impl<'a> Route<'a> {
+    /// That of thread `index`.
+    pub(super) fn new(placement: Placement, cpus: &'a [usize], index: usize, every: Duration) -> Self {
+        let (at, every) = (index % cpus.len().max(1), Nanos::from(every));
+        Self { placement, cpus, at, every, due: Nanos::ZERO, moves: 0, refused: None }
+    }
+
+    /// Puts the calling thread where it begins.
+    pub(super) fn begin(&mut self) {
+        if self.placement != Placement::Free {
+            self.settle();
+        }
+        self.due = Nanos(clock::now().0 + self.every.0);
+    }
+
+    /// Moves the calling thread where it is time for that. All placements look at the clock alike, so that the time it
+    /// takes is the same for all.
+    pub(super) fn go_on(&mut self) {
+        let now = clock::now();
+        if now < self.due || self.placement != Placement::Migrating || self.cpus.len() < 2 {
+            return;
+        }
+        self.at = (self.at + 1) % self.cpus.len();
+        self.settle();
+        self.moves += 1;
+        self.due = Nanos(now.0 + self.every.0);
+    }
+
+    fn settle(&mut self) {
+        let Some(&cpu) = self.cpus.get(self.at) else { return };
+        let mut mask = CpuSet::new();
+        mask.set(cpu);
+        if let Err(error) = sched_setaffinity(None, &mask) {
+            self.refused.get_or_insert((cpu, error));
+        }
+    }
+
+    /// How often it was moved.
+    pub(super) fn moves(&self) -> Result<u64, WorkloadError> {
+        match self.refused {
+            None => Ok(self.moves),
+            Some((cpu, error)) => Err(WorkloadError::Unfit(format!(
+                "no thread may run on CPU {cpu} any more ({error}): the CPUs were changed meanwhile, run it again"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::sched_getcpu;
+
+    /// The CPUs on which a thread of this placement was, looking so often.
+    fn met(placement: Placement, index: usize, looks: usize) -> (Vec<usize>, u64) {
+        let cpus = cpus().unwrap();
+        let work = || {
+            let mut route = Route::new(placement, &cpus, index, Duration::from_millis(1));
+            route.begin();
+            let looked = (0..looks).map(|_| {
+                std::thread::sleep(Duration::from_millis(2));
+                route.go_on();
+                sched_getcpu()
+            });
+            (looked.collect(), route.moves().unwrap())
+        };
+        std::thread::scope(|scope| scope.spawn(work).join().unwrap())
+    }
+
+    #[test]
+    fn a_pinned_thread_stays_and_a_migrating_one_goes_round() {
+        let cpus = cpus().unwrap();
+        for index in 0..cpus.len() + 1 {
+            assert_eq!(met(Placement::Pinned, index, 3), (vec![cpus[index % cpus.len()]; 3], 0));
+            let round: Vec<_> = (1..=4).map(|step| cpus[(index + step) % cpus.len()]).collect();
+            let moves = if cpus.len() > 1 { 4 } else { 0 };
+            assert_eq!(met(Placement::Migrating, index, 4), (round, moves));
+        }
+        assert_eq!(met(Placement::Free, 0, 2).1, 0);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_told_of_in_the_end() {
+        let nowhere = [CpuSet::MAX_CPU - 1];
+        let mut route = Route::new(Placement::Pinned, &nowhere, 0, Duration::from_millis(1));
+        route.begin();
+        let error = route.moves().unwrap_err();
+        assert!(error.exit_status() == 2 && error.to_string().contains("CPU 1023"), "{error}");
+    }
+}

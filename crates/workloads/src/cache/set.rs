@@ -1,0 +1,179 @@
+//! The working set: lines that each name the next one, in a random order that goes through all of them.
+//!
+//! Each load needs the result of the one before, and no CPU can guess where the next one goes: so a walk takes as long as
+//! loads do, one after the other. Knows no threads and no CPUs.
+
+use morecores_record::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::LOWER;
+use super::size::Size;
+use crate::{WorkloadError, memory};
+
+/// Bytes of a cache line: of x86 CPUs since the Pentium 4, and of most others.
+const LINE: usize = 64;
+
+/// Words of a line, of which the first one is used.
+const STRIDE: usize = LINE / size_of::<u64>();
+
+/// Loads between two looks at what else there is to do: at 1 ns each, some hundred times as long as the clock takes.
+const STRETCH: u64 = 4096;
+
+/// Words, each line's first one with the place of the next line's.
+#[derive(Debug)]
+pub(super) struct Set {
+    words: Vec<u64>,
+    /// Of the size that is linked.
+    lines: u64,
+    size: Option<Size>,
+}
+
+impl Set {
+    /// Room for sizes up to the largest. Its pages are not touched.
+    pub(super) fn reserve(largest: Bytes) -> Result<Self, WorkloadError> {
+        let words = largest.0 as usize / size_of::<u64>();
+        Ok(Self { words: memory::zeroed(words, LOWER)?, lines: 0, size: None })
+    }
+
+    /// How many lines are linked.
+    pub(super) const fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Links the lines of a size, which must not be larger than the largest, in an order of one cycle (S. Sattolo, "An
+    /// algorithm to generate a random cyclic permutation", Information Processing Letters 22, 1986).
+    pub(super) fn link(&mut self, size: Size, seed: u64) {
+        let lines = size.bytes().0 as usize / LINE;
+        let words = &mut self.words[..lines * STRIDE];
+        for place in (0..words.len()).step_by(STRIDE) {
+            words[place] = place as u64;
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        for line in (1..lines).rev() {
+            // Any line before this one, never itself.
+            let other = ((u128::from(random.next_u64()) * line as u128) >> 64) as usize;
+            words.swap(line * STRIDE, other * STRIDE);
+        }
+        self.lines = lines as u64;
+        self.size = Some(size);
+    }
+
+    /// Goes round once, and checks that the start is not met before all lines were. What the order is known by.
+    pub(super) fn check(&self) -> Result<u64, WorkloadError> {
+        let (mut place, mut met, mut print) = (0, 0, 0u64);
+        loop {
+            place = self.words[place] as usize;
+            met += 1;
+            // A polynomial of the places: it depends on their order.
+            print = print.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(place as u64);
+            if place == 0 || met == self.lines {
+                break;
+            }
+        }
+        if place == 0 && met == self.lines {
+            return Ok(print);
+        }
+        Err(WorkloadError::Wrong {
+            what: format!("cache, the cycle of the set of {}", self.size.map_or("no lines", Size::name)),
+            expected: format!("back at the start after {} lines", self.lines),
+            got: format!("at {place} after {met}"),
+        })
+    }
+
+    /// Makes so many loads from the start on, `meanwhile` now and then, and returns where they end.
+    pub(super) fn walk(&self, loads: u64, mut meanwhile: impl FnMut()) -> usize {
+        let (mut place, mut left) = (0, loads);
+        while left > 0 {
+            let stretch = left.min(STRETCH);
+            for _ in 0..stretch {
+                place = self.words[place] as usize;
+            }
+            left -= stretch;
+            meanwhile();
+        }
+        place
+    }
+}
+
+/// A walk of whole rounds ends where it began.
+pub(super) fn require_start(size: Size, end: usize) -> Result<(), WorkloadError> {
+    if end == 0 {
+        return Ok(());
+    }
+    Err(WorkloadError::Wrong {
+        what: format!("cache, the end of a walk through the set of {}", size.name()),
+        expected: "its start".to_owned(),
+        got: format!("word {end}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::size::parse;
+    use super::*;
+    use std::collections::HashSet;
+
+    fn linked(size: &str, seed: u64) -> Set {
+        let size = parse(size).unwrap();
+        let mut set = Set::reserve(Bytes(size.bytes().0 * 2)).unwrap();
+        set.link(size, seed);
+        set
+    }
+
+    #[test]
+    fn the_order_is_one_cycle_through_every_line() {
+        for (name, lines) in [("1KiB", 16), ("16KiB", 256), ("1MiB", 16_384)] {
+            let set = linked(name, 3);
+            assert_eq!(set.lines(), lines);
+            let mut met = HashSet::new();
+            let mut place = 0;
+            while met.insert(place) {
+                place = set.words[place] as usize;
+            }
+            assert!(met.len() as u64 == lines && place == 0, "{name}");
+            assert!(met.iter().all(|place| place % STRIDE == 0));
+            set.check().unwrap();
+            for rounds in [1, 5] {
+                assert_eq!(set.walk(rounds * lines, || {}), 0);
+            }
+            assert_ne!(set.walk(lines + 1, || {}), 0);
+        }
+    }
+
+    #[test]
+    fn every_cyclic_order_comes_up_and_about_as_often() {
+        // Of sixteen lines, which one follows the first: each of the others, 1 in 15 times.
+        let mut follows = [0; 16];
+        for seed in 0..3000 {
+            follows[linked("1KiB", seed).words[0] as usize / STRIDE] += 1;
+        }
+        assert_eq!(follows[0], 0);
+        // Five standard deviations, the square root of 3000 * 1/15 * 14/15, around 200.
+        assert!(follows[1..].iter().all(|count| (132..=268).contains(count)), "{follows:?}");
+    }
+
+    #[test]
+    fn a_short_cycle_and_a_lost_line_are_found() {
+        let mut set = linked("16KiB", 3);
+        let print = set.check().unwrap();
+        assert_ne!(linked("16KiB", 4).check().unwrap(), print);
+        // Two lines exchange their followers: two cycles instead of one.
+        set.words.swap(STRIDE, 2 * STRIDE);
+        let error = set.check().unwrap_err();
+        assert!(error.exit_status() == 1 && error.to_string().contains("the set of 16KiB"), "{error}");
+        let mut set = linked("16KiB", 3);
+        // One that follows itself.
+        set.words[STRIDE] = STRIDE as u64;
+        assert!(set.check().is_err());
+        assert!(require_start(parse("1KiB").unwrap(), 8).is_err());
+    }
+
+    #[test]
+    fn there_is_a_look_between_stretches() {
+        let set = linked("1KiB", 1);
+        let mut looks = 0;
+        set.walk(3 * STRETCH + 1, || looks += 1);
+        assert_eq!(looks, 4);
+    }
+}

@@ -1,0 +1,44 @@
+//! `cache`.
+
+use crate::{after, output, refused};
+
+#[test]
+fn every_placement_and_number_of_threads_walks_the_same_way() {
+    let run = |arguments: &str| output(&format!("cache --sizes 4KiB,256KiB,1MiB --loads 20000 {arguments}"));
+    let first = run("--threads 1");
+    for arguments in ["--threads 2", "--threads 5 --placement free", "--threads 2 --placement migrating"] {
+        let line = run(arguments);
+        assert_eq!(after(&line, "crc32"), after(&first, "crc32"), "{line}");
+        for size in ["4KiB", "256KiB", "1MiB"] {
+            assert!(after(&line, size).parse::<f64>().unwrap() > 0.0, "{line}");
+        }
+        assert!(
+            line.contains(" ns, ") && line.contains(" million loads/s, ") && line.lines().count() == 1,
+            "{line}"
+        );
+    }
+    assert_ne!(after(&run("--seed 2"), "crc32"), after(&first, "crc32"));
+}
+
+#[test]
+fn only_migrating_threads_are_moved() {
+    let line = output("cache --sizes 16KiB --loads 20000000 --placement migrating --every 1");
+    let moves: u64 = after(&line, "moves").trim_end_matches(',').parse().unwrap();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!(moves > 0, cpus > 1, "{line}");
+    assert!(line.starts_with("cache: migrating every 1 ms, "), "{line}");
+    assert!(!output("cache --sizes 16KiB --loads 1000").contains("moves"));
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    refused(&[
+        ("cache --threads 0", "0 is not in 1..=8192"),
+        ("cache --sizes 3KiB", "a power of two from 1KiB to 64GiB"),
+        ("cache --sizes 16KiB,", "a power of two from 1KiB to 64GiB"),
+        ("cache --loads 0", "0 is not in"),
+        ("cache --placement everywhere", "pinned, free, migrating"),
+        ("cache --every 0", "0 is not in"),
+        ("cache --sizes 64GiB --threads 8192", "lower --threads or --sizes"),
+    ]);
+}
