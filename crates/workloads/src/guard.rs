@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process_group, setsid, test_kill_process_group, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process_group, setpgid, setsid, test_kill_process_group, waitpid,
 };
 
 use crate::{WorkloadError, processes};
@@ -94,6 +94,18 @@ impl Guard {
         output
     }
 
+    /// Does a piece of the work, in a process of its own, as a process group: so that what it starts ends with this run.
+    pub(crate) fn group<T>(&self, work: impl FnOnce() -> T) -> Result<T, WorkloadError> {
+        let refused = |source| WorkloadError::Process { number: 1, wanted: 1, source };
+        setpgid(None, None).map_err(|error| refused(error.into()))?;
+        if let Some(tells) = &self.tells {
+            join(tells).map_err(refused)?;
+        }
+        let result = work();
+        self.tell(ENDED, &getpid().as_raw_nonzero().get().to_ne_bytes());
+        Ok(result)
+    }
+
     fn tell(&self, what: u8, which: &[u8]) {
         if let Some(mut tells) = self.tells.as_ref() {
             // It reads as long as this process lives.
@@ -110,7 +122,7 @@ impl Drop for Guard {
 }
 
 /// Tells the guard of the calling process's group: before its program begins, so that none is ever untold.
-fn join(tells: &OwnedFd) -> io::Result<()> {
+fn join(tells: impl AsFd) -> io::Result<()> {
     let [a, b, c, d] = getpid().as_raw_nonzero().get().to_ne_bytes();
     rustix::io::write(tells, &[GROUP, a, b, c, d])?;
     Ok(())
@@ -196,6 +208,36 @@ mod tests {
         let ended = thread::spawn(move || sleeps.wait().unwrap());
         drop(guard);
         assert!(!ended.join().unwrap().success());
+    }
+
+    #[test]
+    fn what_a_piece_of_the_work_has_started_ends_with_the_workload() {
+        let (reads, writes) = std::io::pipe().unwrap();
+        let workload = processes::fork(|| {
+            let guard = Guard::new().unwrap();
+            let piece = processes::fork(|| {
+                let work = || {
+                    let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+                    writeln!(&writes, "{}", getpid()).unwrap();
+                    child.wait().unwrap();
+                };
+                guard.group(work).unwrap();
+            });
+            waitpid(Some(piece.unwrap()), WaitOptions::empty()).unwrap();
+        });
+        drop(writes);
+        let mut said = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(reads), &mut said).unwrap();
+        let group = Pid::from_raw(said.trim().parse().unwrap()).unwrap();
+        assert!(test_kill_process_group(group).is_ok());
+        let workload = workload.unwrap();
+        rustix::process::kill_process(workload, Signal::KILL).unwrap();
+        waitpid(Some(workload), WaitOptions::empty()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while test_kill_process_group(group).is_ok() {
+            assert!(Instant::now() < deadline, "still there: {said}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]
