@@ -1,13 +1,10 @@
 //! `build`. The kernel is a stand-in here, of a Makefile with the kernel's targets.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use morecores_testkit::skipped;
 
+use crate::scratch::{Scratch, wait_until, walk};
 use crate::{after, output, refused, work};
 
 /// Whether there is anything to build with; the reason is noted where not.
@@ -18,34 +15,6 @@ fn can_build(test: &str) -> bool {
         skipped(test, "there is no make or no cc (Debian packages make and gcc)");
     }
     can
-}
-
-/// A directory of one test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
-        fs::create_dir(&path).expect("a directory");
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(&self.0)).expect("a directory");
-        fs::write(&path, text).expect("a file");
-        path
-    }
-
-    fn is_empty(&self) -> bool {
-        walk(&self.0).is_empty()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
@@ -71,14 +40,12 @@ fn a_compiler_that_compiles_wrongly_is_found_out() {
     }
     let scratch = Scratch::new("wrong-compiler");
     // Subtracts in one of the files where it is to add.
-    let cc = scratch.write(
+    let path = scratch.program(
         "cc",
         "#!/bin/sh\nPATH=${PATH#*:}\nfor last; do :; done\ncase $last in */unit_0001.c)\n\
          sed 's/ += / -= /' \"$last\" >wrong.c; exec cc -I. -I\"${last%/*}\" -c -o unit_0001.o wrong.c ;;\nesac\n\
          exec cc \"$@\"\n",
     );
-    fs::set_permissions(&cc, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", scratch.0.display(), std::env::var("PATH").unwrap());
     let run = work("build --files 2").env("PATH", path).assert().code(1).stdout("");
     let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     assert!(error.contains("WRONG RESULT: build, a line of the program: expected unit_0001"), "{error}");
@@ -139,16 +106,6 @@ fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
     }
 }
 
-/// The paths below a directory, in order; those that go meanwhile are left out.
-fn walk(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-    let inner: Vec<_> = paths.iter().filter(|path| path.is_dir()).flat_map(|path| walk(path)).collect();
-    paths.extend(inner);
-    paths.sort();
-    paths
-}
-
 #[test]
 fn a_build_that_is_killed_leaves_nothing() {
     if !can_build("a_build_that_is_killed_leaves_nothing") {
@@ -160,17 +117,10 @@ fn a_build_that_is_killed_leaves_nothing() {
         .env("TMPDIR", &scratch.0)
         .spawn()
         .unwrap();
-    let until = |what: &str, holds: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !holds() {
-            assert!(Instant::now() < deadline, "waited in vain until {what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    until("it compiles", &|| walk(&scratch.0).iter().any(|path| path.ends_with("build/unit_0000.o")));
+    wait_until("it compiles", || walk(&scratch.0).iter().any(|path| path.ends_with("build/unit_0000.o")));
     run.kill().unwrap();
     run.wait().unwrap();
-    until("everything is gone", &|| scratch.is_empty());
+    wait_until("everything is gone", || scratch.is_empty());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `kernel-locks`.
 
-use std::fs;
-
+use crate::scratch::Scratch;
 use crate::{after, output, refused, work};
 
 /// Few enough that all of them together take no time.
@@ -29,19 +28,15 @@ fn there_may_be_more_threads_than_operations() {
 
 #[test]
 fn files_are_where_tmpdir_says_and_none_is_left() {
-    let parent = std::env::temp_dir().join(format!("kernel-locks-{}", std::process::id()));
-    fs::create_dir(&parent).unwrap();
+    let scratch = Scratch::new("kernel-locks");
     for lock in ["dentry", "file-offset"] {
-        let run = work(&format!("kernel-locks --lock {lock} {OPERATIONS}")).env("TMPDIR", &parent).assert();
+        let run =
+            work(&format!("kernel-locks --lock {lock} {OPERATIONS}")).env("TMPDIR", &scratch.0).assert();
         let line = String::from_utf8_lossy(&run.success().get_output().stdout).into_owned();
-        assert!(
-            line.contains(&format!("{lock} in {}, 600 operations, 1 thread", parent.display())),
-            "{line}"
-        );
-        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0, "{lock}");
+        let parameters = format!("{lock} in {}, 600 operations, 1 thread", scratch.0.display());
+        assert!(line.contains(&parameters) && scratch.is_empty(), "{line}");
     }
-    fs::remove_dir(&parent).unwrap();
-    let gone = work("kernel-locks").env("TMPDIR", &parent).assert().code(2).stdout("");
+    let gone = work("kernel-locks").env("TMPDIR", "/nowhere").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&gone.get_output().stderr).into_owned();
     assert!(error.contains("cannot make the directory") && error.lines().count() == 1, "{error}");
 }

@@ -9,6 +9,7 @@ mod keysearch;
 mod matmul;
 mod pipe;
 mod quicksort;
+mod scratch;
 mod soften;
 mod web;
 

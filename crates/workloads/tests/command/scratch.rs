@@ -1,0 +1,64 @@
+//! A directory of one test's own, and waiting for what is to happen soon.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long anything may take that takes a second: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Goes with everything in it.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir(&path).expect("a directory");
+        Self(path)
+    }
+
+    /// Makes a file, and the directories that lead to it.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.0)).expect("a directory");
+        fs::write(&path, text).expect("a file");
+    }
+
+    /// Makes a program, and a PATH on which it is found before any other.
+    pub(crate) fn program(&self, name: &str, script: &str) -> String {
+        self.write(name, script);
+        fs::set_permissions(self.0.join(name), fs::Permissions::from_mode(0o755)).expect("its permissions");
+        format!("{}:{}", self.0.display(), std::env::var("PATH").unwrap_or_default())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        walk(&self.0).is_empty()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The paths below a directory, in order; those that go meanwhile are left out.
+pub(crate) fn walk(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    let inner: Vec<_> = paths.iter().filter(|path| path.is_dir()).flat_map(|path| walk(path)).collect();
+    paths.extend(inner);
+    paths.sort();
+    paths
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited for {PATIENCE:?} in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
