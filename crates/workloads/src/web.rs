@@ -184,8 +184,12 @@ impl Args {
                 "this machine lets {most} connections wait (net.core.somaxconn): give at most --connections {most}"
             ));
         }
-        allow_files(self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES)?;
         memory::require(self.memory(), LOWER)
+    }
+
+    /// Open files, of the server or of the load.
+    fn files(&self) -> u64 {
+        self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES
     }
 
     /// Everything that the result or the speed depends on, in words.
@@ -239,6 +243,7 @@ fn allow_files(needed: u64) -> Result<(), WorkloadError> {
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let kind = args.server.chosen();
     args.check(kind)?;
+    allow_files(args.files())?;
     let content = Content::random(args.file().0 as usize, args.seed)?;
     let cpus = Cpus::divided(args.client_cpus.map(usize::from), args.threads.count(), args.clients())?;
 
@@ -251,8 +256,11 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     }
     let seen = {
         let _there = cpus.enter_clients()?;
-        // Where the server has failed, it knows better why.
-        load(args, kind, &content, server.port()).map_err(|error| server.ended().unwrap_or(error))?
+        load(args, kind, &content, server.port()).map_err(|error| match error {
+            // Where the server has ended, it knows better why.
+            WorkloadError::Failed { .. } => server.ended().unwrap_or(error),
+            error => error,
+        })?
     };
     drop(server);
 
@@ -328,9 +336,5 @@ fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<See
     };
     let clients = (0..clients).map(client).collect::<Result<Vec<_>, _>>()?;
     let work = clients.into_iter().map(|client| move || client.run()).collect();
-    let results = team::run("web-client", work)?;
-    // The one that failed first says why; the others only that one did.
-    let (seen, mut errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-    errors.sort_by_key(|result| matches!(result, Err(WorkloadError::Unfit(_))));
-    errors.into_iter().chain(seen).collect()
+    team::run("web-client", work)?.into_iter().collect()
 }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -163,8 +163,7 @@ impl Server {
         match &mut self.life {
             Life::Program { child, log, .. } => {
                 let status = child.try_wait().ok().flatten()?;
-                let text = fs::read_to_string(log).unwrap_or_default();
-                let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+                let last = last_line(log);
                 Some(self.failed(format!("{status}: {last}")))
             }
             Life::Copy { pid, ended, says } => {
@@ -197,7 +196,11 @@ impl Server {
                 Err(Asked::NotYet(error))
                     if Instant::now() > deadline || matches!(self.life, Life::Foreign) =>
                 {
-                    return Err(self.failed(format!("no answer on port {}: {error}", self.port)));
+                    let said = match &self.life {
+                        Life::Program { log, .. } => format!("; {}", last_line(log)),
+                        Life::Copy { .. } | Life::Foreign => String::new(),
+                    };
+                    return Err(self.failed(format!("no answer on port {}: {error}{said}", self.port)));
                 }
                 Err(Asked::NotYet(_)) => {}
             }
@@ -246,6 +249,12 @@ impl Server {
     fn failed(&self, reason: String) -> WorkloadError {
         WorkloadError::Failed { program: format!("the web server ({})", self.kind.name()), reason }
     }
+}
+
+/// The last that a program said.
+fn last_line(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
 /// Why there was no right answer.

@@ -1,0 +1,179 @@
+//! The load generator of `web` beside wrk, against the same servers in one session.
+//!
+//! First the peak: as many connections from one thread, in rounds that take turns; each round gives one ratio, and
+//! printed are their median and its 95% interval. Then a server that stalls, whose percentiles are known: what either
+//! says of it. Nothing is asserted: the targets stand beside the figures.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
+
+#[allow(dead_code, reason = "it serves other benches too")]
+#[path = "../../cli/benches/common/mod.rs"]
+mod common;
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_analyse::{Design, median, median_interval};
+
+/// What is compared with wrk.
+const WORK: &str = env!("CARGO_BIN_EXE_morecores-work");
+
+/// Connections, as in the workload's default.
+const CONNECTIONS: &str = "64";
+
+/// Rounds of each comparison: the interval leaves out the two least and the two greatest of their ratios.
+const ROUNDS: usize = 12;
+
+/// How long either asks in a round, in seconds.
+const SECONDS: u32 = 2;
+
+/// The stalls: 100 ms of every 1000 ms; and the load that meets ten of them.
+const STALL: &str = "1000,100";
+const RATE: &str = "2000";
+const REQUESTS: &str = "20000";
+const STALL_SECONDS: u32 = 10;
+
+/// What is true of requests that fall due at an even rate, in ms: the share that takes longer than t is
+/// (100 - t) / 1000.
+const TRUTH: [(&str, f64); 3] = [("p90", 0.0), ("p99", 90.0), ("max", 100.0)];
+
+fn main() {
+    if Command::new("wrk").arg("-v").output().is_err() {
+        println!("skipped: wrk is not installed; install it with: tools/install-deps.sh bench-workloads");
+        return;
+    }
+    common::quiet();
+    // A server that can use all CPUs: then they are the limit, and what the load generator takes of them is missed.
+    let threads = std::thread::available_parallelism().unwrap().to_string();
+    for server in ["embedded", "nginx"] {
+        for file in ["15", "150"] {
+            match Serving::start(&["--server", server, "--threads", &threads, "--file", file]) {
+                Some(serving) => peak(&serving, server, file),
+                None => println!("skipped: {server} cannot be started here"),
+            }
+        }
+    }
+    stall();
+}
+
+/// A server for both.
+struct Serving {
+    child: Child,
+    port: String,
+}
+
+impl Serving {
+    /// Nothing where it ends at once.
+    fn start(arguments: &[&str]) -> Option<Self> {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = free.to_string();
+        let mut command = Command::new(WORK);
+        command.args(["web", "--clients", "0", "--port", &port]).args(arguments);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, free)).is_err() {
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Some(Self { child, port })
+    }
+
+    /// What our load generator says, with one thread.
+    fn ours(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(WORK);
+        command.args(["web", "--server", "none", "--port", &self.port, "--connections", CONNECTIONS]);
+        said(command.args(arguments))
+    }
+
+    /// What wrk says, with one thread.
+    fn wrk(&self, seconds: u32) -> String {
+        let mut command = Command::new("wrk");
+        command.args(["-t1", "-c", CONNECTIONS, "--latency", "-d", &format!("{seconds}s")]);
+        said(command.arg(format!("http://127.0.0.1:{}/file", self.port)))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Requests a second, of either.
+fn peak(serving: &Serving, server: &str, file: &str) {
+    let theirs = || number(after(&serving.wrk(SECONDS), "Requests/sec:"));
+    // As many requests as make a round of the same length; this round warms up, too.
+    let requests = ((theirs() * f64::from(SECONDS)) as u64).to_string();
+    let ours = || {
+        let line = serving.ours(&["--file", file, "--requests", &requests]);
+        number(before(&line, "requests/s,"))
+    };
+    let mut pairs = Vec::with_capacity(ROUNDS);
+    for round in 0..ROUNDS {
+        // Each comes first in every other round.
+        let early = (round % 2 == 1).then(theirs);
+        let ours = ours();
+        pairs.push((ours, early.unwrap_or_else(theirs)));
+    }
+    let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
+    let interval = median_interval(&ratios, Design::Fixed).unwrap();
+    let middle = |of: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(of).collect::<Vec<_>>()).unwrap();
+    println!("\n{server}, {file} KiB, {CONNECTIONS} connections from one thread, {ROUNDS} rounds");
+    println!("  ours {:.0} requests/s, wrk {:.0} requests/s", middle(|pair| pair.0), middle(|pair| pair.1));
+    let (ratio, lo, hi) = (median(&ratios).unwrap(), interval.lo, interval.hi);
+    println!("  ours / wrk: {ratio:.3} ({lo:.3} to {hi:.3}); target at least 1.0");
+}
+
+/// Latencies under stalls.
+fn stall() {
+    let serving = Serving::start(&["--server", "embedded", "--stall", STALL]).unwrap();
+    let line = serving.ours(&["--rate", RATE, "--requests", REQUESTS]);
+    let wrk = serving.wrk(STALL_SECONDS);
+    println!("\na server that stalls for 100 ms of every 1000 ms");
+    println!("          true      ours       wrk   (ms)");
+    for (name, truth) in TRUTH {
+        let theirs = match name {
+            "p90" => after(&wrk, "90%"),
+            "p99" => after(&wrk, "99%"),
+            // Behind "Latency" stand mean, deviation and maximum.
+            _ => words_after(&wrk, "Latency").nth(2).unwrap(),
+        };
+        println!("  {name} {truth:10.1} {:9.1} {:9.1}", number(after(&line, name)), milliseconds(theirs));
+    }
+    println!("  target: ours is right; wrk, which asks for nothing while the server stalls, misses it");
+}
+
+fn words_after<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split_whitespace().skip_while(move |w| *w != word).skip(1)
+}
+
+/// The word after `word`.
+fn after<'a>(text: &'a str, word: &'a str) -> &'a str {
+    words_after(text, word).next().unwrap_or_else(|| panic!("no {word} in: {text}"))
+}
+
+/// The word before `word`.
+fn before<'a>(text: &'a str, word: &str) -> &'a str {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words[words.iter().position(|w| *w == word).unwrap() - 1]
+}
+
+fn number(word: &str) -> f64 {
+    word.trim_end_matches(',').parse().unwrap()
+}
+
+/// A time as wrk writes it.
+fn milliseconds(text: &str) -> f64 {
+    let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
+    let found = units.iter().find_map(|(unit, ms)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * ms));
+    found.unwrap_or_else(|| panic!("no time: {text}"))
+}
