@@ -17,6 +17,7 @@ pub mod kernel_locks;
 pub mod keysearch;
 pub mod matmul;
 mod memory;
+pub mod multiuser;
 mod outcome;
 pub mod pipe;
 mod processes;

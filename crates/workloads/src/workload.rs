@@ -5,8 +5,8 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    Outcome, WorkloadError, build, cache, count, counter, kernel_locks, keysearch, matmul, pipe, quicksort,
-    soften, web,
+    Outcome, WorkloadError, build, cache, count, counter, kernel_locks, keysearch, matmul, multiuser, pipe,
+    quicksort, soften, web,
 };
 
 /// A workload with its arguments.
@@ -26,6 +26,8 @@ pub enum Workload {
     Keysearch(keysearch::Args),
     /// Multiply two matrices, by processes that share them
     Matmul(matmul::Args),
+    /// Let simulated users work: processes, tools, pipes, files, signals, memory, computation
+    Multiuser(multiuser::Args),
     /// Pass messages back and forth between pairs of processes, over two pipes each
     Pipe(pipe::Args),
     /// Sort numbers in place, both sides of every cut in parallel
@@ -75,6 +77,7 @@ impl Workload {
             Self::KernelLocks(args) => kernel_locks::run(args),
             Self::Keysearch(args) => keysearch::run(args),
             Self::Matmul(args) => matmul::run(args),
+            Self::Multiuser(args) => multiuser::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Quicksort(args) => quicksort::run(args),
             Self::Soften(args) => soften::run(args),

@@ -7,6 +7,7 @@ mod counter;
 mod kernel_locks;
 mod keysearch;
 mod matmul;
+mod multiuser;
 mod pipe;
 mod quicksort;
 mod scratch;
@@ -15,6 +16,7 @@ mod web;
 
 use assert_cmd::Command;
 use morecores_testkit::skipped;
+use scratch::Scratch;
 
 fn work(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
@@ -107,6 +109,33 @@ fn refused_memory_is_one_clear_line() {
     let error = String::from_utf8_lossy(&assert.get_output().stderr);
     assert!(error.contains("192 MiB of memory were refused"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn a_full_disk_is_one_clear_line() {
+    const NAME: &str = "a_full_disk_is_one_clear_line";
+    let scratch = Scratch::new("full-disk");
+    // Goes with the namespace in which it is mounted.
+    let on_small_disk = |arguments: &str| {
+        let binary = env!("CARGO_BIN_EXE_morecores-work");
+        let script = format!("mount -t tmpfs -o size=64k none \"$TMPDIR\" && exec '{binary}' {arguments}");
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-m", "sh", "-c", &script]).env("TMPDIR", &scratch.0).output()
+    };
+    match on_small_disk("list") {
+        Ok(output) if output.status.success() => {}
+        _ => return skipped(NAME, "mounting a small file system needs root, unshare and mount"),
+    }
+    for arguments in ["kernel-locks --lock file-offset", "build --files 200", "multiuser --threads 2"] {
+        let output = on_small_disk(arguments).expect("unshare");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+        assert!(
+            error.contains("No space left on device") && error.lines().count() == 1,
+            "{arguments}: {error}"
+        );
+        assert!(error.contains("free some, or set TMPDIR to another disk"), "{arguments}: {error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,143 @@
+//! Activities that are processes: children, a shell script, a pipeline of small tools, signals.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, WaitOptions, waitpid};
+
+use super::user::same;
+use crate::{WorkloadError, processes, programs};
+
+/// What is run here, with Debian's packages.
+pub(super) const PROGRAMS: [programs::Program; 6] = [
+    ("sh", "dash"),
+    ("cat", "coreutils"),
+    ("sort", "coreutils"),
+    ("uniq", "coreutils"),
+    ("wc", "coreutils"),
+    ("grep", "grep"),
+];
+
+/// Children in a row: the source speaks of the creation of processes as one activity of many.
+const CHILDREN: u64 = 4;
+
+/// Rounds of the script's loop: some milliseconds of a shell.
+const LOOP: u64 = 500;
+
+/// Lines of the pipeline's input: some pages, so that the tools have to wait for each other.
+const LINES: usize = 2000;
+
+/// Processes that are made, say a number through a pipe and end.
+pub(super) fn children(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
+    let number = random.next_u64();
+    for child in 0..CHILDREN {
+        let refused =
+            |source| WorkloadError::Process { number: child as usize + 1, wanted: CHILDREN as usize, source };
+        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        let says = number.wrapping_mul(child + 1);
+        let pid = processes::fork(|| {
+            // Who hears nothing knows that it failed.
+            let _ = rustix::io::write(&writes, &says.to_ne_bytes());
+        })
+        .map_err(refused)?;
+        drop(writes);
+        let mut said = Vec::new();
+        let _ = File::from(reads).read_to_end(&mut said);
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+        same("what a child said", &says.to_ne_bytes().to_vec(), &said)?;
+    }
+    Ok(number)
+}
+
+/// A script that computes.
+pub(super) fn script(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
+    // 65521 is the largest prime below 2^16, as in Adler-32: products stay small in every shell.
+    let start = random.next_u64() % 65521;
+    let text = format!(
+        "s={start}; i=0; while [ $i -lt {LOOP} ]; do s=$(((s * 31 + i) % 65521)); i=$((i + 1)); done; echo $s"
+    );
+    let expected = (0..LOOP).fold(start, |s, i| (s * 31 + i) % 65521);
+    let output = shell(home, &text)?;
+    same("what a script computed", &format!("{expected}\n"), &text_of(&output.stdout))?;
+    Ok(expected)
+}
+
+/// Five tools, each of which reads what the one before writes.
+pub(super) fn pipeline(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
+    let numbers: Vec<u32> = (0..LINES).map(|_| random.next_u32() % 10_000).collect();
+    let lines = numbers.iter().fold(String::new(), |mut lines, number| {
+        // A string takes everything.
+        let _ = writeln!(lines, "{number}");
+        lines
+    });
+    let path = home.join("numbers");
+    let failed = |doing| {
+        let path = path.clone();
+        move |source| WorkloadError::File { doing, path, source }
+    };
+    fs::write(&path, lines).map_err(failed("write to"))?;
+    let output = shell(home, "cat numbers numbers | sort -n | uniq | grep -v 7 | wc -l")?;
+    fs::remove_file(&path).map_err(failed("remove"))?;
+    let different: BTreeSet<_> = numbers.iter().filter(|number| !number.to_string().contains('7')).collect();
+    same(
+        "lines at the end of a pipeline",
+        &different.len().to_string(),
+        &text_of(&output.stdout).trim().to_owned(),
+    )?;
+    Ok(different.len() as u64)
+}
+
+/// A signal that is caught, and one that ends a process.
+pub(super) fn signals(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
+    let status = 1 + random.next_u32() % 100;
+    let mut caught = Command::new("sh");
+    caught.args(["-c", &format!("trap 'echo caught; exit {status}' USR1; kill -s USR1 $$; exit 0")]);
+    let caught = finished(caught.current_dir(home).output())?;
+    let expected = (Some(status as i32), "caught\n".to_owned());
+    same("a signal that was caught", &expected, &(caught.status.code(), text_of(&caught.stdout)))?;
+
+    // It has ended only when it was told to: it would wait for input for ever.
+    let started = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut cat = finished(started)?;
+    let pid = rustix::process::Pid::from_child(&cat);
+    let mut echo = [0; 1];
+    let echoed = match (&mut cat.stdin, &mut cat.stdout) {
+        (Some(stdin), Some(stdout)) => stdin.write_all(b"x").and_then(|()| stdout.read_exact(&mut echo)),
+        _ => Ok(()),
+    };
+    let killed = rustix::process::kill_process(pid, Signal::TERM);
+    let ended = finished(cat.wait())?;
+    finished(echoed)?;
+    finished(killed.map_err(Into::into))?;
+    same("the signal that a process ended by", &Some(Signal::TERM.as_raw()), &ended.signal())?;
+    Ok(u64::from(status))
+}
+
+/// What a shell says that must succeed.
+fn shell(home: &Path, script: &str) -> Result<Output, WorkloadError> {
+    let output =
+        finished(Command::new("sh").args(["-c", script]).env("LC_ALL", "C").current_dir(home).output())?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = text_of(&output.stderr);
+    let reason = said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned);
+    Err(WorkloadError::Failed { program: "sh".to_owned(), reason })
+}
+
+/// A program that could be run.
+fn finished<T>(result: std::io::Result<T>) -> Result<T, WorkloadError> {
+    result.map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,121 @@
+//! A user: a directory, and rounds of activities in an order of their own.
+//!
+//! Knows which activities there are, and nothing of how they are done.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::{compute, files, shell};
+use crate::{Checksum, WorkloadError};
+
+/// Something that a user does once in a round, in a directory. Draws what it needs, checks what it did, and hands back
+/// a number that depends on it.
+type Activity = fn(&Path, &mut ChaCha8Rng) -> Result<u64, WorkloadError>;
+
+/// What is done in a round: the basic activities of source 004's Test 4.
+pub(super) const ACTIVITIES: [Activity; 8] = [
+    shell::children,
+    shell::script,
+    shell::pipeline,
+    shell::signals,
+    files::write_and_read,
+    compute::sort,
+    compute::sieve,
+    compute::memory,
+];
+
+/// Somebody at work.
+pub(super) struct User {
+    home: PathBuf,
+    random: ChaCha8Rng,
+}
+
+impl User {
+    /// Comes, and gets a directory. The generator is ChaCha8, whose output is defined for good; each user draws from a
+    /// stream of their own.
+    pub(super) fn new(number: usize, home: PathBuf, seed: u64) -> Result<Self, WorkloadError> {
+        if let Err(source) = fs::create_dir(&home) {
+            return Err(WorkloadError::File { doing: "make the directory", path: home, source });
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(number as u64);
+        Ok(Self { home, random })
+    }
+
+    /// Does everything so many times, goes, and leaves nothing behind.
+    pub(super) fn work(mut self, rounds: u32) -> Result<Checksum, WorkloadError> {
+        let mut all = crc32fast::Hasher::new();
+        for _ in 0..rounds {
+            for activity in shuffled(&mut self.random) {
+                all.update(&activity(&self.home, &mut self.random)?.to_le_bytes());
+            }
+        }
+        // Whatever an activity has left is a mistake, and fails here.
+        match fs::remove_dir(&self.home) {
+            Ok(()) => Ok(Checksum(all.finalize())),
+            Err(source) => {
+                Err(WorkloadError::File { doing: "remove the directory", path: self.home, source })
+            }
+        }
+    }
+}
+
+/// The activities in a random order (Fisher and Yates; Knuth, Algorithm 3.4.2P).
+fn shuffled(random: &mut ChaCha8Rng) -> [Activity; ACTIVITIES.len()] {
+    let mut order = ACTIVITIES;
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.next_u32() as usize % (last + 1));
+    }
+    order
+}
+
+/// Compares what an activity found with what it must be.
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    expected: &T,
+    got: &T,
+) -> Result<(), WorkloadError> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(WorkloadError::Wrong {
+        what: format!("multiuser, {what}"),
+        expected: format!("{expected:?}"),
+        got: format!("{got:?}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_activity_is_done_in_every_round_in_some_order() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let addresses = |order: [Activity; 8]| order.map(|activity| activity as usize);
+        let rounds: Vec<_> = (0..20).map(|_| addresses(shuffled(&mut random))).collect();
+        let mut sorted = rounds.clone();
+        sorted.iter_mut().for_each(|round| round.sort_unstable());
+        assert!(sorted.windows(2).all(|pair| pair[0] == pair[1]));
+        assert!(rounds.windows(2).any(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn every_activity_works_and_leaves_nothing() {
+        let home = |name| std::env::temp_dir().join(format!("multiuser-{name}-{}", std::process::id()));
+        let work = |seed, name| User::new(0, home(name), seed).unwrap().work(2).unwrap();
+        let first = work(1, "a");
+        assert_eq!(work(1, "b"), first);
+        assert_ne!(work(2, "c"), first);
+        assert!(!home("a").exists());
+    }
+
+    #[test]
+    fn what_is_not_the_same_is_wrong() {
+        assert!(same("it", &1, &1).is_ok());
+        assert_eq!(same("it", &1, &2).unwrap_err().exit_status(), 1);
+    }
+}
