@@ -79,6 +79,36 @@ impl Benchmark {
             ],
         },
         Self {
+            name: "cache",
+            title: "one working set, by threads that stay on their CPU, may leave it, and must",
+            parts: &[
+                part(
+                    "cache-pinned",
+                    "256 KiB, pinned",
+                    &[],
+                    "--placement pinned --threads {n} --sizes 256KiB --loads 20000000",
+                    "--placement pinned --threads {n} --sizes 256KiB --loads 200000000",
+                )
+                .by(Measure::Figure("([0-9.]+) million loads/s", "million/s")),
+                part(
+                    "cache-free",
+                    "256 KiB, free",
+                    &[],
+                    "--placement free --threads {n} --sizes 256KiB --loads 20000000",
+                    "--placement free --threads {n} --sizes 256KiB --loads 200000000",
+                )
+                .by(Measure::Figure("([0-9.]+) million loads/s", "million/s")),
+                part(
+                    "cache-migrating",
+                    "256 KiB, migrating",
+                    &[],
+                    "--placement migrating --threads {n} --sizes 256KiB --loads 20000000",
+                    "--placement migrating --threads {n} --sizes 256KiB --loads 200000000",
+                )
+                .by(Measure::Figure("([0-9.]+) million loads/s", "million/s")),
+            ],
+        },
+        Self {
             name: "count",
             title: "processes and threads that only count",
             parts: &[
@@ -186,6 +216,11 @@ impl Benchmark {
                     "--kernel tuned --threads {n}",
                 ),
             ],
+        },
+        Self {
+            name: "multiuser",
+            title: "simulated users at terminals",
+            parts: &[part("multiuser", "four users", &["004.T4."], "--threads 4 --rounds 4", "--threads 4")],
         },
         Self {
             name: "pipe",
