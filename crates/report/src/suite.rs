@@ -8,6 +8,7 @@ use morecores_record::{
 };
 
 use crate::format::{ABSENT, Uncertain, cpus, percent, rough, time};
+use crate::{main_cause, word_cause};
 
 /// A benchmark with what was measured of it.
 #[derive(Clone, Debug)]
@@ -91,7 +92,8 @@ const MOST_COMMANDS: usize = 8;
 /// The tables of a benchmark.
 pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
     let benchmark = result.benchmark;
-    let (mut tables, mut commands, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tables, mut commands, mut causes, mut missing) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut both_ratios = false;
     for (part, study) in benchmark.parts.iter().zip(&result.studies) {
         let rows = part.published.iter().flat_map(|prefix| published.rows(prefix));
@@ -105,8 +107,14 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
         tables.push(table(part.what, &TIMES, &rows));
         commands.extend(of_commands.iter().map(|row| then_command(row, published)));
         match study {
-            Ok(view) if !of_commands.is_empty() => commands.extend(now_commands(view)),
-            Ok(_) => {}
+            Ok(view) => {
+                if !of_commands.is_empty() {
+                    commands.extend(now_commands(view));
+                }
+                let worded = main_cause(view).map(|cause| format!("{}: {}.", part.what, word_cause(&cause)));
+                // The parallel part is of a study that another part has told of.
+                causes.extend(worded.filter(|_| part.measure != Measure::ParallelPart));
+            }
             Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
         }
     }
@@ -123,6 +131,9 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
              on a kernel with one lock the two are the same."
                 .to_owned(),
         );
+    }
+    if !causes.is_empty() {
+        notes.push(format!("What stops it most now. {}", causes.join(" ")));
     }
     notes.extend(missing);
     Tables { title: format!("{}: {}", benchmark.name, benchmark.title), tables, notes }
