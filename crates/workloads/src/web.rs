@@ -65,10 +65,10 @@ const FILES: u64 = 64;
 /// Arguments of `web`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = "\
-Memory: for each connection 128 KiB and the kernel's buffers, at most twice the file and 10 MiB; 4 MiB for each thread or \
-process of the server and 1 MiB for each client; twice the file.
-The file and the server's logs are in $TMPDIR for as long as it runs. As root, Apache serves as `nobody`, who must be able \
-to enter $TMPDIR.")]
+Memory: for each connection 128 KiB and the kernel's buffers, at most twice the file and 10 MiB; 4 MiB for each \
+thread or process of the server and 1 MiB for each client; twice the file.
+The file and the server's logs are in $TMPDIR for as long as it runs. As root, Apache serves as `nobody`, who must be \
+able to enter $TMPDIR.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
@@ -107,7 +107,7 @@ pub struct Args {
     /// The body of one response in so many is compared; its status and length always are
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..))]
     compare: u32,
-    /// The embedded server stalls for LASTS of every EVERY milliseconds, to show who sees it
+    /// The embedded server stalls for the last LASTS of every EVERY milliseconds, to show who sees it
     #[arg(long, value_name = "EVERY,LASTS")]
     stall: Option<Stall>,
     /// Start value of the random file

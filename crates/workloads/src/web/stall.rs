@@ -12,15 +12,15 @@ use crate::clock::now;
 /// Stalls in equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stall {
-    /// From the beginning of one to that of the next.
+    /// From the end of one to that of the next.
     every: Nanos,
     /// How long each lasts: less than that.
     lasts: Nanos,
 }
 
 impl Stall {
-    /// Sleeps where `time` is in a stall, until its end. The first one begins `every` after `begun`. All threads of a
-    /// server stall together, as if one thing held them all up.
+    /// Sleeps where the time is in a stall, until its end. All threads of a server stall together, as if one thing held
+    /// them all up.
     pub(super) fn pass(self, begun: Nanos) {
         let left = self.left(now().since(begun));
         if left > Nanos::ZERO {
@@ -28,10 +28,11 @@ impl Stall {
         }
     }
 
-    /// What is left of the stall at a time since the beginning.
+    /// What is left of the stall at a time since the server began. A period ends with its stall: whatever time of as
+    /// many whole periods is looked at has the same share of stalls in it, the first ones included.
     fn left(self, time: Nanos) -> Nanos {
-        let into = Nanos(time.0 % self.every.0);
-        if time < self.every { Nanos::ZERO } else { self.lasts.since(into) }
+        let left = Nanos(self.every.0 - time.0 % self.every.0);
+        if left > self.lasts { Nanos::ZERO } else { left }
     }
 }
 
@@ -67,7 +68,7 @@ mod tests {
     fn a_stall_ends_when_it_is_over() {
         let stall: Stall = "1000,100".parse().unwrap();
         for (time, left) in
-            [(0, 0), (50, 0), (999, 0), (1000, 100), (1060, 40), (1100, 0), (1999, 0), (2099, 1)]
+            [(0, 0), (50, 0), (899, 0), (900, 100), (960, 40), (999, 1), (1000, 0), (1950, 50)]
         {
             assert_eq!(stall.left(Nanos::from_millis(time)), Nanos::from_millis(left), "at {time} ms");
         }
