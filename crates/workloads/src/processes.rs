@@ -36,8 +36,8 @@ where
     crew.results()
 }
 
-/// Runs `theirs` in a process of its own and meanwhile `own` in this one, and returns the results of both. `own` must end
-/// where the other process does, and what it leaves behind when it ends, such as a closed pipe, must end the other.
+/// Runs `theirs` in a process of its own and meanwhile `own` in this one, and returns the results of both. `own` must
+/// end where the other process does, and what it leaves behind when it ends, such as a closed pipe, must end the other.
 pub(crate) fn beside<const N: usize>(
     own: impl FnOnce() -> Result<[u64; N], WorkloadError>,
     theirs: impl FnOnce() -> Result<[u64; N], WorkloadError>,

@@ -20,8 +20,8 @@ use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
 
 pub use sort::sort;
 
-/// Fewest numbers in a range to be cut or shared: sorting them takes a millisecond or two, against which handing them to
-/// another thread, some 10 to 50 µs, is little.
+/// Fewest numbers in a range to be cut or shared: sorting them takes a millisecond or two, against which handing them
+/// to another thread, some 10 to 50 µs, is little.
 const MIN_RANGE: usize = 1 << 15;
 
 /// Numbers at most: 2^36, half a tebibyte.
@@ -51,7 +51,8 @@ pub struct Args {
 /// A row of the table of known results: input, items, seed, checksum.
 type Known = (Kind, u64, u64, Checksum);
 
-/// Results known from elsewhere: the numbers as made here, sorted by Python's `list.sort`, and `zlib.crc32` of their bytes.
+/// Results known from elsewhere: the numbers as made here, sorted by Python's `list.sort`, and `zlib.crc32` of their
+/// bytes.
 const KNOWN: [Known; 4] = [
     (Kind::Random, 20_000_000, 1, Checksum(0x755b_dc31)),
     (Kind::Sorted, 20_000_000, 1, Checksum(0x97fa_8056)),

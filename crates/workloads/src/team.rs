@@ -1,6 +1,7 @@
 //! The threads of a workload, or processes instead: how many, and running one piece of work on each.
 //!
-//! They are started once and live for the whole run. What they say to each other is the workload's business.
+//! They are started for a part of the run and live until its end. What they say to each other is the workload's
+//! business.
 
 use std::fmt;
 use std::panic;
@@ -93,8 +94,8 @@ where
 }
 
 /// Runs every piece of `work` on a thread of its own, named `name-1`, `name-2`, …, and returns their results in
-/// order. No piece begins before all threads are there, and none at all where one cannot be started: pieces may wait for
-/// each other. A panic in a piece goes on here.
+/// order. No piece begins before all threads are there, and none at all where one cannot be started: pieces may wait
+/// for each other. A panic in a piece goes on here.
 pub(crate) fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
 where
     W: FnOnce() -> T + Send,

@@ -1,7 +1,7 @@
 //! The working set: lines that each name the next one, in a random order that goes through all of them.
 //!
-//! Each load needs the result of the one before, and no CPU can guess where the next one goes: so a walk takes as long as
-//! loads do, one after the other. Knows no threads and no CPUs.
+//! Each load needs the result of the one before, and no CPU can guess where the next one goes: so a walk takes as long
+//! as loads do, one after the other. Knows no threads and no CPUs.
 
 use morecores_record::Bytes;
 use rand_chacha::ChaCha8Rng;

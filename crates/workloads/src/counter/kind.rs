@@ -1,7 +1,7 @@
 //! The counters, and how each is incremented.
 //!
-//! The plain one loses updates and yet has no data race, which would make the program meaningless: its load and its store
-//! are atomic, each by itself, which costs nothing on any machine. What it lacks is that the two are one.
+//! The plain one loses updates and yet has no data race, which would make the program meaningless: its load and its
+//! store are atomic, each by itself, which costs nothing on any machine. What it lacks is that the two are one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -36,8 +36,8 @@ impl End {
         true
     }
 
-    /// Receives a message and compares it with `message`: the first byte that was to come and did not, with the one that
-    /// came. `None` where the other end is gone.
+    /// Receives a message and compares it with `message`: the first byte that was to come and did not, with the one
+    /// that came. `None` where the other end is gone.
     pub(super) fn receive(&self, message: &mut Message) -> Option<Result<(), (u8, u8)>> {
         let mut filled = 0;
         while filled < message.received.len() {

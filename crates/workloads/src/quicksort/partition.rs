@@ -4,7 +4,8 @@
 
 /// Numbers that one part gets ready before it exchanges them with the other: 64 KiB, so that two of them stay in the
 /// second cache of any core of the last ten years until they are exchanged. In shorter ones the two places of
-/// [`partition`] are too often too near each other for the CPU to overtake a store with a load: 512 take half as long again.
+/// [`partition`] are too often too near each other for the CPU to overtake a store with a load: 512 take half as long
+/// again.
 const BLOCK: usize = 8192;
 
 /// Moves the numbers below `bound` to the front and returns how many they are. N. Lomuto's way, without a branch that

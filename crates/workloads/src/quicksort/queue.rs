@@ -1,7 +1,7 @@
 //! Ranges that wait for a thread: whoever is free takes the longest, and either sorts it or cuts it in two.
 //!
-//! A range is cut as long as it is long compared with all that wait, so that the first ones sorted are long and the last
-//! ones short, and threads end together however fast each of them was.
+//! A range is cut as long as it is long compared with all that wait, so that the first ones sorted are long and the
+//! last ones short, and threads end together however fast each of them was.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

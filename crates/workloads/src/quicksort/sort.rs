@@ -7,8 +7,8 @@ use crate::{WorkloadError, team};
 /// Sorts `numbers` on `threads` threads, which it starts and ends. Equal numbers cannot be told apart, so the result is
 /// the same for any number of threads.
 ///
-/// One thread is the standard library's `sort_unstable` (L. Bergdoll, O. Peters: ipnsort), the fastest sort of numbers that
-/// takes no further memory; so what more threads gain is measured against nothing worse.
+/// One thread is the standard library's `sort_unstable` (L. Bergdoll, O. Peters: ipnsort), so that what more threads gain
+/// is not measured against anything slow.
 ///
 /// # Errors
 /// A refused thread; the numbers are then in some other order.

@@ -1,8 +1,8 @@
 //! The first cuts, where there are fewer ranges than threads: several threads partition one range together.
 //!
-//! Each takes a part of what will lie before the bound and one of what will lie behind it, by the sample's estimate, and
-//! partitions the two as if they were neighbours. What is in the wrong place then, because the estimate was not exact or
-//! the numbers not random, is exchanged by one thread: a few hundredths where numbers are random.
+//! Each takes a part of what will lie before the bound and one of what will lie behind it, by the sample's estimate,
+//! and partitions the two as if they were neighbours. What is in the wrong place then, because the estimate was not
+//! exact or the numbers not random, is exchanged by one thread: a few hundredths where numbers are random.
 
 use std::mem;
 
@@ -103,8 +103,8 @@ fn parts(mut numbers: &mut [u64], count: usize) -> impl Iterator<Item = &mut [u6
     })
 }
 
-/// Exchanges what is in the wrong place after each part of `numbers` has been partitioned. Returns how many are below the
-/// bound.
+/// Exchanges what is in the wrong place after each part of `numbers` has been partitioned. Returns how many are below
+/// the bound.
 fn settle(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usize {
     let below = parts.clone().map(|part| part.below).sum();
     // Where what is below the bound lies, and what is not.
@@ -115,8 +115,8 @@ fn settle(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usi
         start += len;
     }
     let (front, back) = numbers.split_at_mut(below);
-    // Places in the front that hold what belongs to the back, and those in the back that hold what belongs to the front:
-    // as many of the ones as of the others.
+    // Places in the front that hold what belongs to the back, and those in the back that hold what belongs to the
+    // front: as many of the ones as of the others.
     let highs = highs.into_iter().map(|range| range.start..range.end.min(below));
     let lows = lows.into_iter().map(|range| range.start.max(below) - below..range.end.max(below) - below);
     let mut lows = lows.filter(|range| !range.is_empty());

@@ -6,6 +6,7 @@ mod count;
 mod counter;
 mod kernel_locks;
 mod keysearch;
+mod killed;
 mod matmul;
 mod multiuser;
 mod pipe;
