@@ -28,19 +28,19 @@ const JOB: Bytes = Bytes::from_kib(128 * 1024);
 /// Files of the generated project: 1 to 5 s of compiling on one CPU of today.
 const FILES: u32 = 24;
 
-/// Most files: twice what the Linux kernel has.
-const MAX_FILES: i64 = 100_000;
+/// Most files: a third of what the Linux kernel has. Their statements are kept in memory, to compute what they mean.
+const MAX_FILES: i64 = 10_000;
 
 /// Arguments of `build`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Jobs that make runs at a time")))]
 #[command(after_help = "\
-Memory: 128 MiB a job, at most one job a file. On the disk of $TMPDIR: 100 KB a generated file; 200 MB for Debian's \
-kernel and 50 MB for another one.")]
+Memory: 128 MiB a job, at most one job a file, and 20 KB a generated file. On the disk of $TMPDIR: 100 KB a generated \
+file; 200 MB for Debian's kernel and 50 MB for another one.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// What is built: a generated project, or a part of the kernel in Debian's linux-source or in this directory
+    /// What is built: a generated project, or a part of a kernel: of Debian's linux-source, or of the source in DIR
     #[arg(long, value_name = "generated|debian|DIR", default_value = "generated")]
     source: OsString,
     /// Files of the generated project [default: 24]

@@ -37,6 +37,7 @@ const PER_WORKER: Bytes = Bytes::from_kib(1024);
 
 /// Arguments of `kernel-locks`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(mut_arg("threads", |arg| arg.help("Threads or processes that share the work")))]
 #[command(after_help = "\
 Memory: at most 1 MiB a thread or process; 8 bytes an operation for file-offset (64 MB by default). Files, for dentry \
 and file-offset alone, are in $TMPDIR, or in /dev/shm where that is not set.")]

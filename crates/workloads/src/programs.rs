@@ -44,12 +44,16 @@ pub(crate) fn run(
     if output.status.success() { Ok(output.stdout) } else { Err(failed(reason(&output))) }
 }
 
-/// Why a program failed: the first line that speaks of an error, or else the last one, or else its status.
+/// Why a program failed: the first line that speaks of an error, or else the first one at all, or else its status. What
+/// make adds about the program that failed under it says less, and counts only where nobody else says anything.
 fn reason(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    // "error" as well as "Error", the word of compilers and of make.
-    let line = lines().find(|line| line.contains("rror")).or_else(|| lines().next_back());
+    // Asterisks are the kernel's frame around what it has to say.
+    let lines =
+        || said.lines().map(|line| line.trim_matches(['*', ' ', '\t'])).filter(|line| !line.is_empty());
+    let others = || lines().filter(|line| !line.starts_with("make"));
+    let line =
+        others().find(|line| line.contains("error")).or_else(|| others().next()).or_else(|| lines().next());
     line.map_or_else(|| output.status.to_string(), str::to_owned)
 }
 
@@ -75,10 +79,11 @@ mod tests {
         assert_eq!(sh("pwd").unwrap(), b"/\n");
         let cases = [
             (
-                "echo In function >&2; echo x.c:1: error: no >&2; echo make: bad >&2; exit 1",
+                "echo In function >&2; echo x.c:1: error: no >&2; echo make: Error 1 >&2; exit 1",
                 "x.c:1: error: no",
             ),
-            ("echo one >&2; echo two >&2; exit 1", "two"),
+            ("echo '***' >&2; echo '*** not clean' >&2; echo 'make: *** Error 1' >&2; exit 1", "not clean"),
+            ("echo make: no rule >&2; exit 2", "make: no rule"),
             ("exit 3", "exit status: 3"),
         ];
         for (script, reason) in cases {
