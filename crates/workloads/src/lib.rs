@@ -23,6 +23,7 @@ pub mod pipe;
 mod processes;
 mod programs;
 pub mod quicksort;
+pub mod raytrace;
 mod shared;
 pub mod soften;
 mod team;

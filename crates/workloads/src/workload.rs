@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     Outcome, WorkloadError, build, cache, count, counter, kernel_locks, keysearch, matmul, multiuser, pipe,
-    quicksort, soften, web,
+    quicksort, raytrace, soften, web,
 };
 
 /// A workload with its arguments.
@@ -32,6 +32,8 @@ pub enum Workload {
     Pipe(pipe::Args),
     /// Sort numbers in place, both sides of every cut in parallel
     Quicksort(quicksort::Args),
+    /// Trace the rays of a scene with POV-Ray
+    Raytrace(raytrace::Args),
     /// Soften a true-colour bitmap: each pixel becomes the mean of its 3x3 neighbourhood
     Soften(soften::Args),
     /// Serve a file over HTTP to many connections, by Apache, nginx or the embedded server
@@ -80,6 +82,7 @@ impl Workload {
             Self::Multiuser(args) => multiuser::run(args),
             Self::Pipe(args) => pipe::run(args),
             Self::Quicksort(args) => quicksort::run(args),
+            Self::Raytrace(args) => raytrace::run(args),
             Self::Soften(args) => soften::run(args),
             Self::Web(args) => web::run(args),
         }

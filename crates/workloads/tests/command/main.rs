@@ -11,6 +11,7 @@ mod matmul;
 mod multiuser;
 mod pipe;
 mod quicksort;
+mod raytrace;
 mod scratch;
 mod soften;
 mod web;

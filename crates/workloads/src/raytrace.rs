@@ -1,0 +1,159 @@
+//! `raytrace`: POV-Ray, the ray tracer of source 002, on a scene of ours or on its own benchmark.
+//!
+//! The program is Debian's; this module holds the arguments, starts it and judges its picture. What it is told and
+//! what it says is in `povray`, the picture in `picture`.
+
+mod picture;
+mod povray;
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum;
+use morecores_record::Nanos;
+
+use crate::guard::Guard;
+use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
+use picture::Picture;
+use povray::Job;
+
+/// Arguments that decide the memory, for messages.
+const LOWER: &str = "--width or --height";
+
+/// Pixels a side at most: four times the width of an 8K screen.
+const MAX_SIDE: i64 = 32_768;
+
+/// Rows at least: the check wants a strip that is not the whole.
+const MIN_HEIGHT: i64 = 16;
+
+/// Where Debian's package of examples puts the benchmark.
+const BENCHMARK: &str = "/usr/share/doc/povray/examples/advanced/benchmark/benchmark.pov";
+
+/// Mean brightness of the benchmark's picture, 0 to 255, in a grid of four by four parts, from POV-Ray 3.7.0.10 at
+/// 320x240; rows from the top.
+const BENCHMARK_PARTS: [u8; picture::PARTS] =
+    [164, 190, 225, 217, 138, 128, 102, 120, 127, 111, 104, 126, 156, 112, 114, 107];
+
+/// How far a part may be from that: noise and another size move the mean of a part by less than 4.
+const BENCHMARK_TOLERANCE: u8 = 12;
+
+/// Arguments of `raytrace`. `--help` says how much memory they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = "\
+Needs Debian's packages povray and, for the benchmark, povray-examples.
+Memory: 48 bytes a pixel (3.5 MiB by default) beside POV-Ray's own, some 10 MiB and 3 MiB for each thread; with the \
+benchmark up to 200 MiB.")]
+pub struct Args {
+    #[command(flatten)]
+    threads: Threads,
+    /// What is traced
+    #[arg(long, value_enum, default_value_t = Scene::Vase)]
+    scene: Scene,
+    /// Width of the picture, in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "320")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIDE))]
+    width: u32,
+    /// Height of the picture, in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "240")]
+    #[arg(value_parser = clap::value_parser!(u32).range(MIN_HEIGHT..=MAX_SIDE))]
+    height: u32,
+}
+
+/// What is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scene {
+    /// A glass vase on marble under clouds, our own
+    Vase,
+    /// POV-Ray's standard benchmark: some 30 times the work
+    Benchmark,
+}
+
+impl fmt::Display for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vase => "vase",
+            Self::Benchmark => "benchmark",
+        })
+    }
+}
+
+impl Scene {
+    /// Its text.
+    fn text(self) -> Result<Vec<u8>, WorkloadError> {
+        match self {
+            Self::Vase => Ok(include_bytes!("../scenes/vase.pov").to_vec()),
+            Self::Benchmark => fs::read(BENCHMARK).map_err(|_| WorkloadError::Missing {
+                program: "POV-Ray's benchmark scene".to_owned(),
+                package: "povray-examples",
+            }),
+        }
+    }
+}
+
+/// Traces a scene as `args` say and checks the picture.
+///
+/// # Errors
+/// No POV-Ray, no scene, too little memory, no room for the scene, a POV-Ray that fails, a wrong picture.
+pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
+    let (width, height) = (args.width as usize, args.height as usize);
+    memory::require(povray::memory(width * height, args.threads.count()), LOWER)?;
+    let text = args.scene.text()?;
+    let guard = Guard::new()?;
+    let directory = guard.directory(&std::env::temp_dir())?;
+    let job = Job { directory: &directory, width, height, rows: 0..height, threads: args.threads.count() };
+    job.write_scene(&text)?;
+    let traced = job.trace(&guard)?;
+    let checked = match args.scene {
+        Scene::Vase => check_strip(&guard, &directory, &job, &traced.picture)?,
+        Scene::Benchmark => check_parts(&traced.picture)?,
+    };
+    Ok(Outcome {
+        name: "raytrace",
+        parameters: format!("{}, {width}x{height} pixels, {}", args.scene, args.threads),
+        parallel: traced.time,
+        // A picture too small for POV-Ray's clock still took some time.
+        rate: Rate {
+            value: (width * height) as f64 / traced.time.max(Nanos(1)).as_secs_f64(),
+            unit: "pixels/s",
+        },
+        figures: Vec::new(),
+        checksum: Checksum(crc32fast::hash(traced.picture.bytes())),
+        checked,
+    })
+}
+
+/// Traces a strip of a sixteenth of the rows again, where most of the scene is, in other blocks and so in another
+/// order: the pixels must be the same.
+fn check_strip(
+    guard: &Guard,
+    directory: &Path,
+    job: &Job<'_>,
+    whole: &Picture,
+) -> Result<&'static str, WorkloadError> {
+    let first = job.height * 5 / 8;
+    let rows = first..first + job.height / 16;
+    let again = Job { directory, rows: rows.clone(), ..job.clone() }.trace(guard)?.picture;
+    match again.first_difference(whole, rows) {
+        None => Ok("a strip was traced again"),
+        Some((x, y)) => Err(WorkloadError::Wrong {
+            what: format!("raytrace, pixel {x},{y}"),
+            expected: format!("{:?}", again.pixel(x, y)),
+            got: format!("{:?}", whole.pixel(x, y)),
+        }),
+    }
+}
+
+/// The benchmark has jittered lights and so another picture with every order of tracing; but not a very other one.
+fn check_parts(picture: &Picture) -> Result<&'static str, WorkloadError> {
+    let parts = picture.parts();
+    let near = |(got, expected): (&u8, &u8)| got.abs_diff(*expected) <= BENCHMARK_TOLERANCE;
+    if parts.iter().zip(&BENCHMARK_PARTS).all(near) {
+        return Ok("brightness of 16 parts");
+    }
+    Err(WorkloadError::Wrong {
+        what: "raytrace, brightness of 16 parts of the picture".to_owned(),
+        expected: format!("{BENCHMARK_PARTS:?} within {BENCHMARK_TOLERANCE}"),
+        got: format!("{parts:?}"),
+    })
+}

@@ -1,0 +1,172 @@
+//! One run of POV-Ray: what it is told, and what it says.
+//!
+//! It reads the scene from a directory of this run's own, which is also where it runs, because it may read and write
+//! there whatever its system-wide settings forbid; the picture comes through a pipe. Its own clock tells the time.
+
+use std::fs;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use morecores_record::{Bytes, Nanos};
+
+use super::picture::Picture;
+use crate::WorkloadError;
+use crate::guard::Guard;
+
+const PROGRAM: &str = "povray";
+
+/// The scene's file.
+const SCENE: &str = "scene.pov";
+
+/// POV-Ray's memory for a pixel: five 4-byte numbers, and again as many while the picture is encoded; and two copies
+/// of three bytes here.
+const PER_PIXEL: u64 = 48;
+
+/// Its own memory, and that of a thread: as measured with the larger scene, rounded up.
+const ITSELF: u64 = 200 << 20;
+const PER_THREAD: u64 = 3 << 20;
+
+/// What a run takes at most.
+pub(super) const fn memory(pixels: usize, threads: usize) -> Bytes {
+    Bytes(pixels as u64 * PER_PIXEL + ITSELF + threads as u64 * PER_THREAD)
+}
+
+/// A picture, or a strip of it.
+#[derive(Clone, Debug)]
+pub(super) struct Job<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// What is traced; the others stay black.
+    pub(super) rows: Range<usize>,
+    pub(super) threads: usize,
+}
+
+/// What became of it.
+pub(super) struct Traced {
+    pub(super) picture: Picture,
+    /// For photons and rays.
+    pub(super) time: Nanos,
+}
+
+impl Job<'_> {
+    /// Puts the scene where POV-Ray finds it.
+    pub(super) fn write_scene(&self, text: &[u8]) -> Result<(), WorkloadError> {
+        let path = self.directory.join(SCENE);
+        fs::write(&path, text).map_err(|source| WorkloadError::File { doing: "write to", path, source })
+    }
+
+    /// Runs POV-Ray.
+    pub(super) fn trace(&self, guard: &Guard) -> Result<Traced, WorkloadError> {
+        let mut command = Command::new(PROGRAM);
+        command.args(self.arguments()).current_dir(self.directory);
+        // Debian's settings alone: a user's own may ask for other work.
+        command.env("HOME", self.directory).env_remove("POVINI").env("LC_ALL", "C");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = guard.start(&mut command).map_err(|source| refused(&source))?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (file, said) = thread::scope(|scope| {
+            let said = scope.spawn(|| read(stderr));
+            (read(stdout), said.join().unwrap_or_default())
+        });
+        let status = child.wait().map_err(|source| refused(&source))?;
+        let said = String::from_utf8_lossy(&said);
+        if !status.success() {
+            return Err(failed(format!("{status}: {}", reason(&said))));
+        }
+        let picture =
+            Picture::decode(&file, self.width, self.height).ok_or_else(|| WorkloadError::Wrong {
+                what: "raytrace, the picture".to_owned(),
+                expected: format!("{}x{} pixels", self.width, self.height),
+                got: format!("{} bytes that are not", file.len()),
+            })?;
+        let time = trace_time(&said).ok_or_else(|| failed("it did not say how long it took".to_owned()))?;
+        Ok(Traced { picture, time })
+    }
+
+    /// Neither display nor anti-aliasing, whose samples depend on neighbouring pixels; the picture to standard output
+    /// as a pixmap; no state kept for an interrupted run. A strip is traced in smaller blocks than a whole picture.
+    fn arguments(&self) -> Vec<String> {
+        let block = if self.rows == (0..self.height) { 16 } else { 8 };
+        let mut arguments = vec![format!("+I{SCENE}")];
+        arguments.extend(["+O-", "+FP8", "-D", "-V", "-C", "-P", "-A", "+Q9"].map(str::to_owned));
+        arguments.push(format!("+W{}", self.width));
+        arguments.push(format!("+H{}", self.height));
+        // Counted from 1, the last one included.
+        arguments.push(format!("+SR{}", self.rows.start + 1));
+        arguments.push(format!("+ER{}", self.rows.end));
+        arguments.push(format!("+WT{}", self.threads));
+        arguments.push(format!("+BS{block}"));
+        arguments
+    }
+}
+
+/// All of a pipe; what cannot be read is missing in the picture and noticed there.
+fn read(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn refused(source: &io::Error) -> WorkloadError {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            WorkloadError::Missing { program: "POV-Ray".to_owned(), package: "povray" }
+        }
+        _ => failed(source.to_string()),
+    }
+}
+
+fn failed(reason: String) -> WorkloadError {
+    WorkloadError::Failed { program: "POV-Ray".to_owned(), reason }
+}
+
+/// The first line that names an error, since the last ones only say that there was one; or else the last.
+fn reason(said: &str) -> &str {
+    let lines = || said.lines().filter(|line| !line.trim().is_empty());
+    lines()
+        .find(|line| line.contains("rror"))
+        .or_else(|| lines().next_back())
+        .unwrap_or("it said nothing")
+        .trim()
+}
+
+/// `Trace Time: ... (4.362 seconds)`, and that of photons, where there are some.
+fn trace_time(said: &str) -> Option<Nanos> {
+    let time = |name: &str| {
+        let line = said.lines().find_map(|line| line.trim().strip_prefix(name))?;
+        let (_, rest) = line.rsplit_once('(')?;
+        rest.split_once(' ')?.0.parse::<f64>().ok()
+    };
+    let seconds = time("Trace Time:")? + time("Photon Time:").unwrap_or(0.0);
+    Some(Nanos((seconds * 1e9).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_they_are_printed() {
+        let said = "Render Time:\n  Photon Time:      No photons\n  Radiosity Time:   No radiosity\n  \
+                    Trace Time:       0 hours  0 minutes  4 seconds (4.362 seconds)\n              using 3 thread(s)";
+        assert_eq!(trace_time(said), Some(Nanos(4_362_000_000)));
+        let photons = said.replace("No photons", "0 hours  1 minutes  1 seconds (61.500 seconds)");
+        assert_eq!(trace_time(&photons), Some(Nanos(65_862_000_000)));
+        assert_eq!(trace_time("Render failed"), None);
+    }
+
+    #[test]
+    fn the_error_is_found_among_what_follows_it() {
+        let said =
+            "==== [Parsing...] ====\nFile 'scene.pov' line 15: Parse Error: No matching }\nRender failed\n\n";
+        assert_eq!(reason(said), "File 'scene.pov' line 15: Parse Error: No matching }");
+        assert_eq!(reason("Out of memory\n"), "Out of memory");
+        assert_eq!(reason(""), "it said nothing");
+    }
+}
