@@ -187,9 +187,9 @@ impl Args {
         memory::require(self.memory(), LOWER)
     }
 
-    /// Open files, of the server or of the load.
+    /// Open files, of the server or of the load: nginx has the file open once for each answer that it sends.
     fn files(&self) -> u64 {
-        self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES
+        2 * self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES
     }
 
     /// Everything that the result or the speed depends on, in words.

@@ -169,8 +169,9 @@ fn nginx(setting: &Setting, directory: &str) -> String {
     let Setting { port, workers, connections, .. } = *setting;
     // Unlike Apache, it does not refuse to serve as root, and then need not be let into the directory.
     let user = if geteuid().is_root() { "user root;\n" } else { "" };
-    // Each worker must have room for all connections, and for its own files.
-    let (room, files) = (connections + 32, connections + 128);
+    // Each worker must have room for all connections, twice: where less than a sixteenth is left, it closes connections
+    // that wait for a request. How many files it may open it has from this process.
+    let room = 2 * connections + 32;
     // With several workers, each listens on its own: from a common queue, the first to be woken takes nearly all.
     let reuseport = if workers > 1 { " reuseport" } else { "" };
     let mut places = String::new();
@@ -179,7 +180,7 @@ fn nginx(setting: &Setting, directory: &str) -> String {
     }
     format!(
         "daemon off;\n{user}pid \"{directory}/pid\";\nerror_log \"{directory}/log\" error;\n\
-         worker_processes {workers};\nworker_rlimit_nofile {files};\n\
+         worker_processes {workers};\n\
          events {{ worker_connections {room}; }}\n\
          http {{\n{places}  access_log off;\n  sendfile on;\n  tcp_nopush on;\n\
          \x20 keepalive_timeout {IDLE}s;\n  keepalive_requests 1000000000;\n\

@@ -118,7 +118,14 @@ fn every_server_gives_the_same_file_for_every_number_of_threads() {
     let servers = installed("every_server_gives_the_same_file_for_every_number_of_threads");
     let mut checksums = Vec::new();
     for server in servers {
-        for more in ["--threads 1", "--threads 2", "--threads 2 --clients 3 --keep-alive 7", "--rate 2000"] {
+        for more in [
+            "--threads 1",
+            "--threads 2",
+            "--threads 2 --clients 3 --keep-alive 7",
+            "--rate 2000",
+            // Each is accepted before it asks.
+            "--connections 300",
+        ] {
             let arguments = format!("web --server {server} --requests 1000 --compare 1 {more}");
             let assert = work(&arguments).env("TMPDIR", &scratch.0).assert().success().stderr("");
             let line = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
