@@ -263,6 +263,17 @@ impl Benchmark {
             .by(Measure::Figure("([0-9.]+) million numbers/s", "million/s"))],
         },
         Self {
+            name: "raytrace",
+            title: "POV-Ray on a scene of glass, marble and clouds",
+            parts: &[part(
+                "raytrace",
+                "320x240",
+                &["002.pov"],
+                "--threads {n} --width 160 --height 120",
+                "--threads {n}",
+            )],
+        },
+        Self {
             name: "soften",
             title: "the softening of a true-colour bitmap",
             parts: &[part(

@@ -107,7 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn the_suite_gives_each_workload_arguments_that_it_takes() {
+    fn every_workload_is_in_the_suite_with_arguments_that_it_takes() {
+        let names: Vec<String> = Workload::list().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(Benchmark::ALL.iter().map(|benchmark| benchmark.name).collect::<Vec<_>>(), names);
         for benchmark in Benchmark::ALL {
             for part in benchmark.parts {
                 for arguments in [part.quick, part.full] {
