@@ -6,10 +6,10 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace accuracy study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-workloads accuracy study-kernel generate install-deps clean cargo
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Build, and measure how a built-in program scales here (under 3 minutes after the build)
 	@tools/demo.sh
@@ -50,6 +50,10 @@ bench-trace: build ## What tracing costs, beside perf in one session (30 minutes
 	@tools/install-deps.sh bench-trace kernel-study
 	@tools/kernel-part.sh prepare
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
+
+bench-workloads: build ## The workloads beside OpenBLAS and OpenCV in one session (5 minutes, quiet machine); ONLY=matmul for one part
+	@tools/install-deps.sh bench-workloads
+	@cargo bench --locked -p morecores-workloads --bench workloads $(if $(ONLY),-- $(ONLY))
 
 accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
 	@tools/install-deps.sh accuracy kernel-study

@@ -1,0 +1,161 @@
+//! What the workloads' own kernels are worth beside what an expert would use: runs of both that take turns in one
+//! session.
+//!
+//! Each side is a process of its own that tells its rate by its own clock, so that neither the start of an
+//! interpreter nor the making of the input counts. Each round runs every side once, the order turned by one from
+//! round to round, and gives one ratio; printed are their median and its 95% interval. Nothing is asserted: the
+//! targets stand beside the figures. Arguments choose parts by name.
+#![allow(clippy::print_stdout, reason = "a bench prints")]
+
+use std::process::Command;
+
+use morecores_analyse::{Design, median, median_interval};
+
+/// Rounds: a few more than the six that an interval takes.
+const ROUNDS: usize = 10;
+
+/// Debian's Python, which its packages of numpy and OpenCV belong to; the first one on the PATH may be another.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// The same matrices' size and number of products as `matmul --kernel tuned`; prints millions of operations a second.
+const OPENBLAS: &str = "
+import time, numpy
+n, repeat = 1000, 50
+a, b = (numpy.random.default_rng(seed).integers(-8, 8, (n, n)).astype(float) for seed in (1, 2))
+c = numpy.empty((n, n))
+numpy.matmul(a, b, out=c)
+begun = time.perf_counter()
+for _ in range(repeat):
+    numpy.matmul(a, b, out=c)
+print(2 * n**3 * repeat / 1e6 / (time.perf_counter() - begun))
+";
+
+/// The same size and number of passes as `soften`; prints millions of pixels a second.
+const OPENCV: &str = "
+import os, time, cv2, numpy
+cv2.setNumThreads(int(os.environ['THREADS']))
+width, height, passes = 1280, 1024, 6000
+one = numpy.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=numpy.uint8)
+other = numpy.empty_like(one)
+begun = time.perf_counter()
+for _ in range(passes):
+    cv2.blur(one, (3, 3), dst=other, borderType=cv2.BORDER_REPLICATE)
+    one, other = other, one
+print(width * height * passes / 1e6 / (time.perf_counter() - begun))
+";
+
+/// One of two that are compared.
+enum Side {
+    /// `morecores-work` with these arguments.
+    Work(String),
+    /// A program for Python that prints its rate, and the threads it may take.
+    Python(&'static str, usize),
+}
+
+/// A comparison: the rate of `ours` over that of `peer`.
+struct Contest {
+    part: &'static str,
+    name: String,
+    ours: Side,
+    peer: Side,
+    target: &'static str,
+}
+
+fn main() {
+    // `cargo bench` adds an argument of its own.
+    let chosen: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |part: &str| chosen.is_empty() || chosen.iter().any(|word| word == part);
+    println!("rates, ours over the peer's: median of {ROUNDS} interleaved rounds and its 95% interval");
+    for contest in contests().iter().filter(|contest| wanted(contest.part)) {
+        hold(contest);
+    }
+}
+
+fn contests() -> Vec<Contest> {
+    let mut contests = Vec::new();
+    for threads in [1, 2] {
+        contests.push(Contest {
+            part: "matmul",
+            name: format!("matmul --kernel tuned, OpenBLAS through numpy, {threads} threads"),
+            ours: Side::Work(format!("matmul --kernel tuned --threads {threads}")),
+            peer: Side::Python(OPENBLAS, threads),
+            target: "at least 0.9",
+        });
+    }
+    for threads in [1, 2] {
+        contests.push(Contest {
+            part: "soften",
+            name: format!("soften, OpenCV's blur, {threads} threads"),
+            ours: Side::Work(format!("soften --threads {threads}")),
+            peer: Side::Python(OPENCV, threads),
+            target: "at least 1.0",
+        });
+    }
+    contests.push(Contest {
+        part: "keysearch",
+        name: "keysearch --core simd, --core scalar, 1 thread".to_owned(),
+        ours: Side::Work("keysearch --core simd --bits 24".to_owned()),
+        peer: Side::Work("keysearch --core scalar --bits 24".to_owned()),
+        target: "at least 4",
+    });
+    contests
+}
+
+/// Runs both sides in rounds and prints their ratio.
+fn hold(contest: &Contest) {
+    let sides = [&contest.ours, &contest.peer];
+    let mut rates = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        for turn in 0..sides.len() {
+            let index = (turn + round) % sides.len();
+            match rate(sides[index]) {
+                Ok(rate) => rates[index].push(rate),
+                Err(reason) => return println!("skipped: {}: {reason}", contest.name),
+            }
+        }
+    }
+    let [ours, peer] = &rates;
+    let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| ours / peer).collect();
+    let interval = median_interval(&ratios, Design::Fixed);
+    let ends = interval.map(|ends| format!(" [{:.3}, {:.3}]", ends.lo, ends.hi)).unwrap_or_default();
+    let shown =
+        |values: &[f64]| median(values).map_or_else(|| "none".to_owned(), |value| format!("{value:.1}"));
+    let ratio = median(&ratios).map_or_else(|| "none".to_owned(), |value| format!("{value:.3}"));
+    println!("{}", contest.name);
+    println!("  {ratio}{ends}  target {}  (rates {} and {})", contest.target, shown(ours), shown(peer));
+}
+
+/// One run's rate, or why there is none.
+fn rate(side: &Side) -> Result<f64, String> {
+    match side {
+        Side::Work(arguments) => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+            let line = said(command.args(arguments.split(' ')))?;
+            // The number before the unit, which ends in `/s,`.
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let unit = words.iter().position(|word| word.ends_with("/s,"));
+            unit.and_then(|unit| words.get(unit.checked_sub(1)?)?.parse().ok())
+                .ok_or_else(|| format!("no rate in: {line}"))
+        }
+        Side::Python(program, threads) => {
+            let mut command = Command::new(PYTHON);
+            let threads = threads.to_string();
+            command.args(["-c", program]).env("OPENBLAS_NUM_THREADS", &threads).env("THREADS", &threads);
+            let text = said(&mut command)?;
+            text.trim().parse().map_err(|_| format!("no rate in: {text}"))
+        }
+    }
+}
+
+/// What a command prints; where it fails, the last line that it says.
+fn said(command: &mut Command) -> Result<String, String> {
+    let output =
+        command.output().map_err(|error| format!("{PYTHON} or a workload cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().next_back().unwrap_or_default();
+    Err(format!("{last}; install the peers with: tools/install-deps.sh bench-workloads"))
+}
