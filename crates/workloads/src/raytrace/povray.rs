@@ -21,11 +21,11 @@ const PROGRAM: &str = "povray";
 /// The scene's file.
 const SCENE: &str = "scene.pov";
 
-/// POV-Ray's memory for a pixel: five 4-byte numbers, and again as many while the picture is encoded; and two copies
+/// POV-Ray's memory for a pixel, an estimate: five 4-byte numbers, and again as many while the picture is encoded; and two copies
 /// of three bytes here.
 const PER_PIXEL: u64 = 48;
 
-/// Its own memory, and that of a thread: as measured with the larger scene, rounded up.
+/// Its own memory, and that of a thread: generous estimates, not measurements.
 const ITSELF: u64 = 200 << 20;
 const PER_THREAD: u64 = 3 << 20;
 
