@@ -51,9 +51,10 @@ bench-trace: build ## What tracing costs, beside perf in one session (30 minutes
 	@tools/kernel-part.sh prepare
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
 
-bench-workloads: build ## The workloads beside OpenBLAS and OpenCV in one session (5 minutes, quiet machine); ONLY=matmul for one part
+bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk in one session (15 minutes, quiet machine); ONLY=matmul for one part
 	@tools/install-deps.sh bench-workloads
 	@cargo bench --locked -p morecores-workloads --bench workloads $(if $(ONLY),-- $(ONLY))
+	@$(if $(filter-out web,$(ONLY)),true,cargo bench --locked -p morecores-workloads --bench web)
 
 accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
 	@tools/install-deps.sh accuracy kernel-study

@@ -2,14 +2,20 @@
 //! session.
 //!
 //! Each side is a process of its own that tells its rate by its own clock, so that neither the start of an
-//! interpreter nor the making of the input counts. Each round runs every side once, the order turned by one from
+//! interpreter nor the making of the input counts; the two sorts are functions of this one. Each round runs every side once, the order turned by one from
 //! round to round, and gives one ratio; printed are their median and its 95% interval. Nothing is asserted: the
 //! targets stand beside the figures. Arguments choose parts by name.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
+use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use morecores_analyse::{Design, median, median_interval};
+use morecores_workloads::{quicksort, soften};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::slice::ParallelSliceMut;
 
 /// Rounds: a few more than the six that an interval takes.
 const ROUNDS: usize = 10;
@@ -30,12 +36,12 @@ for _ in range(repeat):
 print(2 * n**3 * repeat / 1e6 / (time.perf_counter() - begun))
 ";
 
-/// The same size and number of passes as `soften`; prints millions of pixels a second.
+/// The bitmap of `soften`, as many passes of it; prints millions of pixels a second.
 const OPENCV: &str = "
 import os, time, cv2, numpy
 cv2.setNumThreads(int(os.environ['THREADS']))
 width, height, passes = 1280, 1024, 6000
-one = numpy.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=numpy.uint8)
+one = numpy.fromfile(os.environ['BITMAP'], dtype=numpy.uint8).reshape(height, width, 3)
 other = numpy.empty_like(one)
 begun = time.perf_counter()
 for _ in range(passes):
@@ -44,8 +50,43 @@ for _ in range(passes):
 print(width * height * passes / 1e6 / (time.perf_counter() - begun))
 ";
 
+/// Numbers to sort, as by default in `quicksort`.
+const ITEMS: usize = 20_000_000;
+
+/// How they lie at first.
+#[derive(Clone, Copy)]
+enum Input {
+    Random,
+    Sorted,
+    FewDistinct,
+}
+
+impl Input {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Sorted => "sorted",
+            Self::FewDistinct => "few distinct",
+        }
+    }
+
+    fn numbers(self) -> Vec<u64> {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let number = |index| match self {
+            Self::Random => random.next_u64(),
+            Self::Sorted => index,
+            Self::FewDistinct => random.next_u64() % 16,
+        };
+        (0..ITEMS as u64).map(number).collect()
+    }
+}
+
 /// One of two that are compared.
 enum Side {
+    /// `quicksort` in this process, by so many threads.
+    Sort(Input, usize),
+    /// rayon's `par_sort_unstable` likewise.
+    Rayon(Input, usize),
     /// `morecores-work` with these arguments.
     Work(String),
     /// A program for Python that prints its rate, and the threads it may take.
@@ -67,8 +108,16 @@ fn main() {
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |part: &str| chosen.is_empty() || chosen.iter().any(|word| word == part);
     println!("rates, ours over the peer's: median of {ROUNDS} interleaved rounds and its 95% interval");
+    let dir = match tempfile::tempdir() {
+        Ok(dir) => dir,
+        Err(error) => return println!("skipped: there is no place for the bitmap: {error}"),
+    };
+    let bitmap = dir.path().join("bitmap");
+    if let Err(error) = std::fs::write(&bitmap, soften::bitmap(1280, 1024, 1)) {
+        return println!("skipped: the bitmap cannot be written: {error}");
+    }
     for contest in contests().iter().filter(|contest| wanted(contest.part)) {
-        hold(contest);
+        hold(contest, &bitmap);
     }
 }
 
@@ -92,6 +141,17 @@ fn contests() -> Vec<Contest> {
             target: "at least 1.0",
         });
     }
+    for input in [Input::Random, Input::Sorted, Input::FewDistinct] {
+        for threads in [1, 2] {
+            contests.push(Contest {
+                part: "quicksort",
+                name: format!("quicksort, rayon's par_sort_unstable, {}, {threads} threads", input.name()),
+                ours: Side::Sort(input, threads),
+                peer: Side::Rayon(input, threads),
+                target: "at least 1.0",
+            });
+        }
+    }
     contests.push(Contest {
         part: "keysearch",
         name: "keysearch --core simd, --core scalar, 1 thread".to_owned(),
@@ -103,13 +163,13 @@ fn contests() -> Vec<Contest> {
 }
 
 /// Runs both sides in rounds and prints their ratio.
-fn hold(contest: &Contest) {
+fn hold(contest: &Contest, bitmap: &Path) {
     let sides = [&contest.ours, &contest.peer];
     let mut rates = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         for turn in 0..sides.len() {
             let index = (turn + round) % sides.len();
-            match rate(sides[index]) {
+            match rate(sides[index], bitmap) {
                 Ok(rate) => rates[index].push(rate),
                 Err(reason) => return println!("skipped: {}: {reason}", contest.name),
             }
@@ -127,8 +187,19 @@ fn hold(contest: &Contest) {
 }
 
 /// One run's rate, or why there is none.
-fn rate(side: &Side) -> Result<f64, String> {
+fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
     match side {
+        Side::Sort(input, threads) => {
+            sorted(*input, |numbers| quicksort::sort(numbers, *threads).map_err(|error| error.to_string()))
+        }
+        Side::Rayon(input, threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(*threads).build();
+            let pool = pool.map_err(|error| error.to_string())?;
+            sorted(*input, |numbers| {
+                pool.install(|| numbers.par_sort_unstable());
+                Ok(())
+            })
+        }
         Side::Work(arguments) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
             let line = said(command.args(arguments.split(' ')))?;
@@ -142,10 +213,23 @@ fn rate(side: &Side) -> Result<f64, String> {
             let mut command = Command::new(PYTHON);
             let threads = threads.to_string();
             command.args(["-c", program]).env("OPENBLAS_NUM_THREADS", &threads).env("THREADS", &threads);
+            command.env("BITMAP", bitmap);
             let text = said(&mut command)?;
             text.trim().parse().map_err(|_| format!("no rate in: {text}"))
         }
     }
+}
+
+/// Millions of numbers a second.
+fn sorted(input: Input, sort: impl FnOnce(&mut [u64]) -> Result<(), String>) -> Result<f64, String> {
+    let mut numbers = input.numbers();
+    let begun = Instant::now();
+    sort(&mut numbers)?;
+    let took = begun.elapsed().as_secs_f64();
+    if !numbers.is_sorted() {
+        return Err("NOT SORTED".to_owned());
+    }
+    Ok(ITEMS as f64 / 1e6 / took)
 }
 
 /// What a command prints; where it fails, the last line that it says.

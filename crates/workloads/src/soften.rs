@@ -154,6 +154,14 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
+/// The bitmap that `seed` stands for, before the first pass: 3 bytes a pixel, rows from top to bottom. For whoever wants to
+/// soften the same one by other means.
+pub fn bitmap(width: usize, height: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bitmap::append(&mut bytes, 0..height, width, seed);
+    bytes
+}
+
 /// Compares the result with everything that `check` asks for, and says with what.
 fn check(
     check: Check,
