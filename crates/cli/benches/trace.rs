@@ -84,11 +84,14 @@ fn main() {
         return;
     }
     quiet();
-    // As with every bench: an argument is a part of the names of those that are wanted.
-    let wanted = arguments.iter().skip(1).find(|word| !word.starts_with('-')).map_or("", String::as_str);
+    // As with every bench: an argument is a part of the names of those that are wanted. A second one, `alone`, leaves out
+    // perf, which takes most of the time.
+    let mut words = arguments.iter().skip(1).filter(|word| !word.starts_with('-')).map(String::as_str);
+    let wanted = words.next().unwrap_or("");
+    let alone = words.next() == Some("alone");
     for subject in subjects() {
         if subject.name.contains(wanted) {
-            overhead(dir.path(), &subject);
+            overhead(dir.path(), &subject, alone);
         }
     }
     if "getppid".contains(wanted) {
@@ -149,9 +152,11 @@ fn subjects() -> Vec<Subject> {
 }
 
 /// Runs a subject in rounds and prints what each kind of tracing added.
-fn overhead(dir: &Path, subject: &Subject) {
+fn overhead(dir: &Path, subject: &Subject, alone: bool) {
+    let tracings: Vec<_> =
+        subject.tracings.iter().filter(|(tracing, _)| !(alone && tracing.perf())).collect();
     let mut sides = vec![Tracing::None];
-    sides.extend(subject.tracings.iter().map(|(tracing, _)| *tracing));
+    sides.extend(tracings.iter().map(|(tracing, _)| *tracing));
     let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); sides.len()];
     let mut own = vec![Vec::new(); sides.len()];
     for round in 0..subject.rounds {
@@ -178,7 +183,7 @@ fn overhead(dir: &Path, subject: &Subject) {
     }
     let bare: Vec<f64> = times[0].iter().flatten().copied().collect();
     println!("\n{}, {} rounds; untraced {}", subject.name, subject.rounds, noisy(&bare));
-    for (((tracing, target), column), own) in subject.tracings.iter().zip(&times[1..]).zip(&own[1..]) {
+    for (((tracing, target), column), own) in tracings.iter().zip(&times[1..]).zip(&own[1..]) {
         let pairs = column.iter().zip(&times[0]).filter_map(|(traced, bare)| Some((*traced)? / (*bare)?));
         let added: Vec<f64> = pairs.map(|ratio| 100.0 * (ratio - 1.0)).collect();
         line(tracing.name(), &added, "%", target);
