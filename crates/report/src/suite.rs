@@ -3,11 +3,11 @@
 //! Turns published rows and views into rows of text; how these are laid out is decided in `terminal` and `markdown`.
 
 use morecores_record::{
-    Benchmark, BenchmarkPart, CommandView, Host, Measure, PointView, Printed, Published, PublishedRow,
-    TraceView, View,
+    Benchmark, BenchmarkPart, CommandView, Host, Measure, MetricView, PointView, Printed, Published,
+    PublishedRow, Summary, View,
 };
 
-use crate::format::{ABSENT, Uncertain, cpus, percent, rough, time};
+use crate::format::{Uncertain, cpus, percent, time};
 use crate::{main_cause, word_cause};
 
 /// A benchmark with what was measured of it.
@@ -111,9 +111,8 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
                 if !of_commands.is_empty() {
                     commands.extend(now_commands(view));
                 }
-                let worded = main_cause(view).map(|cause| format!("{}: {}.", part.what, word_cause(&cause)));
-                // The parallel part is of a study that another part has told of.
-                causes.extend(worded.filter(|_| part.measure != Measure::ParallelPart));
+                causes
+                    .extend(main_cause(view).map(|cause| format!("{}: {}.", part.what, word_cause(&cause))));
             }
             Err(why) => missing.push(format!("{}: not measured: {why}", part.study)),
         }
@@ -199,19 +198,17 @@ fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIM
     cells[MACHINE] = NOW.to_owned();
     cells[CPUS] = point.cpus.to_string();
     let traced = trace(point.cpus);
-    if part.measure == Measure::ParallelPart {
-        // A part that only a trace knows: one run, so no interval.
-        let parallel = |trace: &TraceView| trace.parts.parallel_s;
-        let (before, now) = (trace(base).map(parallel), traced.map(parallel));
-        let ratio = before.zip(now).filter(|(_, now)| *now > 0.0).map(|(before, now)| before / now);
-        let text = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
-        cells[TIME] = text(now.map(rough));
-        cells[SPEEDUP] = text(ratio.map(|ratio| format!("{ratio:.2}")));
-        cells[SERIAL] = text(traced.map(|trace| time(trace.parts.serial_s)));
-        return cells;
+    let seconds = |summary: &Summary| Uncertain::new(summary.median, summary.ci95, 1.0).inline();
+    match (part.measure, &point.metric) {
+        (Measure::ParallelPart(_), Some(parallel)) => {
+            cells[TIME] = seconds(&parallel.summary);
+            cells[SERIAL] = time((point.elapsed_s.median - parallel.summary.median).max(0.0));
+        }
+        (_, metric) => {
+            cells[TIME] = seconds(&point.elapsed_s);
+            cells[FIGURE] = metric.as_ref().map(figure).unwrap_or_default();
+        }
     }
-    cells[TIME] = Uncertain::new(point.elapsed_s.median, point.elapsed_s.ci95, 1.0).inline();
-    cells[FIGURE] = figure(point);
     cells[SPEEDUP] = if point.cpus == base {
         "1".to_owned()
     } else {
@@ -222,8 +219,7 @@ fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIM
     cells
 }
 
-fn figure(point: &PointView) -> String {
-    let Some(metric) = &point.metric else { return String::new() };
+fn figure(metric: &MetricView) -> String {
     let value = Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline();
     metric.unit.as_ref().map_or(value.clone(), |unit| format!("{value} {unit}"))
 }

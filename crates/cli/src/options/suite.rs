@@ -66,9 +66,12 @@ impl SuiteOptions {
         let words = |text: &'static str| text.split_whitespace().map(str::to_owned);
         let mut line = vec!["run".to_owned()];
         line.extend(words(extent));
-        if let Measure::Figure(pattern, unit) = part.measure {
-            line.extend(["--metric", pattern, "--unit", unit].map(str::to_owned));
-        }
+        let metric: &[&str] = match part.measure {
+            Measure::Elapsed => &[],
+            Measure::Figure(pattern, unit) => &["--metric", pattern, "--unit", unit],
+            Measure::ParallelPart(pattern) => &["--metric", pattern, "--unit", "s", "--lower-is-better"],
+        };
+        line.extend(metric.iter().map(|&word| word.to_owned()));
         line.extend(["-o".to_owned(), path.to_string_lossy().into_owned(), "--".to_owned()]);
         line.extend([WORK, benchmark.name].map(str::to_owned));
         line.extend(words(arguments));
