@@ -66,7 +66,7 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
 
     let made = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     // What was published, what was measured.
-    made.success().prints(&["1280x1024", "1.78", "now: "]);
+    made.success().prints(&["row by row", "1.78", "now: "]);
     assert_eq!(study().unwrap().runs[..kept.runs.len()], kept.runs[..]);
     let again = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     assert_eq!((again.success().stdout.as_str(), again.stderr.as_str()), (made.stdout.as_str(), ""));

@@ -206,7 +206,7 @@ impl Benchmark {
         },
         Self {
             name: "matmul",
-            title: "the product of two matrices, 1000x1000",
+            title: "the product of two matrices",
             parts: &[
                 part(
                     "matmul",
@@ -262,7 +262,7 @@ impl Benchmark {
             title: "sorting with both sides of a cut in parallel",
             parts: &[part(
                 "quicksort",
-                "20 million random numbers",
+                "random numbers",
                 &[],
                 "--threads {n} --items 5000000",
                 "--threads {n}",
@@ -274,7 +274,7 @@ impl Benchmark {
             title: "POV-Ray on a scene of glass, marble and clouds",
             parts: &[part(
                 "raytrace",
-                "320x240",
+                "a glass vase",
                 &["002.pov"],
                 "--threads {n} --width 160 --height 120",
                 "--threads {n}",
@@ -285,7 +285,7 @@ impl Benchmark {
             title: "the softening of a true-colour bitmap",
             parts: &[part(
                 "soften",
-                "1280x1024",
+                "row by row",
                 &["001.soften."],
                 "--threads {n} --passes 1200",
                 "--threads {n}",
