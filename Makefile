@@ -46,7 +46,7 @@ bench: build ## What measuring costs, beside hyperfine in one session (3 minutes
 	@cargo bench --locked -p morecores --bench hyperfine
 	@tools/bench-memory.sh
 
-bench-trace: build ## What tracing costs, beside perf in one session (30 minutes, quiet machine, root); ONLY=kernel for one part
+bench-trace: build ## What tracing costs, beside perf in one session (40 minutes, quiet machine, root); ONLY=short for one part
 	@tools/install-deps.sh bench-trace kernel-study
 	@tools/kernel-part.sh prepare
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))

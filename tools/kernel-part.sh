@@ -5,6 +5,7 @@
 #   tools/kernel-part.sh prepare     unpacks and builds once what the part needs (some minutes, the first time)
 #   tools/kernel-part.sh clean       takes the part's objects away
 #   tools/kernel-part.sh build N     builds it with N jobs
+#   tools/kernel-part.sh build N DIR builds one of its directories
 set -euo pipefail
 
 # shellcheck source=tools/kernel-source.sh
@@ -21,6 +22,7 @@ case ${1:-} in
         ;;
     build)
         [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "how many jobs? usage: $0 build N"
+        [[ -z ${3:-} ]] || part=("$3")
         # In the place of this shell, which is no part of a build.
         exec "${kernel_make[@]}" "-j$2" "${part[@]/%//}"
         ;;

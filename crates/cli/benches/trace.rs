@@ -123,6 +123,15 @@ fn subjects() -> Vec<Subject> {
             ],
         },
         Subject {
+            // Where the machine's speed changes from minute to minute, pairs of short runs feel less of it.
+            name: "lib/ of a kernel build on 2 CPUs, in short rounds",
+            cpus: 2,
+            command: kernel(&["build", "2", "lib"]),
+            prepare: kernel(&["clean"]),
+            rounds: 20,
+            tracings: &[(Tracing::Default, "at most 1%, upper end at most 2%")],
+        },
+        Subject {
             name: "`perf bench sched messaging` on 2 CPUs",
             cpus: 2,
             command: words("perf bench sched messaging -l 300"),
