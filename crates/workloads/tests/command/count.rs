@@ -1,8 +1,6 @@
 //! `count`.
 
-use morecores_testkit::skipped;
-
-use crate::{after, output, refused};
+use crate::{after, as_nobody_with_five_processes, output, refused};
 
 #[test]
 fn any_counters_give_the_same_result() {
@@ -41,21 +39,9 @@ fn bad_arguments_are_refused() {
 fn refused_counters_are_one_clear_line() {
     const NAME: &str = "refused_counters_are_one_clear_line";
     for by in ["processes", "threads", "processes --fork"] {
-        // Root has no limit of processes, so the run is given to the user `nobody`.
-        let output = std::process::Command::new("setpriv")
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=5"])
-            .args([env!("CARGO_BIN_EXE_morecores-work"), "count", "--threads", "64", "--by"])
-            .args(by.split(' '))
-            .output();
-        let output = match output {
-            Ok(output) if output.stderr.starts_with(b"setpriv:") => {
-                return skipped(NAME, "becoming `nobody` needs root");
-            }
-            Ok(output) if output.status.code() == Some(126) => {
-                return skipped(NAME, "`nobody` cannot reach the binary");
-            }
-            Err(_) => return skipped(NAME, "there is no setpriv (Debian package util-linux)"),
-            Ok(output) => output,
+        let Some(output) = as_nobody_with_five_processes(NAME, &format!("count --threads 64 --by {by}"))
+        else {
+            return;
         };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{by}: {error}");

@@ -77,26 +77,29 @@ fn too_little_address_space_is_one_clear_line() {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
+/// What a run says under a limit of five processes; none where that cannot be had, which is noted under `test`. Root has no
+/// such limit, so the run is given to the user `nobody`.
+fn as_nobody_with_five_processes(test: &str, arguments: &str) -> Option<std::process::Output> {
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=5"])
+        .arg(env!("CARGO_BIN_EXE_morecores-work"))
+        .args(arguments.split_whitespace())
+        .output();
+    let missing = match output {
+        Ok(output) if output.stderr.starts_with(b"setpriv:") => "becoming `nobody` needs root",
+        Ok(output) if output.status.code() == Some(126) => "`nobody` cannot reach the binary",
+        Ok(output) => return Some(output),
+        Err(_) => "there is no setpriv (Debian package util-linux)",
+    };
+    skipped(test, missing);
+    None
+}
+
 #[test]
 fn a_refused_thread_is_one_clear_line() {
     const NAME: &str = "a_refused_thread_is_one_clear_line";
     for arguments in ["soften --threads 64", "web --server embedded --threads 64"] {
-        // Root has no limit of processes, so the run is given to the user `nobody`.
-        let output = std::process::Command::new("setpriv")
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=5"])
-            .arg(env!("CARGO_BIN_EXE_morecores-work"))
-            .args(arguments.split_whitespace())
-            .output();
-        let output = match output {
-            Ok(output) if output.stderr.starts_with(b"setpriv:") => {
-                return skipped(NAME, "becoming `nobody` needs root");
-            }
-            Ok(output) if output.status.code() == Some(126) => {
-                return skipped(NAME, "`nobody` cannot reach the binary");
-            }
-            Err(_) => return skipped(NAME, "there is no setpriv (Debian package util-linux)"),
-            Ok(output) => output,
-        };
+        let Some(output) = as_nobody_with_five_processes(NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("of 64 could not be started") && error.contains("lower --threads"), "{error}");
