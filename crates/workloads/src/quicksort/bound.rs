@@ -20,8 +20,7 @@ pub(super) enum Cut {
 
 /// A cut that leaves about `share` of `numbers`, which must not be empty, below it.
 pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
-    let mut sample: Vec<u64> = places(numbers.len()).map(|place| numbers[place]).collect();
-    sample.sort_unstable();
+    let sample = sample(numbers);
     let last = sample.len() - 1;
     let wanted = share * sample.len() as f64;
     let number = sample[(wanted as usize).min(last)];
@@ -37,6 +36,22 @@ pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
     } else {
         Cut::Equal(number)
     }
+}
+
+/// Whether each number is there so often that a handful of cuts leave nothing but equal ones: whether the sample holds
+/// each eight times or more.
+pub(super) fn few_distinct(numbers: &[u64]) -> bool {
+    let mut sample = sample(numbers);
+    let drawn = sample.len();
+    sample.dedup();
+    8 * sample.len() <= drawn
+}
+
+/// Some of the numbers, in order.
+fn sample(numbers: &[u64]) -> Vec<u64> {
+    let mut sample: Vec<u64> = places(numbers.len()).map(|place| numbers[place]).collect();
+    sample.sort_unstable();
+    sample
 }
 
 /// Places of the sample in a range of `len`: the same ones each time, and without any pattern that data could have too.
@@ -66,6 +81,14 @@ mod tests {
             assert!((below(&numbers, bound) - wanted).abs() < 0.05, "{wanted}");
             assert!((below(&numbers, bound) - share).abs() < 0.05, "{wanted}");
         }
+    }
+
+    #[test]
+    fn few_are_told_from_many() {
+        let among = |kinds: u64| few_distinct(&(0..1u64 << 20).map(|n| mix(n) % kinds).collect::<Vec<_>>());
+        assert!(among(1) && among(16));
+        assert!(!among(1000) && !among(u64::MAX));
+        assert!(!few_distinct(&[3]) || places(1).count() >= 8);
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl<'a> Queue<'a> {
     pub(super) fn work(&self) {
         while let Some(next) = self.next() {
             match next {
-                Next::Sort(range) => range.numbers.sort_unstable(),
+                Next::Sort(range) => range.sort(),
                 Next::Cut(range) => {
                     let halves = range.cut();
                     let mut state = self.state();
@@ -95,6 +95,20 @@ impl<'a> Queue<'a> {
 }
 
 impl<'a> Range<'a> {
+    /// Sorts it. The standard library's sort looks at numbers that are all equal twice more before it knows, and writes
+    /// them; where few are distinct, they are cut until a look at a sample says that they are.
+    fn sort(self) {
+        let mut open = vec![self];
+        while let Some(range) = open.pop() {
+            let short = range.numbers.len() < MIN_RANGE;
+            if short || range.cuts == MAX_CUTS || !bound::few_distinct(range.numbers) {
+                range.numbers.sort_unstable();
+            } else {
+                open.extend(range.cut().into_iter().flatten());
+            }
+        }
+    }
+
     /// What is left to sort after a cut in the middle.
     fn cut(self) -> [Option<Self>; 2] {
         let Self { numbers, cuts } = self;

