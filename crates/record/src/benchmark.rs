@@ -238,14 +238,14 @@ impl Benchmark {
                     "one pair",
                     &["004.T2.1copy."],
                     "--threads 1 --operations 40000",
-                    "--threads 1",
+                    "--threads 1 --operations 200000",
                 ),
                 part(
                     "pipe-2",
                     "two pairs",
                     &["004.T2.2copy."],
                     "--threads 2 --operations 20000",
-                    "--threads 2",
+                    "--threads 2 --operations 100000",
                 )
                 .by(Measure::Figure("([0-9.]+) operations/s", "op/s")),
                 part(
@@ -253,7 +253,7 @@ impl Benchmark {
                     "four pairs",
                     &["004.T2.6.49", "004.T2.8.15"],
                     "--threads 4 --operations 10000",
-                    "--threads 4",
+                    "--threads 4 --operations 50000",
                 ),
             ],
         },

@@ -12,7 +12,7 @@ use crate::team::{self, By, run_by};
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, processes};
 
 /// What is counted in all where nothing else is said: 1 to 3 s on one CPU of today, at one count in 1 to 4 cycles.
-const TOTAL: u64 = 3_000_000_000;
+const TOTAL: u64 = 5_000_000_000;
 
 /// Arguments of `count`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
@@ -27,7 +27,7 @@ pub struct Args {
     /// Each process makes one more, which counts as well
     #[arg(long)]
     fork: bool,
-    /// Counted by all of them together, in equal shares [default: 3000000000]
+    /// Counted by all of them together, in equal shares [default: 5000000000]
     #[arg(long, value_name = "COUNT", conflicts_with = "each", value_parser = clap::value_parser!(u64).range(1..))]
     total: Option<u64>,
     /// Counted by each of them

@@ -66,10 +66,10 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Repetitions that take 1 to 3 s on one CPU of today (measured on a 2024 server core with AVX-512, size 1000).
+    /// Repetitions that take 1 to 5 s on one CPU of today (on server cores of 2021 to 2024, size 1000).
     const fn default_repeat(self) -> u32 {
         match self {
-            Self::Classic => 1,
+            Self::Classic => 3,
             Self::Tuned => 50,
         }
     }
@@ -106,7 +106,7 @@ type Known = (usize, u32, u64, Checksum);
 /// Results known from elsewhere: the product of the same matrices by numpy 1.24.2 in 64-bit integers, times the
 /// repetitions, and `zlib.crc32` of it as `float64`.
 const KNOWN: [Known; 2] = [
-    (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x1ace_7c8e)),
+    (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x8f38_e431)),
     (1000, Kernel::Tuned.default_repeat(), 1, Checksum(0xbb4f_84cc)),
 ];
 

@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIZE))]
     size: u32,
     /// Messages that each pair sends there and back
-    #[arg(long, value_name = "COUNT", default_value = "200000", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value = "700000", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
 }
 

@@ -11,7 +11,7 @@ fn every_input_gives_the_known_result_for_any_number_of_threads() {
         ("--threads 2 --input sorted", "97fa8056"),
         ("--threads 2 --input reverse", "97fa8056"),
     ] {
-        let line = output(&format!("quicksort {arguments}"));
+        let line = output(&format!("quicksort --items 20000000 {arguments}"));
         assert_eq!(after(&line, "crc32"), crc, "{line}");
         assert!(
             line.ends_with("(in order, the same numbers, known value)\n") && line.lines().count() == 1,
@@ -48,6 +48,6 @@ fn bad_arguments_are_refused() {
 fn refused_memory_is_one_clear_line() {
     let assert = limited(100_000, "quicksort").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&assert.get_output().stderr);
-    assert!(error.contains("152.6 MiB of memory were refused: lower --items"), "{error}");
+    assert!(error.contains("610.4 MiB of memory were refused: lower --items"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
 }
