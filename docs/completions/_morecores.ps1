@@ -127,7 +127,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--directory', '--directory', [CompletionResultType]::ParameterName, 'Where to keep the studies [default: suite-DATE-TIME here]')
             [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'Run nothing; show the studies that are kept there')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]')
-            [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Runs of seconds, until each median is known to 1% or for four minutes: an hour on 2 CPUs')
+            [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the suite at -o: benchmarks that have a whole study there are not run again')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Name the benchmarks and what each is, and end')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'The tables in Markdown')

@@ -18,7 +18,7 @@ pub(crate) struct SuiteArgs {
     /// Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Runs of seconds, until each median is known to 1% or for four minutes: an hour on 2 CPUs
+    /// Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most
     #[arg(long)]
     pub(crate) full: bool,
     /// Where to keep the studies [default: suite-DATE-TIME here]

@@ -14,7 +14,7 @@ pub(crate) const WORK: &str = "morecores-work";
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
 const QUICK: &str = "--runs 6 --precision 0";
 /// For a full one.
-const FULL: &str = "--max-time 4m";
+const FULL: &str = "--max-time 90s";
 
 /// What `morecores suite` is to do.
 #[derive(Debug)]
