@@ -6,8 +6,8 @@
 
 mod change;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,9 @@ struct Content {
 pub struct Journal {
     file: PathBuf,
     content: Content,
+    /// The file as it was last written, locked for as long as this process lives: a process number says nothing to who looks from
+    /// another pid namespace.
+    held: Option<File>,
 }
 
 impl Journal {
@@ -55,6 +58,7 @@ impl Journal {
         Self {
             file: directory.join(format!("{pid}.json")),
             content: Content { pid, start_time, changes: vec![] },
+            held: None,
         }
     }
 
@@ -89,8 +93,9 @@ impl Journal {
         errors
     }
 
-    fn write(&self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         if self.content.changes.is_empty() {
+            self.held = None;
             return match fs::remove_file(&self.file) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
                 _ => Ok(()),
@@ -100,8 +105,13 @@ impl Journal {
             fs::create_dir_all(directory)?;
         }
         let new = self.file.with_extension("new");
-        fs::write(&new, serde_json::to_vec(&self.content)?)?;
-        fs::rename(&new, &self.file)
+        let mut file = File::create(&new)?;
+        // Where locks are not to be had, the process's number has to do.
+        let _ = file.try_lock();
+        file.write_all(&serde_json::to_vec(&self.content)?)?;
+        fs::rename(&new, &self.file)?;
+        self.held = Some(file);
+        Ok(())
     }
 }
 
@@ -143,20 +153,31 @@ fn repair_in(directory: &Path) -> Vec<Repair> {
     // Killed between writing a journal and putting it in place: the change that it notes last was not made.
     for half in others.into_iter().filter(|path| path.extension().is_some_and(|e| e == "new")) {
         let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| process::start_time(pid).is_none()) {
+        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && unlocked(&half).is_some() {
             let _ = fs::remove_file(half);
         }
     }
     journals.iter().filter_map(|file| repair_one(file)).collect()
 }
 
+/// The file, locked by us now; `None` where a living process holds it, or it is gone.
+fn unlocked(file: &Path) -> Option<File> {
+    let opened = File::open(file).ok()?;
+    match opened.try_lock() {
+        Err(TryLockError::WouldBlock) => None,
+        // An error is of file systems without locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Some(opened),
+    }
+}
+
 fn repair_one(file: &Path) -> Option<Repair> {
+    let held = unlocked(file)?;
     let content: Content = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     if process::start_time(content.pid) == Some(content.start_time) {
         return None; // Its process is alive and will undo it itself.
     }
     let pid = content.pid;
-    let mut journal = Journal { file: file.to_owned(), content };
+    let mut journal = Journal { file: file.to_owned(), content, held: Some(held) };
     let before = journal.content.changes.clone();
     let errors = journal.undo();
     let left = &journal.content.changes;
@@ -226,6 +247,20 @@ mod tests {
         assert_eq!(repairs[0].undone, [directory_change(&theirs)]);
         assert!(ours.exists() && !theirs.exists() && !dir.path().join("1.json").exists());
         assert!(repair_in(dir.path()).is_empty(), "a second time there is nothing to do");
+    }
+
+    /// As one in another pid namespace does, whose number means somebody else here, or nobody.
+    #[test]
+    fn a_living_process_without_a_number_here_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let theirs = dir.path().join("theirs");
+        let mut journal = Journal::in_directory(dir.path());
+        (journal.content.pid, journal.content.start_time) = (u32::MAX, 1);
+        journal.note(directory_change(&theirs)).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        assert!(repair_in(dir.path()).is_empty() && theirs.exists());
+        drop(journal);
+        assert!(!theirs.exists());
     }
 
     #[test]
