@@ -227,7 +227,13 @@ impl Benchmark {
         Self {
             name: "multiuser",
             title: "simulated users at terminals",
-            parts: &[part("multiuser", "four users", &["004.T4."], "--threads 4 --rounds 4", "--threads 4")],
+            parts: &[part(
+                "multiuser",
+                "four users",
+                &["004.T4."],
+                "--threads 4 --rounds 4",
+                "--threads 4 --rounds 40",
+            )],
         },
         Self {
             name: "pipe",
@@ -238,7 +244,7 @@ impl Benchmark {
                     "one pair",
                     &["004.T2.1copy."],
                     "--threads 1 --operations 40000",
-                    "--threads 1 --operations 200000",
+                    "--threads 1 --operations 100000",
                 ),
                 part(
                     "pipe-2",
@@ -300,7 +306,7 @@ impl Benchmark {
                     "15 KB",
                     &["003.T6.", "003.T8."],
                     "--threads {n} --requests 1500",
-                    "--threads {n}",
+                    "--threads {n} --requests 20000",
                 )
                 .by(Measure::Figure("([0-9.]+) requests/s", "requests/s")),
                 part(
