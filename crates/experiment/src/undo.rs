@@ -179,6 +179,7 @@ fn repair_one(file: &Path) -> Option<Repair> {
     let pid = content.pid;
     let mut journal = Journal { file: file.to_owned(), content, held: Some(held) };
     let before = journal.content.changes.clone();
+    before.iter().for_each(Change::let_end);
     let errors = journal.undo();
     let left = &journal.content.changes;
     let undone = before.into_iter().filter(|change| !left.contains(change)).collect();

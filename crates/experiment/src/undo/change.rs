@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 
+/// How long what outlived a study that died may go on: a program that removes its files needs a second or two where the system is
+/// slow to bury the dead.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// How long the kernel may take to bring something about that we asked for: the end of a killed process, the
 /// return of a CPU to a cpuset. Far longer than it ever does.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -98,6 +102,16 @@ impl fmt::Display for Change {
 }
 
 impl Change {
+    /// Of a study that died: gives what is left of its command time to end by itself. Its main process died with it; what that
+    /// started may be clearing up.
+    pub(super) fn let_end(&self) {
+        let Self::CgroupCreated { dir, keep: false } = self else { return };
+        let deadline = Instant::now() + GRACE;
+        while !is_empty(dir) && Instant::now() < deadline {
+            sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Puts the state from before back.
     ///
     /// # Errors
@@ -172,12 +186,15 @@ fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
     }
 }
 
+/// The file that lists who is in a cgroup: threads in version 1, where one of ours may be there without its process.
+fn members(dir: &Path) -> &'static str {
+    if dir.join("tasks").exists() { "tasks" } else { "cgroup.procs" }
+}
+
 /// Moves our own threads, and all others where `keep`, to the parent; ends the rest.
 fn empty_cgroup(dir: &Path, keep: bool) {
-    // Version 1 lists threads in `tasks`, and a thread of ours may be there without its process.
-    let (members, procs) =
-        if dir.join("tasks").exists() { ("tasks", "tasks") } else { ("cgroup.procs", "cgroup.procs") };
-    let listed = fs::read_to_string(dir.join(members)).unwrap_or_default();
+    let procs = members(dir);
+    let listed = fs::read_to_string(dir.join(procs)).unwrap_or_default();
     for task in listed.lines().filter_map(|line| line.parse::<u32>().ok()) {
         if keep || process::is_our_thread(task) {
             if let Some(parent) = dir.parent() {
@@ -187,6 +204,11 @@ fn empty_cgroup(dir: &Path, keep: bool) {
             process::kill(task);
         }
     }
+}
+
+/// Whether nobody is in a cgroup, or it is gone.
+fn is_empty(dir: &Path) -> bool {
+    fs::read_to_string(dir.join(members(dir))).map_or(true, |listed| listed.trim().is_empty())
 }
 
 fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Result<()> {
