@@ -29,7 +29,7 @@ use morecores_record::{
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, Recorded, Sink, TraceError};
 use complaints::{collect, refusal};
-use costs::Pace;
+use costs::{Costs, Pace};
 use features::Features;
 use number::OwnNumber;
 use reader::{Carried, Reader};
@@ -61,6 +61,8 @@ const BUFFERS: u64 = 256 << 20;
 const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
 /// The smallest that can be asked for, of 4 KiB: a page, the grain of mappings.
 const LEAST_BITS: u32 = 7;
+/// How often the programs' cost is measured on a machine that is not steady.
+const CALIBRATIONS: u32 = 4;
 /// Waits for a kernel lock from here on have their stack taken, which costs 1 µs: 10% of such a wait at most.
 const LONG_WAIT: Nanos = Nanos::from_micros(10);
 /// One in so many of the shorter ones has too: at 300,000 waits a second, 5 ms of stacks a second.
@@ -75,8 +77,8 @@ pub(crate) struct BpfTracer {
     /// All that there are.
     cpus: CpuSet,
     bits: u32,
-    /// What one event and one system call cost.
-    costs: (Nanos, Nanos),
+    /// What one event and one system call cost; none where that could not be told.
+    costs: Option<Costs>,
     work: Option<Work>,
 }
 
@@ -130,36 +132,40 @@ impl BpfTracer {
             program.set_autoload(wanted);
         }
         let skel = open.load().map_err(|e| refusal(&e))?;
-        let mut tracer = Self {
-            skel,
-            features,
-            options: options.clone(),
-            cpus,
-            bits,
-            costs: (Nanos::ZERO, Nanos::ZERO),
-            work: None,
-        };
+        let mut tracer =
+            Self { skel, features, options: options.clone(), cpus, bits, costs: None, work: None };
         tracer.calibrate()?;
         let bss = tracer.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
         bss.allotted_count = options.allotted.len() as u32;
         Ok(tracer)
     }
 
-    /// Measures what an event and a system call cost, by a game of our own that is watched and then forgotten.
+    /// Measures what an event and a system call cost, by a game of our own that is watched and then forgotten: without the
+    /// programs, with them, and without them again, until the machine was steady meanwhile or its patience ends.
     fn calibrate(&mut self) -> Result<(), TraceError> {
         let io = TraceError::io("measure what tracing costs");
         let Some(cpu) = self.options.allotted.first() else { return Ok(()) };
-        let without = Pace::of(cpu).map_err(io)?;
+        let mut before = Pace::of(cpu).map_err(io)?;
         let mut buffers = self.buffers()?;
         self.adopt()?;
-        let links = self.attach()?;
-        let with = Pace::of(cpu);
-        drop(links);
-        for cpu in self.cpus.iter() {
-            buffers.forget(cpu.0);
+        let (mut without, mut with) = (before, None::<Pace>);
+        for _ in 0..CALIBRATIONS {
+            let links = self.attach()?;
+            let watched = Pace::of(cpu);
+            drop(links);
+            for cpu in self.cpus.iter() {
+                buffers.forget(cpu.0);
+            }
+            let watched = watched.map_err(TraceError::io("measure what tracing costs"))?;
+            let watched = with.map_or(watched, |with| with.or_faster(watched));
+            let after = Pace::of(cpu).map_err(TraceError::io("measure what tracing costs"))?;
+            (without, with) = (without.or_faster(after), Some(watched));
+            self.costs = watched.costs(without);
+            if self.costs.is_some() && before.agrees_with(after) {
+                break;
+            }
+            before = after;
         }
-        let with = with.map_err(TraceError::io("measure what tracing costs"))?;
-        self.costs = (with.event_cost(without), with.call_cost(without));
         Ok(())
     }
 
@@ -211,7 +217,11 @@ impl BpfTracer {
         let sample_period = clock.period();
         let untraced =
             self.features.untraced().into_iter().chain(clock.untraced()).chain(work.unknown.take());
-        let untraced = untraced.chain(self.offline().map(untold)).collect();
+        let untold_costs = self.costs.is_none().then(|| Untraced {
+            what: "what its own programs cost".to_owned(),
+            why: "the machine was too unsteady to measure it".to_owned(),
+        });
+        let untraced = untraced.chain(self.offline().map(untold)).chain(untold_costs).collect();
         drop(clock);
         work.links.clear();
         let missed = self.missed() - work.missed_before;
@@ -256,7 +266,7 @@ impl BpfTracer {
 
     /// What the records cost that were made, by their tracepoints.
     fn event_costs(&self, counts: [u64; PROBES.len()]) -> Vec<EventCost> {
-        let (event, call) = self.costs;
+        let Some(Costs { event, call }) = self.costs else { return Vec::new() };
         let named = PROBES.iter().zip(counts).filter(|(probe, count)| !probe.is_empty() && *count > 0);
         let cost = |probe: &str| if probe == "sys_exit" { call } else { event };
         named

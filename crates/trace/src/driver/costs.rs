@@ -17,16 +17,19 @@ use morecores_record::{CpuId, Nanos};
 use rustix::io::{read, write};
 use rustix::pipe::pipe;
 
-/// Rounds timed together: some 1.5 ms.
-const ROUNDS: u32 = 400;
+/// Rounds timed together: some 0.4 ms, so that on a busy machine too some are not interrupted.
+const ROUNDS: u32 = 100;
 /// Of so many timings the shortest counts, which is the one that nothing else disturbed.
-const TIMINGS: u32 = 8;
+const TIMINGS: u32 = 24;
 /// Records of one round: each of the two threads wakes the other and goes to sleep.
 const EVENTS_PER_ROUND: u32 = 4;
 /// System calls of one round: each of the two threads reads and writes.
 const CALLS_PER_ROUND: u32 = 4;
-/// Calls timed together.
-const CALLS: u32 = 2_000;
+/// Calls timed together: some 0.1 ms.
+const CALLS: u32 = 1_000;
+/// So far two paces without the programs, before and after those with them, may be apart: by more, the machine changed its
+/// speed meanwhile, and what it lost or gained would be taken for the programs'.
+const STEADY: f64 = 0.03;
 
 /// The kernel's account of each of `programs`.
 pub(super) fn infos<'a>(programs: impl Iterator<Item = Program<'a>>) -> impl Iterator<Item = ProgramInfo> {
@@ -43,7 +46,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Measures it on one CPU; takes some 20 ms.
+    /// Measures it on one CPU; takes some 15 ms.
     pub(super) fn of(cpu: CpuId) -> io::Result<Self> {
         let mut pace = Self { round: Duration::MAX, call: Duration::MAX };
         for _ in 0..TIMINGS {
@@ -53,18 +56,36 @@ impl Pace {
         Ok(pace)
     }
 
-    /// What an event costs where this is the pace with the programs and `without` that without them. What the round's
-    /// system calls cost more is not in it: they are charged for themselves.
-    pub(super) fn event_cost(self, without: Self) -> Nanos {
-        let calls = self.call.saturating_sub(without.call) * CALLS_PER_ROUND;
-        let events = self.round.saturating_sub(without.round).saturating_sub(calls);
-        Nanos::from(events / EVENTS_PER_ROUND)
+    /// The faster of both, each for itself.
+    pub(super) fn or_faster(self, other: Self) -> Self {
+        Self { round: self.round.min(other.round), call: self.call.min(other.call) }
     }
 
-    /// What a system call costs more.
-    pub(super) fn call_cost(self, without: Self) -> Nanos {
-        Nanos::from(self.call.saturating_sub(without.call))
+    /// Whether two measurements of the same thing agree.
+    pub(super) fn agrees_with(self, other: Self) -> bool {
+        let apart = |a: Duration, b: Duration| a.abs_diff(b).as_secs_f64() / a.min(b).as_secs_f64();
+        apart(self.round, other.round) <= STEADY
     }
+
+    /// What one event, and one system call, costs where this is the pace with the programs and `without` that without them; `None`
+    /// where they seem to cost nothing, which they cannot. What the round's system calls cost more is not in the first: they
+    /// are charged for themselves.
+    pub(super) fn costs(self, without: Self) -> Option<Costs> {
+        let call = self.call.saturating_sub(without.call);
+        let round = self.round.checked_sub(without.round)?;
+        let events = round.checked_sub(call * CALLS_PER_ROUND)?;
+        let event = Nanos::from(events / EVENTS_PER_ROUND);
+        (event > Nanos::ZERO).then_some(Costs { event, call: Nanos::from(call) })
+    }
+}
+
+/// What the programs cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Costs {
+    /// One event.
+    pub(super) event: Nanos,
+    /// One system call.
+    pub(super) call: Nanos,
 }
 
 /// The time of [`ROUNDS`] rounds between two threads on `cpu`.
@@ -123,12 +144,26 @@ mod tests {
     fn costs_are_the_difference() {
         let pace =
             |round, call| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(call) };
-        assert_eq!(pace(2_400, 100).event_cost(pace(2_000, 100)), Nanos(100));
-        assert_eq!(pace(2_400, 300).call_cost(pace(2_000, 100)), Nanos(200));
-        assert_eq!(pace(1_900, 100).event_cost(pace(2_000, 100)), Nanos::ZERO);
+        let costs = |event, call| Some(Costs { event: Nanos(event), call: Nanos(call) });
+        assert_eq!(pace(2_400, 100).costs(pace(2_000, 100)), costs(100, 0));
         // Where calls are watched too, a round holds four of them beside its four events.
-        assert_eq!(pace(3_200, 300).event_cost(pace(2_000, 100)), Nanos(100));
-        assert_eq!(pace(2_400, 300).event_cost(pace(2_000, 100)), Nanos::ZERO);
+        assert_eq!(pace(3_200, 300).costs(pace(2_000, 100)), costs(100, 200));
+    }
+
+    #[test]
+    fn programs_that_seem_to_cost_nothing_were_not_measured() {
+        let pace =
+            |round, call| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(call) };
+        assert_eq!(pace(1_900, 100).costs(pace(2_000, 100)), None);
+        assert_eq!(pace(2_000, 100).costs(pace(2_000, 100)), None);
+        assert_eq!(pace(2_400, 300).costs(pace(2_000, 100)), None);
+    }
+
+    #[test]
+    fn a_machine_that_changes_its_speed_is_noticed() {
+        let pace = |round| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(100) };
+        assert!(pace(2_000).agrees_with(pace(2_040)) && !pace(2_200).agrees_with(pace(2_000)));
+        assert_eq!(pace(2_000).or_faster(pace(2_100)).round, Duration::from_nanos(2_000));
     }
 
     #[test]
