@@ -218,6 +218,24 @@ fn threads_that_did_not_follow_the_cpus() {
 }
 
 #[test]
+fn threads_cannot_follow_to_cpus_that_others_had() {
+    let warned = |around_runs: fn(&mut Surroundings)| {
+        let mut made = clean(&[1, 4]);
+        stay_on_one_cpu(&mut made);
+        around(&mut made, 4, |s| (s.covers_ns, s.tree_ns) = (seconds(8.0), seconds(8.0)));
+        around(&mut made, 4, |s| s.busy_allotted_ns = seconds(8.0));
+        around(&mut made, 4, around_runs);
+        warnings(&made).iter().any(|w| matches!(w, Warning::ThreadsDidNotFollow { .. }))
+    };
+    // Three CPUs were added: 0.5 of them explain nothing, 0.8 may.
+    assert!(warned(|s| s.busy_allotted_ns += seconds(4.0)));
+    assert!(!warned(|s| s.busy_allotted_ns += seconds(6.4)));
+    assert!(!warned(|s| s.steal_ns = seconds(6.4)));
+    assert!(!warned(|s| s.busy_elsewhere_ns = seconds(16.0)), "a server did the work");
+    assert!(warned(|s| s.busy_elsewhere_ns = seconds(1.0)));
+}
+
+#[test]
 fn threads_have_nothing_to_follow_at_the_same_cpu_count() {
     let mut made = clean(&[2]);
     made.header.plan.points.push(studies::point(2, 4));

@@ -77,6 +77,23 @@ fn a_guess_is_made_only_where_the_points_can_bear_one() {
 }
 
 #[test]
+fn what_others_took_makes_a_verdict_doubtful() {
+    let doubtful = |others: f64, steal: f64, warning: Option<Warning>| {
+        let view = support::view(&["x"]).point(1, 10.0, 0.02, 0.9).point(2, 9.9, 0.2, 0.6);
+        let view = view.with(|v| v.points[1].others_allotted_s = Some(others));
+        let view = view.with(|v| v.points[1].steal_s = Some(steal)).warn(warning).build();
+        decide(&view).remarks.contains(&Remark::Doubtful)
+    };
+    let (busy, stolen) = (Warning::NotQuiet { busy_cpus: 2.0 }, Warning::Steal { cpus: 2, share: 0.1 });
+    // Six runs of 9.9 s on two CPUs: 119 s of CPU time.
+    assert!(doubtful(48.0, 0.0, Some(busy.clone())));
+    assert!(doubtful(0.0, 12.0, Some(stolen.clone())));
+    assert!(!doubtful(2.0, 0.0, Some(busy)), "others were elsewhere");
+    assert!(!doubtful(0.0, 2.0, Some(stolen)), "2%");
+    assert!(!doubtful(48.0, 0.0, None), "no warning to see");
+}
+
+#[test]
 fn a_serial_fraction_rises_only_beyond_the_intervals() {
     let rises = |view: &View| {
         decide(view).remarks.iter().find_map(|r| match r {

@@ -22,6 +22,9 @@ const FIRST_RUN: f64 = 1.1;
 const ONE_CPU: f64 = 1.1;
 /// A growth in CPUs used below this share of the growth in CPUs given is none.
 const FOLLOWS: f64 = 0.1;
+/// What others took of the CPUs that were added, from which it may be why the command used no more of them: more than
+/// twice the growth that is called none.
+const TAKEN: f64 = 0.25;
 /// CPUs' worth of others' work that is more than a system's idle housekeeping.
 const BUSY: f64 = 0.1;
 /// Others' CPU time over the tree's that is more than housekeeping.
@@ -65,7 +68,7 @@ pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) ->
             of_machine(study, sample, point, &mut warnings);
         }
     }
-    threads(study, points, &mut warnings);
+    threads(study, samples, points, &mut warnings);
     warnings
 }
 
@@ -209,8 +212,8 @@ fn busy_when_quiet(study: &Study) -> Option<f64> {
     (watched > 0.0).then(|| quiet.busy_ns.as_secs_f64() / watched)
 }
 
-/// A command that was given more CPUs and used no more.
-fn threads(study: &Study, points: &[PointView], warnings: &mut Vec<Warning>) {
+/// A command that was given more CPUs and used no more, unless that is because others used them or did its work.
+fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
     let told = study.header.command.uses_n() || study.header.plan.thread_env;
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
@@ -218,10 +221,32 @@ fn threads(study: &Study, points: &[PointView], warnings: &mut Vec<Warning>) {
     for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
-        if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS {
+        let explained = taken(samples, point).max(outside_cpus(warnings, point)) >= TAKEN * given;
+        if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS && !explained {
             warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told });
         }
     }
+}
+
+/// CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
+fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
+    let Some(sample) = samples.iter().find(|s| (s.point.cpus, s.point.n) == (point.cpus, point.n)) else {
+        return 0.0;
+    };
+    let wall: f64 = sample.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
+    let seconds = point.others_allotted_s.unwrap_or(0.0) + point.steal_s.unwrap_or(0.0);
+    if wall > 0.0 { seconds / wall } else { 0.0 }
+}
+
+/// CPUs' worth of work outside the tree that began and ended with the command, where that is warned of.
+fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
+    let of_point = |warning: &Warning| match warning {
+        Warning::WorkOutsideTree { cpus, share, .. } if *cpus == point.cpus => {
+            Some(share * point.cpu_percent / 100.0)
+        }
+        _ => None,
+    };
+    warnings.iter().find_map(of_point).unwrap_or(0.0)
 }
 
 /// The program's name without its directory.

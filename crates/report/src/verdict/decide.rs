@@ -31,6 +31,10 @@ const GUESSABLE_INTERVAL: f64 = 3.0;
 /// faster than three others happens by chance in one case of 20 (3!·3!/6!).
 const SEPARABLE_RUNS: u32 = 3;
 
+/// Share of a count's CPUs that others took from which the speedup may be theirs: the share below which work outside
+/// the tree is not warned of either.
+const TAKEN: f64 = 0.05;
+
 /// Decides what the view answers.
 pub fn decide(view: &View) -> Verdict {
     let answer = answer(view);
@@ -102,7 +106,7 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let smt = first_smt(view).filter(|first| *first > base.cpus);
     let step = last_step(&view.points);
-    let doubtful = view.warnings.iter().any(is_doubtful);
+    let doubtful = view.warnings.iter().any(is_doubtful) || was_taken(view);
 
     let little = matches!(answer, Answer::LessAndLess(_) | Answer::ALittle(_));
     let improves = little || matches!(answer, Answer::Yes(_) | Answer::MoreThanIdeal(_));
@@ -153,6 +157,18 @@ fn is_doubtful(warning: &Warning) -> bool {
             | Warning::RanOutsideCpus { .. }
             | Warning::FailedRuns { .. }
     )
+}
+
+/// Whether others or the hypervisor took so much of the CPUs at some count that the speedup may not be the command's,
+/// and a warning says so.
+fn was_taken(view: &View) -> bool {
+    let warned = |w: &Warning| matches!(w, Warning::NotQuiet { .. } | Warning::Steal { .. });
+    let taken = |point: &PointView| {
+        let whole = f64::from(point.runs * point.cpus) * point.elapsed_s.mean;
+        let seconds = point.others_allotted_s.unwrap_or(0.0) + point.steal_s.unwrap_or(0.0);
+        whole > 0.0 && seconds > TAKEN * whole
+    };
+    view.warnings.iter().any(warned) && view.points.iter().any(taken)
 }
 
 /// What the CPUs did at `point`.
