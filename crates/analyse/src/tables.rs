@@ -12,7 +12,7 @@ mod profile;
 mod programs;
 mod waiting;
 
-use morecores_record::{Decoded, EventKind, TraceHeader, TraceView};
+use morecores_record::{Decoded, EventKind, TraceHeader, TraceSource, TraceView};
 
 use crate::trace::{Timeline, account, causes, idle};
 use programs::Programs;
@@ -60,8 +60,16 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         locks: locks::locks(header, &timeline),
         culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
         others: culprits::others(&timeline, shares, &programs),
+        untold_others_s: untold_others(header),
         untraced: header.untraced.clone(),
     }
+}
+
+/// What the CPUs' counters say of others, where the events do not: those of perf events are the command's alone.
+fn untold_others(header: &TraceHeader) -> Option<f64> {
+    let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
+    let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
+    Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
 }
 
 /// Events that were written and are not there any more: the stream was cut off, or is damaged. Of a trace that lost some

@@ -39,6 +39,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         locks: Vec::new(),
         culprits: Vec::new(),
         others: Vec::new(),
+        untold_others_s: None,
         untraced: Vec::new(),
     }
 }

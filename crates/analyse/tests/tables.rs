@@ -224,6 +224,23 @@ fn what_was_accounted_beyond_the_time_there_was_is_told_apart() {
     near(build().view().overaccounted_s, 0.0);
 }
 
+/// Perf events are those of the command alone: what others did is known from the CPUs' counters, and only as a sum.
+#[test]
+fn what_others_did_unseen_is_told_by_the_counters() {
+    let untold = |source: TraceSource, watched: bool| {
+        let mut t = Traced::new(2, 4 * S);
+        t.header.source = source;
+        let around = t.header.run.surroundings.as_mut().unwrap();
+        around.own_ns = Nanos(100_000_000);
+        around.busy_allotted_ns = around.tree_ns + Nanos(1_100_000_000);
+        t.header.run.surroundings = t.header.run.surroundings.filter(|_| watched);
+        t.view().untold_others_s
+    };
+    assert_eq!(untold(TraceSource::Bpf, true), None, "they are in the trace");
+    near(untold(TraceSource::Perf, true).unwrap(), 1.0);
+    assert_eq!(untold(TraceSource::Perf, false), None);
+}
+
 /// One definition for the table and the components: what one thread was accounted of another's is given back within a
 /// busy period.
 #[test]

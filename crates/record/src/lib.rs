@@ -46,6 +46,6 @@ pub use trace::{
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
-    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Misfits, Parallelism,
+    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism,
     PointView, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
 };

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
 
 pub use trace::{
-    CommandView, Components, Culprit, LockView, Losses, Misfits, Parallelism, SerialAndParallel, SerialPhase,
-    StackView, TraceView,
+    CommandView, Components, Culprit, LockView, Losses, Misfits, NOBODY, Parallelism, SerialAndParallel,
+    SerialPhase, StackView, TraceView,
 };
 
 /// Name of the schema of [`View`].

@@ -51,6 +51,8 @@ pub enum Blame {
         /// Whether most of the waiting was for it.
         mostly: bool,
     },
+    /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does not see.
+    PerhapsProcesses,
     /// Processes outside the command's tree, the busiest first.
     Processes(Vec<String>),
     /// Of the time in user mode, the share that spins in a tight loop.

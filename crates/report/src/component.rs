@@ -2,7 +2,17 @@
 //!
 //! Only names and access; which of them are shown, and how, is decided where they are shown.
 
-use morecores_record::{Components, Losses};
+use morecores_record::{Components, Losses, TraceView};
+
+/// What others must have used, over the idle time that they may be in, for that to be said. A choice: less is within what
+/// the CPUs' counters and the trace disagree about.
+const OTHERS_IN_IDLE: f64 = 0.1;
+
+/// Whether idle time of ready threads may be others' time: the trace does not see them, and they used these CPUs.
+pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
+    let idle = trace.components.idle_scheduling_s;
+    trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= OTHERS_IN_IDLE * idle)
+}
 
 /// A kind of CPU time, or the CPU time that no rule explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,6 +135,14 @@ impl Component {
             Self::IdleTimer => "idle: timer",
             Self::IdleTooLittleWork => "idle: too little parallel work",
             Self::Unexplained => "unexplained",
+        }
+    }
+
+    /// What a part of `trace` is called, where that trace cannot tell it from another.
+    pub(crate) fn name_in(self, trace: &TraceView) -> &'static str {
+        match self {
+            Self::IdleScheduling if idle_or_others(trace) => "idle or other processes",
+            other => other.name(),
         }
     }
 

@@ -5,6 +5,7 @@
 use morecores_record::{Components, StackView, TraceView, View};
 
 use crate::Component;
+use crate::component::idle_or_others;
 use crate::format::{count, cpu_share, cpus, list, percent, ratio, whole_percent};
 
 /// The share of the CPUs below which a loss is folded into others, if it is so at every count. A choice: below it a
@@ -30,11 +31,14 @@ pub(crate) struct Parts {
     shown: Vec<Component>,
     folded: Vec<Component>,
     base_cpus: u32,
+    /// Whether a trace has others' time in idle time.
+    idle_or_others: bool,
 }
 
 impl Parts {
     /// The parts in the order in which they are shown: the speedup, then the largest loss at the largest count first.
-    pub(crate) fn of(stacks: &[StackView], all: bool) -> Self {
+    pub(crate) fn of(view: &View, all: bool) -> Self {
+        let stacks = &view.stack;
         let least = |stack: &StackView| if all { 0.0 } else { FOLDED * f64::from(stack.cpus) };
         let loss = |c: &Component, stack: &StackView| c.loss(&stack.losses).unwrap_or(0.0);
         let some = |c: &Component| stacks.iter().any(|s| loss(c, s) != 0.0);
@@ -43,7 +47,8 @@ impl Parts {
         if let Some(largest) = stacks.last() {
             shown.sort_by(|a, b| loss(b, largest).total_cmp(&loss(a, largest)));
         }
-        Self { shown, folded, base_cpus: stacks.first().map_or(1, |s| s.base_cpus) }
+        let base_cpus = stacks.first().map_or(1, |s| s.base_cpus);
+        Self { shown, folded, base_cpus, idle_or_others: view.traces.iter().any(idle_or_others) }
     }
 
     /// All of them.
@@ -76,6 +81,9 @@ impl Parts {
         match part {
             Part::Speedup if self.base_cpus == 1 => "speedup".to_owned(),
             Part::Speedup => format!("speedup, times {} CPUs", self.base_cpus),
+            Part::Of(Component::IdleScheduling) if self.idle_or_others => {
+                "idle or other processes".to_owned()
+            }
             Part::Of(component) => component.loss_name().to_owned(),
             Part::Folded => folded_name(),
         }
@@ -197,7 +205,7 @@ fn idle_already(base: &TraceView) -> Option<String> {
             "on {} {} of the time was idle already, most of it \"{}\": the stack is what comes on top",
             cpus(base.cpus),
             percent(all / whole),
-            most.name()
+            most.name_in(base)
         )
     })
 }

@@ -6,6 +6,7 @@ use morecores_record::TraceView;
 
 use crate::Component;
 use crate::causes::tight_loop;
+use crate::component::idle_or_others;
 use crate::format::{count, cpus, percent, time};
 use crate::stack::{FOLDED, Part, folded_name, slower, traced_by};
 
@@ -53,9 +54,9 @@ pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
 }
 
 /// What a part of a run is called.
-pub(crate) fn name(part: Part) -> String {
+pub(crate) fn name(part: Part, trace: &TraceView) -> String {
     match part {
-        Part::Of(component) => component.name().to_owned(),
+        Part::Of(component) => component.name_in(trace).to_owned(),
         _ => folded_name(),
     }
 }
@@ -83,6 +84,21 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
             time(spin),
             percent(spin / whole),
             percent(tight_loop(trace))
+        ));
+    }
+    if idle_or_others(trace) && trace.components.idle_scheduling_s >= WORTH_SAYING * whole {
+        sentences.push(format!(
+            "Other processes used {} of these CPUs' time. This trace does not see them: with threads ready to run, \
+             the CPUs were idle or used by other processes.",
+            time(trace.untold_others_s.unwrap_or(0.0))
+        ));
+    }
+    if whole > 0.0 && trace.overaccounted_s > WORTH_SAYING * whole {
+        sentences.push(format!(
+            "The kernel accounted {} more to threads than they were on these CPUs ({} of the CPUs' time): from before \
+             each began, while its CPU was idle and waking. It is in no component.",
+            time(trace.overaccounted_s),
+            percent(trace.overaccounted_s / whole)
         ));
     }
     if trace.outside_cpu_s > 0.0 {

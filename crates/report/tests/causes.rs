@@ -110,6 +110,33 @@ fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
 }
 
 #[test]
+fn idle_time_that_may_be_others_is_blamed_on_no_waking() {
+    let mut view = two(Losses { idle_scheduling: 0.4, ..Losses::default() });
+    assert!(words(&view)[0].ends_with("an idle CPU takes time to wake"), "{:?}", words(&view));
+    view.traces[0].untold_others_s = Some(2.0);
+    let said =
+        "0.40 of 2 CPUs idle or used by other processes, which this trace does not tell, although threads";
+    assert!(words(&view)[0].starts_with(said), "{:?}", words(&view));
+}
+
+#[test]
+fn where_nothing_ran_no_program_is_named() {
+    let mut view = two(Losses::default());
+    view.stack[0].culprits = vec![support::culprit("nothing", 0.5, None)];
+    assert!(
+        words(&view)[0].ends_with("of 2 CPUs idle while nothing of the command ran"),
+        "{:?}",
+        words(&view)
+    );
+    view.stack[0].culprits = vec![support::culprit("nothing", 0.3, None), support::culprit("ld", 0.2, None)];
+    assert!(
+        words(&view)[0].ends_with("few threads ran, mostly none (0.30) and `ld` (0.20)"),
+        "{:?}",
+        words(&view)
+    );
+}
+
+#[test]
 fn gained_cpus_are_said_as_such() {
     let said = words(&support::gaining());
     assert!(said[0].starts_with("0.36 of 2 CPUs gained: less time in user mode than"), "{said:?}");

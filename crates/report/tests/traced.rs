@@ -264,9 +264,41 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
     assert!(!trace_report(trace, None, &style).contains("fit together"));
     trace.misfits = Misfits { misplaced: 3, unborn: 0, unwoken: 1, early: 9 };
     let text = trace_report(trace, None, &style);
-    let said =
-        "did not fit together: 3 switches that did not fit the one before, 1 waits that nobody was seen to";
+    let said = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
     assert!(text.contains(said), "{text}");
+    // Perf events begin with a thread that somebody outside of them made.
+    trace.misfits = Misfits { unborn: 1, ..Misfits::default() };
+    let told =
+        |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread that nobody was seen");
+    assert!(told(trace));
+    trace.source = TraceSource::Perf;
+    assert!(!told(trace));
+}
+
+#[test]
+fn idle_time_that_may_be_others_is_called_so() {
+    let mut trace = support::trace(2, 10.0, |t| t.components.idle_scheduling_s = 9.7);
+    let style = Style { width: 100, ..PLAIN };
+    assert!(traced(&trace, style).contains("idle: scheduling"));
+    trace.untold_others_s = Some(9.5);
+    let text = traced(&trace, style);
+    assert!(text.contains("idle or other processes") && !text.contains("idle: scheduling"), "{text}");
+    assert!(
+        text.contains("Other processes used 9.50 s of these CPUs' time. This trace does not see"),
+        "{text}"
+    );
+    trace.untold_others_s = Some(0.1);
+    assert!(traced(&trace, style).contains("idle: scheduling"), "too little to be it");
+}
+
+#[test]
+fn what_was_accounted_too_early_is_said() {
+    let mut trace = support::trace(2, 10.0, |t| t.overaccounted_s = 0.9);
+    let said = "The kernel accounted 900 ms more to threads than they were on these CPUs (4.5% of the";
+    let style = Style { width: 100, ..PLAIN };
+    assert!(traced(&trace, style).contains(said), "{}", traced(&trace, style));
+    trace.overaccounted_s = 0.19;
+    assert!(!traced(&trace, style).contains("The kernel accounted"), "below 1%");
 }
 
 #[test]

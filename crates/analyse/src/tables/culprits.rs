@@ -3,13 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use morecores_record::{Call, Culprit};
+use morecores_record::{Call, Culprit, NOBODY};
 
 use super::programs::Programs;
 use crate::trace::{Charge, Occupant, Shares, Timeline, call_name};
-
-/// Who idle CPUs are charged to where nothing ran.
-pub(super) const NOBODY: &str = "nothing";
 
 /// What is charged to one command: seconds, and how many of them by the call in which most others waited.
 #[derive(Debug, Default)]

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use morecores_record::{Interrupt, Nanos, SerialAndParallel, SerialPhase, TraceHeader};
+use morecores_record::{Interrupt, NOBODY, Nanos, SerialAndParallel, SerialPhase, TraceHeader};
 
 use super::concurrency::Moment;
-use super::culprits::NOBODY;
 use super::programs::Programs;
 use crate::trace::{Cause, Silence, Source, State, Timeline, Wake};
 
@@ -176,6 +175,8 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
         Some(Cause::Timer) => "timer".to_owned(),
         Some(Cause::Disk) => device().unwrap_or_else(|| "disk".to_owned()),
         Some(Cause::Peer) => match outside() {
+            // It ended the run: whatever the command was waiting for did not come.
+            Some(id) if timeline.thread(id).tracer => NOBODY.to_owned(),
             Some(id) => programs.name_of(timeline, id, silence.to),
             None => device().unwrap_or_else(|| "network".to_owned()),
         },

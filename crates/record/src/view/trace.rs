@@ -131,6 +131,9 @@ pub struct SerialAndParallel {
     pub parallel_s: f64,
 }
 
+/// What stands where a program's name does and nothing ran.
+pub const NOBODY: &str = "nothing";
+
 /// Who was running while CPUs were idle for want of parallel work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Culprit {
@@ -202,6 +205,10 @@ pub struct TraceView {
     pub culprits: Vec<Culprit>,
     /// Processes outside the tree that used the allotted CPUs, by name and CPU-seconds, most first.
     pub others: Vec<(String, f64)>,
+    /// CPU time of others on the allotted CPUs by the CPUs' own counters, where the trace does not tell it: it is then in
+    /// idle time. Null where the trace tells it or nobody looked.
+    #[serde(default)]
+    pub untold_others_s: Option<f64>,
     /// What this trace cannot tell, and why.
     pub untraced: Vec<Untraced>,
 }

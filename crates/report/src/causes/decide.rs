@@ -6,6 +6,7 @@ use morecores_record::{LockView, StackView, TraceView, View, Warning};
 
 use super::{Blame, Cause};
 use crate::Component;
+use crate::component::idle_or_others;
 
 /// The most causes that are said: more is a table, and the table is there.
 const MOST: usize = 4;
@@ -58,6 +59,7 @@ fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
         Component::IdleTooLittleWork => ran(stack),
         Component::KernelLockSpin => lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
+        Component::IdleScheduling if trace.is_some_and(idle_or_others) => Blame::PerhapsProcesses,
         Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
         Component::UserWork if stack.losses.user_work > 0.0 && spins(stack, view) => {
             Blame::TightLoop(trace.map_or(0.0, tight_loop))

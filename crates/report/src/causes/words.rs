@@ -2,6 +2,8 @@
 //!
 //! Only wording: whatever is said here was decided before.
 
+use morecores_record::NOBODY;
+
 use super::{Blame, Cause};
 use crate::Component;
 use crate::format::{cpu_share, list, percent};
@@ -36,6 +38,10 @@ fn lost(cause: &Cause) -> String {
         Component::OtherProcesses => format!("used by other processes{}", processes(cause)),
         Component::Tracer => "used by the tracer itself".to_owned(),
         Component::Steal => "taken by the hypervisor".to_owned(),
+        Component::IdleScheduling if cause.blame == Blame::PerhapsProcesses => {
+            "idle or used by other processes, which this trace does not tell, although threads were ready to run"
+                .to_owned()
+        }
         Component::IdleScheduling => {
             "idle although threads were ready to run: an idle CPU takes time to wake".to_owned()
         }
@@ -99,9 +105,13 @@ fn ran(cause: &Cause) -> String {
     let waiting =
         waiting_in.as_ref().map(|call| format!(", the others waiting in {call}")).unwrap_or_default();
     let who = match commands.as_slice() {
+        [(only, _)] if *alone && only == NOBODY => "nothing of the command ran".to_owned(),
         [(only, _)] if *alone => format!("only `{only}` ran"),
         several => {
-            let each = several.iter().map(|(name, cpus)| format!("`{name}` ({})", cpu_share(*cpus)));
+            let each = several.iter().map(|(name, cpus)| {
+                let name = if name == NOBODY { "none" } else { &format!("`{name}`") };
+                format!("{name} ({})", cpu_share(*cpus))
+            });
             format!("few threads ran, mostly {}", list(each))
         }
     };

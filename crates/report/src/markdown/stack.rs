@@ -12,7 +12,7 @@ use crate::stack::{Parts, besides, lossy, notes};
 /// Writes table, causes of the largest count and notes; nothing without a stack.
 pub(super) fn stack(view: &View, out: &mut impl Write) -> fmt::Result {
     let Some(largest) = view.stack.last() else { return Ok(()) };
-    let parts = Parts::of(&view.stack, false);
+    let parts = Parts::of(view, false);
     writeln!(out, "**Where the CPUs went**\n")?;
     let header: Vec<String> = view.stack.iter().map(|s| format!("of {}", s.cpus)).collect();
     writeln!(out, "| CPUs | {} |", header.join(" | "))?;

@@ -22,7 +22,12 @@ pub(super) fn trace(trace: &TraceView, out: &mut impl Write) -> fmt::Result {
         writeln!(out, "| of the CPUs' time | CPU time ({}) | share |", unit.symbol())?;
         writeln!(out, "|:---|---:|---:|")?;
         for ((part, seconds), time) in parts.iter().zip(column(&seconds)) {
-            writeln!(out, "| {} | {time} | {} |", prose(&name(*part)), percent(seconds / whole(trace)))?;
+            writeln!(
+                out,
+                "| {} | {time} | {} |",
+                prose(&name(*part, trace)),
+                percent(seconds / whole(trace))
+            )?;
         }
         writeln!(out)?;
     }

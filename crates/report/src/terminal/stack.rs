@@ -18,7 +18,7 @@ const SHARES_FROM: u32 = 8;
 /// The whole section; none without a stack.
 pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
     let (smallest, largest) = (view.stack.first()?, view.stack.last()?);
-    let parts = Parts::of(&view.stack, style.wide);
+    let parts = Parts::of(view, style.wide);
     let shares = largest.cpus / smallest.cpus.max(1) >= SHARES_FROM;
     let title =
         if shares { "where the CPUs went (each bar is 100% of its CPUs)" } else { "where the CPUs went" };

@@ -8,7 +8,7 @@ mod tables;
 
 use std::path::Path;
 
-use morecores_record::{Misfits, TraceView};
+use morecores_record::{Misfits, TraceSource, TraceView};
 
 use super::Style;
 use crate::format::count;
@@ -80,13 +80,19 @@ fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
 fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
     // A wake-up before the sleep is no contradiction: it was the sooner one.
     let Misfits { misplaced, unborn, unwoken, early: _ } = trace.misfits;
+    // Perf events are the command's own: its starter, which made the first thread, is in none.
+    let unborn = if trace.source == TraceSource::Perf { 0 } else { unborn };
     let kinds = [
-        (misplaced, "switches that did not fit the one before"),
-        (unborn, "threads that nobody was seen to make"),
-        (unwoken, "waits that nobody was seen to end"),
+        (misplaced, "switch", "switches", "that did not fit the one before"),
+        (unborn, "thread", "threads", "that nobody was seen to make"),
+        (unwoken, "wait", "waits", "that nobody was seen to end"),
     ];
-    let told = kinds.into_iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number as f64))).collect();
+    let told = kinds.into_iter().filter(|(number, ..)| *number > 0);
+    let told: Vec<String> = told
+        .map(|(number, one, many, what)| {
+            format!("{} {} {what}", count(number as f64), if number == 1 { one } else { many })
+        })
+        .collect();
     if told.is_empty() {
         Vec::new()
     } else {

@@ -34,6 +34,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         locks: Vec::new(),
         culprits: Vec::new(),
         others: Vec::new(),
+        untold_others_s: None,
         untraced: Vec::new(),
     };
     change(&mut trace);

@@ -27,7 +27,7 @@ pub(super) fn components(trace: &TraceView, style: &Style) -> Vec<String> {
     let unit = TimeUnit::for_column([trace.elapsed_s]);
     let mut grid = Grid::new(style);
     grid.parts(&parts.iter().map(|(part, _)| *part).collect::<Vec<_>>());
-    grid.labels("of the CPUs' time", parts.iter().map(|(p, _)| run::name(*p)));
+    grid.labels("of the CPUs' time", parts.iter().map(|(p, _)| run::name(*p, trace)));
     let header = format!("CPU time ({})", unit.symbol());
     let seconds: Vec<f64> = parts.iter().map(|(_, s)| s / unit.seconds()).collect();
     grid.figures(1, &header, column(&seconds));
