@@ -123,6 +123,23 @@ fn what_ends_a_silence_is_the_culprit_where_nothing_runs() {
     assert_eq!(culprit(Waker::Unknown), "nothing");
 }
 
+/// A command that only slept until its time was up.
+#[test]
+fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
+    let mut t = Traced::new(1, 10 * S);
+    t.header.known.push(KnownThread {
+        tid: Tid(60),
+        process: Tid(60),
+        name: "morecores".into(),
+        kernel: false,
+    });
+    t.header.tracer.push(Tid(60));
+    t.sleep(S, 0, 0);
+    t.wake(9 * S, 0, ROOT, 60);
+    t.sleep(9 * S, 0, ROOT);
+    assert_eq!(t.view().serial_phases[0].culprit, "nothing");
+}
+
 #[test]
 fn bounds_of_phases_follow_the_length_of_the_run() {
     let bounds = |us| {
