@@ -135,7 +135,7 @@ impl Uncertain {
 /// sentence both ends stand beside the figure, and more digits would only be harder to read.
 pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
     let places = match ci95.map(|[low, high]| (value - low).max(high - value)) {
-        Some(half) if half > 0.0 => (-magnitude(half)).clamp(0, MAX_DIGITS - 1),
+        Some(half) if half > 0.0 => (-magnitude(half)).max(least_places(value)).clamp(0, MAX_DIGITS - 1),
         _ => plain_places(value),
     };
     (fixed(value, places), ci95.map(|ends| ends.map(|end| fixed(end, places))))
@@ -145,18 +145,24 @@ pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[St
 ///
 /// The half-width gets one significant digit, two where the first is a 1 (after the Particle Data Group's
 /// rule, which exists for the same reason: one digit of 0.14 would be 40% off); the figure goes to the same
-/// place.
+/// place, but keeps two significant digits however wide its interval is: "1" beside an efficiency of 38% would
+/// contradict it.
 fn places(value: f64, half: Option<f64>) -> i32 {
     let most = MAX_DIGITS - 1 - magnitude(value.abs());
     match half {
         Some(half) if half > 0.0 => {
             let first_digit = half / 10_f64.powi(magnitude(half));
             let digits = if first_digit < 1.95 { 2 } else { 1 };
-            (digits - 1 - magnitude(half)).min(most)
+            (digits - 1 - magnitude(half)).max(least_places(value)).min(most)
         }
         Some(_) => most.clamp(0, 3),
         None => plain_places(value),
     }
+}
+
+/// Places for two significant digits.
+fn least_places(value: f64) -> i32 {
+    1 - magnitude(value)
 }
 
 /// The power of ten of the first significant digit.
@@ -331,7 +337,11 @@ mod tests {
         assert_eq!(uncertain(569.3, 4.2), "569 ± 4");
         assert_eq!(uncertain(1234.0, 80.0), "1230 ± 80");
         assert_eq!(uncertain(1.0, 0.96), "1.0 ± 1.0");
-        assert_eq!(uncertain(0.05, 3.0), "0 ± 3");
+        assert_eq!(uncertain(0.76, 2.1), "0.76 ± 2.10");
+        assert_eq!(uncertain(1.2, 2.3), "1.2 ± 2.3");
+        assert_eq!(uncertain(11.4, 14.2), "11 ± 14");
+        assert_eq!(uncertain(980.0, 1420.0), "980 ± 1420");
+        assert_eq!(bounded(1.21, Some([0.1, 3.4])).0, "1.2");
         assert_eq!(uncertain(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
         assert_eq!(uncertain(2.0, 0.0), "2.000 ± 0.001");
     }
