@@ -7,9 +7,9 @@ mod decide;
 mod words;
 
 pub(crate) use decide::tight_loop;
-pub use decide::{causes, main_cause};
+pub use decide::{causes, main_cause, withheld};
 pub use words::word_cause;
-pub(crate) use words::word_causes;
+pub(crate) use words::{word_causes, word_withheld};
 
 use crate::Component;
 
@@ -26,6 +26,25 @@ pub struct Cause {
     pub base_cpus: u32,
     /// Who or what it is due to, where the trace tells.
     pub blame: Blame,
+}
+
+/// Why no cause is named though the runs were traced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Withheld {
+    /// A traced run took so much longer, or shorter, than the timed ones that it was another run.
+    Unlike {
+        /// At this CPU count.
+        cpus: u32,
+        /// Its time over the median of the timed ones.
+        times: f64,
+    },
+    /// The timed runs are so short that tracing changes them.
+    Short {
+        /// At this CPU count.
+        cpus: u32,
+        /// Their median.
+        seconds: f64,
+    },
 }
 
 /// Who or what a loss is due to.

@@ -20,7 +20,7 @@ mod trace;
 mod verdict;
 mod warning;
 
-pub use causes::{Blame, Cause, causes, main_cause, word_cause};
+pub use causes::{Blame, Cause, Withheld, causes, main_cause, withheld, word_cause};
 pub use command::for_reading;
 pub use component::Component;
 pub use csv::view_csv;
@@ -32,5 +32,5 @@ pub use markdown::{suite_markdown, view_markdown};
 pub use suite::BenchmarkResult;
 pub use terminal::{Style, run_report, suite_report, trace_report};
 pub use topology::topology;
-pub use verdict::{Answer, Gain, Remark, Subject, Verdict, decide, word};
+pub use verdict::{Answer, Gain, Planned, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices};

@@ -5,6 +5,7 @@
 use morecores_record::{Components, StackView, TraceView, View};
 
 use crate::Component;
+use crate::causes::withheld;
 use crate::component::idle_or_others;
 use crate::format::{count, cpu_share, cpus, list, percent, ratio, whole_percent};
 
@@ -173,8 +174,11 @@ pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
 }
 
 /// What the stack does not show, as clauses: the speedup of the serial phases and of the rest, and how idle the
-/// baseline was already.
+/// baseline was already. Nothing where the traced runs were not like the timed ones.
 pub(crate) fn besides(stack: &StackView, view: &View) -> Vec<String> {
+    if withheld(stack, view).is_some() {
+        return Vec::new();
+    }
     let base = view.trace(stack.base_cpus, stack.base_n);
     [by_part(stack), base.and_then(idle_already)].into_iter().flatten().collect()
 }

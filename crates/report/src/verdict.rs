@@ -8,7 +8,7 @@ mod words;
 
 use morecores_record::{Estimate, View};
 
-use crate::Cause;
+use crate::{Cause, Withheld};
 
 pub use decide::decide;
 pub use words::word;
@@ -22,6 +22,19 @@ pub struct Verdict {
     pub answer: Answer,
     /// What goes with it, in the order in which it is said.
     pub remarks: Vec<Remark>,
+    /// What advice has to go on from.
+    pub planned: Planned,
+}
+
+/// What was planned and how it ended, as far as advice to do more starts from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Runs of each count before the timed ones.
+    pub warmups: u32,
+    /// The most timed runs of each count.
+    pub runs: u32,
+    /// Whether the time limit ended them.
+    pub out_of_time: bool,
 }
 
 impl Verdict {
@@ -150,6 +163,8 @@ pub enum Remark {
         /// Whether the trace that tells it lost events.
         lossy: bool,
     },
+    /// Why it is not said what stops it, though it was traced.
+    CausesWithheld(Withheld),
     /// A warning says that the figures may not mean what they seem to.
     Doubtful,
     /// Amdahl's law with the serial fraction of the largest count: a guess.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use morecores_record::Warning;
 
 use crate::format::{cpus, duration, list, percent, ratio};
-use crate::verdict::{Answer, Verdict};
+use crate::verdict::{Answer, Planned, Verdict};
 
 /// How much a warning weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     }
     groups
         .into_iter()
-        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group) })
+        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group, &verdict.planned) })
         .collect()
 }
 
@@ -128,13 +128,18 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
 }
 
 /// The words for warnings of one kind; `group` is not empty.
-fn word(group: &[&Warning]) -> String {
+fn word(group: &[&Warning], planned: &Planned) -> String {
     let Some(first) = group.first() else { return String::new() };
     let at = at(group);
     match first {
         Warning::TooFewRuns { .. } => format!(
-            "There is no 95% interval {at}: {} of the 6 runs that it takes. Use --runs 6 or more.",
-            range(group, whole)
+            "There is no 95% interval {at}: {} of the 6 runs that it takes. Use {}.",
+            range(group, whole),
+            match (planned.out_of_time, planned.runs < 6) {
+                (false, _) => "--runs 6 or more",
+                (true, false) => "a longer --max-time: the time ran out before",
+                (true, true) => "--runs 6 or more, and a longer --max-time",
+            }
         ),
         Warning::Imprecise { precision, .. } => format!(
             "The median {at} is known to within {}, not to the {} asked for. Allow more runs \
@@ -149,9 +154,10 @@ fn word(group: &[&Warning]) -> String {
         ),
         Warning::FirstRunDiffers { .. } => format!(
             "The first run {at} took {} times as long as the later ones: a cold cache, or work that \
-             is done only once. Use --warmup 1 to leave it out, or --prepare or --cold to make every \
+             is done only once. Use --warmup {} to leave it out, or --prepare or --cold to make every \
              run like it.",
-            range(group, ratio)
+            range(group, ratio),
+            planned.warmups.saturating_add(1)
         ),
         Warning::Drift { .. } => format!(
             "The machine's speed changed during the study: the later half of the runs {at} took {} \

@@ -3,7 +3,9 @@
 mod support;
 
 use morecores_record::*;
-use morecores_report::{Blame, Component, Remark, causes, decide, main_cause, word, word_cause};
+use morecores_report::{
+    Blame, Component, Remark, Withheld, causes, decide, main_cause, withheld, word, word_cause,
+};
 
 fn stack_of(view: &View) -> &StackView {
     view.stack.last().expect("a stack")
@@ -166,6 +168,40 @@ fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
     let mut view = support::contended();
     view.stack.pop();
     assert_eq!(main_cause(&view), None);
+}
+
+#[test]
+fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
+    let overhead = |overhead: f64| {
+        let mut view = two(Losses { kernel_work: Some(0.5), user_work: -0.3, ..Losses::default() });
+        view.traces[0].overhead = Some(overhead);
+        view
+    };
+    let named = overhead(0.2);
+    assert!(word(&decide(&named)).contains("What stops it most") && !words(&named).is_empty());
+    for (o, said) in [(8.65, "took 9.65 times as long"), (-0.4, "took 0.600 times as long")] {
+        let view = overhead(o);
+        assert!(words(&view).is_empty());
+        let text = word(&decide(&view));
+        assert!(text.contains(said) && !text.contains("What stops it most"), "{text}");
+    }
+    // As slow as the slowest of the timed runs: that is their noise.
+    let mut noisy = overhead(0.3);
+    noisy.points[1].elapsed_s.max = 9.2;
+    assert_eq!(withheld(stack_of(&noisy), &noisy), None);
+}
+
+#[test]
+fn runs_too_short_to_be_traced_explain_nothing() {
+    let short = |seconds: f64| {
+        let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });
+        view.points[1].elapsed_s.median = seconds;
+        view
+    };
+    let view = short(0.0012);
+    assert_eq!(withheld(stack_of(&view), &view), Some(Withheld::Short { cpus: 2, seconds: 0.0012 }));
+    assert!(word(&decide(&view)).contains("on 2 CPUs it takes only 1.20 ms"), "{}", word(&decide(&view)));
+    assert_eq!(withheld(stack_of(&short(0.010)), &short(0.010)), None);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, View, Warning};
-use morecores_report::{Answer, Remark, decide, word};
+use morecores_record::{Better, StopReason, View, Warning};
+use morecores_report::{Answer, Remark, decide, notices, word};
 
 fn words(view: &View) -> String {
     word(&decide(view))
@@ -91,6 +91,38 @@ fn what_others_took_makes_a_verdict_doubtful() {
     assert!(!doubtful(2.0, 0.0, Some(busy)), "others were elsewhere");
     assert!(!doubtful(0.0, 2.0, Some(stolen)), "2%");
     assert!(!doubtful(48.0, 0.0, None), "no warning to see");
+}
+
+#[test]
+fn advice_goes_on_from_what_was_planned() {
+    let warnings =
+        [Warning::FirstRunDiffers { cpus: 1, ratio: 6.1 }, Warning::TooFewRuns { cpus: 1, runs: 5 }];
+    let advice = |runs: u32, reason: StopReason| {
+        let view = support::view(&["x"]).point_of(1, 80.0, 0.3, 1.0, 5).point_of(2, 44.0, 0.3, 1.9, 5);
+        let mut view = view.warn(warnings.clone()).build();
+        (view.plan.warmup, view.plan.stop.max_runs) = (1, runs);
+        view.closing.as_mut().expect("a closing").reason = reason;
+        let verdict = decide(&view);
+        let mut told = notices(&view.warnings, &verdict);
+        view.points.truncate(1);
+        told.extend(notices(&view.warnings[1..], &decide(&view)));
+        let told: Vec<String> = told.into_iter().map(|notice| notice.text).collect();
+        word(&verdict) + " " + &told.join(" ")
+    };
+    let text = advice(5, StopReason::RunsExhausted);
+    assert!(text.contains("an interval: --runs 6. ") && text.contains("Use --runs 6 or more."), "{text}");
+    assert!(text.contains("Use --warmup 2 to leave it out"), "{text}");
+    let text = advice(8, StopReason::TimeExhausted);
+    assert!(
+        text.contains("so use a longer --max-time. ") && text.contains("Use a longer --max-time:"),
+        "{text}"
+    );
+    assert!(!text.contains("--runs"), "{text}");
+    let text = advice(5, StopReason::TimeExhausted);
+    assert!(
+        text.contains("--runs 6, with a longer") && text.contains("--runs 6 or more, and a longer"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{LockView, StackView, TraceView, View, Warning};
+use morecores_record::{LockView, PointView, StackView, TraceView, View, Warning};
 
-use super::{Blame, Cause};
+use super::{Blame, Cause, Withheld};
 use crate::Component;
 use crate::component::idle_or_others;
 
@@ -24,9 +24,41 @@ const WORTH_NAMING: f64 = 0.1;
 /// The most names in one sentence.
 const NAMES: usize = 3;
 
+/// The change of a run's time by tracing from which its causes need not be those of the timed runs. A choice: beyond a
+/// quarter the tracer, or what else was different, is as large as any loss that is named.
+const UNLIKE: f64 = 0.25;
+
+/// The median below which a run is too short to be traced as it is: starting it alone takes a millisecond.
+const SHORT_S: f64 = 0.010;
+
+/// Why no cause of this stack is named: one of its two traced runs was not like the timed runs of its count, beyond a
+/// bound and beyond all of these runs, or those are too short.
+pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
+    let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
+    let of = |(cpus, n): (u32, u32)| {
+        let point = view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n))?;
+        Some((point, view.trace(cpus, n)?))
+    };
+    let unlike = |(point, trace): (&PointView, &TraceView)| {
+        let times = 1.0 + trace.overhead?;
+        let elapsed = times * point.elapsed_s.median;
+        let like_one = elapsed >= point.elapsed_s.min && elapsed <= point.elapsed_s.max;
+        ((times - 1.0).abs() > UNLIKE && !like_one).then_some(Withheld::Unlike { cpus: point.cpus, times })
+    };
+    let short = |(point, _): (&PointView, &TraceView)| {
+        let seconds = point.elapsed_s.median;
+        (seconds < SHORT_S).then_some(Withheld::Short { cpus: point.cpus, seconds })
+    };
+    let runs = || both.into_iter().filter_map(of);
+    runs().find_map(unlike).or_else(|| runs().find_map(short))
+}
+
 /// The losses and gains of one of the view's stacks that are worth saying, largest first: above a threshold and above what no rule explains, since a
-/// smaller figure may be part of that.
+/// smaller figure may be part of that. None where they are [`withheld`].
 pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
+    if withheld(stack, view).is_some() {
+        return Vec::new();
+    }
     let least = (WORTH_SAYING * f64::from(stack.cpus)).max(stack.losses.unexplained.abs());
     let said = |component: &Component| {
         let Some(lost) = component.loss(&stack.losses) else { return false };

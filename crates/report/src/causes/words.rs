@@ -4,9 +4,9 @@
 
 use morecores_record::NOBODY;
 
-use super::{Blame, Cause};
+use super::{Blame, Cause, Withheld};
 use crate::Component;
-use crate::format::{cpu_share, list, percent};
+use crate::format::{cpu_share, cpus, list, percent, ratio, time};
 
 /// The cause as a clause with its figure first, without a full stop: ``0.31 of 2 CPUs idle while only `ld` ran``, with
 /// names in backquotes.
@@ -18,6 +18,23 @@ pub fn word_cause(cause: &Cause) -> String {
 pub(crate) fn word_causes(causes: &[Cause]) -> Vec<String> {
     let (first, rest) = causes.split_at(causes.len().min(1));
     first.iter().map(word_cause).chain(rest.iter().map(|cause| clause(cause, ""))).collect()
+}
+
+/// Why no cause is named, as a sentence.
+pub(crate) fn word_withheld(withheld: &Withheld) -> String {
+    match *withheld {
+        Withheld::Unlike { cpus: count, times } => format!(
+            "No cause is named: the traced run on {} took {} times as long as the untraced ones, so its \
+             causes need not be theirs.",
+            cpus(count),
+            ratio(times)
+        ),
+        Withheld::Short { cpus: count, seconds } => format!(
+            "No cause is named: on {} it takes only {}, too short to be traced without changing it.",
+            cpus(count),
+            time(seconds)
+        ),
+    }
 }
 
 fn clause(cause: &Cause, of: &str) -> String {

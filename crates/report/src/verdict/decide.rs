@@ -2,10 +2,10 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{Better, Estimate, PointView, Summary, View, Warning};
+use morecores_record::{Better, Closing, Estimate, PointView, StopReason, Summary, View, Warning};
 
-use super::{Answer, Gain, Remark, Subject, Verdict};
-use crate::main_cause;
+use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
+use crate::{main_cause, withheld};
 
 /// A step that gives less than this share of what its CPUs could give is called out: 1.5 times for a
 /// doubling. A choice, not a measurement: below it most of what was added is idle or wasted.
@@ -39,7 +39,16 @@ const TAKEN: f64 = 0.05;
 pub fn decide(view: &View) -> Verdict {
     let answer = answer(view);
     let remarks = remarks(view, &answer);
-    Verdict { subject: subject(view), answer, remarks }
+    Verdict { subject: subject(view), answer, remarks, planned: planned(view) }
+}
+
+fn planned(view: &View) -> Planned {
+    let ended = |closing: &Closing| closing.reason == StopReason::TimeExhausted;
+    Planned {
+        warmups: view.plan.warmup,
+        runs: view.plan.stop.max_runs,
+        out_of_time: view.closing.as_ref().is_some_and(ended),
+    }
 }
 
 fn subject(view: &View) -> Subject {
@@ -130,6 +139,7 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
             view.traces.iter().any(|t| t.lost_events > 0 && [cause.cpus, cause.base_cpus].contains(&t.cpus));
         remarks.push(Remark::MainCause { cause, lossy });
     }
+    remarks.extend(view.stack.last().and_then(|s| withheld(s, view)).map(Remark::CausesWithheld));
     if improves || matches!(answer, Answer::UpTo { .. }) {
         let mixed = view.warnings.iter().any(|w| matches!(w, Warning::MixedCoreTypes { .. }));
         match serial_fraction_rises(view, smt) {

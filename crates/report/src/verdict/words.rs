@@ -2,21 +2,26 @@
 //!
 //! Only wording: whatever is said here was decided before.
 
-use super::{Answer, Gain, Remark, Subject, Verdict};
+use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
 use morecores_record::Estimate;
 
+use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
 use crate::word_cause;
 
+/// The fewest runs that give an interval of 95%.
+const MIN_RUNS: u32 = 6;
+
 /// The verdict as one paragraph on one line. It begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
-    let mut sentences = vec![answer(&verdict.answer, &verdict.subject)];
+    let mut sentences = vec![answer(verdict)];
     sentences.extend(verdict.remarks.iter().map(remark));
     sentences.join(" ")
 }
 
-fn answer(answer: &Answer, subject: &Subject) -> String {
-    match answer {
+fn answer(verdict: &Verdict) -> String {
+    let (subject, planned) = (&verdict.subject, &verdict.planned);
+    match &verdict.answer {
         Answer::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
         Answer::OneCount { cpus: count, used } => format!(
             "Nothing to compare: it was measured on {} only, and kept {} busy. Name two counts or more with --cpus.",
@@ -24,7 +29,11 @@ fn answer(answer: &Answer, subject: &Subject) -> String {
             busy_cpus(*used)
         ),
         Answer::TooFewRuns(gain) => {
-            format!("Too few runs to tell: {}. {}", claim(gain, subject, &no_interval(gain)), more_runs())
+            format!(
+                "Too few runs to tell: {}. {}",
+                claim(gain, subject, &no_interval(gain)),
+                more_runs(planned)
+            )
         }
         Answer::Seems(gain) => {
             let lead = if gain.speedup.value > 1.0 { "It seems so" } else { "It seems not" };
@@ -33,7 +42,7 @@ fn answer(answer: &Answer, subject: &Subject) -> String {
                 "{lead}: {}, and every run was {how} than every run on {}. {}",
                 claim(gain, subject, &no_interval(gain)),
                 gain.base,
-                more_runs()
+                more_runs(planned)
             )
         }
         Answer::Yes(gain) => format!("Yes: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain)),
@@ -122,6 +131,7 @@ fn remark(remark: &Remark) -> String {
             let by = if *lossy { ", by a trace that lost events" } else { "" };
             format!("What stops it most: {}{by}.", word_cause(cause))
         }
+        Remark::CausesWithheld(why) => word_withheld(why),
         Remark::Doubtful => {
             "But first see the warnings below: these figures may not mean what they seem to.".to_owned()
         }
@@ -167,8 +177,13 @@ fn no_interval(gain: &Gain) -> String {
     format!("(no interval: {runs})")
 }
 
-fn more_runs() -> String {
-    "Six runs of each are the least that give an interval: --runs 6.".to_owned()
+fn more_runs(planned: &Planned) -> String {
+    let option = match (planned.out_of_time, planned.runs < MIN_RUNS) {
+        (false, _) => "--runs 6",
+        (true, false) => "the time ran out before, so use a longer --max-time",
+        (true, true) => "--runs 6, with a longer --max-time",
+    };
+    format!("Six runs of each are the least that give an interval: {option}.")
 }
 
 fn of_ideal(gain: &Gain) -> String {
