@@ -127,13 +127,11 @@ fn what_ends_a_silence_is_the_culprit_where_nothing_runs() {
 #[test]
 fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
     let mut t = Traced::new(1, 10 * S);
-    t.header.known.push(KnownThread {
-        tid: Tid(60),
-        process: Tid(60),
-        name: "morecores".into(),
-        kernel: false,
-    });
-    t.header.tracer.push(Tid(60));
+    let thread =
+        |tid| KnownThread { tid: Tid(tid), process: Tid(60), name: "morecores".into(), kernel: false };
+    t.header.known.extend([thread(60), thread(61)]);
+    // Its reader; another thread of its looks at the clock.
+    t.header.tracer.push(Tid(61));
     t.sleep(S, 0, 0);
     t.wake(9 * S, 0, ROOT, 60);
     t.sleep(9 * S, 0, ROOT);

@@ -6,7 +6,7 @@ use morecores_record::{Interrupt, NOBODY, Nanos, SerialAndParallel, SerialPhase,
 
 use super::concurrency::Moment;
 use super::programs::Programs;
-use crate::trace::{Cause, Silence, Source, State, Timeline, Wake};
+use crate::trace::{Cause, Silence, Source, State, ThreadId, Timeline, Wake};
 
 /// The least serial phase: 10 ms, the tick of the slowest kernels (`CONFIG_HZ=100`), but of long runs no less than a
 /// thousandth, so that a list of them stays a list; of short ones no more than a twentieth.
@@ -176,7 +176,7 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
         Some(Cause::Disk) => device().unwrap_or_else(|| "disk".to_owned()),
         Some(Cause::Peer) => match outside() {
             // It ended the run: whatever the command was waiting for did not come.
-            Some(id) if timeline.thread(id).tracer => NOBODY.to_owned(),
+            Some(id) if is_tool(timeline, id) => NOBODY.to_owned(),
             Some(id) => programs.name_of(timeline, id, silence.to),
             None => device().unwrap_or_else(|| "network".to_owned()),
         },
@@ -185,6 +185,14 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
         Some(Cause::Thread(id)) => programs.name(programs.at(id, silence.to)),
         Some(Cause::Endless | Cause::Unknown) | None => device().unwrap_or_else(|| NOBODY.to_owned()),
     }
+}
+
+/// Whether a thread is of the process that traced, or of the one that started the command.
+fn is_tool(timeline: &Timeline, id: ThreadId) -> bool {
+    let thread = timeline.thread(id);
+    let starters = timeline.tree().filter_map(|(_, t)| t.parent).map(|parent| timeline.thread(parent));
+    let tools = timeline.threads.iter().filter(|t| t.tracer).chain(starters.filter(|t| !t.in_tree));
+    thread.tracer || thread.process.is_some() && tools.map(|t| t.process).any(|p| p == thread.process)
 }
 
 /// The wake-up that ended a silence.
