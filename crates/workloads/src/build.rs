@@ -76,6 +76,9 @@ trait Subject {
         usize::MAX
     }
 
+    /// What it takes of the disk, at most.
+    fn disk(&self) -> Bytes;
+
     /// Brings the source to where it is built from.
     fn provide(&mut self, site: &Site) -> Result<(), WorkloadError>;
 
@@ -112,11 +115,11 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     programs::require(&[("make", "make"), ("cc", "gcc")])?;
     memory::require(Bytes(JOB.0 * jobs.min(subject.most_jobs()) as u64), "--threads")?;
     if args.cache == Cache::Cold {
-        cache::require()?;
+        cache::require(&env::temp_dir())?;
     }
 
     let guard = Guard::new()?;
-    let site = Site::new(&guard, &env::temp_dir())?;
+    let site = Site::new(&guard, &env::temp_dir(), subject.disk())?;
     subject.provide(&site)?;
     if args.cache == Cache::Cold {
         cache::empty()?;

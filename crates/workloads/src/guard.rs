@@ -21,6 +21,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, setpgid, setsid, test_kill_process_group, waitpid,
 };
 
+use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes};
 
 /// What the guard is told: this byte, then a process group's number in four bytes.
@@ -44,7 +45,8 @@ pub(crate) struct Guard {
 impl Guard {
     /// Sets it up. Before any server or directory is made.
     pub(crate) fn new() -> Result<Self, WorkloadError> {
-        let refused = |source: io::Error| WorkloadError::Process { number: 1, wanted: 1, source };
+        let refused =
+            |source: io::Error| WorkloadError::Single { what: "the process that clears up", source };
         let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
         let mut ends = Some((reads, writes));
         let guard = || {
@@ -67,6 +69,7 @@ impl Guard {
             doing: "make the directory",
             path: path.clone(),
             source,
+            option: TMPDIR,
         })?;
         Ok(path)
     }

@@ -25,6 +25,7 @@ mod programs;
 pub mod quicksort;
 pub mod raytrace;
 mod shared;
+mod shortage;
 pub mod soften;
 mod team;
 pub mod web;

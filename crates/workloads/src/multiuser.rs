@@ -17,6 +17,7 @@ use morecores_record::{Bytes, Nanos};
 use crate::clock::Span;
 use crate::gate::Gate;
 use crate::guard::Guard;
+use crate::outcome::TMPDIR;
 use crate::shared::Shared;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes, programs};
 use user::User;
@@ -69,8 +70,13 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     memory::require(Bytes(USER.0 * places as u64), "--threads")?;
 
     let guard = Guard::new()?;
-    let parents = if args.dir.is_empty() { vec![env::temp_dir()] } else { args.dir.clone() };
-    let homes = parents.iter().map(|parent| guard.directory(parent)).collect::<Result<Vec<_>, _>>()?;
+    let (parents, option) = match args.dir.as_slice() {
+        [] => (vec![env::temp_dir()], TMPDIR),
+        given => (given.to_vec(), "--dir"),
+    };
+    let named = |error: WorkloadError| error.named_by(option);
+    let homes =
+        parents.iter().map(|parent| guard.directory(parent)).collect::<Result<Vec<_>, _>>().map_err(named)?;
     let left = Shared::new(WORDS * users, "--users")?;
     let come = Shared::new(1, "--users")?;
     let gate = Gate::new(places)?;
@@ -81,7 +87,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
             while let Some(number) = next(&come, users) {
                 let home = homes[number % homes.len()].join(format!("user-{number}"));
                 let (span, checksum) = Span::of(|| User::new(number, home, args.seed)?.work(args.rounds));
-                leave(&left[WORDS * number..], span, checksum?);
+                leave(&left[WORDS * number..], span, checksum.map_err(named)?);
             }
             Ok([])
         })?

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use morecores_record::{Bytes, Nanos};
 
+use crate::shortage;
+
 /// CRC-32 (IEEE 802.3) of a workload's result bytes: what `zlib.crc32` of any language gives for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum(pub u32);
@@ -158,6 +160,14 @@ pub enum WorkloadError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The system refused the one process of its kind that every run has, whatever the number of threads.
+    #[error("{what} could not be started ({source}): raise `ulimit -u` or the cgroup's pids.max")]
+    Single {
+        /// What it is for, in words.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A process that did a piece of the work failed.
     #[error("{message}")]
     Piece {
@@ -167,7 +177,7 @@ pub enum WorkloadError {
         wrong: bool,
     },
     /// A file could not be used.
-    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
+    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source, option))]
     File {
         /// What was tried, as words before the path: `write to`.
         doing: &'static str,
@@ -175,6 +185,8 @@ pub enum WorkloadError {
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
+        /// What the directory was named by: an option or a variable.
+        option: &'static str,
     },
     /// A program that the workload runs is not installed.
     #[error("{program} is not installed; install it with: apt-get install {package}")]
@@ -185,7 +197,7 @@ pub enum WorkloadError {
         package: &'static str,
     },
     /// A program that the workload runs failed.
-    #[error("{program} failed: {reason}")]
+    #[error("{program} failed: {reason}{}", shortage::advice(reason))]
     Failed {
         /// Its name.
         program: String,
@@ -210,12 +222,21 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
+    /// The same, where the directory was named by this option.
+    pub(crate) fn named_by(mut self, name: &'static str) -> Self {
+        if let Self::File { option, .. } = &mut self {
+            *option = name;
+        }
+        self
+    }
+
     /// The exit status of a process that ends with this: 1 for a wrong result, 2 for a run that could not be made.
     pub const fn exit_status(&self) -> u8 {
         match self {
             Self::Wrong { .. } | Self::Piece { wrong: true, .. } => 1,
             Self::Piece { wrong: false, .. }
             | Self::Process { .. }
+            | Self::Single { .. }
             | Self::File { .. }
             | Self::Missing { .. }
             | Self::Failed { .. }
@@ -229,16 +250,26 @@ impl WorkloadError {
     }
 }
 
-/// What to do about a file's trouble, after its reason.
-fn advice(source: &io::Error) -> &'static str {
+/// The variable that says where temporary files are.
+pub(crate) const TMPDIR: &str = "TMPDIR";
+
+/// What to do about a file's trouble, after its reason. `option` says where the directory came from.
+fn advice(source: &io::Error, option: &str) -> String {
+    let set = |what: &str| {
+        let is_option = option.starts_with('-');
+        if is_option { format!("give {option} {what}") } else { format!("set {option} to {what}") }
+    };
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some, or set TMPDIR to another disk"
+            format!(": free some, or {}", set("another disk"))
         }
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            ": set TMPDIR to a directory that you may write to"
+            format!(": {}", set("a directory that you may write to"))
         }
-        _ => "",
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            format!(": {}", set("a directory that is there"))
+        }
+        _ => String::new(),
     }
 }
 
@@ -274,10 +305,34 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_says_what_to_do() {
-        let source = io::Error::from(io::ErrorKind::StorageFull);
-        let error = WorkloadError::File { doing: "write to", path: "/tmp/x".into(), source };
-        assert_eq!(error.exit_status(), 2);
-        assert!(error.to_string().ends_with(": free some, or set TMPDIR to another disk"), "{error}");
+    fn trouble_with_a_file_names_what_its_directory_came_from() {
+        let error = |kind: io::ErrorKind| WorkloadError::File {
+            doing: "write to",
+            path: "/tmp/x".into(),
+            source: kind.into(),
+            option: TMPDIR,
+        };
+        for (kind, by_variable, by_option) in [
+            (
+                io::ErrorKind::StorageFull,
+                ": free some, or set TMPDIR to another disk",
+                ": free some, or give --dir another disk",
+            ),
+            (
+                io::ErrorKind::PermissionDenied,
+                ": set TMPDIR to a directory that you may write to",
+                ": give --dir a directory that you may write to",
+            ),
+            (
+                io::ErrorKind::NotFound,
+                ": set TMPDIR to a directory that is there",
+                ": give --dir a directory that is there",
+            ),
+        ] {
+            assert_eq!(error(kind).exit_status(), 2);
+            assert!(error(kind).to_string().ends_with(by_variable), "{}", error(kind));
+            let error = error(kind).named_by("--dir");
+            assert!(error.to_string().ends_with(by_option), "{error}");
+        }
     }
 }

@@ -9,8 +9,8 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::fs::{Access, access};
 
-use crate::WorkloadError;
 use crate::guard::Guard;
+use crate::{WorkloadError, shortage};
 
 /// A program, and Debian's package that holds it.
 pub(crate) type Program = (&'static str, &'static str);
@@ -44,7 +44,7 @@ pub(crate) fn run(
     if output.status.success() { Ok(output.stdout) } else { Err(failed(reason(&output))) }
 }
 
-/// Why a program failed: the first line that speaks of an error, or else the first one at all, or else its status. What
+/// Why a program failed: a line that tells of a shortage, or the first line that speaks of an error, or else the first one at all, or else its status. What
 /// make adds about the program that failed under it says less, and counts only where nobody else says anything.
 fn reason(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -52,8 +52,10 @@ fn reason(output: &Output) -> String {
     let lines =
         || said.lines().map(|line| line.trim_matches(['*', ' ', '\t'])).filter(|line| !line.is_empty());
     let others = || lines().filter(|line| !line.starts_with("make"));
-    let line =
-        others().find(|line| line.contains("error")).or_else(|| others().next()).or_else(|| lines().next());
+    let line = shortage::line(lines())
+        .or_else(|| others().find(|line| line.contains("error")))
+        .or_else(|| others().next())
+        .or_else(|| lines().next());
     line.map_or_else(|| output.status.to_string(), str::to_owned)
 }
 

@@ -7,8 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use morecores_record::Bytes;
+
 use super::site::Site;
 use super::{Built, Subject};
+use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError, programs};
 
 /// What is built where nothing else is said: long enough to be measured, and without a link, which vmlinux has. The same
@@ -65,6 +68,7 @@ impl Kernel {
             doing: "find the kernel source in",
             path: path.to_owned(),
             source,
+            option: "--source",
         })?;
         if !path.join("Kbuild").is_file() || !path.join("scripts/kconfig").is_dir() {
             let text =
@@ -110,6 +114,12 @@ impl Subject for Kernel {
             Origin::Tree(path) | Origin::Archive(path) => path.file_name().unwrap_or(path.as_os_str()),
         };
         format!("{} of {}", self.targets.join(" "), source.to_string_lossy())
+    }
+
+    /// As measured with Linux 6.1, rounded up.
+    fn disk(&self) -> Bytes {
+        let mib = if matches!(self.origin, Origin::Archive(_)) { 200 } else { 50 };
+        Bytes::from_kib(mib * 1024)
     }
 
     fn provide(&mut self, site: &Site) -> Result<(), WorkloadError> {
@@ -197,7 +207,7 @@ fn collect(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), WorkloadErr
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> WorkloadError + use<> {
     let path = path.to_owned();
-    move |source| WorkloadError::File { doing, path, source }
+    move |source| WorkloadError::File { doing, path, source, option: TMPDIR }
 }
 
 #[cfg(test)]

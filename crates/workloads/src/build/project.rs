@@ -11,9 +11,12 @@ use std::process::Command;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use morecores_record::Bytes;
+
 use super::program::Unit;
 use super::site::Site;
 use super::{Built, Subject};
+use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
 
 /// What every file is asked for: any word would do.
@@ -109,7 +112,12 @@ impl Project {
     fn write(&self, directory: &Path) -> Result<(), WorkloadError> {
         let write = |name: &str, text: &str| {
             let path = directory.join(name);
-            fs::write(&path, text).map_err(|source| WorkloadError::File { doing: "write to", path, source })
+            fs::write(&path, text).map_err(|source| WorkloadError::File {
+                doing: "write to",
+                path,
+                source,
+                option: TMPDIR,
+            })
         };
         let (mut main, mut calls) = (String::from("#include \"units.h\"\n\n"), String::new());
         let mut objects = String::from("OBJECTS = main.o");
@@ -145,6 +153,11 @@ impl Subject for Project {
     /// One an object.
     fn most_jobs(&self) -> usize {
         self.units.len() + 1
+    }
+
+    /// As --help says: 100 KB a file, of headers and objects for the most part.
+    fn disk(&self) -> Bytes {
+        Bytes::from_kib(100 * self.units.len() as u64)
     }
 
     fn provide(&mut self, site: &Site) -> Result<(), WorkloadError> {

@@ -7,7 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::outcome::TMPDIR;
+use morecores_record::Bytes;
+
 use crate::guard::Guard;
+use crate::shortage::Shortage;
 use crate::{WorkloadError, programs};
 
 /// Variables that would decide what is built, or lend the build the job slots of a make that runs this process.
@@ -32,20 +36,24 @@ pub(super) struct Site<'a> {
     pub(super) build: PathBuf,
     /// What compilers leave here when they are killed goes as well.
     temporary: PathBuf,
+    /// What all of it takes of the disk, at most.
+    disk: Bytes,
 }
 
 impl<'a> Site<'a> {
     /// In a directory below `parent`.
-    pub(super) fn new(guard: &'a Guard, parent: &Path) -> Result<Self, WorkloadError> {
+    pub(super) fn new(guard: &'a Guard, parent: &Path, disk: Bytes) -> Result<Self, WorkloadError> {
         let scratch = guard.directory(parent)?;
         let make = |name| {
             let path = scratch.join(name);
             match fs::create_dir(&path) {
                 Ok(()) => Ok(path),
-                Err(source) => Err(WorkloadError::File { doing: "make the directory", path, source }),
+                Err(source) => {
+                    Err(WorkloadError::File { doing: "make the directory", path, source, option: TMPDIR })
+                }
             }
         };
-        Ok(Self { guard, source: make("source")?, build: make("build")?, temporary: make("tmp")? })
+        Ok(Self { guard, source: make("source")?, build: make("build")?, temporary: make("tmp")?, disk })
     }
 
     /// Runs a step of the build, in the build directory.
@@ -61,6 +69,11 @@ impl<'a> Site<'a> {
         // A compiler behind a cache of compilations would compile nothing.
         command.env("LC_ALL", "C").env("CCACHE_DISABLE", "1").env("TMPDIR", &self.temporary);
         let name = command.get_program().to_string_lossy().into_owned();
-        programs::run(self.guard, &name, &self.build, command)
+        programs::run(self.guard, &name, &self.build, command).map_err(|error| match error {
+            WorkloadError::Failed { program, reason } if Shortage::told(&reason) == Some(Shortage::Disk) => {
+                WorkloadError::Failed { program, reason: format!("{reason} (all of it takes {})", self.disk) }
+            }
+            error => error,
+        })
     }
 }

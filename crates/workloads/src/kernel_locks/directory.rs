@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use super::{Object, Tally, failed};
 use crate::WorkloadError;
+use crate::outcome::TMPDIR;
 
 /// Files that are left at most, to show that they were made: few beside those that are removed, and their names are
 /// soon listed.
@@ -27,7 +28,7 @@ impl Directory {
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(std::io::Error) -> WorkloadError {
         let path = self.path.clone();
-        move |source| WorkloadError::File { doing, path, source }
+        move |source| WorkloadError::File { doing, path, source, option: TMPDIR }
     }
 }
 

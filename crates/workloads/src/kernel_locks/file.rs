@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::{Object, Tally, failed};
 use crate::WorkloadError;
+use crate::outcome::TMPDIR;
 
 /// Bytes of a record: its number.
 pub(super) const RECORD: usize = size_of::<u64>();
@@ -23,7 +24,7 @@ impl Records {
         let path = scratch.join("records");
         let failed = |doing| {
             let path = path.clone();
-            move |source| WorkloadError::File { doing, path, source }
+            move |source| WorkloadError::File { doing, path, source, option: TMPDIR }
         };
         let mut writes = BufWriter::with_capacity(1 << 20, File::create(&path).map_err(failed("make"))?);
         (0..operations)

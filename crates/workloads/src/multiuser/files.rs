@@ -8,6 +8,7 @@ use rand_chacha::rand_core::Rng;
 
 use super::user::same;
 use crate::WorkloadError;
+use crate::outcome::TMPDIR;
 
 /// Files at a time, and bytes of the largest: what a small program's source is.
 const FILES: usize = 16;
@@ -15,8 +16,9 @@ const LARGEST: usize = 32 * 1024;
 
 /// Files that are written and read again.
 pub(super) fn write_and_read(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
-    let failed =
-        |doing: &'static str| move |source| WorkloadError::File { doing, path: home.to_owned(), source };
+    let failed = |doing: &'static str| {
+        move |source| WorkloadError::File { doing, path: home.to_owned(), source, option: TMPDIR }
+    };
     let mut all = crc32fast::Hasher::new();
     let mut written = Vec::new();
     for number in 0..FILES {

@@ -14,6 +14,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, WaitOptions, waitpid};
 
 use super::user::same;
+use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes, programs};
 
 /// What is run here, with Debian's packages.
@@ -81,7 +82,7 @@ pub(super) fn pipeline(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, Work
     let path = home.join("numbers");
     let failed = |doing| {
         let path = path.clone();
-        move |source| WorkloadError::File { doing, path, source }
+        move |source| WorkloadError::File { doing, path, source, option: TMPDIR }
     };
     fs::write(&path, lines).map_err(failed("write to"))?;
     let output = shell(home, "cat numbers numbers | sort -n | uniq | grep -v 7 | wc -l")?;

@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{compute, files, shell};
+use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
 
 /// Something that a user does once in a round, in a directory. Draws what it needs, checks what it did, and hands back
@@ -38,7 +39,12 @@ impl User {
     /// stream of their own.
     pub(super) fn new(number: usize, home: PathBuf, seed: u64) -> Result<Self, WorkloadError> {
         if let Err(source) = fs::create_dir(&home) {
-            return Err(WorkloadError::File { doing: "make the directory", path: home, source });
+            return Err(WorkloadError::File {
+                doing: "make the directory",
+                path: home,
+                source,
+                option: TMPDIR,
+            });
         }
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(number as u64);
@@ -56,9 +62,12 @@ impl User {
         // Whatever an activity has left is a mistake, and fails here.
         match fs::remove_dir(&self.home) {
             Ok(()) => Ok(Checksum(all.finalize())),
-            Err(source) => {
-                Err(WorkloadError::File { doing: "remove the directory", path: self.home, source })
-            }
+            Err(source) => Err(WorkloadError::File {
+                doing: "remove the directory",
+                path: self.home,
+                source,
+                option: TMPDIR,
+            }),
         }
     }
 }

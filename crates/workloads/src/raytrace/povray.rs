@@ -13,8 +13,9 @@ use std::thread;
 use morecores_record::{Bytes, Nanos};
 
 use super::picture::Picture;
-use crate::WorkloadError;
 use crate::guard::Guard;
+use crate::outcome::TMPDIR;
+use crate::{WorkloadError, shortage};
 
 const PROGRAM: &str = "povray";
 
@@ -56,7 +57,12 @@ impl Job<'_> {
     /// Puts the scene where POV-Ray finds it.
     pub(super) fn write_scene(&self, text: &[u8]) -> Result<(), WorkloadError> {
         let path = self.directory.join(SCENE);
-        fs::write(&path, text).map_err(|source| WorkloadError::File { doing: "write to", path, source })
+        fs::write(&path, text).map_err(|source| WorkloadError::File {
+            doing: "write to",
+            path,
+            source,
+            option: TMPDIR,
+        })
     }
 
     /// Runs POV-Ray.
@@ -129,8 +135,8 @@ fn failed(reason: String) -> WorkloadError {
 /// The first line that names an error, since the last ones only say that there was one; or else the last.
 fn reason(said: &str) -> &str {
     let lines = || said.lines().filter(|line| !line.trim().is_empty());
-    lines()
-        .find(|line| line.contains("rror"))
+    shortage::line(lines())
+        .or_else(|| lines().find(|line| line.contains("rror")))
         .or_else(|| lines().next_back())
         .unwrap_or("it said nothing")
         .trim()

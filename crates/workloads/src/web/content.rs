@@ -6,6 +6,7 @@ use std::path::Path;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError, memory};
 
 /// Its name below the root of the server.
@@ -55,6 +56,7 @@ impl Content {
             doing: "write to",
             path,
             source,
+            option: TMPDIR,
         })
     }
 }

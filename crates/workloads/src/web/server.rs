@@ -24,7 +24,8 @@ use super::program::{Program, Setting, backlog};
 use super::response::{Progress, Response};
 use super::stall::Stall;
 use crate::guard::Guard;
-use crate::{WorkloadError, processes};
+use crate::outcome::TMPDIR;
+use crate::{WorkloadError, processes, shortage};
 
 /// How long a server may take from its start to its first answer: thousands of processes on a busy machine included.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -200,6 +201,11 @@ impl Server {
                         Life::Program { log, .. } => format!("; {}", last_line(log)),
                         Life::Copy { .. } | Life::Foreign => String::new(),
                     };
+                    // A read that timed out, which has the words of a limit of processes.
+                    let error = match error.kind() {
+                        io::ErrorKind::WouldBlock => "it takes too long".to_owned(),
+                        _ => error.to_string(),
+                    };
                     return Err(self.failed(format!("no answer on port {}: {error}{said}", self.port)));
                 }
                 Err(Asked::NotYet(_)) => {}
@@ -251,9 +257,12 @@ impl Server {
     }
 }
 
-/// The last that a program said.
+/// The last that a program said, or what led to that.
 fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
+    if let Some(line) = shortage::line(text.lines()) {
+        return line.to_owned();
+    }
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
@@ -321,7 +330,7 @@ fn unusable(port: u16, error: &io::Error) -> WorkloadError {
 
 /// Starts the embedded server.
 fn copy(listener: TcpListener, plan: &Plan) -> Result<Life, WorkloadError> {
-    let refused = |source: io::Error| WorkloadError::Process { number: 1, wanted: 1, source };
+    let refused = |source: io::Error| WorkloadError::Single { what: "the web server", source };
     let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
     let pid = processes::fork(|| {
         let error = embedded::serve(listener.into(), plan.content, plan.workers, plan.stall);
@@ -340,7 +349,7 @@ fn run(program: Program, plan: &Plan, port: u16) -> Result<Life, WorkloadError> 
         Setting { directory: &directory, port, workers: plan.workers, connections: plan.connections };
     let file = |doing, name: &str| {
         let path = directory.join(name);
-        move |source| WorkloadError::File { doing, path, source }
+        move |source| WorkloadError::File { doing, path, source, option: TMPDIR }
     };
     let files = directory.join("files");
     fs::create_dir(&files).map_err(file("make the directory", "files"))?;
@@ -359,10 +368,8 @@ fn run(program: Program, plan: &Plan, port: u16) -> Result<Life, WorkloadError> 
     let mut command = program.command(&directory)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(says).current_dir(&directory);
     command.arg0(program.command_name());
-    let child = guard.start(&mut command).map_err(|source| WorkloadError::Process {
-        number: 1,
-        wanted: 1,
-        source,
-    })?;
+    let child = guard
+        .start(&mut command)
+        .map_err(|source| WorkloadError::Single { what: "the web server", source })?;
     Ok(Life::Program { child, log, _guard: guard })
 }

@@ -131,6 +131,9 @@ fn what_cannot_be_built_is_refused_before_anything_runs() {
         ("build --target vmlinux", "--target is a kernel's"),
         ("build --source /nowhere", "kernel source"),
     ]);
+    let run = work("build --cache cold").env("TMPDIR", "/dev/shm").assert().code(2).stdout("");
+    let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(error.contains("set TMPDIR to a directory on a disk"), "{error}");
     let run = work("build").env("PATH", "/nowhere").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     assert!(error.contains("make is not installed; install it with: apt-get install make"), "{error}");

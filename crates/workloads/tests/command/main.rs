@@ -77,11 +77,12 @@ fn too_little_address_space_is_one_clear_line() {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
-/// What a run says under a limit of five processes; none where that cannot be had, which is noted under `test`. Root has no
+/// What a run says under a limit of so many processes; none where that cannot be had, which is noted under `test`. Root has no
 /// such limit, so the run is given to the user `nobody`.
-fn as_nobody_with_five_processes(test: &str, arguments: &str) -> Option<std::process::Output> {
+fn as_nobody_with_processes(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
     let output = std::process::Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=5"])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit"])
+        .arg(format!("--nproc={count}"))
         .arg(env!("CARGO_BIN_EXE_morecores-work"))
         .args(arguments.split_whitespace())
         .output();
@@ -99,7 +100,7 @@ fn as_nobody_with_five_processes(test: &str, arguments: &str) -> Option<std::pro
 fn a_refused_thread_is_one_clear_line() {
     const NAME: &str = "a_refused_thread_is_one_clear_line";
     for arguments in ["soften --threads 64", "web --server embedded --threads 64"] {
-        let Some(output) = as_nobody_with_five_processes(NAME, arguments) else { return };
+        let Some(output) = as_nobody_with_processes(5, NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("of 64 could not be started") && error.contains("lower --threads"), "{error}");
@@ -140,6 +141,21 @@ fn a_full_disk_is_one_clear_line() {
             "{arguments}: {error}"
         );
         assert!(error.contains("free some, or set TMPDIR to another disk"), "{arguments}: {error}");
+    }
+    let output = on_small_disk("multiuser --threads 2 --dir \"$TMPDIR\"").expect("unshare");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("free some, or give --dir another disk"), "{error}");
+}
+
+#[test]
+fn a_guard_that_cannot_be_started_is_no_matter_of_threads() {
+    const NAME: &str = "a_guard_that_cannot_be_started_is_no_matter_of_threads";
+    for arguments in ["multiuser --threads 1", "build"] {
+        let Some(output) = as_nobody_with_processes(1, NAME, arguments) else { return };
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+        assert!(error.contains("clears up could not be started") && error.contains("pids.max"), "{error}");
+        assert!(!error.contains("--threads"), "{error}");
     }
 }
 
