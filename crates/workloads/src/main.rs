@@ -32,8 +32,26 @@ enum Command {
     Workload(Workload),
 }
 
+/// The command line. Whoever names no workload, or none that there is, is told where they are listed.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        use clap::error::ErrorKind;
+        let _ = error.print();
+        let nameless = matches!(
+            error.kind(),
+            ErrorKind::InvalidSubcommand
+                | ErrorKind::MissingSubcommand
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        );
+        if nameless {
+            eprintln!("\nThe workloads are listed by `morecores work list`, or `morecores-work list`.");
+        }
+        std::process::exit(error.exit_code())
+    })
+}
+
 fn main() -> ExitCode {
-    let text = match Cli::parse().command {
+    let text = match parsed().command {
         Command::List => {
             let list = Workload::list();
             let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -50,6 +50,7 @@ fn refused(cases: &[(&str, &str)]) {
 #[test]
 fn what_is_no_workload_is_refused() {
     refused(&[("", "Usage"), ("sofen", "similar")]);
+    refused(&[("", "`morecores work list`"), ("nosuch", "`morecores work list`")]);
 }
 
 #[test]
