@@ -26,7 +26,7 @@ use user::User;
 const USER: Bytes = Bytes::from_kib(32 * 1024);
 
 /// Rounds of each user: 1 to 5 s on one CPU of today.
-const ROUNDS: u32 = 150;
+const ROUNDS: u32 = 100;
 
 /// Most users: more processes than most systems allow at once (`PID_MAX_DEFAULT`, include/linux/threads.h).
 const MAX_USERS: i64 = 32_768;

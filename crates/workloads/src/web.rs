@@ -89,7 +89,7 @@ pub struct Args {
     /// Requests that a connection carries before a new one takes its place [default: 1 with apache-prefork, else all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_alive: Option<u32>,
-    /// Requests in all [default: 3 seconds' with --rate; else 200000, or 40000 where connections are not kept, and fewer
+    /// Requests in all [default: 3 seconds' with --rate; else 100000, or 20000 where connections are not kept, and fewer
     /// for files of more than 64 KiB]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
@@ -138,8 +138,8 @@ impl Args {
     fn requests(&self, kind: Kind) -> u64 {
         let default = match (self.rate, self.keep_alive(kind)) {
             (Some(rate), _) => 3 * u64::from(rate),
-            (None, Some(few)) if few < 10 => 40_000,
-            (None, _) => 200_000,
+            (None, Some(few)) if few < 10 => 20_000,
+            (None, _) => 100_000,
         };
         // A larger file costs its copying.
         let larger = if self.rate.is_some() { 1 } else { 1 + u64::from(self.file) / 64 };
