@@ -126,7 +126,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the studies [default: suite-DATE-TIME here]')
             [CompletionResult]::new('--directory', '--directory', [CompletionResultType]::ParameterName, 'Where to keep the studies [default: suite-DATE-TIME here]')
             [CompletionResult]::new('--show', '--show', [CompletionResultType]::ParameterName, 'Run nothing; show the studies that are kept there')
-            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]')
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Short runs, six of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]')
             [CompletionResult]::new('--full', '--full', [CompletionResultType]::ParameterName, 'Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most')
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the suite at -o: benchmarks that have a whole study there are not run again')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Name the benchmarks and what each is, and end')

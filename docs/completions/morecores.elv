@@ -117,7 +117,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -o 'Where to keep the studies [default: suite-DATE-TIME here]'
             cand --directory 'Where to keep the studies [default: suite-DATE-TIME here]'
             cand --show 'Run nothing; show the studies that are kept there'
-            cand --quick 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]'
+            cand --quick 'Short runs, six of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
             cand --full 'Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most'
             cand --resume 'Go on with the suite at -o: benchmarks that have a whole study there are not run again'
             cand --list 'Name the benchmarks and what each is, and end'

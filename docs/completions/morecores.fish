@@ -109,7 +109,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand doctor" -l json -d '
 complete -c morecores -n "__fish_morecores_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -s o -l directory -d 'Where to keep the studies [default: suite-DATE-TIME here]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l show -d 'Run nothing; show the studies that are kept there' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand suite" -l quick -d 'Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]'
+complete -c morecores -n "__fish_morecores_using_subcommand suite" -l quick -d 'Short runs, six of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l full -d 'Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l resume -d 'Go on with the suite at -o: benchmarks that have a whole study there are not run again'
 complete -c morecores -n "__fish_morecores_using_subcommand suite" -l list -d 'Name the benchmarks and what each is, and end'

@@ -23,6 +23,7 @@ fn bad_input_is_one_clear_line_and_nothing_is_made() {
     world.morecores(&["suite", "--show", "nowhere"]).refused(2, &["no directory nowhere"]);
     world.morecores(&["suite", "--resume"]).code(2);
     std::fs::create_dir(world.path("there")).unwrap();
+    world.morecores(&["suite", "--show", "there"]).refused(2, &["there holds no study of any benchmark"]);
     world.morecores(&["suite", "-o", "there"]).refused(2, &["there exists", "--resume"]);
     assert_eq!(world.names(), ["there".to_owned()].into());
 }
@@ -66,7 +67,13 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
 
     let made = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     // What was published, what was measured.
-    made.success().prints(&["row by row", "1.78", "now: "]);
+    made.success().prints(&[
+        "row by row",
+        "1.78",
+        "now: ",
+        "studies: mine",
+        "To show one: morecores show mine/soften.study",
+    ]);
     assert_eq!(study().unwrap().runs[..kept.runs.len()], kept.runs[..]);
     let again = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     assert_eq!((again.success().stdout.as_str(), again.stderr.as_str()), (made.stdout.as_str(), ""));

@@ -23,6 +23,8 @@ pub struct Published {
 pub struct PublishedSystem {
     /// Its processors.
     pub cpu: String,
+    /// The same in our own words, for a narrow table.
+    pub short: String,
     /// How many.
     pub n_cpus: u32,
     /// Its operating system.
@@ -58,6 +60,8 @@ pub struct PublishedRow {
     pub config: Option<String>,
     /// On how many CPUs.
     pub n_cpus: Option<u32>,
+    /// The number of CPUs and what sets the row apart from others on as many, in our own words: `2, average`.
+    pub label: Option<String>,
     #[serde(rename = "elapsed_s_printed")]
     elapsed_s: Option<f64>,
     #[serde(rename = "speedup_printed")]
@@ -140,6 +144,22 @@ mod tests {
         assert_eq!((make.speedup(), &make.waiting_ratio_percent), (Some(1.81), &Some(Printed::Number(1.52))));
         assert_eq!(published.rows("002.build.SMP2").next().unwrap().speedup(), Some(1.2449));
         assert_eq!(published.rows("003.T5.").filter(|row| row.calls.is_some()).count(), 6);
+    }
+
+    #[test]
+    fn rows_on_as_many_cpus_of_a_machine_are_told_apart() {
+        let published = Published::read().unwrap();
+        for prefix in ["000.make.", "001.wmake.", "002.build.", "004.T4."] {
+            let mut seen = std::collections::BTreeSet::new();
+            for row in published.rows(prefix) {
+                assert!(seen.insert((&row.system, &row.label)), "{}", row.id);
+            }
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for system in published.systems.values() {
+            // The narrowest to which the terminal cuts a column of names.
+            assert!(system.short.len() <= 14 && names.insert(&system.short), "{}", system.short);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use morecores_record::{
 };
 
 use crate::format::{Uncertain, cpus, percent, time};
+use crate::warning::spoilt;
 use crate::{main_cause, word_cause};
 
 /// A benchmark with what was measured of it.
@@ -39,6 +40,7 @@ pub(crate) struct Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
+    /// May be broken where it says so.
     pub(crate) header: &'static str,
     pub(crate) cells: Vec<String>,
     pub(crate) kind: ColumnKind,
@@ -72,8 +74,8 @@ const TIMES: [(&str, ColumnKind); 8] = [
     ("figure", ColumnKind::Figure(0)),
     ("speedup", ColumnKind::Figure(0)),
     ("serial part", ColumnKind::Figure(3)),
-    ("kernel ratio", ColumnKind::Figure(2)),
-    ("waiting ratio", ColumnKind::Figure(1)),
+    ("kernel\nratio", ColumnKind::Figure(2)),
+    ("waiting\nratio", ColumnKind::Figure(1)),
 ];
 
 /// The columns of commands: those of the paper's table.
@@ -81,9 +83,9 @@ const COMMANDS: [(&str, ColumnKind); 6] = [
     ("command", ColumnKind::Name),
     ("machine", ColumnKind::Name),
     ("calls", ColumnKind::Figure(0)),
-    ("CPU ratio", ColumnKind::Figure(0)),
-    ("kernel ratio", ColumnKind::Figure(0)),
-    ("waiting ratio", ColumnKind::Figure(0)),
+    ("CPU\nratio", ColumnKind::Figure(0)),
+    ("kernel\nratio", ColumnKind::Figure(0)),
+    ("waiting\nratio", ColumnKind::Figure(0)),
 ];
 
 /// How many commands of today stand beside the published ones.
@@ -104,7 +106,13 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
         let has_ratio =
             |now: bool| rows.iter().any(|row| (row[MACHINE] == NOW) == now && !row[KERNEL].is_empty());
         both_ratios |= has_ratio(true) && has_ratio(false);
-        tables.push(table(part.what, &TIMES, &rows));
+        let mut columns = TIMES;
+        if let Measure::Figure(_, unit) = part.measure {
+            columns[FIGURE].0 = unit;
+            // The figure says it better.
+            columns[TIME].1 = ColumnKind::Figure(4);
+        }
+        tables.push(table(part.what, &columns, &rows));
         commands.extend(of_commands.iter().map(|row| then_command(row, published)));
         match study {
             Ok(view) => {
@@ -121,6 +129,7 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
         tables.push(table("command", &COMMANDS, &commands));
     }
     let mut notes = Vec::new();
+    notes.extend(warning(result));
     if let Some(view) = result.studies.iter().flatten().next() {
         notes.push(format!("{NOW}: {}. ±: 95% interval of the median, its wider side.", today(&view.host)));
     }
@@ -136,6 +145,26 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
     }
     notes.extend(missing);
     Tables { title: format!("{}: {}", benchmark.name, benchmark.title), tables, notes }
+}
+
+/// What spoils the figures of today, over all parts, and of which.
+fn warning(result: &BenchmarkResult<'_>) -> Option<String> {
+    let measured = || {
+        let parts = result.benchmark.parts.iter().zip(&result.studies);
+        parts.filter_map(|(part, study)| Some((part, study.as_ref().ok()?)))
+    };
+    let spoilt_parts: Vec<&str> = measured()
+        .filter(|(_, view)| !spoilt(&view.warnings).is_empty())
+        .map(|(part, _)| part.what)
+        .collect();
+    let all: Vec<_> = measured().flat_map(|(_, view)| view.warnings.iter().cloned()).collect();
+    let notices = spoilt(&all);
+    let of = if spoilt_parts.len() == measured().count() {
+        String::new()
+    } else {
+        format!(" ({})", spoilt_parts.join("; "))
+    };
+    (!notices.is_empty()).then(|| format!("warning{of}: {}", notices.join(" ")))
 }
 
 /// The columns that say anything, the first one below `title`. A machine that is the one above is not named again.
@@ -159,13 +188,14 @@ fn table<const N: usize>(
 fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {
     let mut cells = [const { String::new() }; TIMES.len()];
     cells[MACHINE] = machine(row, published);
-    cells[CPUS] = match (&row.config, row.n_cpus) {
-        (Some(config), _) if is_short(config) => config.clone(),
-        (_, Some(n)) => n.to_string(),
+    cells[CPUS] = match (&row.label, &row.config, row.n_cpus) {
+        (Some(label), ..) => label.clone(),
+        (_, Some(config), _) if is_short(config) => config.clone(),
+        (.., Some(n)) => n.to_string(),
         _ => String::new(),
     };
     cells[TIME] = row.elapsed_s().map(|s| s.to_string()).unwrap_or_default();
-    cells[FIGURE] = row.operations_per_s.map(|rate| format!("{rate} op/s")).unwrap_or_default();
+    cells[FIGURE] = row.operations_per_s.map(|rate| rate.to_string()).unwrap_or_default();
     cells[SPEEDUP] = row.speedup().map(|speedup| format!("{speedup:.2}")).unwrap_or_default();
     cells[SERIAL] = row.serial_minutes.map(|minutes| format!("{minutes} min")).unwrap_or_default();
     cells[KERNEL] = printed_percent(row.lock_ratio_percent.as_ref());
@@ -180,13 +210,16 @@ fn is_short(config: &str) -> bool {
 
 fn machine(row: &PublishedRow, published: &Published) -> String {
     let system = row.system.as_ref().and_then(|key| published.systems.get(key));
-    system.map_or_else(|| row.source.clone(), |system| system.cpu.clone())
+    system.map_or_else(|| row.source.clone(), |system| system.short.clone())
 }
 
 fn printed_percent(printed: Option<&Printed>) -> String {
     match printed {
         Some(Printed::Number(percent)) => format!("{percent}%"),
-        Some(Printed::Text(words)) => format!("{words}%"),
+        // `less than 0.1`; a dash in front is the empty cell beside it.
+        Some(Printed::Text(words)) => {
+            format!("{}%", words.trim_start_matches(['–', ' ']).replace("less than ", "<"))
+        }
         None => String::new(),
     }
 }
@@ -220,8 +253,7 @@ fn now_row(part: &BenchmarkPart, view: &View, point: &PointView) -> [String; TIM
 }
 
 fn figure(metric: &MetricView) -> String {
-    let value = Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline();
-    metric.unit.as_ref().map_or(value.clone(), |unit| format!("{value} {unit}"))
+    Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline()
 }
 
 /// A machine in a few words.

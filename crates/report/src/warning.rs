@@ -39,14 +39,45 @@ pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
         Answer::TooFewRuns(_) | Answer::Seems(_) => matches!(warning, Warning::TooFewRuns { .. }),
         _ => false,
     };
+    merged(warnings.iter().filter(|w| !said(w)))
+}
+
+fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Notice> {
     let mut groups: BTreeMap<Rank, Vec<&Warning>> = BTreeMap::new();
-    for warning in warnings.iter().filter(|w| !said(w)) {
+    for warning in warnings {
         groups.entry(rank(warning)).or_default().push(warning);
     }
     groups
         .into_iter()
         .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group, &verdict.planned) })
         .collect()
+}
+
+/// What spoils timed figures for whoever only reads them: what is so, without what to do. Says nothing of a command that
+/// was not told a thread count: a benchmark may be so by its nature.
+pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
+    let spoils = |warning: &&Warning| {
+        matches!(
+            warning,
+            Warning::FailedRuns { .. }
+                | Warning::WorkOutsideTree { .. }
+                | Warning::QuotaBelowCpus { .. }
+                | Warning::Throttled { .. }
+                | Warning::RanOutsideCpus { .. }
+                | Warning::TooFewRuns { .. }
+                | Warning::DamagedLines { .. }
+                | Warning::Steal { .. }
+                | Warning::Drift { .. }
+                | Warning::DependentRuns { .. }
+                | Warning::TwoSpeeds { .. }
+                | Warning::NotQuiet { .. }
+        )
+    };
+    merged(warnings.iter().filter(spoils)).iter().map(|notice| first_sentence(&notice.text)).collect()
+}
+
+fn first_sentence(text: &str) -> String {
+    text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 
 /// Order of the groups, heaviest first: severity, place within it, and what else keeps warnings of one kind

@@ -15,7 +15,7 @@ pub(crate) struct SuiteArgs {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Short runs, six of each CPU count: all benchmarks within 3 minutes on 2 CPUs [the default]
+    /// Short runs, six of each CPU count: all benchmarks within 3 minutes on a quiet machine with 2 CPUs [the default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// Runs of seconds, until each median is known to 1% or for a minute and a half: an hour on 2 CPUs at most

@@ -60,6 +60,9 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
         terminal::note(&format!("stopped; go on with: morecores suite --resume -o {directory}"));
         return Ok(exit::by_signal(signal));
     }
+    if !args.json && !args.markdown {
+        terminal::print(&studies.whereabouts(&options))?;
+    }
     Ok(if studies.are_whole() { exit::SUCCESS } else { exit::COMMAND_FAILED })
 }
 
@@ -129,6 +132,19 @@ impl Studies {
             None => Err("not begun".to_owned()),
         };
         benchmark.parts.iter().map(study).collect()
+    }
+
+    /// Where they are, and how one of them is shown.
+    fn whereabouts(&self, options: &SuiteOptions) -> String {
+        let parts = options.benchmarks.iter().flat_map(|benchmark| benchmark.parts);
+        let mut there = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
+        let Some(part) = there.next() else { return String::new() };
+        let line = ["show".to_owned(), options.study(part).to_string_lossy().into_owned()];
+        format!(
+            "studies: {}\nTo show one: morecores {}\n",
+            options.directory.display(),
+            report::for_reading(&line)
+        )
     }
 
     fn are_whole(&self) -> bool {

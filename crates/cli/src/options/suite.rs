@@ -30,7 +30,7 @@ pub(crate) struct SuiteOptions {
 impl SuiteOptions {
     /// Reads the arguments.
     pub(crate) fn new(args: &SuiteArgs) -> Result<Self> {
-        let benchmarks = if args.names.is_empty() {
+        let benchmarks: Vec<&'static Benchmark> = if args.names.is_empty() {
             Benchmark::ALL.iter().collect()
         } else {
             args.names.iter().map(|name| named(name)).collect::<Result<_>>()?
@@ -51,13 +51,22 @@ impl SuiteOptions {
                 directory.display()
             );
         }
+        if let Some(directory) = &args.show {
+            let mut parts = benchmarks.iter().flat_map(|benchmark| benchmark.parts);
+            ensure!(
+                parts.any(|part| study_in(directory, part).exists()),
+                "{} holds no study of {}: `morecores suite -o DIRECTORY` makes them",
+                directory.display(),
+                if args.names.is_empty() { "any benchmark" } else { "these benchmarks" }
+            );
+        }
         let directory = args.show.clone().or_else(|| args.directory.clone()).unwrap_or_else(by_date);
         Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
     }
 
     /// Where a part's study is.
     pub(crate) fn study(&self, part: &BenchmarkPart) -> PathBuf {
-        self.directory.join(format!("{}.study", part.study))
+        study_in(&self.directory, part)
     }
 
     /// The arguments of `morecores` that make a part's study at `path`.
@@ -77,6 +86,10 @@ impl SuiteOptions {
         line.extend(words(arguments));
         line
     }
+}
+
+fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
+    directory.join(format!("{}.study", part.study))
 }
 
 fn named(name: &str) -> Result<&'static Benchmark> {

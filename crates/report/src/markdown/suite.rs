@@ -30,7 +30,8 @@ pub fn suite_markdown(
 
 fn table(table: &Table, out: &mut impl Write) -> fmt::Result {
     let rule = |column: &Column| if column.kind == ColumnKind::Name { "---" } else { "---:" };
-    let headers: Vec<String> = table.columns.iter().map(|column| prose(column.header)).collect();
+    let headers: Vec<String> =
+        table.columns.iter().map(|column| prose(&column.header.replace('\n', " "))).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;
     writeln!(out, "|{}|", table.columns.iter().map(rule).collect::<Vec<_>>().join("|"))?;
     for row in 0..table.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0) {

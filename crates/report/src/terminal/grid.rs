@@ -16,11 +16,20 @@ const LEAST_NAME: usize = 14;
 
 /// A column.
 pub(super) struct Column {
-    header: String,
+    /// Its lines.
+    header: Vec<String>,
     cells: Vec<String>,
     kind: Kind,
     /// Importance: the highest is dropped first, 0 never.
     rank: u8,
+}
+
+impl Column {
+    /// What stands in one of so many lines of headers: a short one in the lowest.
+    fn header_line(&self, line: usize, lines: usize) -> &str {
+        let index = (line + self.header.len()).checked_sub(lines);
+        index.and_then(|index| self.header.get(index)).map_or("", String::as_str)
+    }
 }
 
 /// What is in a column.
@@ -52,13 +61,14 @@ impl<'a> Grid<'a> {
     fn push(&mut self, kind: Kind, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
         let text = |t: &str| self.style.text(t).into_owned();
         let cells = cells.into_iter().map(|cell| text(&cell)).collect();
-        self.columns.push(Column { header: text(header), cells, kind, rank });
+        let header = header.lines().map(text).collect();
+        self.columns.push(Column { header, cells, kind, rank });
     }
 
     /// The first column: the sign of a part of a bar in each row, in its colour.
     pub(super) fn parts(&mut self, parts: &[Part]) {
         let cells = parts.iter().map(|part| part.sign(self.style).to_string()).collect();
-        self.columns.push(Column { header: String::new(), cells, kind: Kind::Mark, rank: 0 });
+        self.columns.push(Column { header: Vec::new(), cells, kind: Kind::Mark, rank: 0 });
         self.colours = parts.iter().map(|part| part.colour()).collect();
     }
 
@@ -72,7 +82,7 @@ impl<'a> Grid<'a> {
         self.push(Kind::Label, 0, header, cells);
     }
 
-    /// A column of figures.
+    /// A column of figures. The header may hold a line break.
     pub(super) fn figures(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
         self.push(Kind::Figure, rank, header, cells);
     }
@@ -84,7 +94,7 @@ impl<'a> Grid<'a> {
     }
 
     fn within(mut self, width: usize) -> Vec<String> {
-        let headers: Vec<String> = self.columns.iter().map(|c| c.header.clone()).collect();
+        let headers: Vec<Vec<String>> = self.columns.iter().map(|c| c.header.clone()).collect();
         let mut widths = self.widths();
         while total(&self.columns, &widths) > width {
             let longest = |kind: Kind| {
@@ -112,8 +122,9 @@ impl<'a> Grid<'a> {
             }
         }
         let mut lines = self.rows(&widths);
-        let left_out = |header: &&String| !self.columns.iter().any(|c| c.header == **header);
-        let dropped: Vec<String> = headers.iter().filter(left_out).map(|h| format!("\"{h}\"")).collect();
+        let left_out = |header: &&Vec<String>| !self.columns.iter().any(|c| c.header == **header);
+        let dropped: Vec<String> =
+            headers.iter().filter(left_out).map(|h| format!("\"{}\"", h.join(" "))).collect();
         if !dropped.is_empty() {
             let note = format!("Too narrow for {}.", list(dropped));
             lines.extend(self.style.wrap_dim(&note));
@@ -122,14 +133,18 @@ impl<'a> Grid<'a> {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let width = |c: &Column| c.cells.iter().chain([&c.header]).map(|t| columns_of(t)).max().unwrap_or(0);
+        let width = |c: &Column| c.cells.iter().chain(&c.header).map(|t| columns_of(t)).max().unwrap_or(0);
         self.columns.iter().map(width).collect()
     }
 
     fn rows(&self, widths: &[usize]) -> Vec<String> {
         let paint = self.style.paint();
         let rule = if self.style.unicode { "─" } else { "-" }.repeat(total(&self.columns, widths));
-        let mut lines = vec![paint.bold(self.line(widths, |c| &c.header).trim_end()), paint.dim(&rule)];
+        let deepest = self.columns.iter().map(|c| c.header.len()).max().unwrap_or(0).max(1);
+        let mut lines: Vec<String> = (0..deepest)
+            .map(|line| paint.bold(self.line(widths, |c| c.header_line(line, deepest)).trim_end()))
+            .collect();
+        lines.push(paint.dim(&rule));
         let rows = self.columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
         for row in 0..rows {
             let line = self.line(widths, |c| c.cells.get(row).map_or("", String::as_str));
@@ -216,6 +231,17 @@ mod tests {
                 "a_rather_long_com…     12     0.1%",
                 "多核多核多核多核        3       7%"
             ]
+        );
+    }
+
+    #[test]
+    fn a_header_of_two_lines_stands_on_the_rule() {
+        let mut grid = Grid::new(&STYLE);
+        grid.names(0, "command", ["make".to_owned()]);
+        grid.figures(0, "waiting\nratio", ["0.1%".to_owned()]);
+        assert_eq!(
+            grid.within(80),
+            ["         waiting", "command    ratio", "────────────────", "make        0.1%"]
         );
     }
 
