@@ -27,6 +27,20 @@ fn advice(facts: &Facts, what: Subject) -> (State, String) {
 }
 
 #[test]
+fn root_without_capabilities_is_told_that_they_are_missing() {
+    let mut facts = perfect();
+    facts.privilege.capabilities = 0;
+    facts.bpf.load = Err(rustix::io::Errno::PERM);
+    let diagnosis = diagnose(facts);
+    for what in [Subject::Bpf, Subject::Privilege] {
+        let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
+            panic!("a command is no remedy: {:?}", about(&diagnosis, what))
+        };
+        assert!(why.contains("capabilities are missing though this is root"), "{why}");
+    }
+}
+
+#[test]
 fn a_machine_that_is_set_up_leaves_nothing_to_do() {
     let diagnosis = diagnose(perfect());
     let flaws: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.state != State::Fine).collect();

@@ -16,8 +16,8 @@ pub enum TraceError {
     NoBtf,
     /// BPF programs may not be loaded.
     #[error(
-        "tracing needs root, or CAP_BPF and CAP_PERFMON, which this user has not: start morecores as root \
-         (`morecores doctor` says more)"
+        "tracing needs root, or CAP_BPF and CAP_PERFMON, which this process has not: `morecores doctor` says \
+         what gives them"
     )]
     Refused,
     /// A tracepoint that no trace can do without is not there.

@@ -3,7 +3,7 @@
 use morecores_record::Remedy;
 use rustix::io::Errno;
 
-use super::facts::Privilege;
+use super::facts::{Capability, Privilege};
 
 /// A command that anybody may give.
 pub(super) fn command(command: impl Into<String>) -> Remedy {
@@ -32,10 +32,20 @@ pub(super) fn outside() -> Remedy {
     nothing("this container may not: start it with --privileged, or measure outside of it")
 }
 
+/// What root lacks because it was started without.
+pub(super) fn taken_away() -> Remedy {
+    nothing(
+        "capabilities are missing though this is root: whoever started this session took them away, \
+         a service's settings or a container's",
+    )
+}
+
 /// What only root may do: for others, a run as root; for the root of a container, whoever starts it.
 pub(super) fn by_root(privilege: &Privilege, run: &str) -> Remedy {
     if privilege.confined() {
         outside()
+    } else if privilege.root && !privilege.has(Capability::SysAdmin) {
+        taken_away()
     } else if privilege.root {
         nothing("the kernel refuses it even to root: a security module or kernel lockdown forbids it")
     } else {

@@ -4,7 +4,7 @@ use morecores_record::{Finding, LEAST_LINUX, Need, Remedy, State, Subject, TRACE
 use rustix::io::Errno;
 
 use super::facts::{Capability, Facts, Privilege, Tracefs};
-use super::remedy::{as_root, by_root, nothing, outside, said};
+use super::remedy::{as_root, by_root, nothing, outside, said, taken_away};
 use super::{fine, flaw, kernel_locks, probe};
 
 /// Since then BPF's memory counts against the cgroup and not against the limit of locked memory: commits
@@ -59,7 +59,7 @@ fn privilege(facts: &Facts) -> Finding {
         _ => format!("{user}, without {}", lacking.join(", ")),
     };
     let remedy = if privilege.root && !privilege.confined() {
-        nothing("whoever started this session took them away: a service's settings, or a container's")
+        taken_away()
     } else {
         by_root(&facts.privilege, "morecores run -- COMMAND")
     };
