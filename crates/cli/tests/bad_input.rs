@@ -103,6 +103,9 @@ fn a_command_that_is_not_there_or_no_program_is_said_as_a_shell_says_it() {
     refused(&["run", "--", "no-such-command"], 127, &["no-such-command: command not found"]);
     refused(&["run", "--", "./no-such-command"], 127, &["./no-such-command: command not found"]);
     refused(&["run", "--", ""], 127, &["command not found"]);
+    refused(&["run", "--", "sleep 0.2 | cat"], 127, &["sleep 0.2 | cat: command not found", "--shell"]);
+    let plain = World::new().morecores(&["run", "--", "no-such-command"]);
+    assert!(!plain.stderr.contains("--shell"), "{plain}");
     refused(&["run", "--", "/etc/passwd"], 126, &["/etc/passwd", "executable"]);
     refused(&["run", "--", "/"], 126, &["/"]);
 
@@ -123,7 +126,11 @@ fn a_study_that_exists_is_left_alone() {
 
     let world = World::new();
     fs::write(world.path("study"), "a file").expect("write");
-    world.run("", &TRACE).refused(2, &["study exists"]);
+    let ran = world.run("", &TRACE);
+    ran.refused(2, &["study exists: name another with -o"]);
+    assert!(!ran.stderr.contains("--resume"), "{ran}");
+    world.morecores(&["show", "study"]).refused(2, &["study is a file"]);
+    world.morecores(&["show", "nosuch"]).refused(2, &["there is no study nosuch"]);
 }
 
 /// A finished study of six runs on one CPU.
@@ -186,10 +193,14 @@ fn a_failing_command_shows_its_last_lines_and_how_it_ended() {
         "  | the reason\n",
         "exited with status 7 at 1 CPU (run 1)",
         "--ignore-failure",
+        "what was measured is kept in study",
     ]);
     assert!(!ran.stderr.contains("  | 15\n"), "the last lines only\n{ran}");
     assert_eq!(world.study().runs.len(), 1, "it is stopped");
     assert_eq!(world.study().runs[0].exit, Exit::Code(7));
+
+    let ran = World::new().run("-q --cpus 1", &["false"]);
+    ran.code(1).says(&["what was measured is kept in study"]);
 
     let ran = World::new().run("--cpus 1", &["sh", "-c", "kill -SEGV $$"]);
     ran.code(1).says(&["was ended by signal 11 at 1 CPU"]);

@@ -37,7 +37,7 @@ const THREAD_VARIABLES: &[&str] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// No such file anywhere on PATH, or at the path given.
-    #[error("{0}: command not found")]
+    #[error("{}: command not found{}", .0, shell_hint(.0))]
     NotFound(String),
     /// There is a file, but it cannot be executed.
     #[error("{0}: permission denied: is it executable?")]
@@ -57,6 +57,12 @@ pub enum ProgramError {
     /// An argument holds a null byte.
     #[error("an argument of the command holds a null byte")]
     NullByte,
+}
+
+/// What to try where a name that leads nowhere looks like a whole line: it holds what shells divide and join words by.
+fn shell_hint(name: &str) -> &'static str {
+    let is_line = name.contains(|c: char| c.is_whitespace() || "|&;<>()$`*?".contains(c));
+    if is_line { " (a line for a shell? give it with --shell)" } else { "" }
 }
 
 /// Where PATH, or the name itself where it has a slash, leads.

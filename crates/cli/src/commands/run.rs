@@ -196,6 +196,9 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
     }
     if let Some(outcome) = failed {
         report_failure(&outcome);
+        if !worth_showing || args.quiet {
+            terminal::note(&format!("what was measured is kept in {}", path.display()));
+        }
         return Ok(exit::COMMAND_FAILED);
     }
     if !args.quiet || study.header.plan.trace == TraceMode::On {

@@ -17,11 +17,11 @@ const RUNS_FILE: &str = "runs.jsonl";
 /// Why a study could not be kept or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The directory to be created is there already.
-    #[error("{} exists: go on with it by --resume, or name another with -o", .0.display())]
+    /// The directory to be created is there already, or what is no directory.
+    #[error("{} exists: {}name another with -o", .0.display(), if .0.is_dir() { "go on with it by --resume, or " } else { "" })]
     Exists(PathBuf),
     /// There is no study at the path.
-    #[error("{} is not a study: it holds no study.json", .0.display())]
+    #[error("{}", not_a_study(.0))]
     NotAStudy(PathBuf),
     /// It was written by a later version.
     #[error("{} has schema {found}; this version reads up to {known}: use a newer morecores", .path.display())]
@@ -65,6 +65,16 @@ pub enum StudyError {
         /// Why it failed.
         source: io::Error,
     },
+}
+
+/// Why a path is no study.
+fn not_a_study(path: &Path) -> String {
+    let name = path.display();
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => format!("there is no study {name}"),
+        Ok(at) if at.is_file() => format!("{name} is a file: a study is a directory that holds study.json"),
+        _ => format!("{name} is not a study: it holds no study.json"),
+    }
 }
 
 /// Adds what was tried, and on what, to a system call's error.
