@@ -54,8 +54,8 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
     }
     refused(&["run"], 2, &["no command given"]);
     refused(&["run", "--"], 2, &["no command given"]);
-    refused(&["show", "nowhere"], 2, &["nowhere", "not a study"]);
-    refused(&["run", "--resume", "-o", "nowhere"], 2, &["nowhere", "not a study"]);
+    refused(&["show", "nowhere"], 2, &["nowhere", "no study"]);
+    refused(&["run", "--resume", "-o", "nowhere"], 2, &["nowhere", "no study"]);
     refused(&["topology", "--from", "nowhere"], 2, &["nowhere"]);
 }
 

@@ -27,7 +27,7 @@ pub struct Verdict {
 }
 
 /// What was planned and how it ended, as far as advice to do more starts from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// Runs of each count before the timed ones.
     pub warmups: u32,

@@ -39,17 +39,17 @@ pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
         Answer::TooFewRuns(_) | Answer::Seems(_) => matches!(warning, Warning::TooFewRuns { .. }),
         _ => false,
     };
-    merged(warnings.iter().filter(|w| !said(w)))
+    merged(warnings.iter().filter(|w| !said(w)), &verdict.planned)
 }
 
-fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Notice> {
+fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) -> Vec<Notice> {
     let mut groups: BTreeMap<Rank, Vec<&Warning>> = BTreeMap::new();
     for warning in warnings {
         groups.entry(rank(warning)).or_default().push(warning);
     }
     groups
         .into_iter()
-        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group, &verdict.planned) })
+        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group, planned) })
         .collect()
 }
 
@@ -73,7 +73,11 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
                 | Warning::NotQuiet { .. }
         )
     };
-    merged(warnings.iter().filter(spoils)).iter().map(|notice| first_sentence(&notice.text)).collect()
+    // What to do is left out, so that it does not matter what was planned.
+    merged(warnings.iter().filter(spoils), &Planned::default())
+        .iter()
+        .map(|notice| first_sentence(&notice.text))
+        .collect()
 }
 
 fn first_sentence(text: &str) -> String {

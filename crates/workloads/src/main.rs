@@ -33,8 +33,8 @@ enum Command {
 }
 
 /// The command line. Whoever names no workload, or none that there is, is told where they are listed.
-fn parsed() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
+fn parsed() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
         use clap::error::ErrorKind;
         let _ = error.print();
         let nameless = matches!(
@@ -46,12 +46,16 @@ fn parsed() -> Cli {
         if nameless {
             eprintln!("\nThe workloads are listed by `morecores work list`, or `morecores-work list`.");
         }
-        std::process::exit(error.exit_code())
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })
 }
 
 fn main() -> ExitCode {
-    let text = match parsed().command {
+    let command = match parsed() {
+        Ok(cli) => cli.command,
+        Err(status) => return status,
+    };
+    let text = match command {
         Command::List => {
             let list = Workload::list();
             let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "ROWS", default_value = "1000")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_SIZE))]
     size: u32,
-    /// How often the product is computed, and added to the result [default: 2 with the classic kernel, 50 with the
+    /// How often the product is computed, and added to the result [default: 3 with the classic kernel, 50 with the
     /// tuned one]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MAX_REPEAT))]
     repeat: Option<u32>,
@@ -69,7 +69,7 @@ impl Kernel {
     /// Repetitions that take 1 to 5 s on one CPU of today (on server cores of 2021 to 2024, size 1000).
     const fn default_repeat(self) -> u32 {
         match self {
-            Self::Classic => 2,
+            Self::Classic => 3,
             Self::Tuned => 50,
         }
     }
@@ -106,7 +106,7 @@ type Known = (usize, u32, u64, Checksum);
 /// Results known from elsewhere: the product of the same matrices by numpy 1.24.2 in 64-bit integers, times the
 /// repetitions, and `zlib.crc32` of it as `float64`.
 const KNOWN: [Known; 2] = [
-    (1000, Kernel::Classic.default_repeat(), 1, Checksum(0xe9cf_f131)),
+    (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x8f38_e431)),
     (1000, Kernel::Tuned.default_repeat(), 1, Checksum(0xbb4f_84cc)),
 ];
 
