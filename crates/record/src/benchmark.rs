@@ -181,7 +181,7 @@ impl Benchmark {
                     "one file's offset",
                     &[],
                     "--lock file-offset --threads {n} --operations 1000000",
-                    "--lock file-offset --threads {n}",
+                    "--lock file-offset --threads {n} --operations 3000000",
                 ),
                 part(
                     "kernel-locks-mmap",
