@@ -45,6 +45,15 @@ pub enum Withheld {
         /// Their median.
         seconds: f64,
     },
+    /// The figure that the command prints scales otherwise than the whole run, of which alone a trace tells.
+    Figure {
+        /// At this CPU count.
+        cpus: u32,
+        /// The figure's speedup.
+        figure: f64,
+        /// The whole run's.
+        whole: f64,
+    },
 }
 
 /// Who or what a loss is due to.

@@ -191,6 +191,28 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
     assert_eq!(withheld(stack_of(&noisy), &noisy), None);
 }
 
+/// The time of the parallel part of a build, say, whose serial part is in the traces all the same.
+#[test]
+fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
+    let figure = |speedup: f64| {
+        let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });
+        let whole = view.points[0].elapsed_s.median / view.points[1].elapsed_s.median;
+        let summary = view.points[1].elapsed_s;
+        view.points[1].metric = Some(MetricView { summary, unit: None, better: Better::Lower });
+        view.points[1].speedup =
+            Estimate { value: speedup * whole, ci95: Some([0.98 * speedup * whole, 1.02 * speedup * whole]) };
+        view
+    };
+    let view = figure(1.2);
+    assert!(matches!(withheld(stack_of(&view), &view), Some(Withheld::Figure { cpus: 2, .. })));
+    assert!(
+        word(&decide(&view)).contains("a trace tells of the whole run alone"),
+        "{}",
+        word(&decide(&view))
+    );
+    assert_eq!(withheld(stack_of(&figure(1.05)), &figure(1.05)), None);
+}
+
 #[test]
 fn runs_too_short_to_be_traced_explain_nothing() {
     let short = |seconds: f64| {

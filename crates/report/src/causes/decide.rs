@@ -31,8 +31,12 @@ const UNLIKE: f64 = 0.25;
 /// The median below which a run is too short to be traced as it is: starting it alone takes a millisecond.
 const SHORT_S: f64 = 0.010;
 
+/// The difference of two speedups, of the figure that a command prints and of its whole run, from which the causes in the run are
+/// not those of the figure. A choice: less than that is seldom known.
+const OTHERWISE: f64 = 0.1;
+
 /// Why no cause of this stack is named: one of its two traced runs was not like the timed runs of its count, beyond a
-/// bound and beyond all of these runs, or those are too short.
+/// bound and beyond all of these runs, or those are too short, or the figure asked for is of a part of the run.
 pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
     let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
     let of = |(cpus, n): (u32, u32)| {
@@ -50,7 +54,16 @@ pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
         (seconds < SHORT_S).then_some(Withheld::Short { cpus: point.cpus, seconds })
     };
     let runs = || both.into_iter().filter_map(of);
-    runs().find_map(unlike).or_else(|| runs().find_map(short))
+    let of_a_part = || {
+        let measured = |(cpus, n): (u32, u32)| view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n));
+        let (point, base) = (measured(both[0])?, measured(both[1])?);
+        let figure = point.metric.as_ref().map(|_| point.speedup)?;
+        let whole = base.elapsed_s.median / point.elapsed_s.median;
+        let apart = (figure.value / whole - 1.0).abs() > OTHERWISE;
+        let told_apart = figure.ci95.is_none_or(|[low, high]| whole < low || whole > high);
+        (apart && told_apart).then_some(Withheld::Figure { cpus: point.cpus, figure: figure.value, whole })
+    };
+    runs().find_map(unlike).or_else(|| runs().find_map(short)).or_else(of_a_part)
 }
 
 /// The losses and gains of one of the view's stacks that are worth saying, largest first: above a threshold and above what no rule explains, since a

@@ -34,6 +34,13 @@ pub(crate) fn word_withheld(withheld: &Withheld) -> String {
             cpus(count),
             time(seconds)
         ),
+        Withheld::Figure { cpus: count, figure, whole } => format!(
+            "No cause is named: on {} the figure is {} times what it was and the whole run {} times as fast, and a trace \
+             tells of the whole run alone.",
+            cpus(count),
+            ratio(figure),
+            ratio(whole)
+        ),
     }
 }
 
