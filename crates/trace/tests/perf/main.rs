@@ -54,7 +54,7 @@ fn threads_that_share_cpus_are_preempted() {
 
 /// What the hypervisor has taken from all CPUs so far, in seconds; field 8 of the first line (`proc_stat(5)`).
 fn stolen() -> f64 {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     let ticks = stat.split_whitespace().nth(8).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
