@@ -41,18 +41,34 @@ fn a_device_wakes_who_waits_for_a_disk() {
     if !synced.success() {
         return skipped(NAME, "the file system reads nothing past the page cache");
     }
-    let Some(traced) = trace(NAME, &format!("exec {}", direct("iflag=direct"))) else { return };
-    let by_device = traced.wakings(traced.recorded.root).filter(|waking| {
-        let interrupt = match waking.by {
+    // A disk that has read before the reader is asleep wakes nobody: of 64 reads on a fast one none, some or all wait.
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        let Some(traced) = trace(NAME, &format!("exec {}", direct("iflag=direct"))) else { return };
+        waits.extend(
+            traced.wakings(traced.recorded.root).filter(|waking| waking.io_wait).map(|waking| waking.by),
+        );
+        if waits.len() >= 8 {
+            break;
+        }
+    }
+    if waits.is_empty() {
+        return skipped(NAME, "the disk was done each time before its reader slept");
+    }
+    let by_device = |by: &Waker| {
+        let interrupt = match by {
             Waker::Interrupt(interrupt) | Waker::SoftIrqOfInterrupt { interrupt, .. } => Some(interrupt),
             _ => None,
         };
         // The disk's own interrupt, or that of the CPU that it was delivered to.
-        waking.io_wait && matches!(interrupt, Some(Interrupt::Device(_) | Interrupt::Other))
-    });
-    let count = by_device.count();
-    let wakers: Vec<_> = traced.wakings(traced.recorded.root).collect();
-    assert!(count >= 32, "64 reads, {count} of them woken by a device: {wakers:?}");
+        matches!(interrupt, Some(Interrupt::Device(_) | Interrupt::Other))
+    };
+    let strays: Vec<_> = waits.iter().filter(|by| !by_device(by)).collect();
+    assert!(
+        strays.is_empty(),
+        "of {} waits for the disk these were not ended by a device: {strays:?}",
+        waits.len()
+    );
 }
 
 #[test]
