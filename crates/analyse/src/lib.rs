@@ -12,6 +12,7 @@ mod assumptions;
 mod design;
 mod interval;
 mod machine_noise;
+pub mod models;
 mod noise;
 mod ratio;
 mod scaling;

@@ -1,0 +1,100 @@
+//! Least squares of relative errors with coefficients that are not negative.
+//!
+//! A program has no negative serial part, and a fit that gives one has fitted noise. At most three terms: a linear algebra crate
+//! would bring two dozen others for a system of three equations.
+
+use super::Point;
+
+/// The coefficients, none below zero, of the sum of `terms` that comes closest to the points: the sum of the squares of the
+/// relative errors is least. `None` where no combination of terms can be told from the points.
+///
+/// The optimum under non-negativity is the free optimum of the terms that are not zero in it (C. L. Lawson, R. J. Hanson,
+/// Solving Least Squares Problems, 1974, chapter 23), so that with few terms it is found by trying each subset.
+pub(super) fn non_negative<const K: usize>(points: &[Point], terms: [fn(f64) -> f64; K]) -> Option<[f64; K]> {
+    let rows: Vec<[f64; K]> =
+        points.iter().map(|point| terms.map(|term| term(f64::from(point.cpus)) / point.elapsed)).collect();
+    let mut best: Option<(f64, [f64; K])> = None;
+    // Subsets of few terms first: of two that fit as well, the one with fewer.
+    let mut subsets: Vec<usize> = (1..1 << K).collect();
+    subsets.sort_by_key(|subset| subset.count_ones());
+    for subset in subsets {
+        if subset.count_ones() as usize > points.len() {
+            continue;
+        }
+        let Some(found) = free(&rows, |term| subset >> term & 1 == 1) else { continue };
+        if found.iter().any(|coefficient| *coefficient < 0.0) {
+            continue;
+        }
+        let value = |row: &[f64; K]| row.iter().zip(&found).map(|(a, b)| a * b).sum::<f64>();
+        let error = rows.iter().map(|row| (value(row) - 1.0).powi(2)).sum::<f64>();
+        if best.is_none_or(|(least, _)| error < least - ROUNDING) {
+            best = Some((error, found));
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// Coefficients of the chosen terms with which each row comes closest to 1, all others zero: the normal equations by Gaussian
+/// elimination. `None` where the rows cannot tell the terms apart.
+fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Option<[f64; K]> {
+    let product = |a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<f64>();
+    let mut matrix = [[0.0; K]; K];
+    let mut right = [0.0; K];
+    for a in 0..K {
+        if chosen(a) {
+            (0..K).filter(|b| chosen(*b)).for_each(|b| matrix[a][b] = product(a, b));
+            right[a] = rows.iter().map(|row| row[a]).sum();
+        } else {
+            matrix[a][a] = 1.0;
+        }
+    }
+    // The matrix is symmetric and not negative: no exchange of rows is needed, and a pivot that vanishes is a term that the
+    // ones before it make up.
+    for pivot in 0..K {
+        if matrix[pivot][pivot] <= ROUNDING * product(pivot, pivot) {
+            return None;
+        }
+        for below in pivot + 1..K {
+            let factor = matrix[below][pivot] / matrix[pivot][pivot];
+            (pivot..K).for_each(|column| matrix[below][column] -= factor * matrix[pivot][column]);
+            right[below] -= factor * right[pivot];
+        }
+    }
+    let mut found = [0.0; K];
+    for row in (0..K).rev() {
+        let known: f64 = (row + 1..K).map(|column| matrix[row][column] * found[column]).sum();
+        found[row] = (right[row] - known) / matrix[row][row];
+    }
+    Some(found)
+}
+
+/// Relative size below which a pivot, or a gain in the sum of squares, is rounding.
+const ROUNDING: f64 = 1e-12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recovers_what_the_points_were_made_of() {
+        let truth = |n: f64| 3.0 + 7.0 / n;
+        let points: Vec<_> = [1, 2, 4, 7].map(|n| Point::new(n, truth(f64::from(n)))).into();
+        let [constant, divided, growing] =
+            non_negative(&points, [|_| 1.0, |n| 1.0 / n, |n| n - 1.0]).unwrap();
+        assert!((constant - 3.0).abs() < 1e-9 && (divided - 7.0).abs() < 1e-9 && growing.abs() < 1e-9);
+    }
+
+    #[test]
+    fn gives_no_negative_part_to_a_program_that_gains_more_than_its_cpus() {
+        let points = [Point::new(1, 10.0), Point::new(2, 4.8), Point::new(4, 2.3)];
+        let [constant, divided] = non_negative(&points, [|_| 1.0, |n| 1.0 / n]).unwrap();
+        assert_eq!(constant, 0.0);
+        assert!((9.2..10.0).contains(&divided));
+    }
+
+    #[test]
+    fn one_count_cannot_tell_two_terms() {
+        let found = non_negative(&[Point::new(2, 4.0), Point::new(2, 4.0)], [|_| 1.0, |n| 1.0 / n]).unwrap();
+        assert_eq!(found.iter().filter(|coefficient| **coefficient > 0.0).count(), 1);
+    }
+}
