@@ -15,6 +15,7 @@ mod machine_noise;
 pub mod models;
 mod noise;
 mod ratio;
+pub mod replay;
 mod scaling;
 mod stack;
 mod stopping;

@@ -1,0 +1,13 @@
+//! Replay of a program on CPUs that are not there: a discrete-event simulation of what its threads do and wait for.
+//!
+//! A [`Program`] is what is left of a traced run once its waits are taken out: what each thread demands, and what has to have
+//! happened before it goes on. Nothing here knows of traces or studies.
+
+mod engine;
+mod inflation;
+mod program;
+mod waiting;
+
+pub use engine::{LockPolicy, Machine, Replayed, replay};
+pub use inflation::{Inflation, Shape};
+pub use program::{Bounds, Program, Script, Step};

@@ -1,0 +1,483 @@
+//! The simulation itself: threads over CPUs, one event after the other.
+//!
+//! There are two clocks. Work is done on a virtual one that runs slower the more CPUs are busy, so that memory and caches that
+//! are shared stretch all work in progress alike; devices, sleeps and wake-ups go by the real one.
+
+mod clock;
+mod cpus;
+
+use morecores_record::Nanos;
+
+use super::program::{Program, Step};
+use super::waiting::{Device, Line, Lock};
+use clock::{Clocks, Due};
+use cpus::Cpus;
+
+/// What the program is replayed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// How many CPUs; at least one.
+    pub cpus: u32,
+    /// How much longer a piece of work takes with 1, 2, … CPUs busy than alone; for more than there are entries the last, and
+    /// without any 1. None below 1.
+    pub slowdown: Vec<f64>,
+    /// How long a thread keeps its CPU while others that have had less wait for one.
+    pub slice: Nanos,
+    /// From a wake-up until the thread runs, where a CPU is idle.
+    pub wake_latency: Nanos,
+    /// How locks are waited for.
+    pub locks: LockPolicy,
+}
+
+/// How a lock is waited for and passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPolicy {
+    /// On the CPU, first come first served: the kernel's spinlocks.
+    Spin,
+    /// Asleep, and passed to who waits longest.
+    HandOver,
+    /// Asleep; who waits longest is woken, and whoever comes first has it: a mutex on a futex.
+    Barging,
+}
+
+impl Machine {
+    /// So many CPUs that cost nothing to share: no slowdown, no latency.
+    pub const fn new(cpus: u32) -> Self {
+        Self {
+            cpus,
+            slowdown: Vec::new(),
+            slice: SLICE,
+            wake_latency: Nanos::ZERO,
+            locks: LockPolicy::HandOver,
+        }
+    }
+}
+
+/// The kernel's `base_slice_ns` of 0.7 ms, scaled for eight CPUs or more by 1 + log2(8) (`kernel/sched/fair.c`).
+const SLICE: Nanos = Nanos(2_800_000);
+
+/// What a replay came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// Until the end of the first thread.
+    pub elapsed: Nanos,
+    /// CPU time of all threads, slowdown and spinning included.
+    pub busy: Nanos,
+    /// Time with at most one thread on a CPU and none that could be.
+    pub alone: Nanos,
+    /// Waits for each lock.
+    pub lock_waits: Vec<Nanos>,
+    /// Time that each device was busy.
+    pub device_busy: Vec<Nanos>,
+    /// Waits that nothing in the program would have ended, and that were cut short: of order that the trace does not show.
+    pub forced: u32,
+}
+
+/// Runs `program` on `machine`.
+pub fn replay(program: &Program, machine: &Machine) -> Replayed {
+    Engine::new(program, machine).run()
+}
+
+/// A thread's number in the program.
+pub(super) type Id = u32;
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum At {
+    Unborn,
+    /// It could run.
+    Ready,
+    /// On a CPU, at work.
+    Working,
+    /// On a CPU, waiting for a lock.
+    Spinning,
+    /// Off CPU until somebody releases it.
+    Waiting,
+    Ended,
+}
+
+struct Thread {
+    at: At,
+    /// The step it is at.
+    step: usize,
+    /// What is left of the work of that step; none while it has not been begun.
+    left: Option<f64>,
+    /// How much work it has been given a CPU for: the fair scheduler's measure.
+    served: f64,
+    marks: u32,
+    /// Who waits for its marks or its end, by how many marks.
+    awaited_by: Vec<(u32, Id)>,
+    /// Since when it waits for a lock.
+    waits_since: Option<f64>,
+}
+
+struct Engine<'p> {
+    program: &'p Program,
+    machine: &'p Machine,
+    clocks: Clocks,
+    cpus: Cpus,
+    threads: Vec<Thread>,
+    channels: Vec<Line>,
+    locks: Vec<Lock>,
+    devices: Vec<Device>,
+    /// Threads that were given a CPU and have not yet gone on there.
+    placed: Vec<(Id, u32)>,
+    /// Whether a look at who has had a CPU for too long is due.
+    ticking: bool,
+    busy: f64,
+    alone: f64,
+    result: Replayed,
+}
+
+/// What a thread comes to when it goes through its steps.
+enum Comes {
+    /// To work for which it needs its CPU.
+    Work(f64),
+    /// To a lock for which it spins.
+    Spin,
+    /// To a wait.
+    Wait,
+    /// To its end.
+    End,
+}
+
+impl<'p> Engine<'p> {
+    fn new(program: &'p Program, machine: &'p Machine) -> Self {
+        let thread = || Thread {
+            at: At::Unborn,
+            step: 0,
+            left: None,
+            served: 0.0,
+            marks: 0,
+            awaited_by: Vec::new(),
+            waits_since: None,
+        };
+        Self {
+            program,
+            machine,
+            clocks: Clocks::new(&machine.slowdown),
+            cpus: Cpus::new(machine.cpus.max(1)),
+            threads: program.threads.iter().map(|_| thread()).collect(),
+            channels: program.channels.iter().map(|tokens| Line::with(*tokens)).collect(),
+            locks: (0..program.locks).map(|_| Lock::default()).collect(),
+            devices: (0..program.devices).map(|_| Device::default()).collect(),
+            placed: Vec::new(),
+            ticking: false,
+            busy: 0.0,
+            alone: 0.0,
+            result: Replayed {
+                lock_waits: vec![Nanos::ZERO; program.locks as usize],
+                device_busy: vec![Nanos::ZERO; program.devices as usize],
+                ..Replayed::default()
+            },
+        }
+    }
+
+    fn run(mut self) -> Replayed {
+        if self.threads.is_empty() {
+            return self.result;
+        }
+        self.make_ready(0);
+        loop {
+            while let Some((id, cpu)) = self.placed.pop() {
+                self.go_on(id, cpu);
+            }
+            if self.threads[0].at == At::Ended {
+                break;
+            }
+            match self.clocks.next() {
+                Some((due, passed)) => {
+                    self.account(passed);
+                    self.happens(due);
+                }
+                None => self.force(),
+            }
+        }
+        let nanos = |time: f64| Nanos(time.round() as u64);
+        Replayed {
+            elapsed: nanos(self.clocks.now()),
+            busy: nanos(self.busy),
+            alone: nanos(self.alone),
+            ..self.result
+        }
+    }
+
+    /// So much real time passed as things were.
+    fn account(&mut self, passed: f64) {
+        let busy = self.cpus.busy();
+        self.busy += passed * f64::from(busy);
+        if busy <= 1 && self.cpus.queue_is_empty() {
+            self.alone += passed;
+        }
+    }
+
+    fn happens(&mut self, due: Due) {
+        match due {
+            Due::WorkDone { cpu, turn } => {
+                if let Some(id) = self.cpus.of_turn(cpu, turn) {
+                    self.served(id, cpu);
+                    self.finish_work(id);
+                    self.placed.push((id, cpu));
+                }
+            }
+            Due::Ready(id) => self.dispatch_or_queue(id),
+            Due::Slept(id) => self.release(id),
+            Due::Served(device) => {
+                let (id, next) = self.devices[device as usize].done();
+                if let Some((_, time)) = next {
+                    self.clocks.at(time as f64, Due::Served(device));
+                    self.result.device_busy[device as usize].0 += time;
+                }
+                self.release(id);
+            }
+            Due::Tick => self.tick(),
+        }
+    }
+
+    /// Nothing will happen any more, and the program has not ended.
+    fn force(&mut self) {
+        self.result.forced += 1;
+        // Whoever is waited for by others, the first thread last: it most often waits for all.
+        let waiting = |at: &Thread| at.at == At::Waiting;
+        let stuck = self.threads.iter().rposition(waiting);
+        match stuck {
+            Some(id) => self.release(id as Id),
+            None => {
+                // A first thread that waits for one which never begins: there is nothing to replay.
+                self.threads[0].at = At::Ended;
+            }
+        }
+    }
+
+    // Steps.
+
+    /// A thread on a CPU goes through its steps until it needs the CPU, or leaves it.
+    fn go_on(&mut self, id: Id, cpu: u32) {
+        match self.walk(id) {
+            Comes::Work(work) => {
+                let thread = &mut self.threads[id as usize];
+                thread.at = At::Working;
+                // Who holds a lock that others spin for is not preempted: the kernel sees to that.
+                let holds =
+                    matches!(self.program.threads[id as usize].get(thread.step), Some(Step::Hold { .. }));
+                let may_leave = !holds || self.machine.locks != LockPolicy::Spin;
+                let turn = self.cpus.begin(cpu, self.clocks.worked(), may_leave);
+                self.clocks.work(cpu, turn, work);
+                self.clocks.set_busy(self.cpus.working());
+            }
+            Comes::Spin => {
+                self.threads[id as usize].at = At::Spinning;
+                self.cpus.spin(cpu);
+                self.clocks.set_busy(self.cpus.working());
+            }
+            Comes::Wait => self.leave(id, cpu, At::Waiting),
+            Comes::End => {
+                self.leave(id, cpu, At::Ended);
+                for (_, waiter) in std::mem::take(&mut self.threads[id as usize].awaited_by) {
+                    self.release(waiter);
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, id: Id, cpu: u32, to: At) {
+        self.threads[id as usize].at = to;
+        self.cpus.vacate(cpu);
+        self.clocks.set_busy(self.cpus.working());
+        if let Some(next) = self.cpus.take_queued() {
+            self.dispatch_or_queue(next);
+        }
+    }
+
+    fn walk(&mut self, id: Id) -> Comes {
+        loop {
+            let thread = &mut self.threads[id as usize];
+            if let Some(left) = thread.left {
+                return Comes::Work(left);
+            }
+            let Some(step) = self.program.threads[id as usize].get(thread.step) else { return Comes::End };
+            match *step {
+                Step::Run(time) => {
+                    thread.left = Some(time.0 as f64);
+                    continue;
+                }
+                Step::Hold { lock, time } => {
+                    let spins = self.machine.locks == LockPolicy::Spin;
+                    if self.locks[lock as usize].take(id) {
+                        thread.left = Some(time.0 as f64);
+                        continue;
+                    }
+                    thread.waits_since.get_or_insert(self.clocks.now());
+                    return if spins { Comes::Spin } else { Comes::Wait };
+                }
+                _ => {}
+            }
+            thread.step += 1;
+            match *step {
+                Step::Start(child) => self.make_ready(child),
+                Step::Mark => self.mark(id),
+                Step::Await { thread: of, marks } => {
+                    let of = &mut self.threads[of as usize];
+                    if of.at != At::Ended && of.marks < marks {
+                        of.awaited_by.push((marks, id));
+                        return Comes::Wait;
+                    }
+                }
+                Step::Join(of) => {
+                    let of = &mut self.threads[of as usize];
+                    if of.at != At::Ended {
+                        of.awaited_by.push((u32::MAX, id));
+                        return Comes::Wait;
+                    }
+                }
+                Step::Put { channel, tokens } => {
+                    for waiter in self.channels[channel as usize].put(tokens) {
+                        self.release(waiter);
+                    }
+                }
+                Step::Take { channel, tokens } => {
+                    if !self.channels[channel as usize].take(id, tokens) {
+                        return Comes::Wait;
+                    }
+                }
+                Step::Serve { device, time } => {
+                    if self.devices[device as usize].ask(id, time.0) {
+                        self.clocks.at(time.0 as f64, Due::Served(device));
+                        self.result.device_busy[device as usize].0 += time.0;
+                    }
+                    return Comes::Wait;
+                }
+                Step::Sleep(time) => {
+                    self.clocks.at(time.0 as f64, Due::Slept(id));
+                    return Comes::Wait;
+                }
+                Step::Run(_) | Step::Hold { .. } => {}
+            }
+        }
+    }
+
+    fn mark(&mut self, id: Id) {
+        let thread = &mut self.threads[id as usize];
+        thread.marks += 1;
+        let marks = thread.marks;
+        let mut released = Vec::new();
+        thread.awaited_by.retain(|(wanted, waiter)| {
+            let here = *wanted <= marks;
+            if here {
+                released.push(*waiter);
+            }
+            !here
+        });
+        for waiter in released {
+            self.release(waiter);
+        }
+    }
+
+    /// The work of its present step is done.
+    fn finish_work(&mut self, id: Id) {
+        let thread = &mut self.threads[id as usize];
+        thread.left = None;
+        if let Step::Hold { lock, .. } = self.program.threads[id as usize][thread.step] {
+            self.give_back(lock);
+        }
+        self.threads[id as usize].step += 1;
+    }
+
+    fn give_back(&mut self, lock: u32) {
+        let hand_over = self.machine.locks != LockPolicy::Barging;
+        let Some(next) = self.locks[lock as usize].give_back(hand_over) else { return };
+        if let Some(since) = self.threads[next as usize].waits_since.take() {
+            self.result.lock_waits[lock as usize].0 += (self.clocks.now() - since).round() as u64;
+        }
+        if self.threads[next as usize].at == At::Spinning {
+            self.placed.extend(self.cpus.of_thread(next).map(|cpu| (next, cpu)));
+        } else {
+            self.release(next);
+        }
+    }
+
+    // Threads over CPUs.
+
+    /// What the thread waited for is there.
+    fn release(&mut self, id: Id) {
+        if self.threads[id as usize].at == At::Waiting {
+            self.make_ready(id);
+        }
+    }
+
+    fn make_ready(&mut self, id: Id) {
+        let thread = &mut self.threads[id as usize];
+        if !matches!(thread.at, At::Unborn | At::Waiting) {
+            return;
+        }
+        thread.at = At::Ready;
+        // Who slept is not paid back for more than a slice (`place_entity` in `kernel/sched/fair.c`).
+        thread.served = thread.served.max(self.cpus.floor() - self.machine.slice.0 as f64);
+        if self.cpus.has_idle() && self.machine.wake_latency > Nanos::ZERO {
+            self.clocks.at(self.machine.wake_latency.0 as f64, Due::Ready(id));
+        } else {
+            self.dispatch_or_queue(id);
+        }
+    }
+
+    fn dispatch_or_queue(&mut self, id: Id) {
+        if let Some(cpu) = self.cpus.take_idle() {
+            self.place(id, cpu);
+            return;
+        }
+        let served = self.threads[id as usize].served;
+        self.cpus.queue(id, served);
+        self.keep_ticking();
+        self.preempt_most_served(self.machine.slice.0 as f64);
+    }
+
+    fn place(&mut self, id: Id, cpu: u32) {
+        self.cpus.occupy(cpu, id, self.threads[id as usize].served);
+        self.placed.push((id, cpu));
+    }
+
+    /// What the thread on this CPU has done since it began there is set down.
+    fn served(&mut self, id: Id, cpu: u32) -> f64 {
+        let done = self.cpus.done(cpu, self.clocks.worked());
+        self.threads[id as usize].served += done;
+        done
+    }
+
+    /// Takes the CPU from the thread that has been served most, where the first in the queue is more than `margin` behind it.
+    fn preempt_most_served(&mut self, margin: f64) -> bool {
+        let Some(first) = self.cpus.first_queued() else { return false };
+        let Some((cpu, id, most)) = self.cpus.most_served(self.clocks.worked()) else { return false };
+        if most - first <= margin {
+            return false;
+        }
+        let done = self.served(id, cpu);
+        let thread = &mut self.threads[id as usize];
+        thread.left = thread.left.map(|left| (left - done).max(0.0));
+        thread.at = At::Ready;
+        let served = thread.served;
+        let Some(next) = self.cpus.take_queued() else { return false };
+        self.cpus.queue(id, served);
+        self.place(next, cpu);
+        true
+    }
+
+    fn tick(&mut self) {
+        for _ in 0..self.machine.cpus {
+            if !self.preempt_most_served(0.0) {
+                break;
+            }
+        }
+        self.ticking = false;
+        self.keep_ticking();
+    }
+
+    fn keep_ticking(&mut self) {
+        if !self.ticking && !self.cpus.queue_is_empty() {
+            self.ticking = true;
+            self.clocks.at(self.machine.slice.0 as f64, Due::Tick);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Programs whose elapsed time is known by construction.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn ms(ms: u64) -> Nanos {
+    Nanos(ms * MS)
+}
+
+/// A first thread that computes for `before`, makes the others, waits for them all, and computes for `after`.
+fn fork_join(before: u64, others: Vec<Vec<Step>>, after: u64) -> Program {
+    let mut first = vec![Step::Run(ms(before))];
+    let ids = 1..=others.len() as u32;
+    first.extend(ids.clone().map(Step::Start));
+    first.extend(ids.map(Step::Join));
+    first.push(Step::Run(ms(after)));
+    let mut threads = vec![first];
+    threads.extend(others);
+    Program { threads, ..Program::default() }
+}
+
+fn on(cpus: u32, program: &Program) -> f64 {
+    replay(program, &Machine::new(cpus)).elapsed.0 as f64 / MS as f64
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 0.005, "{found} instead of {expected}");
+}
+
+#[test]
+fn amdahls_law_comes_out_of_serial_and_parallel_work() {
+    let program = fork_join(100, vec![vec![Step::Run(ms(100))]; 16], 100);
+    for cpus in [1, 2, 4, 8, 16, 32] {
+        close(on(cpus, &program), 200.0 + 1600.0 / f64::from(cpus.min(16)));
+    }
+    let alone = replay(&program, &Machine::new(16)).alone;
+    assert_eq!(alone, ms(200));
+}
+
+#[test]
+fn threads_share_what_cpus_there_are() {
+    // Three equal threads on two CPUs end together, since nobody keeps a CPU while another has had less.
+    close(on(2, &fork_join(0, vec![vec![Step::Run(ms(300))]; 3], 0)), 450.0);
+}
+
+#[test]
+fn a_short_riser_does_not_wait_for_those_who_compute() {
+    let mut busy = vec![vec![Step::Run(ms(1000))]; 8];
+    busy.push([Step::Sleep(ms(10)), Step::Run(Nanos(100_000))].repeat(20));
+    let mut program = fork_join(0, busy, 0);
+    // The first thread waits for the sleeper alone.
+    program.threads[0] = (1..10).map(Step::Start).chain([Step::Join(9)]).collect();
+    assert!(on(2, &program) < 20.0 * (10.1 + 3.0), "{}", on(2, &program));
+}
+
+#[test]
+fn a_lock_lets_one_in_at_a_time() {
+    let hold = Step::Hold { lock: 0, time: ms(1) };
+    let mut program = fork_join(0, vec![[Step::Run(ms(1)), hold].repeat(100); 8], 0);
+    program.locks = 1;
+    for policy in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
+        let of = |cpus| replay(&program, &Machine { locks: policy, ..Machine::new(cpus) });
+        close(of(1).elapsed.0 as f64 / MS as f64, 1600.0);
+        let many = of(8);
+        close(many.elapsed.0 as f64 / MS as f64, 801.0);
+        assert_eq!(many.forced, 0);
+        assert!(many.lock_waits[0] > ms(4000), "{many:?}");
+        let spun = many.busy.0 > 2 * of(1).busy.0;
+        assert_eq!(spun, policy == LockPolicy::Spin);
+    }
+    let bounds = program.bounds();
+    assert_eq!((bounds.work, bounds.span, &bounds.holds[..]), (ms(1600), ms(200), &[ms(800)][..]));
+    assert_eq!(bounds.least(8), ms(800));
+}
+
+#[test]
+fn a_device_serves_one_at_a_time_and_needs_no_cpu() {
+    let mut program =
+        fork_join(0, vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10], 0);
+    program.devices = 1;
+    // The last one is served at 100 ms; who was served computes meanwhile.
+    close(on(1, &program), 110.0);
+    let on_four = replay(&program, &Machine::new(4));
+    assert_eq!((on_four.elapsed, on_four.device_busy[0]), (ms(110), ms(100)));
+}
+
+#[test]
+fn tokens_limit_how_many_are_at_work() {
+    // A jobserver with two places, for eight jobs.
+    let take = Step::Take { channel: 0, tokens: 1 };
+    let put = Step::Put { channel: 0, tokens: 1 };
+    let mut program = fork_join(0, vec![vec![take, Step::Run(ms(50)), put]; 8], 0);
+    program.channels = vec![2];
+    close(on(1, &program), 400.0);
+    close(on(8, &program), 200.0);
+}
+
+#[test]
+fn a_reader_waits_for_as_many_bytes_as_it_reads() {
+    let writer = [Step::Run(ms(1)), Step::Put { channel: 0, tokens: 10 }].repeat(100);
+    let reader = [Step::Take { channel: 0, tokens: 50 }, Step::Run(ms(5))].repeat(20);
+    let mut program = fork_join(0, vec![writer, reader], 0);
+    program.channels = vec![0];
+    close(on(1, &program), 200.0);
+    close(on(2, &program), 105.0);
+}
+
+#[test]
+fn marks_hold_back_who_waits_for_them() {
+    let first = vec![Step::Run(ms(30)), Step::Mark, Step::Run(ms(30)), Step::Mark, Step::Run(ms(40))];
+    let second = vec![Step::Await { thread: 1, marks: 2 }, Step::Run(ms(50))];
+    close(on(2, &fork_join(0, vec![first, second], 0)), 110.0);
+}
+
+#[test]
+fn busy_cpus_slow_each_other_down() {
+    let program = fork_join(0, vec![vec![Step::Run(ms(100))]; 4], 0);
+    let machine = Machine { slowdown: vec![1.0, 1.2, 1.4, 1.6], ..Machine::new(4) };
+    close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 160.0);
+}
+
+#[test]
+fn waking_takes_its_time_where_a_cpu_is_idle() {
+    let program = fork_join(0, vec![[Step::Sleep(ms(1))].repeat(100)], 0);
+    let machine = Machine { wake_latency: Nanos(50_000), ..Machine::new(2) };
+    close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 100.0 * 1.05 + 0.15);
+}
+
+#[test]
+fn what_nothing_ends_is_cut_short_and_counted() {
+    let program = fork_join(0, vec![vec![Step::Await { thread: 0, marks: 9 }, Step::Run(ms(5))]], 0);
+    let replayed = replay(&program, &Machine::new(2));
+    assert_eq!((replayed.forced, replayed.elapsed), (1, ms(5)));
+}
+
+/// Threads of random steps that cannot lock each other out.
+fn programs() -> impl Strategy<Value = Program> {
+    let step = prop_oneof![
+        4 => (1..20_u64).prop_map(|time| Step::Run(ms(time))),
+        1 => (0..2_u32, 1..5_u64).prop_map(|(lock, time)| Step::Hold { lock, time: ms(time) }),
+        1 => (1..5_u64).prop_map(|time| Step::Serve { device: 0, time: ms(time) }),
+        1 => (1..5_u64).prop_map(|time| Step::Sleep(ms(time))),
+        1 => Just(Step::Mark),
+    ];
+    let script = prop::collection::vec(step, 1..20);
+    (prop::collection::vec(script, 1..12), 0..50_u64, 0..50_u64).prop_map(|(others, before, after)| {
+        let mut program = fork_join(before, others, after);
+        // Each thread waits for some marks of the one before it.
+        for id in 2..program.threads.len() {
+            let marks = program.threads[id - 1].iter().filter(|step| **step == Step::Mark).count() as u32;
+            program.threads[id].insert(0, Step::Await { thread: id as u32 - 1, marks: marks / 2 });
+        }
+        program.locks = 2;
+        program.devices = 1;
+        program
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_machine_beats_span_and_work(program in programs(), cpus in 1..20_u32) {
+        let bounds = program.bounds();
+        for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
+            let replayed = replay(&program, &Machine { locks, ..Machine::new(cpus) });
+            prop_assert_eq!(replayed.forced, 0);
+            // Rounded once, where the bound is exact.
+            prop_assert!(replayed.elapsed.0 + 1 >= bounds.least(cpus).0, "{:?} under {:?}", replayed, bounds);
+            prop_assert!(replayed.busy.0 + 1 >= bounds.work.0);
+        }
+    }
+
+    #[test]
+    fn twice_the_demand_takes_twice_as_long(program in programs(), cpus in 1..9_u32) {
+        let twice = |time: Nanos| Nanos(2 * time.0);
+        let mut doubled = program.clone();
+        for step in doubled.threads.iter_mut().flatten() {
+            match step {
+                Step::Run(time) | Step::Sleep(time) | Step::Hold { time, .. } | Step::Serve { time, .. } => *time = twice(*time),
+                _ => {}
+            }
+        }
+        let machine = Machine::new(cpus);
+        let slower = Machine { slice: twice(machine.slice), ..machine.clone() };
+        let (once, double) = (replay(&program, &machine), replay(&doubled, &slower));
+        prop_assert!(double.elapsed.0.abs_diff(2 * once.elapsed.0) <= 4, "{} {}", once.elapsed.0, double.elapsed.0);
+    }
+}

@@ -1,0 +1,138 @@
+//! A program as its threads' demands and the order that they depend on.
+
+use std::ops::AddAssign;
+
+use morecores_record::Nanos;
+
+use super::engine::{Machine, replay};
+
+/// What a program does, without the waits that a machine adds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// Its threads. The first begins at once, every other one where a [`Step::Start`] names it.
+    pub threads: Vec<Script>,
+    /// Tokens in each channel at the beginning.
+    pub channels: Vec<u64>,
+    /// How many devices there are.
+    pub devices: u32,
+    /// How many locks.
+    pub locks: u32,
+}
+
+/// What one thread does, one step after the other.
+pub type Script = Vec<Step>;
+
+/// One thing that a thread does. Indices are into the lists of [`Program`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Needs a CPU for so long.
+    Run(Nanos),
+    /// Makes this thread, which begins now.
+    Start(u32),
+    /// Passes a point that others may wait for: see [`Await`](Self::Await).
+    Mark,
+    /// Waits until this thread has passed so many of its marks, or has ended.
+    Await {
+        /// Whose.
+        thread: u32,
+        /// How many, from its beginning.
+        marks: u32,
+    },
+    /// Waits for the end of this thread.
+    Join(u32),
+    /// Puts so many tokens into a channel: bytes into a pipe, a place in a pool.
+    Put {
+        /// Which.
+        channel: u32,
+        /// How many.
+        tokens: u64,
+    },
+    /// Takes so many tokens out, and waits in line until they are there.
+    Take {
+        /// Which.
+        channel: u32,
+        /// How many.
+        tokens: u64,
+    },
+    /// Takes a lock, needs a CPU for so long, and gives the lock back.
+    Hold {
+        /// Which.
+        lock: u32,
+        /// How long, without waiting.
+        time: Nanos,
+    },
+    /// Waits for a device that serves one at a time, for so long.
+    Serve {
+        /// Which.
+        device: u32,
+        /// How long, without waiting in line.
+        time: Nanos,
+    },
+    /// Waits for so long, whatever others do.
+    Sleep(Nanos),
+}
+
+/// What no machine can beat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// CPU time in all.
+    pub work: Nanos,
+    /// The longest chain of steps that wait for each other: elapsed time with a CPU for each thread, free locks and devices that
+    /// serve all at once.
+    pub span: Nanos,
+    /// Time under each lock in all.
+    pub holds: Vec<Nanos>,
+    /// Service of each device in all.
+    pub services: Vec<Nanos>,
+}
+
+impl Bounds {
+    /// The least elapsed time on so many CPUs.
+    pub fn least(&self, cpus: u32) -> Nanos {
+        let alone = self.holds.iter().chain(&self.services).copied().max().unwrap_or(Nanos::ZERO);
+        self.span.max(alone).max(Nanos(self.work.0 / u64::from(cpus.max(1))))
+    }
+}
+
+impl Program {
+    /// How many steps in all.
+    pub fn steps(&self) -> usize {
+        self.threads.iter().map(Vec::len).sum()
+    }
+
+    /// What no machine can beat.
+    pub fn bounds(&self) -> Bounds {
+        let mut bounds = Bounds {
+            work: Nanos::ZERO,
+            span: Nanos::ZERO,
+            holds: vec![Nanos::ZERO; self.locks as usize],
+            services: vec![Nanos::ZERO; self.devices as usize],
+        };
+        for step in self.threads.iter().flatten() {
+            match *step {
+                Step::Run(time) => bounds.work.add_assign(time),
+                Step::Hold { lock, time } => {
+                    bounds.work.add_assign(time);
+                    bounds.holds[lock as usize].add_assign(time);
+                }
+                Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
+                _ => {}
+            }
+        }
+        bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
+        bounds
+    }
+
+    /// The same with every lock free and every device serving all at once.
+    fn without_queues(&self) -> Self {
+        let free = |step: &Step| match *step {
+            Step::Hold { time, .. } => Step::Run(time),
+            Step::Serve { time, .. } => Step::Sleep(time),
+            other => other,
+        };
+        Self {
+            threads: self.threads.iter().map(|script| script.iter().map(free).collect()).collect(),
+            ..self.clone()
+        }
+    }
+}
