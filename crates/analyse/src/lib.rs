@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod assumptions;
+pub mod demand;
 mod design;
 mod interval;
 mod machine_noise;

@@ -18,6 +18,7 @@ mod timeline;
 
 pub use call::call_name;
 pub use causes::{Cause, causes};
+pub(crate) use causes::{FutexUse, futex, futex_uses};
 pub use components::{Accounting, account};
 pub(crate) use lock_spans::{LockSpan, lock_spans};
 pub(crate) use shares::Shares;
@@ -25,6 +26,6 @@ pub(crate) use ticks::ticks;
 
 pub use idle::{Charge, Idle, IdleTimes, Silence, idle};
 pub use timeline::{
-    Confinement, CpuTimeline, LockWait, Named, Naming, Occupant, Sampled, Segment, Source, State, Stretch,
-    Thread, ThreadId, Timeline, Wait, WaitId, Wake, WorkDone,
+    CallMade, Confinement, CpuTimeline, LockWait, Named, Naming, Occupant, Sampled, Segment, Source, State,
+    Stretch, Thread, ThreadId, Timeline, Wait, WaitId, Wake, WorkDone,
 };

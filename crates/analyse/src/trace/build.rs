@@ -83,6 +83,8 @@ struct Live {
     runtime: Option<Nanos>,
     /// What its next wait is for.
     awaits: Option<Object>,
+    /// The system call in which it waits or last waited, and since when; none once that has returned.
+    waits_in: Option<(u16, Nanos)>,
     /// The CPUs that it may use, where not all.
     allowed: Option<CpuSet>,
 }
@@ -129,6 +131,7 @@ impl<'h> Builder<'h> {
             works: Vec::new(),
             confinements: Vec::new(),
             samples: Vec::new(),
+            calls: Vec::new(),
             lost: 0,
             misfits: Misfits::default(),
         };
@@ -217,7 +220,7 @@ impl<'h> Builder<'h> {
                 let id = self.known(*tid);
                 self.confine(id, at, allowed.clone());
             }
-            EventKind::SystemCall(_) => {}
+            EventKind::SystemCall(call) => self.system_call(at, call),
             EventKind::Lost { events } => self.lost(cpu, at, *events),
         }
         self.running[cpu].last_event = at;

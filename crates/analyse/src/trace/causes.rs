@@ -4,7 +4,7 @@
 //! instant tells how it goes on. Steps through kernel threads were taken when the timeline was made. Nothing here
 //! weighs one wait against another.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use morecores_record::{Interrupt, Left, Nanos, Object};
 
@@ -33,8 +33,8 @@ pub enum Cause {
 
 /// The cause of each wait, in step with [`Timeline::waits`]. Waits of threads outside the tree have one too.
 pub fn causes(timeline: &Timeline) -> Vec<Cause> {
-    let locks = user_locks(timeline);
-    timeline.waits.iter().map(|wait| cause(timeline, &locks, wait)).collect()
+    let futexes = futex_uses(timeline);
+    timeline.waits.iter().map(|wait| cause(timeline, &futexes, wait)).collect()
 }
 
 /// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
@@ -47,7 +47,7 @@ mod vector {
     pub(super) const HRTIMER: u8 = 8;
 }
 
-fn cause(timeline: &Timeline, locks: &HashSet<FutexId>, wait: &Wait) -> Cause {
+fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {
     if wait.contention.is_some() {
         return Cause::KernelLock;
     }
@@ -57,7 +57,7 @@ fn cause(timeline: &Timeline, locks: &HashSet<FutexId>, wait: &Wait) -> Cause {
     let Some(wake) = wait.wake else { return Cause::Unknown };
     if let Some(futex) = futex(timeline, wait)
         && matches!(wake.by, Source::Thread(_))
-        && locks.contains(&futex)
+        && futexes.get(&futex) == Some(&FutexUse::Lock)
     {
         return Cause::UserLock;
     }
@@ -109,42 +109,51 @@ const fn of_vector(source: Source) -> Option<Cause> {
 }
 
 /// A futex: the process by its first thread, and the address in it.
-type FutexId = (ThreadId, u64);
+pub(crate) type FutexId = (ThreadId, u64);
 
-fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
+/// What a wait is for, where it is a futex.
+pub(crate) fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
     match wait.object {
         Object::Futex(address) => Some((timeline.thread(wait.thread).leader?, address)),
         _ => None,
     }
 }
 
+/// How a futex is used, as far as its waits tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FutexUse {
+    /// Waited on by two or more threads and woken by two or more, one waiter at a time.
+    Lock,
+    /// The same, but woken always by the same thread: who hands out work to whoever is free.
+    Queue,
+    /// One waiter, or all of them at once.
+    Signal,
+}
+
 /// Two wake-ups of one system call are not further apart than this: one takes some microseconds, tens where it has
 /// to interrupt another virtual CPU.
 const SAME_CALL: Nanos = Nanos::from_micros(50);
 
-/// The futexes that are locks: waited on by two or more threads and woken by two or more, one waiter at a time.
+/// The use of each futex that somebody was woken from.
 ///
 /// A lock is passed to one waiter; a barrier or a broadcast wakes all of them in one call. The wake-ups of one call are
 /// known by their being of different waiters, by one waker that did not leave its CPU meanwhile, one right after the
 /// other. A busy lock can look so too, by chance, and a barrier can have a single waiter: what most wake-ups look like
 /// decides.
-fn user_locks(timeline: &Timeline) -> HashSet<FutexId> {
-    struct Use {
-        wakes: Vec<(Nanos, ThreadId, ThreadId)>,
-    }
-    let mut uses: HashMap<FutexId, Use> = HashMap::new();
+pub(crate) fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
+    let mut wakes_of: HashMap<FutexId, Vec<(Nanos, ThreadId, ThreadId)>> = HashMap::new();
     for wait in &timeline.waits {
         let Some(futex) = futex(timeline, wait) else { continue };
         if let Some((Source::Thread(by), at)) = wait.wake.map(|wake| (wake.by, wake.at)) {
-            uses.entry(futex).or_insert_with(|| Use { wakes: Vec::new() }).wakes.push((at, by, wait.thread));
+            wakes_of.entry(futex).or_default().push((at, by, wait.thread));
         }
     }
-    let is_lock = |futex_use: &mut Use| {
-        let wakes = &mut futex_use.wakes;
-        let two =
+    let use_of = |wakes: &mut Vec<(Nanos, ThreadId, ThreadId)>| {
+        let several =
             |of: fn(&(Nanos, ThreadId, ThreadId)) -> ThreadId| wakes.iter().any(|w| of(w) != of(&wakes[0]));
-        if !two(|wake| wake.1) || !two(|wake| wake.2) {
-            return false;
+        let (wakers, waiters) = (several(|wake| wake.1), several(|wake| wake.2));
+        if !waiters {
+            return FutexUse::Signal;
         }
         wakes.sort_unstable();
         let mut together = 0;
@@ -153,9 +162,13 @@ fn user_locks(timeline: &Timeline) -> HashSet<FutexId> {
                 together += group.len();
             }
         }
-        2 * together < wakes.len()
+        match 2 * together < wakes.len() {
+            true if wakers => FutexUse::Lock,
+            true => FutexUse::Queue,
+            false => FutexUse::Signal,
+        }
     };
-    uses.into_iter().filter_map(|(futex, mut of)| is_lock(&mut of).then_some(futex)).collect()
+    wakes_of.into_iter().map(|(futex, mut wakes)| (futex, use_of(&mut wakes))).collect()
 }
 
 fn same_call(timeline: &Timeline, a: (Nanos, ThreadId, ThreadId), b: (Nanos, ThreadId, ThreadId)) -> bool {

@@ -58,6 +58,8 @@ pub struct Timeline {
     pub confinements: Vec<Confinement>,
     /// Samples, in the order of time.
     pub samples: Vec<Sampled>,
+    /// System calls of the tree that were about something, in the order in which they returned; exact traces only.
+    pub calls: Vec<CallMade>,
     /// Events that were lost, by the events themselves.
     pub lost: u64,
     /// What did not fit together.
@@ -370,4 +372,21 @@ pub struct Sampled {
     pub mode: SampleMode,
     /// Whether it waits in a tight loop.
     pub spins: bool,
+}
+
+/// A system call, and what it was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallMade {
+    /// By whom.
+    pub thread: ThreadId,
+    /// When it began; where it waited, the beginning of the wait.
+    pub since: Nanos,
+    /// When it returned.
+    pub at: Nanos,
+    /// Its number.
+    pub number: u16,
+    /// What it returned; the largest number of 31 bits stands for all that are larger.
+    pub result: i64,
+    /// What it was about; never [`Object::None`].
+    pub object: Object,
 }

@@ -1,9 +1,9 @@
 //! What is told beside the states: who did something, followed through kernel threads; kernel locks; samples.
 
-use morecores_record::{Contention, CpuId, Interrupt, Nanos, Sample, Tid, Waker, Work};
+use morecores_record::{Contention, CpuId, Interrupt, Nanos, Object, Sample, SystemCall, Tid, Waker, Work};
 
 use super::Builder;
-use crate::trace::timeline::{LockWait, Sampled, Segment, Source, State, ThreadId, WorkDone};
+use crate::trace::timeline::{CallMade, LockWait, Sampled, Segment, Source, State, ThreadId, WorkDone};
 
 impl Builder<'_> {
     pub(super) fn source(&mut self, waker: Waker) -> Source {
@@ -92,5 +92,21 @@ impl Builder<'_> {
             tid => Some(self.known(tid)),
         };
         self.timeline.samples.push(Sampled { at, cpu, thread, mode: sample.mode, spins: sample.spins });
+    }
+
+    pub(super) fn system_call(&mut self, at: Nanos, call: &SystemCall) {
+        let thread = self.known(call.tid);
+        let waited = self.live[thread.index()].waits_in.take();
+        let inside = at >= self.timeline.began;
+        if !inside || call.object == Object::None || !self.timeline.threads[thread.index()].in_tree {
+            return;
+        }
+        let since = match waited {
+            Some((number, since)) if number == call.number => since,
+            _ => Nanos(at.0.saturating_sub(call.took.0)),
+        };
+        let (number, result, object) = (call.number, call.result, call.object);
+        let since = since.max(self.timeline.began);
+        self.timeline.calls.push(CallMade { thread, since, at, number, result, object });
     }
 }

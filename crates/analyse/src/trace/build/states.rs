@@ -25,6 +25,11 @@ impl Builder<'_> {
 
     pub(super) fn block(&mut self, id: ThreadId, at: Nanos, left: Left, call: Call) {
         let object = self.live[id.index()].awaits.take().unwrap_or(Object::None);
+        if let Call::Number(number) = call
+            && self.live[id.index()].waits_in.is_none_or(|(before, _)| before != number)
+        {
+            self.live[id.index()].waits_in = Some((number, at));
+        }
         let wait = WaitId(self.timeline.waits.len() as u32);
         self.timeline.waits.push(Wait {
             thread: id,

@@ -1,0 +1,59 @@
+//! From a traced run to a program that can be replayed: the waits are taken out, and what is left is what each thread demands
+//! and what has to have happened before it goes on.
+//!
+//! A wait that the machine added, for a CPU or a lock, is nowhere in the program. A wait for something that somebody did
+//! stays as that dependency, and where it is the thing that counts and not who did it (a byte in a pipe, a child that has ended,
+//! a place in a pool) as a token that anybody may put and take. Says nothing of how long it will take.
+
+mod joins;
+mod locks;
+mod script;
+mod tokens;
+mod waits;
+
+use std::collections::HashMap;
+
+use crate::replay::Program;
+use crate::trace::{ThreadId, Timeline};
+
+use script::Sheets;
+
+pub use locks::{LockName, LockUse, lock_uses, with_locks};
+
+/// What a traced run demands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demands {
+    /// What can be replayed.
+    pub program: Program,
+    /// Which thread of the timeline each of its threads is.
+    pub threads: Vec<ThreadId>,
+}
+
+/// Of the tree's threads between the main process's exec and its end. `None` where the main process was not seen.
+pub fn demands(timeline: &Timeline) -> Option<Demands> {
+    let root = timeline.root?;
+    let mut threads = vec![root];
+    threads.extend(timeline.tree().map(|(id, _)| id).filter(|id| *id != root));
+    let place: HashMap<ThreadId, u32> = threads.iter().copied().zip(0..).collect();
+    let mut sheets = Sheets::new(timeline, &threads);
+    births(timeline, &place, &mut sheets);
+    let mut tokens = tokens::tokens(timeline, &place, &mut sheets);
+    waits::waits(timeline, &place, &mut tokens, &mut sheets);
+    joins::joins(timeline, &place, &mut sheets);
+    let mut program = sheets.program();
+    program.channels = tokens.channels();
+    Some(Demands { program, threads })
+}
+
+/// Each thread begins where its parent made it; one whose maker is not known, or who was there before, with the first.
+fn births(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
+    for (id, thread) in timeline.tree() {
+        let child = place[&id];
+        if child == 0 {
+            continue;
+        }
+        let parent = thread.parent.and_then(|parent| place.get(&parent)).copied().unwrap_or(0);
+        let born = thread.born.unwrap_or(timeline.began).max(timeline.began);
+        sheets.start(parent, born, child);
+    }
+}

@@ -1,0 +1,71 @@
+//! What each wait of the traced run becomes: nothing, a dependency, a device's service, or time that passes.
+
+use std::collections::HashMap;
+
+use morecores_record::{Call, Nanos};
+use syscalls::Sysno;
+
+use super::script::Sheets;
+use super::tokens::Tokens;
+use crate::replay::Step;
+use crate::trace::{Cause, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses};
+
+/// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
+const SOON: Nanos = Nanos::from_millis(1);
+
+/// All of them, but for those that [`Tokens`] covers.
+pub(super) fn waits(
+    timeline: &Timeline,
+    place: &HashMap<ThreadId, u32>,
+    tokens: &mut Tokens,
+    sheets: &mut Sheets,
+) {
+    let causes = causes(timeline);
+    let futexes = futex_uses(timeline);
+    let mut queues = HashMap::new();
+    let mut disk_until = Nanos::ZERO;
+    for ((id, wait), cause) in (0..).map(WaitId).zip(&timeline.waits).zip(causes) {
+        let Some(&waiter) = place.get(&wait.thread) else { continue };
+        if tokens.covered.contains(&id) || leads_to_a_take(wait, waiter, tokens) {
+            continue;
+        }
+        let length = wait.to.since(wait.from);
+        match cause {
+            // Waits that the machine added, and those that end nowhere.
+            Cause::KernelLock | Cause::UserLock | Cause::Endless => {}
+            Cause::Disk => {
+                // Of waits that overlap each is served after the one before.
+                let served = wait.to.since(wait.from.max(disk_until).min(wait.to));
+                disk_until = disk_until.max(wait.to);
+                sheets.step(waiter, wait.from, Step::Serve { device: 0, time: served });
+            }
+            Cause::Timer | Cause::Peer | Cause::Unknown => {
+                sheets.step(waiter, wait.from, Step::Sleep(length))
+            }
+            Cause::Thread(waker) => {
+                let (Some(&waker), Some(wake)) = (place.get(&waker), wait.wake) else { continue };
+                let queue =
+                    futex(timeline, wait).filter(|futex| futexes.get(futex) == Some(&FutexUse::Queue));
+                match queue {
+                    Some(futex) => {
+                        let channel = *queues.entry(futex).or_insert_with(|| tokens.channel());
+                        sheets.step(waker, wake.at, Step::Put { channel, tokens: 1 });
+                        sheets.step(waiter, wait.from, Step::Take { channel, tokens: 1 });
+                    }
+                    None => sheets.edge((waiter, wait.from), (waker, wake.at)),
+                }
+            }
+        }
+    }
+}
+
+/// Whether it was a wait for any of several things, and what came was then taken as a token.
+fn leads_to_a_take(wait: &Wait, waiter: u32, tokens: &Tokens) -> bool {
+    const ANY_OF: [&str; 6] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"];
+    let Call::Number(number) = wait.call else { return false };
+    Sysno::new(usize::from(number)).is_some_and(|call| ANY_OF.contains(&call.name()))
+        && tokens.takes.get(&waiter).is_some_and(|takes| {
+            let next = takes.partition_point(|at| *at < wait.to);
+            takes.get(next).is_some_and(|at| at.since(wait.to) <= SOON)
+        })
+}
