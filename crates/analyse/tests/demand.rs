@@ -1,0 +1,50 @@
+//! What a trace demands, by replaying it: on the CPUs that were traced it takes as long as it did, and on others as long as the
+//! program takes there.
+
+mod corpus;
+
+use corpus::{Program, Size, TUNING, Watch, trace, truth};
+use morecores_analyse::demand::demands;
+use morecores_analyse::replay::{Machine, replay};
+use morecores_analyse::trace::Timeline;
+use morecores_record::Nanos;
+
+/// Programs that are looked at: enough for each way of doing jobs to come up several times.
+const PROGRAMS: usize = 60;
+
+/// An exact trace on one CPU, with two jobs at once; and its replay on one and on two.
+fn replayed(program: &Program) -> (Nanos, [Nanos; 2]) {
+    let traced = trace(program, Size { cpus: 1, n: 2 }, 7, Watch::Exact);
+    let timeline = Timeline::new(&traced.header, &traced.events);
+    let demands = demands(&timeline).expect("the main process is in the trace");
+    (timeline.elapsed(), [1, 2].map(|cpus| replay(&demands.program, &Machine::new(cpus)).elapsed))
+}
+
+fn sorted_errors(of: impl Fn(&Program) -> f64) -> Vec<f64> {
+    let mut errors: Vec<f64> =
+        corpus::corpus(TUNING).take(PROGRAMS).map(|program| of(&program).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+fn ratio(a: Nanos, b: Nanos) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64() - 1.0
+}
+
+#[test]
+fn on_the_cpu_that_was_traced_a_replay_takes_as_long_as_the_run() {
+    let errors = sorted_errors(|program| {
+        let (elapsed, [one, _]) = replayed(program);
+        ratio(one, elapsed)
+    });
+    assert!(errors[PROGRAMS * 95 / 100] < 0.01 && errors[PROGRAMS - 1] < 0.02, "{errors:?}");
+}
+
+#[test]
+fn from_one_cpu_it_tells_the_time_on_two() {
+    let errors = sorted_errors(|program| {
+        let (_, [_, two]) = replayed(program);
+        ratio(two, truth(program, 2))
+    });
+    assert!(errors[PROGRAMS / 2] < 0.025, "{errors:?}");
+}
