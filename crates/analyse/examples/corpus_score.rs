@@ -12,7 +12,7 @@ mod corpus;
 use std::collections::BTreeMap;
 
 use corpus::{Program, Size, TUNING, Watch, trace, truth};
-use morecores_analyse::demand::{Demands, LockUse, demands, lock_uses, with_locks};
+use morecores_analyse::demand::{Demands, LockUse, calibrated, demands, lock_uses, with_locks};
 use morecores_analyse::models::{Model, Point, Usl};
 use morecores_analyse::replay::{Inflation, LockPolicy, Machine, Shape, replay};
 use morecores_analyse::trace::Timeline;
@@ -43,12 +43,14 @@ fn replayed(read: &Read, alone: &Read, from: u32, to: u32) -> (f64, f64) {
     let work = |read: &Read| read.demands.program.bounds().work.as_secs_f64();
     let measured = (work(read) / read.elapsed, work(read) / work(alone));
     let inflation = Inflation::fit(Shape::Logarithmic, &[measured]);
-    let program = with_locks(&read.demands.program, &read.locks, POINTS);
-    let on = |cpus| {
-        let slowdown = inflation.slowdown(cpus);
-        let machine = Machine { slowdown, locks: LockPolicy::Barging, ..Machine::new(cpus) };
-        replay(&program, &machine).elapsed.as_secs_f64()
+    let machine = |cpus| Machine {
+        slowdown: inflation.slowdown(cpus),
+        locks: LockPolicy::Barging,
+        ..Machine::new(cpus)
     };
+    let locks = calibrated(&read.demands.program, &read.locks, &machine(from), POINTS);
+    let program = with_locks(&read.demands.program, &locks, POINTS);
+    let on = |cpus| replay(&program, &machine(cpus)).elapsed.as_secs_f64();
     (on(from), on(to))
 }
 

@@ -18,7 +18,7 @@ use crate::trace::{ThreadId, Timeline};
 
 use script::Sheets;
 
-pub use locks::{LockName, LockUse, lock_uses, with_locks};
+pub use locks::{LockName, LockUse, calibrated, lock_uses, with_locks};
 
 /// What a traced run demands.
 #[derive(Clone, Debug, PartialEq)]

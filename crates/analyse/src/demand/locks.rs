@@ -7,7 +7,7 @@ use morecores_record::{KnownLock, Nanos};
 
 use super::Demands;
 use crate::models::mean_value_analysis;
-use crate::replay::{Program, Step};
+use crate::replay::{Machine, Program, Step, replay};
 use crate::trace::{Cause, ThreadId, Timeline, causes, futex};
 
 /// Locks below this share of the work under them are left out: they cannot matter below some hundred CPUs.
@@ -110,6 +110,34 @@ fn share(waiting: f64, at_once: f64) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
+/// Rounds of [`calibrated`]; most locks need three.
+const ROUNDS: u32 = 8;
+
+/// How close to the traced waits is close enough: sampling leaves them no better known.
+const CLOSE: f64 = 0.03;
+
+/// The same locks with shares for which a replay on the traced CPUs waits as long as the traced threads did.
+///
+/// On fewer CPUs than threads a wait is longer than the lock was held: its holder waits for a CPU meanwhile, and so does who
+/// was woken. No formula has that, and the replay does.
+pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points: u32) -> Vec<LockUse> {
+    let mut uses = uses.to_vec();
+    for _ in 0..ROUNDS {
+        let replayed = replay(&with_locks(program, &uses, points), machine);
+        let mut close = true;
+        for (of, waited) in uses.iter_mut().zip(&replayed.lock_waits) {
+            let ratio = of.waited.as_secs_f64() / waited.as_secs_f64().max(1e-9);
+            close &= (ratio - 1.0).abs() <= CLOSE;
+            // Waits grow with the square of a small share, and faster near one.
+            of.share = (of.share * ratio.sqrt().clamp(0.25, 4.0)).clamp(LEAST_SHARE / 10.0, 1.0);
+        }
+        if close {
+            break;
+        }
+    }
+    uses
+}
+
 /// The program with its locks: each user takes each lock at regular points of its work, each time for the same share of it.
 /// `points` is how often in all; the waits that result depend on the shares, hardly on how finely they are cut.
 pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
@@ -164,6 +192,32 @@ mod tests {
             assert!((found - truth).abs() < 1e-6, "{found}");
         }
         assert_eq!(share(0.1, 1.2), None);
+    }
+
+    /// Four threads on two CPUs, a share of whose work is under a lock: they wait for each other's turns on the CPU too, and the
+    /// share is found all the same.
+    #[test]
+    fn a_replay_tells_the_share_where_cpus_are_short() {
+        let ms = Nanos::from_millis;
+        let threads = 4_u32;
+        let mut first: Vec<Step> = (1..=threads).map(Step::Start).collect();
+        first.extend((1..=threads).map(Step::Join));
+        let mut scripts = vec![first];
+        scripts.extend((0..threads).map(|id| vec![Step::Run(ms(200 + u64::from(id)))]));
+        let program = Program { threads: scripts, ..Program::default() };
+        let mut uses = vec![LockUse {
+            lock: LockName::Kernel(1),
+            share: 0.3,
+            users: (1..=threads).collect(),
+            waited: Nanos::ZERO,
+            waits: 1,
+        }];
+        let machine = Machine::new(2);
+        uses[0].waited = replay(&with_locks(&program, &uses, 1000), &machine).lock_waits[0];
+        uses[0].share = 0.9;
+        let found = calibrated(&program, &uses, &machine, 1000)[0].share;
+        // Whose turns fall together is chance, and with it a tenth of the waits.
+        assert!((found - 0.3).abs() < 0.05, "{found}");
     }
 
     #[test]
