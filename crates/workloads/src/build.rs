@@ -19,11 +19,14 @@ use morecores_record::{Bytes, Nanos};
 
 use crate::clock::Span;
 use crate::guard::Guard;
-use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, programs};
+use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes, programs};
 use site::Site;
 
 /// Of a compiler at work on the largest files of the kernel's core (110 MB, the `ru_maxrss` of GNU C 12), rounded up.
 const JOB: Bytes = Bytes::from_kib(128 * 1024);
+
+/// Processes of a job at a time: a shell, the compiler, and two of its parts.
+const PROCESSES: usize = 4;
 
 /// Files of the generated project: 1 to 5 s of compiling on one CPU of today.
 const FILES: u32 = 24;
@@ -117,6 +120,9 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     if args.cache == Cache::Cold {
         cache::require(&env::temp_dir())?;
     }
+
+    // And make, which has one of its own below it for a kernel's directory.
+    processes::require(2 + PROCESSES * jobs.min(subject.most_jobs()))?;
 
     let guard = Guard::new()?;
     let site = Site::new(&guard, &env::temp_dir(), subject.disk())?;

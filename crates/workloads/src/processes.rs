@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -48,6 +49,41 @@ pub(crate) fn beside<const N: usize>(
     // The other's failure may be the reason of our own.
     let theirs = crew.results()?;
     Ok([own?, theirs.into_iter().next().unwrap_or([0; N])])
+}
+
+/// Refuses to go on where so many processes cannot be there at the same time. They are made and ended at once, since what
+/// limits them (`RLIMIT_NPROC`, the pids.max of each cgroup above) counts whom else it knows and cannot be read off.
+///
+/// For programs of others that try for long before they say that they cannot: a compiler that may not start its parts
+/// waits 7 s each time (`pex_unix_exec_child` in libiberty), and a configure script takes that for an answer.
+pub(crate) fn require(wanted: usize) -> Result<(), WorkloadError> {
+    let mut made = Vec::new();
+    let refused = (1..=wanted).find_map(|number| match fork(wait_to_be_killed) {
+        Ok(pid) => {
+            made.push(pid);
+            None
+        }
+        Err(source) => Some(WorkloadError::Process { number, wanted, source }),
+    });
+    end(made.iter().copied());
+    refused.map_or(Ok(()), Err)
+}
+
+/// Kills processes of our own and waits until they are gone.
+fn end(pids: impl Iterator<Item = Pid> + Clone) {
+    for pid in pids.clone() {
+        // One that has ended is still there to be signalled until it is waited for.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    for pid in pids {
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+    }
+}
+
+fn wait_to_be_killed() {
+    loop {
+        thread::park();
+    }
 }
 
 /// The processes that are at work; those left over when it is dropped are ended.
@@ -105,13 +141,7 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        for member in &self.members {
-            // One that has ended is still there to be signalled until it is waited for.
-            let _ = kill_process(member.pid, Signal::KILL);
-        }
-        for member in &self.members {
-            let _ = waitpid(Some(member.pid), WaitOptions::empty());
-        }
+        end(self.members.iter().map(|member| member.pid));
     }
 }
 
@@ -230,6 +260,28 @@ mod tests {
         let work = vec![piece(0), piece(1)];
         let error = run(work).unwrap_err();
         assert_eq!((error.to_string(), error.exit_status()), (wrong().to_string(), 1));
+    }
+
+    #[test]
+    fn those_that_must_have_room_are_gone_afterwards() {
+        require(3).unwrap();
+        // A limit that even root is held to: of a user who has as many processes already.
+        let limited = || {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            if !rustix::process::getuid().is_root() {
+                return Ok([1]);
+            }
+            let limit = rustix::process::Rlimit { current: Some(2), maximum: Some(2) };
+            rustix::process::setrlimit(rustix::process::Resource::Nproc, limit).expect("a lower limit");
+            rustix::thread::set_thread_uid(nobody).expect("root may become anyone");
+            match require(3) {
+                Err(error @ WorkloadError::Process { .. }) => {
+                    Ok([u64::from(error.to_string().contains("ulimit -u"))])
+                }
+                _ => Ok([0]),
+            }
+        };
+        assert_eq!(run(vec![limited]).unwrap(), [[1]]);
     }
 
     #[test]

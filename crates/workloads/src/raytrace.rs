@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use morecores_record::Nanos;
 
 use crate::guard::Guard;
-use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
+use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, processes};
 use picture::Picture;
 use povray::Job;
 
@@ -98,6 +98,7 @@ impl Scene {
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let (width, height) = (args.width as usize, args.height as usize);
     memory::require(povray::memory(width * height, args.threads.count()), LOWER)?;
+    processes::require(povray::threads(args.threads.count()))?;
     let text = args.scene.text()?;
     let guard = Guard::new()?;
     let directory = guard.directory(&std::env::temp_dir())?;
