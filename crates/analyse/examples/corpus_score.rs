@@ -1,99 +1,77 @@
-//! How far replays of traces with `{n}` as the target are from the truth, over the programs of the corpus that are there for
-//! tuning; beside them the universal scalability law:
+//! How far predictions for the programs of the corpus that are there for tuning are from the truth:
 //!
 //!     cargo run --release -p morecores-analyse --example corpus_score [-- each]
-//!
-//! With `each` also every replay that is more than 8% off, with its program.
-#![allow(clippy::print_stdout)]
 
+#![allow(clippy::print_stdout)]
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
-
-use std::collections::BTreeMap;
-
 use corpus::{Program, Size, TUNING, Watch, trace, truth};
-use morecores_analyse::demand::{Demands, LockUse, calibrated, demands, lock_uses, with_locks};
-use morecores_analyse::models::{Model, Point, Usl};
-use morecores_analyse::replay::{Inflation, LockPolicy, Machine, Shape, replay};
+use morecores_analyse::forecast::{Evidence, Measured, TracedProgram, forecast};
 use morecores_analyse::trace::Timeline;
-
-/// Points of each lock at which its users take it.
-const POINTS: u32 = 2000;
-/// The noise of the traced runs.
-const SEED: u64 = 99;
-
-struct Read {
-    elapsed: f64,
-    demands: Demands,
-    locks: Vec<LockUse>,
-}
-
-/// What an exact trace of `program` on `cpus` CPUs tells.
-fn read(program: &Program, cpus: u32, n: u32) -> Option<Read> {
-    let traced = trace(program, Size { cpus, n }, SEED, Watch::Exact);
-    let timeline = Timeline::new(&traced.header, &traced.events);
-    let demands = demands(&timeline)?;
-    let locks = lock_uses(&timeline, &demands);
-    Some(Read { elapsed: timeline.elapsed().as_secs_f64(), demands, locks })
-}
-
-/// Elapsed seconds by a replay at the count that was traced, and on `to` CPUs. Slowdown from the CPU time of the same program on
-/// one CPU.
-fn replayed(read: &Read, alone: &Read, from: u32, to: u32) -> (f64, f64) {
-    let work = |read: &Read| read.demands.program.bounds().work.as_secs_f64();
-    let measured = (work(read) / read.elapsed, work(read) / work(alone));
-    let inflation = Inflation::fit(Shape::Logarithmic, &[measured]);
-    let machine = |cpus| Machine {
-        slowdown: inflation.slowdown(cpus),
-        locks: LockPolicy::Barging,
-        ..Machine::new(cpus)
-    };
-    let locks = calibrated(&read.demands.program, &read.locks, &machine(from), POINTS);
-    let program = with_locks(&read.demands.program, &locks, POINTS);
-    let on = |cpus| replay(&program, &machine(cpus)).elapsed.as_secs_f64();
-    (on(from), on(to))
-}
-
+use rayon::prelude::*;
 fn main() {
-    let each = std::env::args().any(|argument| argument == "each");
-    let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (seed, program) in TUNING.zip(corpus::corpus(TUNING)) {
-        let mut add = |name: String, error: f64| errors.entry(name).or_default().push(error);
-        let times = [1, 2, 4, 8, 16].map(|cpus| Point::new(cpus, truth(&program, cpus).as_secs_f64()));
-        for (known, target) in [(2, times[3]), (3, times[4])] {
-            let largest = times[known - 1].cpus;
-            if let Some(usl) = Usl::fit(&times[..known]) {
-                add(
-                    format!("USL 1-{largest} to {}", target.cpus),
-                    usl.elapsed(target.cpus) / target.elapsed - 1.0,
-                );
+    let each = std::env::args().any(|a| a == "each");
+    let programs: Vec<Program> = corpus::corpus(TUNING).collect();
+    let only2 = std::env::args().any(|a| a == "two");
+    for (from, to) in [(&[1u32][..], 2u32), (&[1, 2], 8), (&[1, 2, 4], 16)] {
+        if only2 && to != 8 {
+            continue;
+        }
+        let rows: Vec<(f64, bool, f64, String)> = programs
+            .par_iter()
+            .filter_map(|p| {
+                let largest = *from.last()?;
+                let read = |cpus: u32, n: u32| {
+                    let t = trace(p, Size { cpus, n }, 99, Watch::Exact);
+                    TracedProgram::of_timeline(&Timeline::new(&t.header, &t.events), cpus, n)
+                };
+                let points: Vec<Measured> = from
+                    .iter()
+                    .map(|&cpus| {
+                        let own = corpus::simulate(p, Size { cpus, n: cpus }, 0, Watch::Untraced);
+                        let work: f64 = own.threads.iter().map(|(_, t)| t.as_secs_f64()).sum();
+                        Measured {
+                            cpus,
+                            elapsed: truth(p, cpus).as_secs_f64(),
+                            error: 0.005,
+                            deviation: 0.01,
+                            work: Some(work),
+                        }
+                    })
+                    .collect();
+                let mut programs = vec![];
+                if largest > 1 {
+                    programs.extend(read(1, largest));
+                    programs.extend(read(1, to));
+                }
+                programs.extend(read(largest, largest));
+                programs.extend(read(largest, to));
+                let e = Evidence { points, programs, told_n: true, is_time: true, ..Evidence::default() };
+                let f = forecast(&e, &[to])?;
+                let pt = f.points.last()?;
+                let t = truth(p, to).as_secs_f64();
+                let b = pt.elapsed_band90_s?;
+                let err = pt.elapsed_s.unwrap_or((b[0] * b[1]).sqrt()) / t - 1.0;
+                Some((err, b[0] <= t && t <= b[1], (b[1] - b[0]) / (b[0] * b[1]).sqrt(), p.to_string()))
+            })
+            .collect();
+        if each {
+            for r in &rows {
+                println!("{to} {:+.3} {} {:.2} {}", r.0, r.1, r.2, r.3);
             }
         }
-        for (from, to) in [(1, times[1]), (2, times[3]), (4, times[4])] {
-            let (Some(read), Some(alone)) = (read(&program, from, to.cpus), read(&program, 1, to.cpus))
-            else {
-                continue;
-            };
-            let (itself, there) = replayed(&read, &alone, from, to.cpus);
-            let error = read.elapsed * there / itself / to.elapsed - 1.0;
-            add(format!("replay {from} to {}", to.cpus), error);
-            add(format!("replay {from} to itself"), itself / read.elapsed - 1.0);
-            if each && error.abs() > 0.08 {
-                println!("{seed}, {from} to {}: {:+.1}%: {program}", to.cpus, 100.0 * error);
-            }
-        }
-    }
-    for (name, errors) in errors {
-        let bias = errors.iter().sum::<f64>() / errors.len() as f64;
-        let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
-        let at = |share: f64| 100.0 * sizes[((sizes.len() - 1) as f64 * share) as usize];
+        let mut e: Vec<f64> = rows.iter().map(|r| r.0.abs()).collect();
+        e.sort_by(f64::total_cmp);
+        let mut w: Vec<f64> = rows.iter().map(|r| r.2).collect();
+        w.sort_by(f64::total_cmp);
+        let at = |v: &[f64], s: f64| 100.0 * v[((v.len() - 1) as f64 * s) as usize];
         println!(
-            "{name:20} median {:5.1}%, 90th percentile {:5.1}%, worst {:5.1}%, bias {:+.1}%",
-            at(0.5),
-            at(0.9),
-            at(1.0),
-            100.0 * bias
+            "to {to}: median {:.1} p90 {:.1} bias {:+.1} cover {:.0}% width {:.0}%",
+            at(&e, 0.5),
+            at(&e, 0.9),
+            100.0 * rows.iter().map(|r| r.0).sum::<f64>() / rows.len() as f64,
+            100.0 * rows.iter().filter(|r| r.1).count() as f64 / rows.len() as f64,
+            at(&w, 0.5)
         );
     }
 }

@@ -5,13 +5,17 @@
 //! stays as that dependency, and where it is the thing that counts and not who did it (a byte in a pipe, a child that has ended,
 //! a place in a pool) as a token that anybody may put and take. Says nothing of how long it will take.
 
+mod crews;
 mod joins;
+mod latency;
 mod locks;
 mod script;
 mod tokens;
 mod waits;
 
 use std::collections::HashMap;
+
+use morecores_record::Nanos;
 
 use crate::replay::Program;
 use crate::trace::{ThreadId, Timeline};
@@ -27,6 +31,8 @@ pub struct Demands {
     pub program: Program,
     /// Which thread of the timeline each of its threads is.
     pub threads: Vec<ThreadId>,
+    /// From a wake-up until a thread runs on a CPU that was idle; absent where the trace shows too few.
+    pub wake_latency: Option<Nanos>,
 }
 
 /// Of the tree's threads between the main process's exec and its end. `None` where the main process was not seen.
@@ -40,9 +46,10 @@ pub fn demands(timeline: &Timeline) -> Option<Demands> {
     let mut tokens = tokens::tokens(timeline, &place, &mut sheets);
     waits::waits(timeline, &place, &mut tokens, &mut sheets);
     joins::joins(timeline, &place, &mut sheets);
-    let mut program = sheets.program();
+    crews::crews(timeline, &place, &tokens, &mut sheets);
+    let mut program = sheets.program(&mut tokens);
     program.channels = tokens.channels();
-    Some(Demands { program, threads })
+    Some(Demands { program, threads, wake_latency: latency::wake_latency(timeline) })
 }
 
 /// Each thread begins where its parent made it; one whose maker is not known, or who was there before, with the first.

@@ -11,6 +11,7 @@
 mod assumptions;
 pub mod demand;
 mod design;
+pub mod forecast;
 mod interval;
 mod machine_noise;
 pub mod models;

@@ -8,6 +8,6 @@ mod inflation;
 mod program;
 mod waiting;
 
-pub use engine::{LockPolicy, Machine, Replayed, replay};
+pub use engine::{Machine, Replayed, replay};
 pub use inflation::{Inflation, Shape};
-pub use program::{Bounds, Program, Script, Step};
+pub use program::{Bag, Bounds, LockPolicy, Program, Script, Step};

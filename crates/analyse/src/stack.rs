@@ -15,10 +15,14 @@ use morecores_record::{
 /// The baseline is the traced run on the fewest CPUs; of several there, the one with the same `{n}`, else with as
 /// much `{n}` a CPU, else with the smallest: what else the program does differently is then least.
 pub(crate) fn stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
+    // A run that was traced for a prediction has no untraced ones beside it.
+    let timed =
+        |trace: &&TraceView| points.iter().any(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
+    let traces: Vec<&TraceView> = traces.iter().filter(timed).collect();
     let Some(fewest) = traces.iter().map(|trace| trace.cpus).min() else { return Vec::new() };
-    let bases: Vec<&TraceView> = traces.iter().filter(|trace| trace.cpus == fewest).collect();
+    let bases: Vec<&TraceView> = traces.iter().copied().filter(|trace| trace.cpus == fewest).collect();
     traces
-        .iter()
+        .into_iter()
         .filter(|trace| trace.cpus > fewest)
         .filter_map(|trace| {
             let base = bases.iter().min_by_key(|base| unlike(base, trace))?;

@@ -24,7 +24,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         measured.iter().map(|sample| sample.view(measured[0], &header.plan, design)).collect();
     let traces = traced::beside(&points, traces);
     let mut warnings = warnings::of(study, &samples, &points);
-    warnings.extend(traces.iter().flat_map(traced::warnings));
+    // Of a run that is no measured point a prediction says what spoils it.
+    let of_points = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
+    warnings.extend(of_points.flat_map(traced::warnings));
     let stack = stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),

@@ -46,6 +46,8 @@ pub use trace::{
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
-    CommandView, Components, Culprit, Estimate, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism,
-    PointView, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View, Warning,
+    Abstention, BoundsView, Caveat, CommandView, Components, Contestant, Culprit, Estimate, FirstLimit, Gain,
+    GainPoint, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism, PointView, PredictedPoint,
+    Prediction, Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View,
+    Warning,
 };

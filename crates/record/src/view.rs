@@ -3,6 +3,7 @@
 //!
 //! These are only the shapes; `morecores-analyse` computes them.
 
+mod prediction;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -11,6 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
 
+pub use prediction::{
+    Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainPoint, PredictedPoint, Prediction,
+    Resource,
+};
 pub use trace::{
     CommandView, Components, Culprit, LockView, Losses, Misfits, NOBODY, Parallelism, SerialAndParallel,
     SerialPhase, StackView, TraceView,
@@ -336,8 +341,8 @@ pub struct View {
     pub traces: Vec<TraceView>,
     /// Speedup stacks, one for each traced CPU count but the smallest.
     pub stack: Vec<StackView>,
-    /// Prediction of larger machines: null, since no version makes one yet.
-    pub prediction: Option<serde_json::Value>,
+    /// Prediction of larger machines; null where none was asked for, or nothing can be said.
+    pub prediction: Option<Prediction>,
     /// What spoils the measurement.
     pub warnings: Vec<Warning>,
 }

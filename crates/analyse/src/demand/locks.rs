@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use morecores_record::{KnownLock, Nanos};
+use morecores_record::{KnownLock, LockFlags, Nanos};
 
 use super::Demands;
 use crate::models::mean_value_analysis;
-use crate::replay::{Machine, Program, Step, replay};
+use crate::replay::{Bag, LockPolicy, Machine, Program, Step, replay};
 use crate::trace::{Cause, ThreadId, Timeline, causes, futex};
 
 /// Locks below this share of the work under them are left out: they cannot matter below some hundred CPUs.
@@ -29,6 +29,8 @@ pub struct LockUse {
     pub waited: Nanos,
     /// How often.
     pub waits: u32,
+    /// How, by what most of the waits did.
+    pub policy: LockPolicy,
 }
 
 /// What a lock is known by.
@@ -43,35 +45,46 @@ pub enum LockName {
 /// The locks of a traced run that somebody waited for, those waited for longest first.
 pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let place: HashMap<ThreadId, u32> = demands.threads.iter().copied().zip(0..).collect();
-    let mut waits: HashMap<LockName, (Nanos, u32, HashSet<u32>)> = HashMap::new();
-    let mut add = |lock, thread, waited: Nanos| {
+    let mut waits: HashMap<LockName, (Nanos, u32, HashSet<u32>, i64)> = HashMap::new();
+    let mut add = |lock, thread, waited: Nanos, spins: bool| {
         let Some(&user) = place.get(&thread) else { return };
         let entry = waits.entry(lock).or_default();
         entry.0 += waited;
         entry.1 += 1;
         entry.2.insert(user);
+        entry.3 += if spins { 1 } else { -1 };
     };
     for wait in timeline.contentions.iter().filter(|wait| wait.known != KnownLock::RunQueue) {
-        add(LockName::Kernel(wait.lock), wait.thread, wait.to.since(wait.from));
+        let LockFlags(flags) = wait.flags;
+        // A mutex whose owner runs is waited for on the CPU, and asleep otherwise.
+        let spins = flags & LockFlags::SPIN != 0 && flags & LockFlags::MUTEX == 0;
+        add(LockName::Kernel(wait.lock), wait.thread, wait.to.since(wait.from), spins);
     }
     for (wait, cause) in timeline.waits.iter().zip(causes(timeline)) {
         if cause == Cause::UserLock
             && let Some((leader, address)) = futex(timeline, wait)
         {
-            add(LockName::Futex(leader, address), wait.thread, wait.to.since(wait.from));
+            add(LockName::Futex(leader, address), wait.thread, wait.to.since(wait.from), false);
         }
     }
-    let work: Vec<Nanos> = demands.program.threads.iter().map(|script| work_of(script)).collect();
+    let mut work: Vec<Nanos> = demands.program.threads.iter().map(|script| work_of(script)).collect();
+    for bag in &demands.program.bags {
+        let all: Nanos = bag.pieces.iter().map(|piece| work_of(piece)).sum();
+        for member in &bag.members {
+            work[*member as usize] += Nanos(all.0 / bag.members.len() as u64);
+        }
+    }
     let elapsed = timeline.elapsed().as_secs_f64();
     let mut uses: Vec<_> = waits
         .into_iter()
-        .filter_map(|(lock, (waited, waits, users))| {
+        .filter_map(|(lock, (waited, waits, users, spins))| {
             let mut users: Vec<_> = users.into_iter().collect();
             users.sort_unstable();
             let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
             let at_once = (of_users + waited).as_secs_f64() / elapsed;
             let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
-            Some(LockUse { lock, share, users, waited, waits })
+            let policy = if spins > 0 { LockPolicy::Spin } else { LockPolicy::Barging };
+            Some(LockUse { lock, share, users, waited, waits, policy })
         })
         .filter(|lock| lock.share >= LEAST_SHARE)
         .collect();
@@ -141,41 +154,49 @@ pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points
 /// The program with its locks: each user takes each lock at regular points of its work, each time for the same share of it.
 /// `points` is how often in all; the waits that result depend on the shares, hardly on how finely they are cut.
 pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
-    let mut program = Program { locks: uses.len() as u32, ..program.clone() };
+    let locks = uses.iter().map(|of| of.policy).collect();
+    let mut program = Program { locks, ..program.clone() };
     for (lock, of) in (0..).zip(uses) {
-        let work: Nanos = of.users.iter().map(|user| work_of(&program.threads[*user as usize])).sum();
+        let shared = |bag: &&mut Bag| bag.members.iter().any(|member| of.users.contains(member));
+        let own: Nanos = of.users.iter().map(|user| work_of(&program.threads[*user as usize])).sum();
+        let bags = program.bags.iter_mut().filter(shared).flat_map(|bag| &bag.pieces);
+        let work = own + bags.map(|piece| work_of(piece)).sum::<Nanos>();
         let every = Nanos((work.0 / u64::from(points.max(1))).max(1));
         let hold = Nanos((every.0 as f64 * of.share) as u64);
         for (user, nth) in of.users.iter().zip(1..) {
             // Not all at the same point of their work.
-            let first = Nanos(every.0 * nth / (of.users.len() as u64 + 1));
+            let mut until = Nanos(every.0 * nth / (of.users.len() as u64 + 1));
             let script = &mut program.threads[*user as usize];
-            *script = holding(script, lock, first, every, hold);
+            *script = holding(script, lock, &mut until, every, hold);
+        }
+        let mut until = Nanos(every.0 / 2);
+        for piece in program.bags.iter_mut().filter(shared).flat_map(|bag| &mut bag.pieces) {
+            *piece = holding(piece, lock, &mut until, every, hold);
         }
     }
     program
 }
 
-/// A script in which work is cut so that after `first`, and every `every` from then on, `hold` of it is under the lock.
-fn holding(script: &[Step], lock: u32, first: Nanos, every: Nanos, hold: Nanos) -> Vec<Step> {
+/// A script in which work is cut so that after `until`, and every `every` from then on, `hold` of it is under the lock. What is left
+/// of `until` goes on in the next script.
+fn holding(script: &[Step], lock: u32, until: &mut Nanos, every: Nanos, hold: Nanos) -> Vec<Step> {
     let mut cut = Vec::with_capacity(script.len());
-    let mut until = first;
     for step in script {
         let Step::Run(mut left) = *step else {
             cut.push(*step);
-            until = until.since(time_of(step));
+            *until = until.since(time_of(step));
             continue;
         };
-        while left > until + hold {
-            if until > Nanos::ZERO {
-                cut.push(Step::Run(until));
+        while left > *until + hold {
+            if *until > Nanos::ZERO {
+                cut.push(Step::Run(*until));
             }
             cut.push(Step::Hold { lock, time: hold });
-            left = left.since(until + hold);
-            until = every.since(hold);
+            left = left.since(*until + hold);
+            *until = every.since(hold);
         }
         cut.push(Step::Run(left));
-        until = until.since(left);
+        *until = until.since(left);
     }
     cut
 }
@@ -211,6 +232,7 @@ mod tests {
             users: (1..=threads).collect(),
             waited: Nanos::ZERO,
             waits: 1,
+            policy: LockPolicy::HandOver,
         }];
         let machine = Machine::new(2);
         uses[0].waited = replay(&with_locks(&program, &uses, 1000), &machine).lock_waits[0];
@@ -224,7 +246,7 @@ mod tests {
     fn the_work_stays_what_it_was() {
         let ms = Nanos::from_millis;
         let script = [Step::Run(ms(10)), Step::Mark, Step::Run(ms(1)), Step::Run(ms(7))];
-        let cut = holding(&script, 0, ms(2), ms(4), ms(1));
+        let cut = holding(&script, 0, &mut ms(2), ms(4), ms(1));
         let all = work_of(&cut);
         assert_eq!(all, ms(18));
         let holds = cut.iter().filter(|step| matches!(step, Step::Hold { .. })).count();

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use morecores_record::Nanos;
 
-use crate::replay::{Program, Script, Step};
+use super::tokens::Tokens;
+use crate::replay::{Bag, Program, Script, Step};
 use crate::trace::{Occupant, ThreadId, Timeline, lock_spans};
 
 /// Something that a thread did or waited for at an instant.
@@ -16,6 +17,23 @@ enum Act {
     Mark(Edge),
     /// Waited for that.
     Await(Edge),
+    /// What it does from here on any of those may do who share this bag.
+    Open(u32),
+    /// Until here.
+    Close,
+}
+
+impl Act {
+    /// Of acts at the same instant, which comes first: a shared stretch has nothing of what is at its ends.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Close => 0,
+            // Who tells somebody and then waits does so in this order.
+            Self::Mark(_) => 1,
+            Self::Step(_) | Self::Await(_) => 2,
+            Self::Open(_) => 3,
+        }
+    }
 }
 
 /// A dependency: of who awaits it on who marks it.
@@ -35,7 +53,20 @@ pub(super) struct Sheets {
     work: Vec<Vec<Work>>,
     edges: u32,
     devices: u32,
+    bags: Vec<(Bag, Cut)>,
 }
+
+/// Where the work of a bag is cut into pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cut {
+    /// After so much work: where one piece ends and the next begins was not seen.
+    After(Nanos),
+    /// Where somebody takes from this channel.
+    AtTake(u32),
+}
+
+/// What a thread did of what was shared, and when.
+type Section = (u32, Vec<(Nanos, Step)>);
 
 impl Sheets {
     /// With the CPU time of `threads`, in this order, and nothing else yet.
@@ -59,7 +90,13 @@ impl Sheets {
                 work.time = Nanos(work.time.0.saturating_sub(spun.0));
             }
         }
-        Self { acts: threads.iter().map(|_| Vec::new()).collect(), work, edges: 0, devices: 0 }
+        Self {
+            acts: threads.iter().map(|_| Vec::new()).collect(),
+            work,
+            edges: 0,
+            devices: 0,
+            bags: Vec::new(),
+        }
     }
 
     fn act(&mut self, thread: u32, at: Nanos, act: Act) {
@@ -87,60 +124,206 @@ impl Sheets {
         self.act(waiter, since, Act::Await(edge));
     }
 
+    /// A bag of what threads share.
+    pub(super) fn bag(&mut self, cut: Cut) -> u32 {
+        self.bags.push((Bag::default(), cut));
+        self.bags.len() as u32 - 1
+    }
+
+    /// What `thread` did between two instants belongs into a bag.
+    pub(super) fn share(&mut self, bag: u32, thread: u32, from: Nanos, to: Nanos) {
+        self.bags[bag as usize].0.members.push(thread);
+        self.act(thread, from, Act::Open(bag));
+        self.act(thread, to, Act::Close);
+    }
+
+    /// CPU time of a thread between two instants.
+    pub(super) fn work(&self, thread: u32, from: Nanos, to: Nanos) -> Nanos {
+        let work = &self.work[thread as usize];
+        let first = work.partition_point(|piece| piece.to <= from);
+        let inside = work[first..].iter().take_while(|piece| piece.from < to);
+        inside.map(|piece| Nanos(piece.share(to.min(piece.to)).0 - piece.share(from.max(piece.from)).0)).sum()
+    }
+
+    /// When it last had a CPU between two instants.
+    pub(super) fn last_work(&self, thread: u32, from: Nanos, to: Nanos) -> Option<Nanos> {
+        let work = &self.work[thread as usize];
+        let last = work[..work.partition_point(|piece| piece.from < to)].last()?;
+        (last.to > from).then(|| last.to.min(to))
+    }
+
     /// Everything in the order of the traced run, with each thread's CPU time in between.
-    pub(super) fn program(mut self) -> Program {
-        // Which mark of whom each edge is.
-        let mut marks = vec![(0, 0); self.edges as usize];
+    pub(super) fn program(mut self, channels: &mut Tokens) -> Program {
+        // What tells of each edge: a mark of whom, or, where anybody may come to it, a token.
+        let mut signs = vec![Sign::Mark { thread: 0, marks: 0 }; self.edges as usize];
         for (thread, acts) in (0..).zip(&mut self.acts) {
-            acts.sort_by_key(|(at, _)| *at);
-            let of_thread = acts.iter().filter_map(|(_, act)| match act {
-                Act::Mark(edge) => Some(edge.0),
-                _ => None,
-            });
-            for (number, edge) in (1..).zip(of_thread) {
-                marks[edge as usize] = (thread, number);
+            acts.sort_by_key(|(at, act)| (*at, act.rank()));
+            let (mut marks, mut shared) = (0, false);
+            for (_, act) in acts.iter() {
+                match act {
+                    Act::Open(_) => shared = true,
+                    Act::Close => shared = false,
+                    Act::Mark(edge) if shared => signs[edge.0 as usize] = Sign::Token(channels.channel()),
+                    Act::Mark(edge) => {
+                        marks += 1;
+                        signs[edge.0 as usize] = Sign::Mark { thread, marks };
+                    }
+                    Act::Step(_) | Act::Await(_) => {}
+                }
             }
         }
-        let scripts = self.acts.iter().zip(&self.work).map(|(acts, work)| script(acts, work, &marks));
-        let threads: Vec<Script> = scripts.collect();
-        Program { threads, devices: self.devices, ..Program::default() }
-    }
-}
-
-fn script(acts: &[(Nanos, Act)], work: &[Work], marks: &[(u32, u32)]) -> Script {
-    let mut script = Vec::new();
-    let (mut next, mut used) = (0, Nanos::ZERO);
-    for (at, act) in acts {
-        let mut time = Nanos::ZERO;
-        while let Some(piece) = work.get(next).filter(|piece| piece.from < *at) {
-            let whole = piece.to <= *at;
-            let until = if whole { piece.time } else { piece.share(*at) };
-            time += Nanos(until.0.saturating_sub(used.0));
-            used = until;
-            if !whole {
-                break;
-            }
-            (next, used) = (next + 1, Nanos::ZERO);
-        }
-        run(&mut script, time);
-        script.push(match *act {
-            Act::Step(step) => step,
-            Act::Mark(_) => Step::Mark,
-            Act::Await(edge) => {
-                let (thread, marks) = marks[edge.0 as usize];
-                Step::Await { thread, marks }
-            }
+        let mut sections = Vec::new();
+        let threads: Vec<Script> = self
+            .acts
+            .iter()
+            .zip(&self.work)
+            .map(|(acts, work)| {
+                let mut writer = Writer::default();
+                writer.write(acts, work, &signs);
+                sections.append(&mut writer.sections);
+                writer.script
+            })
+            .collect();
+        let filled = (0..).zip(self.bags).map(|(index, (bag, cut))| {
+            let mine = sections.iter().filter(|(of, _)| *of == index).map(|(_, section)| section.as_slice());
+            Bag { pieces: pieces(mine, cut), ..bag }
         });
+        Program { threads, devices: self.devices, bags: filled.collect(), ..Program::default() }
     }
-    let rest: Nanos = work.get(next..).unwrap_or_default().iter().map(|piece| piece.time).sum();
-    run(&mut script, Nanos(rest.0.saturating_sub(used.0)));
-    script
 }
 
-fn run(script: &mut Script, time: Nanos) {
-    if time > Nanos::ZERO {
-        script.push(Step::Run(time));
+/// What tells that an edge was marked.
+#[derive(Clone, Copy)]
+enum Sign {
+    Mark { thread: u32, marks: u32 },
+    Token(u32),
+}
+
+/// One thread's script, being written.
+#[derive(Default)]
+struct Writer {
+    script: Script,
+    /// Work that is not yet in it.
+    pending: Nanos,
+    /// What it shares just now.
+    section: Option<Section>,
+    sections: Vec<Section>,
+}
+
+impl Writer {
+    fn write(&mut self, acts: &[(Nanos, Act)], work: &[Work], signs: &[Sign]) {
+        let (mut next, mut used) = (0, Nanos::ZERO);
+        for (at, act) in acts {
+            while let Some(piece) = work.get(next).filter(|piece| piece.from < *at) {
+                let whole = piece.to <= *at;
+                let until = if whole { piece.time } else { piece.share(*at) };
+                self.run(piece.from, Nanos(until.0.saturating_sub(used.0)));
+                used = until;
+                if !whole {
+                    break;
+                }
+                (next, used) = (next + 1, Nanos::ZERO);
+            }
+            match *act {
+                Act::Step(step) => self.step(*at, step),
+                Act::Mark(edge) => match signs[edge.0 as usize] {
+                    Sign::Mark { .. } => self.step(*at, Step::Mark),
+                    Sign::Token(channel) => self.step(*at, Step::Put { channel, tokens: 1 }),
+                },
+                Act::Await(edge) => match signs[edge.0 as usize] {
+                    Sign::Mark { thread, marks } => self.step(*at, Step::Await { thread, marks }),
+                    Sign::Token(channel) => self.step(*at, Step::Take { channel, tokens: 1 }),
+                },
+                Act::Open(bag) => {
+                    self.close();
+                    self.step(*at, Step::Share(bag));
+                    self.section = Some((bag, Vec::new()));
+                }
+                Act::Close => self.close(),
+            }
+        }
+        for piece in work.get(next..).unwrap_or_default() {
+            self.run(piece.from, Nanos(piece.time.0.saturating_sub(used.0)));
+            used = Nanos::ZERO;
+        }
+        self.close();
+        self.flush();
     }
+
+    fn run(&mut self, at: Nanos, time: Nanos) {
+        if time == Nanos::ZERO {
+            return;
+        }
+        match &mut self.section {
+            Some((_, section)) => section.push((at, Step::Run(time))),
+            None => self.pending += time,
+        }
+    }
+
+    fn step(&mut self, at: Nanos, step: Step) {
+        match &mut self.section {
+            Some((_, section)) => section.push((at, step)),
+            None => {
+                self.flush();
+                self.script.push(step);
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.pending > Nanos::ZERO {
+            self.script.push(Step::Run(self.pending));
+            self.pending = Nanos::ZERO;
+        }
+    }
+
+    fn close(&mut self) {
+        self.sections.extend(self.section.take());
+    }
+}
+
+/// What a crew did, cut into pieces, in the order in which they were begun.
+fn pieces<'s>(sections: impl Iterator<Item = &'s [(Nanos, Step)]>, cut: Cut) -> Vec<Script> {
+    let mut begun: Vec<(Nanos, Script)> = Vec::new();
+    for section in sections {
+        let mut piece: Option<(Nanos, Script)> = None;
+        let mut done = Nanos::ZERO;
+        for (at, step) in section {
+            match (cut, *step) {
+                (Cut::AtTake(channel), Step::Take { channel: of, .. }) if of == channel => {
+                    begun.extend(piece.take());
+                    piece = Some((*at, vec![*step]));
+                }
+                (Cut::After(most), Step::Run(mut left)) => {
+                    while left > Nanos::ZERO {
+                        let part = left.min(Nanos(most.0.saturating_sub(done.0).max(1)));
+                        piece.get_or_insert((*at, Script::new())).1.push(Step::Run(part));
+                        (left, done) = (left.since(part), done + part);
+                        if done >= most {
+                            begun.extend(piece.take());
+                            done = Nanos::ZERO;
+                        }
+                    }
+                }
+                _ => piece.get_or_insert((*at, Script::new())).1.push(*step),
+            }
+        }
+        begun.extend(piece);
+    }
+    begun.sort_by_key(|(at, _)| *at);
+    begun.into_iter().map(|(_, piece)| merged(piece)).collect()
+}
+
+/// Work that follows on work is one step.
+fn merged(script: Script) -> Script {
+    let mut merged = Script::with_capacity(script.len());
+    for step in script {
+        match (merged.last_mut(), step) {
+            (Some(Step::Run(before)), Step::Run(time)) => *before += time,
+            _ => merged.push(step),
+        }
+    }
+    merged
 }
 
 impl Work {

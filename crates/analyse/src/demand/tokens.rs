@@ -18,6 +18,9 @@ pub(super) struct Tokens {
     pub(super) covered: HashSet<WaitId>,
     /// Of each thread by its place: when it began to take, in the order of time.
     pub(super) takes: HashMap<u32, Vec<Nanos>>,
+    /// Pipes that several threads read and none of these writes: what comes through them is for whoever is free. Each with its
+    /// channel and, of each reader, when it began to read for the first time.
+    pub(super) counters: Vec<(u32, Vec<(u32, Nanos)>)>,
 }
 
 impl Tokens {
@@ -91,6 +94,18 @@ fn bytes<'t>(
             continue;
         }
         let channel = tokens.channel();
+        let mut readers: Vec<(u32, Nanos)> = Vec::new();
+        for call in calls.iter().filter(|call| reads(call)) {
+            let reader = place[&call.thread];
+            match readers.iter_mut().find(|(known, _)| *known == reader) {
+                Some((_, first)) => *first = call.since.min(*first),
+                None => readers.push((reader, call.since)),
+            }
+        }
+        let by_a_reader = |call: &CallMade| readers.iter().any(|(reader, _)| *reader == place[&call.thread]);
+        if readers.len() > 1 && !calls.iter().any(|call| writes(call) && by_a_reader(call)) {
+            tokens.counters.push((channel, readers));
+        }
         for call in calls {
             let count = call.result as u64;
             // What is written can be read before the writer is back.

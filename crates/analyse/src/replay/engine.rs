@@ -8,7 +8,7 @@ mod cpus;
 
 use morecores_record::Nanos;
 
-use super::program::{Program, Step};
+use super::program::{LockPolicy, Program, Step};
 use super::waiting::{Device, Line, Lock};
 use clock::{Clocks, Due};
 use cpus::Cpus;
@@ -25,31 +25,19 @@ pub struct Machine {
     pub slice: Nanos,
     /// From a wake-up until the thread runs, where a CPU is idle.
     pub wake_latency: Nanos,
-    /// How locks are waited for.
-    pub locks: LockPolicy,
-}
-
-/// How a lock is waited for and passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockPolicy {
-    /// On the CPU, first come first served: the kernel's spinlocks.
-    Spin,
-    /// Asleep, and passed to who waits longest.
-    HandOver,
-    /// Asleep; who waits longest is woken, and whoever comes first has it: a mutex on a futex.
-    Barging,
+    /// How much longer each thread's work takes than the program says, by the thread's number; 1 for those beyond the list.
+    pub pace: Vec<f64>,
 }
 
 impl Machine {
     /// So many CPUs that cost nothing to share: no slowdown, no latency.
     pub const fn new(cpus: u32) -> Self {
-        Self {
-            cpus,
-            slowdown: Vec::new(),
-            slice: SLICE,
-            wake_latency: Nanos::ZERO,
-            locks: LockPolicy::HandOver,
-        }
+        Self { cpus, slowdown: Vec::new(), slice: SLICE, wake_latency: Nanos::ZERO, pace: Vec::new() }
+    }
+
+    /// How long a thread works here at what the program says takes so long.
+    fn work(&self, id: Id, time: Nanos) -> f64 {
+        time.0 as f64 * self.pace.get(id as usize).copied().unwrap_or(1.0)
     }
 }
 
@@ -100,6 +88,8 @@ struct Thread {
     at: At,
     /// The step it is at.
     step: usize,
+    /// The piece of a bag that it is at, and the step of that.
+    piece: Option<(u32, usize, usize)>,
     /// What is left of the work of that step; none while it has not been begun.
     left: Option<f64>,
     /// How much work it has been given a CPU for: the fair scheduler's measure.
@@ -120,6 +110,8 @@ struct Engine<'p> {
     channels: Vec<Line>,
     locks: Vec<Lock>,
     devices: Vec<Device>,
+    /// Of each bag, the piece that is taken next.
+    bags: Vec<usize>,
     /// Threads that were given a CPU and have not yet gone on there.
     placed: Vec<(Id, u32)>,
     /// Whether a look at who has had a CPU for too long is due.
@@ -146,6 +138,7 @@ impl<'p> Engine<'p> {
         let thread = || Thread {
             at: At::Unborn,
             step: 0,
+            piece: None,
             left: None,
             served: 0.0,
             marks: 0,
@@ -159,14 +152,15 @@ impl<'p> Engine<'p> {
             cpus: Cpus::new(machine.cpus.max(1)),
             threads: program.threads.iter().map(|_| thread()).collect(),
             channels: program.channels.iter().map(|tokens| Line::with(*tokens)).collect(),
-            locks: (0..program.locks).map(|_| Lock::default()).collect(),
+            locks: program.locks.iter().map(|_| Lock::default()).collect(),
             devices: (0..program.devices).map(|_| Device::default()).collect(),
+            bags: vec![0; program.bags.len()],
             placed: Vec::new(),
             ticking: false,
             busy: 0.0,
             alone: 0.0,
             result: Replayed {
-                lock_waits: vec![Nanos::ZERO; program.locks as usize],
+                lock_waits: vec![Nanos::ZERO; program.locks.len()],
                 device_busy: vec![Nanos::ZERO; program.devices as usize],
                 ..Replayed::default()
             },
@@ -255,12 +249,12 @@ impl<'p> Engine<'p> {
     fn go_on(&mut self, id: Id, cpu: u32) {
         match self.walk(id) {
             Comes::Work(work) => {
-                let thread = &mut self.threads[id as usize];
-                thread.at = At::Working;
+                self.threads[id as usize].at = At::Working;
                 // Who holds a lock that others spin for is not preempted: the kernel sees to that.
-                let holds =
-                    matches!(self.program.threads[id as usize].get(thread.step), Some(Step::Hold { .. }));
-                let may_leave = !holds || self.machine.locks != LockPolicy::Spin;
+                let may_leave = match self.step(id) {
+                    Some(Step::Hold { lock, .. }) => self.policy(lock) != LockPolicy::Spin,
+                    _ => true,
+                };
                 let turn = self.cpus.begin(cpu, self.clocks.worked(), may_leave);
                 self.clocks.work(cpu, turn, work);
                 self.clocks.set_busy(self.cpus.working());
@@ -289,22 +283,56 @@ impl<'p> Engine<'p> {
         }
     }
 
+    /// The step that a thread is at, of its own or of a piece that it has taken.
+    fn step(&self, id: Id) -> Option<Step> {
+        let thread = &self.threads[id as usize];
+        let (script, step) = match thread.piece {
+            Some((bag, piece, step)) => (&self.program.bags[bag as usize].pieces[piece], step),
+            None => (&self.program.threads[id as usize], thread.step),
+        };
+        script.get(step).copied()
+    }
+
+    fn advance(&mut self, id: Id) {
+        let thread = &mut self.threads[id as usize];
+        match &mut thread.piece {
+            Some((.., step)) => *step += 1,
+            None => thread.step += 1,
+        }
+    }
+
     fn walk(&mut self, id: Id) -> Comes {
         loop {
+            let now = self.step(id);
             let thread = &mut self.threads[id as usize];
             if let Some(left) = thread.left {
                 return Comes::Work(left);
             }
-            let Some(step) = self.program.threads[id as usize].get(thread.step) else { return Comes::End };
-            match *step {
+            let Some(step) = now else {
+                if thread.piece.take().is_some() {
+                    continue;
+                }
+                return Comes::End;
+            };
+            match step {
+                Step::Share(bag) => {
+                    let next = &mut self.bags[bag as usize];
+                    if *next < self.program.bags[bag as usize].pieces.len() {
+                        thread.piece = Some((bag, *next, 0));
+                        *next += 1;
+                    } else {
+                        thread.step += 1;
+                    }
+                    continue;
+                }
                 Step::Run(time) => {
-                    thread.left = Some(time.0 as f64);
+                    thread.left = Some(self.machine.work(id, time));
                     continue;
                 }
                 Step::Hold { lock, time } => {
-                    let spins = self.machine.locks == LockPolicy::Spin;
+                    let spins = self.program.locks[lock as usize] == LockPolicy::Spin;
                     if self.locks[lock as usize].take(id) {
-                        thread.left = Some(time.0 as f64);
+                        thread.left = Some(self.machine.work(id, time));
                         continue;
                     }
                     thread.waits_since.get_or_insert(self.clocks.now());
@@ -312,8 +340,8 @@ impl<'p> Engine<'p> {
                 }
                 _ => {}
             }
-            thread.step += 1;
-            match *step {
+            self.advance(id);
+            match step {
                 Step::Start(child) => self.make_ready(child),
                 Step::Mark => self.mark(id),
                 Step::Await { thread: of, marks } => {
@@ -351,7 +379,7 @@ impl<'p> Engine<'p> {
                     self.clocks.at(time.0 as f64, Due::Slept(id));
                     return Comes::Wait;
                 }
-                Step::Run(_) | Step::Hold { .. } => {}
+                Step::Run(_) | Step::Hold { .. } | Step::Share(_) => {}
             }
         }
     }
@@ -375,16 +403,19 @@ impl<'p> Engine<'p> {
 
     /// The work of its present step is done.
     fn finish_work(&mut self, id: Id) {
-        let thread = &mut self.threads[id as usize];
-        thread.left = None;
-        if let Step::Hold { lock, .. } = self.program.threads[id as usize][thread.step] {
+        self.threads[id as usize].left = None;
+        if let Some(Step::Hold { lock, .. }) = self.step(id) {
             self.give_back(lock);
         }
-        self.threads[id as usize].step += 1;
+        self.advance(id);
+    }
+
+    fn policy(&self, lock: u32) -> LockPolicy {
+        self.program.locks[lock as usize]
     }
 
     fn give_back(&mut self, lock: u32) {
-        let hand_over = self.machine.locks != LockPolicy::Barging;
+        let hand_over = self.policy(lock) != LockPolicy::Barging;
         let Some(next) = self.locks[lock as usize].give_back(hand_over) else { return };
         if let Some(since) = self.threads[next as usize].waits_since.take() {
             self.result.lock_waits[lock as usize].0 += (self.clocks.now() - since).round() as u64;

@@ -15,8 +15,30 @@ pub struct Program {
     pub channels: Vec<u64>,
     /// How many devices there are.
     pub devices: u32,
-    /// How many locks.
-    pub locks: u32,
+    /// How each lock is waited for.
+    pub locks: Vec<LockPolicy>,
+    /// Work that is nobody's before somebody takes it.
+    pub bags: Vec<Bag>,
+}
+
+/// Work that any of several threads may do: jobs in a queue, shares of a loop.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bag {
+    /// Who takes from it, where a [`Step::Share`] says so.
+    pub members: Vec<u32>,
+    /// In the order in which they are taken.
+    pub pieces: Vec<Script>,
+}
+
+/// How a lock is waited for and passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPolicy {
+    /// On the CPU, first come first served: the kernel's spinlocks.
+    Spin,
+    /// Asleep, and passed to who waits longest.
+    HandOver,
+    /// Asleep; who waits longest is woken, and whoever comes first has it: a mutex on a futex.
+    Barging,
 }
 
 /// What one thread does, one step after the other.
@@ -40,6 +62,8 @@ pub enum Step {
     },
     /// Waits for the end of this thread.
     Join(u32),
+    /// Does pieces of this bag, the next one whenever it is done with one, until none is left.
+    Share(u32),
     /// Puts so many tokens into a channel: bytes into a pipe, a place in a pool.
     Put {
         /// Which.
@@ -97,7 +121,17 @@ impl Bounds {
 impl Program {
     /// How many steps in all.
     pub fn steps(&self) -> usize {
-        self.threads.iter().map(Vec::len).sum()
+        self.scripts().map(Vec::len).sum()
+    }
+
+    /// What each thread does, and each piece of what they share.
+    pub fn scripts(&self) -> impl Iterator<Item = &Script> {
+        self.threads.iter().chain(self.bags.iter().flat_map(|bag| &bag.pieces))
+    }
+
+    /// The same, to be changed.
+    pub fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Script> {
+        self.threads.iter_mut().chain(self.bags.iter_mut().flat_map(|bag| &mut bag.pieces))
     }
 
     /// What no machine can beat.
@@ -105,10 +139,10 @@ impl Program {
         let mut bounds = Bounds {
             work: Nanos::ZERO,
             span: Nanos::ZERO,
-            holds: vec![Nanos::ZERO; self.locks as usize],
+            holds: vec![Nanos::ZERO; self.locks.len()],
             services: vec![Nanos::ZERO; self.devices as usize],
         };
-        for step in self.threads.iter().flatten() {
+        for step in self.scripts().flatten() {
             match *step {
                 Step::Run(time) => bounds.work.add_assign(time),
                 Step::Hold { lock, time } => {
@@ -130,9 +164,10 @@ impl Program {
             Step::Serve { time, .. } => Step::Sleep(time),
             other => other,
         };
-        Self {
-            threads: self.threads.iter().map(|script| script.iter().map(free).collect()).collect(),
-            ..self.clone()
+        let mut freed = self.clone();
+        for step in freed.scripts_mut().flatten() {
+            *step = free(step);
         }
+        freed
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use morecores_experiment::machine::Clocks;
 
 /// This program.
+#[allow(dead_code, reason = "not every bench runs itself")]
 pub(crate) fn itself() -> String {
     std::env::current_exe().unwrap().to_string_lossy().into_owned()
 }

@@ -60,9 +60,9 @@ fn a_short_riser_does_not_wait_for_those_who_compute() {
 fn a_lock_lets_one_in_at_a_time() {
     let hold = Step::Hold { lock: 0, time: ms(1) };
     let mut program = fork_join(0, vec![[Step::Run(ms(1)), hold].repeat(100); 8], 0);
-    program.locks = 1;
     for policy in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
-        let of = |cpus| replay(&program, &Machine { locks: policy, ..Machine::new(cpus) });
+        program.locks = vec![policy];
+        let of = |cpus| replay(&program, &Machine::new(cpus));
         close(of(1).elapsed.0 as f64 / MS as f64, 1600.0);
         let many = of(8);
         close(many.elapsed.0 as f64 / MS as f64, 801.0);
@@ -153,7 +153,7 @@ fn programs() -> impl Strategy<Value = Program> {
             let marks = program.threads[id - 1].iter().filter(|step| **step == Step::Mark).count() as u32;
             program.threads[id].insert(0, Step::Await { thread: id as u32 - 1, marks: marks / 2 });
         }
-        program.locks = 2;
+        program.locks = vec![LockPolicy::HandOver; 2];
         program.devices = 1;
         program
     })
@@ -164,7 +164,8 @@ proptest! {
     fn no_machine_beats_span_and_work(program in programs(), cpus in 1..20_u32) {
         let bounds = program.bounds();
         for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
-            let replayed = replay(&program, &Machine { locks, ..Machine::new(cpus) });
+            let program = Program { locks: vec![locks; 2], ..program.clone() };
+            let replayed = replay(&program, &Machine::new(cpus));
             prop_assert_eq!(replayed.forced, 0);
             // Rounded once, where the bound is exact.
             prop_assert!(replayed.elapsed.0 + 1 >= bounds.least(cpus).0, "{:?} under {:?}", replayed, bounds);

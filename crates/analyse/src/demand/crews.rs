@@ -1,0 +1,161 @@
+//! Threads that share their work: who does which job is an accident of the traced run, and on other CPUs it falls out otherwise.
+//!
+//! Where processes take jobs out of a pipe, each job is seen to begin. Where threads take them out of a queue or divide a loop,
+//! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use morecores_record::Nanos;
+
+use super::script::{Cut, Sheets};
+use super::tokens::Tokens;
+use crate::trace::{Cause, Source, State, ThreadId, Timeline, causes, futex};
+
+/// Members end together where their ends are not further apart than this share of the episode.
+const TOGETHER: f64 = 0.15;
+
+/// Their work is uneven where one has so many times as much as they have on average: else it does not matter who did what.
+const UNEVEN: f64 = 1.2;
+
+/// Pieces for each member, where they are not seen: a queue has some jobs for each worker, and how many is not known.
+const PIECES: u64 = 6;
+
+/// Episodes shorter than this are too short for anything to be told of them.
+const LEAST: Nanos = Nanos::from_millis(2);
+
+/// Finds them, and has what they did shared.
+pub(super) fn crews(
+    timeline: &Timeline,
+    place: &HashMap<ThreadId, u32>,
+    tokens: &Tokens,
+    sheets: &mut Sheets,
+) {
+    for (channel, readers) in &tokens.counters {
+        let bag = sheets.bag(Cut::AtTake(*channel));
+        for (reader, first) in readers {
+            let end = sheets.last_work(*reader, *first, timeline.ended).unwrap_or(*first);
+            sheets.share(bag, *reader, *first, end);
+        }
+    }
+    let causes = causes(timeline);
+    for siblings in siblings(timeline) {
+        if !work_alike(timeline, &causes, &siblings) {
+            continue;
+        }
+        for episode in episodes(timeline, &causes, &siblings) {
+            share(timeline, place, &siblings, episode, sheets);
+        }
+    }
+}
+
+/// Threads that one thread made, of each that made several.
+fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
+    let mut of: BTreeMap<ThreadId, Vec<ThreadId>> = BTreeMap::new();
+    for (id, thread) in timeline.tree() {
+        if let Some(parent) = thread.parent.filter(|_| thread.leader != Some(id)) {
+            of.entry(parent).or_default().push(id);
+        }
+    }
+    of.into_values().filter(|siblings| siblings.len() > 1).collect()
+}
+
+/// Whether no one of them hands work to another: they wake each other from no futex but one that most of them wait at.
+fn work_alike(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> bool {
+    let members: HashSet<ThreadId> = siblings.iter().copied().collect();
+    let mut waiters: HashMap<(ThreadId, u64), HashSet<ThreadId>> = HashMap::new();
+    let mut by_members = HashSet::new();
+    for (wait, cause) in timeline.waits.iter().zip(causes).filter(|(wait, _)| members.contains(&wait.thread))
+    {
+        if *cause == Cause::UserLock {
+            continue;
+        }
+        let Some(futex) = futex(timeline, wait) else { continue };
+        waiters.entry(futex).or_default().insert(wait.thread);
+        if let Some(Source::Thread(by)) = wait.wake.map(|wake| wake.by)
+            && members.contains(&by)
+        {
+            by_members.insert(futex);
+        }
+    }
+    by_members.iter().all(|futex| waiters.get(futex).is_some_and(|who| 2 * who.len() > siblings.len()))
+}
+
+/// Stretches in which some of them were at work, between instants at which none was.
+fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec<(Nanos, Nanos)> {
+    let mut changes: Vec<(Nanos, i32)> = Vec::new();
+    for id in siblings {
+        for segment in &timeline.thread(*id).segments {
+            // Who waits for a lock or a device is at work; who waits for somebody is not.
+            let idle = match segment.state {
+                State::Blocked(wait) => matches!(causes[wait.index()], Cause::Thread(_)),
+                State::Running { .. } | State::Runnable => false,
+            };
+            if !idle && segment.to > segment.from {
+                changes.extend([(segment.from, 1), (segment.to, -1)]);
+            }
+        }
+    }
+    // At one instant the next one begins before the last one ends.
+    changes.sort_unstable_by_key(|(at, change)| (*at, -change));
+    let (mut episodes, mut at_work, mut began) = (Vec::new(), 0, Nanos::ZERO);
+    for (at, change) in changes {
+        if at_work == 0 {
+            began = at;
+        }
+        at_work += change;
+        if at_work == 0 && at.since(began) >= LEAST {
+            episodes.push((began, at));
+        }
+    }
+    episodes
+}
+
+/// Has what they did in an episode shared, if it looks as if it was.
+fn share(
+    timeline: &Timeline,
+    place: &HashMap<ThreadId, u32>,
+    siblings: &[ThreadId],
+    (from, to): (Nanos, Nanos),
+    sheets: &mut Sheets,
+) {
+    let active: Vec<(u32, Nanos, Nanos, Nanos)> = siblings
+        .iter()
+        .filter_map(|id| {
+            let thread = timeline.thread(*id);
+            let begin = thread.segments.iter().find(|segment| segment.to > from)?.from.max(from);
+            let member = *place.get(id)?;
+            let end = sheets.last_work(member, begin, to)?;
+            Some((member, begin, end, sheets.work(member, begin, end)))
+        })
+        .collect();
+    if active.len() < 2 {
+        return;
+    }
+    let work: Nanos = active.iter().map(|(.., work)| *work).sum();
+    let most = active.iter().map(|(.., work)| *work).max().unwrap_or(Nanos::ZERO);
+    let mean = work.as_secs_f64() / active.len() as f64;
+    let ends = || active.iter().map(|(_, _, end, _)| *end);
+    let apart = ends().max().unwrap_or(to).since(ends().min().unwrap_or(from));
+    let together = apart.as_secs_f64() <= TOGETHER * to.since(from).as_secs_f64();
+    if !together || most.as_secs_f64() < UNEVEN * mean {
+        return;
+    }
+    let bag = sheets.bag(Cut::After(Nanos((work.0 / (PIECES * active.len() as u64)).max(1))));
+    for (member, begin, end, _) in &active {
+        sheets.share(bag, *member, *begin, *end);
+    }
+    // Whoever waits for the last of them waits for all.
+    let parent = timeline.thread(siblings[0]).parent;
+    let waited = timeline.waits.iter().find(|wait| {
+        let by_one = |source: Source| source.thread().is_some_and(|by| siblings.contains(&by));
+        Some(wait.thread) == parent
+            && wait.from < to
+            && wait.to + LEAST >= to
+            && wait.wake.is_some_and(|wake| by_one(wake.by))
+    });
+    if let Some((wait, parent)) = waited.and_then(|wait| Some((wait, *place.get(&wait.thread)?))) {
+        for (member, _, end, _) in &active {
+            sheets.edge((parent, wait.from), (*member, *end));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! From a few CPUs to many: what each model says of counts that were not measured, how far each is to be believed, and what they
+//! say together.
+//!
+//! Models are judged by test: by how well each one, given the smaller counts alone, predicts the largest. What no data can bear
+//! is not said: [`Abstention`]. Computes from [`Evidence`] alone; the words are the report's.
+
+mod abstain;
+mod ensemble;
+mod evidence;
+mod limits;
+mod opinion;
+mod what_if;
+
+use morecores_record::{Caveat, PredictedPoint, Prediction};
+
+use crate::models::{Usl, gustafson, karp_flatt_trend};
+
+pub use evidence::{Evidence, Measured, TracedProgram};
+use opinion::{Opinion, Panel};
+pub use what_if::{Change, WhatIfError, what_if};
+
+/// 90% of a normal distribution lie within so many standard deviations.
+const Z90: f64 = 1.644_853_6;
+
+/// What `evidence` says of `targets`. `None` without a measured count.
+pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
+    let base = *evidence.points.first()?;
+    let largest = *evidence.points.last()?;
+    let mut targets: Vec<u32> = targets.iter().copied().filter(|cpus| *cpus > largest.cpus).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let panel = Panel::of(evidence)?;
+    let reason = abstain::reason(evidence, &panel);
+    let mut points = Vec::new();
+    let mut last = Vec::new();
+    for &cpus in &targets {
+        let opinions = panel.opinions(cpus);
+        let Some(joint) = Joint::of(&opinions) else { continue };
+        points.push(joint.point(cpus, base, evidence.is_time, reason.is_some()));
+        last = opinions;
+    }
+    let model = points.last().map_or_else(|| panel.best_form().to_owned(), |point| point.model.clone());
+    let shares = shares(&last);
+    let mut models = panel.contestants();
+    for contestant in &mut models {
+        let name = &contestant.model;
+        contestant.weight *= if name == opinion::REPLAY { shares.0 } else { shares.1 };
+    }
+    models.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    Some(Prediction {
+        model,
+        from: evidence.points.iter().map(|point| point.cpus).collect(),
+        first_limit: limits::first_limit(&panel, targets.last().copied().unwrap_or(largest.cpus)),
+        peak_cpus: peak(&panel, evidence, &points),
+        bounds: panel.program(targets.last().copied().unwrap_or(largest.cpus)).map(limits::bounds),
+        models,
+        karp_flatt: karp_flatt_trend(&evidence.models_points(), evidence.noise())
+            .map_or(Vec::new(), |(fractions, _)| fractions),
+        scaled_speedup: Usl::amdahl(&evidence.models_points())
+            .filter(|_| evidence.points.len() > 1)
+            .map_or(Vec::new(), |law| {
+                targets.iter().map(|n| (*n, gustafson(law.alpha.min(1.0), *n))).collect()
+            }),
+        caveats: caveats(evidence, &panel, &targets),
+        abstained: reason,
+        points,
+    })
+}
+
+/// What all opinions on one count come to.
+struct Joint<'o> {
+    /// Of the logarithm of elapsed time.
+    mean: f64,
+    /// Standard deviation of that, towards less and towards more time.
+    spread: [f64; 2],
+    /// Who has the largest say.
+    model: &'o str,
+}
+
+impl<'o> Joint<'o> {
+    /// Weighed by precision; what they disagree about is added to what each of them leaves open.
+    fn of(opinions: &'o [Opinion]) -> Option<Self> {
+        let first = opinions.first()?;
+        let all: f64 = opinions.iter().map(Opinion::weight).sum();
+        let over =
+            |of: &dyn Fn(&Opinion) -> f64| opinions.iter().map(|o| o.weight() / all * of(o)).sum::<f64>();
+        let mean = over(&|opinion| opinion.elapsed.ln());
+        let apart = over(&|opinion| (opinion.elapsed.ln() - mean).powi(2));
+        let model = opinions.iter().fold(first, |best, o| if o.weight() > best.weight() { o } else { best });
+        let spread = [0, 1].map(|side| (over(&|opinion| opinion.spread[side].powi(2)) + apart).sqrt());
+        Some(Self { mean, spread, model: &model.model })
+    }
+
+    fn point(&self, cpus: u32, base: Measured, is_time: bool, withheld: bool) -> PredictedPoint {
+        let at = |sides: f64, spread: f64| (self.mean + sides * Z90 * spread).exp();
+        let elapsed = self.mean.exp();
+        let [least, most] = [at(-1.0, self.spread[0]), at(1.0, self.spread[1])];
+        PredictedPoint {
+            cpus,
+            elapsed_s: (is_time && !withheld).then_some(elapsed),
+            speedup: (!withheld).then_some(base.elapsed / elapsed),
+            band90: [base.elapsed / most, base.elapsed / least],
+            elapsed_band90_s: is_time.then_some([least, most]),
+            model: self.model.to_owned(),
+        }
+    }
+}
+
+/// Shares of replay and of the closed forms.
+fn shares(opinions: &[Opinion]) -> (f64, f64) {
+    let all: f64 = opinions.iter().map(Opinion::weight).sum();
+    let of = |replay: bool| {
+        let ours = opinions.iter().filter(|o| (o.model == opinion::REPLAY) == replay);
+        if all > 0.0 { ours.map(Opinion::weight).sum::<f64>() / all } else { 0.0 }
+    };
+    if opinions.is_empty() { (0.0, 1.0) } else { (of(true), of(false)) }
+}
+
+/// Where it stops getting faster: among the counts measured and predicted, where it then gets slower beyond the noise; else
+/// where the closed form with the largest say puts it, if that is the model.
+fn peak(panel: &Panel<'_>, evidence: &Evidence, points: &[PredictedPoint]) -> Option<f64> {
+    let measured = evidence.points.iter().map(|point| (point.cpus, point.elapsed));
+    let predicted = points.iter().map(|point| {
+        let [low, high] = point.band90;
+        (point.cpus, evidence.points[0].elapsed / (low * high).sqrt())
+    });
+    let all: Vec<(u32, f64)> = measured.chain(predicted).collect();
+    let (best, least) = all.iter().copied().reduce(|best, next| if next.1 < best.1 { next } else { best })?;
+    let (_, last) = *all.last()?;
+    if last > least * (1.0 + 2.0 * evidence.noise()) {
+        return Some(f64::from(best));
+    }
+    let by_form = points.last().is_none_or(|point| point.model != opinion::REPLAY);
+    panel.form_peak().filter(|_| by_form)
+}
+
+fn caveats(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    if evidence.programs.is_empty() {
+        caveats.push(Caveat::Untraced);
+    } else {
+        let without: Vec<u32> =
+            targets.iter().copied().filter(|cpus| panel.program(*cpus).is_none()).collect();
+        if !without.is_empty() {
+            caveats.push(Caveat::NotOversubscribed { cpus: without });
+        }
+        let used: Vec<_> = targets.iter().filter_map(|cpus| panel.program(*cpus)).collect();
+        let lossy = used.iter().map(|program| program.lost_share).fold(0.0, f64::max);
+        if lossy > 0.0 {
+            caveats.push(Caveat::Lossy { share: lossy });
+        }
+        if used.iter().any(|program| !program.has_calls) {
+            caveats.push(Caveat::NoSystemCalls);
+        }
+    }
+    if evidence.points.len() == 1 {
+        caveats.push(Caveat::OneCount);
+    }
+    caveats
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Many replays of one program: what a single one takes for certain is drawn anew for each.
+//!
+//! Drawn are: how long each thread's work takes, from run to run; how long a thread keeps its CPU; and how the
+//! slowdown by other busy CPUs goes on beyond what was measured.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use morecores_record::Nanos;
+
+use super::evidence::{Evidence, Measured, TracedProgram};
+use crate::demand::{calibrated, with_locks};
+use crate::replay::{Inflation, Machine, Program, Shape, replay};
+
+/// How many replays: quantiles at 5 and 95% are then the second smallest and largest, and steady to some tenths of the spread.
+const DRAWS: u64 = 40;
+
+/// Points of each lock at which its users take it.
+const LOCK_POINTS: u32 = 2000;
+
+/// Standard deviation of how long one thread's work takes from run to run, where nothing is known: that of compiler runs on a
+/// quiet machine.
+const JITTER: f64 = 0.02;
+
+/// Slices drawn from: `base_slice_ns` of the fair scheduler for one, four and sixteen CPUs (`kernel/sched/fair.c`).
+const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(2_100_000), Nanos(3_500_000)];
+
+/// Shapes of slowdown drawn from: what is shared is mostly felt less by each CPU more than by the one before.
+const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linear];
+
+/// Replays of one program.
+pub(super) struct Ensemble<'e> {
+    evidence: &'e Evidence,
+    program: &'e TracedProgram,
+    /// With its locks.
+    whole: Program,
+    /// Of CPU time with so many CPUs busy on average, relative to one.
+    inflation: Vec<(f64, f64)>,
+}
+
+/// What they say of one count.
+pub(super) struct Told {
+    /// Elapsed time in seconds.
+    pub(super) median: f64,
+    /// Standard deviation of its logarithm, towards less and towards more.
+    pub(super) spread: [f64; 2],
+}
+
+impl<'e> Ensemble<'e> {
+    /// Of `program`; the slowdown is fitted to the `known` points.
+    pub(super) fn new(evidence: &'e Evidence, program: &'e TracedProgram, known: &[Measured]) -> Self {
+        let inflation = inflation(evidence, known);
+        let machine = machine(program, program.cpus, Inflation::fit(Shape::Logarithmic, &inflation));
+        let locks = calibrated(&program.demands.program, &program.locks, &machine, LOCK_POINTS);
+        let whole = with_locks(&program.demands.program, &locks, LOCK_POINTS);
+        Self { evidence, program, whole, inflation }
+    }
+
+    /// Elapsed time on `cpus`, from what was measured on as many as were traced.
+    pub(super) fn elapsed(&self, measured: Measured, cpus: u32) -> Told {
+        let told_more = self.evidence.told_more(self.program);
+        let ratio = |draw: u64| {
+            let mut rng = ChaCha8Rng::seed_from_u64(draw);
+            let program = &self.whole;
+            // The first draw is the plain one.
+            let shape = match draw {
+                0 => Shape::Logarithmic,
+                _ => SHAPES[rng.random_range(0..SHAPES.len())],
+            };
+            let inflation = Inflation::fit(shape, &self.inflation);
+            let pace = pace(program.threads.len(), &mut rng, if draw == 0 { 0.0 } else { JITTER });
+            let slice = SLICES[rng.random_range(0..SLICES.len())];
+            let on = |cpus| {
+                let machine = Machine { pace: pace.clone(), slice, ..machine(self.program, cpus, inflation) };
+                replay(program, &machine).elapsed.as_secs_f64()
+            };
+            (on(cpus) / on(self.program.cpus)).ln()
+        };
+        let mut ratios: Vec<f64> = (0..DRAWS).into_par_iter().map(ratio).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
+        let middle = at(0.5);
+        let spread = [(middle - at(0.05)) / super::Z90, (at(0.95) - middle) / super::Z90];
+        Told { median: measured.elapsed * told_more * middle.exp(), spread }
+    }
+}
+
+fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {
+    let wake_latency = program.demands.wake_latency.unwrap_or(WAKE_LATENCY);
+    Machine { slowdown: inflation.slowdown(cpus), wake_latency, ..Machine::new(cpus) }
+}
+
+/// What an idle CPU takes to be at work, where the trace does not show it: between the 2 µs of a real one and the tens of a
+/// virtual one.
+const WAKE_LATENCY: Nanos = Nanos::from_micros(5);
+
+/// Factors of each thread's work.
+fn pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {
+    let Ok(normal) = Normal::new(0.0, deviation.max(f64::MIN_POSITIVE)) else { return Vec::new() };
+    if deviation == 0.0 {
+        return Vec::new();
+    }
+    (0..threads).map(|_| normal.inverse_cdf(rng.random_range(0.001..0.999)).exp()).collect()
+}
+
+/// How CPU time grew with the CPUs that were busy, from the smallest count on; empty where that is not known.
+fn inflation(evidence: &Evidence, known: &[Measured]) -> Vec<(f64, f64)> {
+    let Some((first, work)) = known.first().and_then(|first| Some((first, first.work?))) else {
+        return Vec::new();
+    };
+    if first.cpus != 1 || !evidence.is_time {
+        return Vec::new();
+    }
+    known[1..].iter().filter_map(|point| Some((point.work? / point.elapsed, point.work? / work))).collect()
+}

@@ -1,0 +1,236 @@
+//! What a prediction may rest on: measured points, and what the traced runs demand.
+
+use std::collections::HashMap;
+
+use morecores_record::{Better, Comm, CpuKind, Decoded, Nanos, TraceHeader, TraceView, View};
+
+use crate::demand::{Demands, LockName, LockUse, demands, lock_uses};
+use crate::models;
+use crate::trace::Timeline;
+
+/// What is known of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Measured counts, ascending, each once.
+    pub points: Vec<Measured>,
+    /// Traced runs.
+    pub programs: Vec<TracedProgram>,
+    /// Whether the command was told how many CPUs there are: then a trace is of the program for that number alone.
+    pub told_n: bool,
+    /// Whether what was measured is elapsed time: otherwise the inverse of a rate.
+    pub is_time: bool,
+    /// Whether the CPUs of the larger counts are of another kind than those of the smaller.
+    pub mixed_kinds: bool,
+    /// Devices, by name, and how busy they were at the largest count, where that is known without a trace.
+    pub busy_devices: Vec<(String, f64)>,
+}
+
+/// A measured count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// How many CPUs.
+    pub cpus: u32,
+    /// Median elapsed time in seconds, or whatever else is the less the better.
+    pub elapsed: f64,
+    /// Its relative standard error.
+    pub error: f64,
+    /// The relative standard deviation of a single run.
+    pub deviation: f64,
+    /// Median CPU time of the tree in seconds, where known.
+    pub work: Option<f64>,
+}
+
+/// What a traced run demands, and what has to be known of the trace to believe it.
+#[derive(Clone, Debug)]
+pub struct TracedProgram {
+    /// CPUs that it was traced on.
+    pub cpus: u32,
+    /// What `{n}` was.
+    pub n: u32,
+    /// How long it took.
+    pub elapsed: Nanos,
+    /// The same in seconds without what the tracer took.
+    pub own_elapsed: f64,
+    /// What it demands, without its locks.
+    pub demands: Demands,
+    /// Its locks, and their names in words.
+    pub locks: Vec<LockUse>,
+    /// Of each lock.
+    pub lock_names: Vec<String>,
+    /// The command that each thread ran longest.
+    pub commands: Vec<String>,
+    /// The command that ran most of the serial phases.
+    pub serial_command: Option<String>,
+    /// Whether every system call is in the trace with its object.
+    pub has_calls: bool,
+    /// Events that were lost, over all there were.
+    pub lost_share: f64,
+    /// CPU time that no rule explains, over that of the allotted CPUs.
+    pub unexplained_share: f64,
+    /// Time in spinning loops of the program's own, likewise.
+    pub spinning_share: f64,
+}
+
+impl TracedProgram {
+    /// Of a trace and what is derived from it. `None` where the main process was not seen in it.
+    pub fn of(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
+        let timeline = Timeline::new(header, &decoded.events);
+        let mut found = Self::of_timeline(&timeline, header.run.cpus, header.run.n)?;
+        let whole = f64::from(view.cpus) * view.elapsed_s;
+        let of_cpus = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
+        found.own_elapsed =
+            (view.elapsed_s - view.components.tracer_s / f64::from(view.cpus.max(1))).max(0.0);
+        found.lost_share = view.lost_events as f64 / (view.lost_events + view.events).max(1) as f64;
+        found.unexplained_share = of_cpus(view.components.unexplained_s.abs());
+        found.spinning_share = of_cpus(view.user_spin_s.unwrap_or(0.0));
+        let mut phases: HashMap<&str, f64> = HashMap::new();
+        for phase in &view.serial_phases {
+            *phases.entry(&phase.culprit).or_default() += phase.duration_s;
+        }
+        found.serial_command = phases
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)))
+            .map(|(name, _)| name.to_owned());
+        for (name, of) in found.lock_names.iter_mut().zip(&found.locks) {
+            let LockName::Kernel(_) = of.lock else { continue };
+            // The table of locks is by caller; the one waited for as long is it.
+            let apart = |seconds: f64| (seconds - of.waited.as_secs_f64()).abs();
+            let likeliest = view.locks.iter().min_by(|a, b| apart(a.wait_s).total_cmp(&apart(b.wait_s)));
+            if let Some(lock) = likeliest {
+                let from = lock.caller.as_ref().map_or(String::new(), |caller| format!(" of {caller}"));
+                *name = format!("{} {}{from}", lock.kind, lock.symbol);
+            }
+        }
+        Some(found)
+    }
+
+    /// Of a timeline alone: nothing is known of how well it was traced.
+    pub fn of_timeline(timeline: &Timeline, cpus: u32, n: u32) -> Option<Self> {
+        let demands = demands(timeline)?;
+        let locks = lock_uses(timeline, &demands);
+        let name = |of: &LockUse| match of.lock {
+            LockName::Kernel(_) => "a lock of the kernel".to_owned(),
+            LockName::Futex(_, address) => format!("the program's lock at {address:#x}"),
+        };
+        let lock_names = locks.iter().map(name).collect();
+        let command = |id: &_| {
+            let thread = timeline.thread(*id);
+            let last = thread.ended.unwrap_or(timeline.ended).min(timeline.ended);
+            let name: Comm = thread.name_at(last);
+            name.to_string()
+        };
+        Some(Self {
+            cpus,
+            n,
+            elapsed: timeline.elapsed(),
+            own_elapsed: timeline.elapsed().as_secs_f64(),
+            commands: demands.threads.iter().map(command).collect(),
+            locks,
+            lock_names,
+            demands,
+            serial_command: None,
+            has_calls: !timeline.calls.is_empty(),
+            lost_share: 0.0,
+            unexplained_share: 0.0,
+            spinning_share: 0.0,
+        })
+    }
+}
+
+/// Half of a 95% interval is so many standard errors.
+const Z95: f64 = 1.959_964;
+
+/// The standard error, relative, of a median of too few runs for an interval.
+const UNKNOWN_ERROR: f64 = 0.02;
+
+impl Evidence {
+    /// Of what a study says, its traced runs, and whether its command was told the number of CPUs; from the counts of `from`
+    /// where it is given.
+    pub fn of(view: &View, programs: Vec<TracedProgram>, told_n: bool, from: Option<&[u32]>) -> Self {
+        let wanted = |cpus: u32| from.is_none_or(|from| from.contains(&cpus));
+        let mut points: Vec<Measured> = Vec::new();
+        let mut kinds = Vec::new();
+        for point in view.points.iter().filter(|point| wanted(point.cpus)) {
+            // Of the same count with several `n`, the first is that of the sweep.
+            if points.iter().any(|known| known.cpus == point.cpus) {
+                continue;
+            }
+            let (median, ci95) = match &point.metric {
+                None => (point.elapsed_s.median, point.elapsed_s.ci95),
+                Some(metric) if metric.better == Better::Lower => {
+                    (metric.summary.median, metric.summary.ci95)
+                }
+                Some(metric) => {
+                    let inverse = |value: f64| 1.0 / value;
+                    (
+                        inverse(metric.summary.median),
+                        metric.summary.ci95.map(|[lo, hi]| [inverse(hi), inverse(lo)]),
+                    )
+                }
+            };
+            if !(median.is_finite() && median > 0.0) {
+                continue;
+            }
+            let error = ci95.map_or(UNKNOWN_ERROR, |[lo, hi]| (hi - lo) / 2.0 / Z95 / median);
+            let work = point.user_s.median + point.system_s.median;
+            let work = (point.metric.is_none() && work > 0.0).then_some(work);
+            // Of a median of normal values: the standard deviation times 1.2533 over the root of how many.
+            let deviation = error * f64::from(point.runs).sqrt() / 1.2533;
+            points.push(Measured { cpus: point.cpus, elapsed: median, error, deviation, work });
+            kinds.push(point.adds.clone());
+        }
+        points.sort_unstable_by_key(|point| point.cpus);
+        let other = |kind: &CpuKind| matches!(kind, CpuKind::SmtSibling | CpuKind::OtherCoreType);
+        let mixed_kinds = kinds.iter().flatten().any(other);
+        let largest = points.last().map_or(0, |point| point.cpus);
+        let programs = programs.into_iter().filter(|p| wanted(p.cpus) && p.cpus <= largest).collect();
+        let is_time = view.plan.metric.is_none();
+        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices: Vec::new() }
+    }
+
+    /// The points as the closed forms take them.
+    pub(super) fn models_points(&self) -> Vec<models::Point> {
+        self.points.iter().map(|point| models::Point::new(point.cpus, point.elapsed)).collect()
+    }
+
+    /// The relative standard error of a point: the root of the mean square.
+    pub(super) fn noise(&self) -> f64 {
+        let squares: f64 = self.points.iter().map(|point| point.error.powi(2)).sum();
+        (squares / self.points.len().max(1) as f64).sqrt().max(LEAST_NOISE)
+    }
+
+    /// The trace on the largest of the counts up to `most` that is of the program for `cpus` CPUs.
+    pub(super) fn program(&self, most: u32, cpus: u32) -> Option<&TracedProgram> {
+        let fits = |program: &&TracedProgram| program.cpus <= most && (!self.told_n || program.n == cpus);
+        self.programs.iter().filter(fits).max_by_key(|program| (program.cpus, program.n))
+    }
+
+    /// The trace of this count itself.
+    pub(super) fn own_program(&self, cpus: u32) -> Option<&TracedProgram> {
+        self.programs.iter().find(|program| program.cpus == cpus && (!self.told_n || program.n == cpus))
+    }
+
+    /// How much longer the program that `program` is takes on its CPUs than that which was measured there: by what both traced
+    /// runs took, as far as that is more than runs differ anyway.
+    pub(super) fn told_more(&self, program: &TracedProgram) -> f64 {
+        let Some(own) = self.own_program(program.cpus).filter(|own| own.n != program.n) else { return 1.0 };
+        let Some(measured) = self.point(program.cpus) else { return 1.0 };
+        let change = (program.own_elapsed / own.own_elapsed).ln();
+        let noise = 2.0 * (measured.deviation.powi(2) + TRACED_DEVIATION.powi(2));
+        // The part of the square that chance does not explain: James & Stein 1961, of one value.
+        let told =
+            if change.is_finite() && change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
+        (change * told).exp()
+    }
+
+    /// What was measured there.
+    pub(super) fn point(&self, cpus: u32) -> Option<Measured> {
+        self.points.iter().copied().find(|point| point.cpus == cpus)
+    }
+}
+
+/// What a traced run's own account of the tracer's cost may be off by.
+const TRACED_DEVIATION: f64 = 0.01;
+
+/// No measurement on a machine with an operating system is better than this.
+const LEAST_NOISE: f64 = 0.002;

@@ -1,0 +1,113 @@
+//! What stops a program first, and what no machine can beat.
+
+use morecores_record::{BoundsView, FirstLimit, Resource};
+
+use super::evidence::TracedProgram;
+use super::opinion::Panel;
+use crate::demand::{calibrated, with_locks};
+use crate::models::Form;
+use crate::replay::{Bounds, Inflation, Machine, Shape};
+
+/// A limit beyond so many CPUs is out of sight: what it rests on is known to a percent or so.
+const SIGHT: f64 = 512.0;
+
+/// What of an inflation is noise: CPU time is known to about this.
+const LEAST_INFLATION: f64 = 0.01;
+
+/// The bounds of a program, its locks as far as their waits tell.
+fn bounds_of(program: &TracedProgram) -> Bounds {
+    let machine = Machine::new(program.cpus);
+    let locks = calibrated(&program.demands.program, &program.locks, &machine, POINTS);
+    let mut bounds = with_locks(&program.demands.program, &locks, POINTS).bounds();
+    // Cut at so many points the holds lose a fraction each; the share is the exact one.
+    for (hold, of) in bounds.holds.iter_mut().zip(&locks) {
+        *hold = (*hold).max(morecores_record::Nanos((of.share * hold.0 as f64) as u64));
+    }
+    bounds
+}
+
+/// Points of each lock at which its users take it.
+const POINTS: u32 = 500;
+
+/// The same with names.
+pub(super) fn bounds(program: &TracedProgram) -> BoundsView {
+    let bounds = bounds_of(program);
+    let mut locks: Vec<(String, f64)> =
+        program.lock_names.iter().cloned().zip(bounds.holds.iter().map(|hold| hold.as_secs_f64())).collect();
+    locks.sort_by(|a, b| b.1.total_cmp(&a.1));
+    BoundsView {
+        work_s: bounds.work.as_secs_f64(),
+        span_s: bounds.span.as_secs_f64(),
+        locks,
+        devices: bounds.services.iter().map(|time| (DISK.to_owned(), time.as_secs_f64())).collect(),
+    }
+}
+
+/// The only device that a trace tells apart.
+const DISK: &str = "the disk";
+
+/// What leaves nothing to gain at the fewest CPUs.
+pub(super) fn first_limit(panel: &Panel<'_>, cpus: u32) -> Option<FirstLimit> {
+    let mut limits = Vec::new();
+    match panel.program(cpus) {
+        Some(program) => of_program(program, &mut limits),
+        None => of_forms(panel, &mut limits),
+    }
+    limits.extend(memory(panel));
+    limits
+        .into_iter()
+        .filter(|limit| limit.cpus.is_finite() && limit.cpus <= SIGHT)
+        .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+}
+
+fn of_program(program: &TracedProgram, limits: &mut Vec<FirstLimit>) {
+    let bounds = bounds_of(program);
+    let work = bounds.work.as_secs_f64();
+    let mut add = |resource, time: f64| {
+        if time > 0.0 {
+            limits.push(FirstLimit { resource, cpus: (work / time).max(1.0) });
+        }
+    };
+    add(Resource::SerialWork { command: program.serial_command.clone() }, bounds.span.as_secs_f64());
+    for (name, hold) in program.lock_names.iter().zip(&bounds.holds) {
+        add(Resource::Lock { name: name.clone() }, hold.as_secs_f64());
+    }
+    for service in &bounds.services {
+        add(Resource::Device { name: DISK.to_owned() }, service.as_secs_f64());
+    }
+}
+
+fn of_forms(panel: &Panel<'_>, limits: &mut Vec<FirstLimit>) {
+    let Some(contest) = panel.contest() else { return };
+    let best = contest.best();
+    match best.form {
+        Form::Ideal => {}
+        Form::KernelLock => {
+            // The lock is saturated where more CPUs change nothing: at the ratio of one CPU's time to the limit's.
+            let most = best.model.elapsed(1) / best.model.elapsed(MANY);
+            limits.push(FirstLimit { resource: Resource::Lock { name: "one lock".to_owned() }, cpus: most });
+        }
+        Form::Amdahl => {
+            let most = best.model.elapsed(1) / best.model.elapsed(MANY);
+            limits.push(FirstLimit { resource: Resource::SerialWork { command: None }, cpus: most });
+        }
+        Form::Usl => {
+            limits.extend(best.model.peak().map(|cpus| FirstLimit { resource: Resource::Coherency, cpus }));
+        }
+    }
+}
+
+/// So many CPUs that a closed form is at its limit.
+const MANY: u32 = 4096;
+
+/// Where work takes longer by as much as the next CPU would add, if the slowdown goes on as it began.
+fn memory(panel: &Panel<'_>) -> Option<FirstLimit> {
+    let first = panel.evidence.points.first().filter(|point| point.cpus == 1)?;
+    let measured: Vec<(f64, f64)> = panel.evidence.points[1..]
+        .iter()
+        .filter_map(|point| Some((point.work? / point.elapsed, point.work? / first.work?)))
+        .collect();
+    let fitted = Inflation::fit(Shape::Linear, &measured);
+    (fitted.second > LEAST_INFLATION)
+        .then(|| FirstLimit { resource: Resource::Memory, cpus: (1.0 / fitted.second).max(1.0) })
+}

@@ -1,0 +1,320 @@
+//! How far predictions are from the truth: from published data, for commands on this machine, and for programs whose time on
+//! any number of CPUs is known; and how fast a replay is.
+//!
+//! Nothing is asserted: the targets stand beside the figures. An argument is a part of the name of what is wanted
+//! (`machine`, `corpus`, `scoring`, `speed`). `corpus` is of the programs that predictions are tuned on; only `scoring` looks at
+//! the others.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
+
+mod common;
+#[path = "../../analyse/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use morecores_analyse::forecast::{Evidence, Measured, TracedProgram, forecast};
+use morecores_analyse::models::{Model, Point, Usl};
+use morecores_analyse::replay::{Machine, Program, Step, replay};
+use morecores_analyse::trace::Timeline;
+use morecores_record::{Nanos, Prediction, Study};
+use rayon::prelude::*;
+
+use common::quiet;
+use corpus::{Size, Watch, trace, truth};
+
+fn main() {
+    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
+    let wants = |name: &str| name.contains(&wanted);
+    if wants("speed") {
+        speed();
+    }
+    if wanted == "corpus" {
+        of_corpus(corpus::TUNING);
+    } else if wants("scoring") {
+        of_corpus(corpus::SCORING);
+    }
+    if wants("machine") {
+        quiet();
+        of_machine();
+    }
+}
+
+/// A prediction beside what it should have said.
+struct Outcome {
+    what: String,
+    /// Elapsed time, in any unit; none where it was abstained from.
+    predicted: Option<f64>,
+    band: [f64; 2],
+    truth: f64,
+}
+
+impl Outcome {
+    fn error(&self) -> Option<f64> {
+        self.predicted.map(|predicted| predicted / self.truth - 1.0)
+    }
+
+    fn covers(&self) -> bool {
+        self.band[0] <= self.truth && self.truth <= self.band[1]
+    }
+
+    fn width(&self) -> f64 {
+        (self.band[1] - self.band[0]) / (self.band[1] * self.band[0]).sqrt()
+    }
+}
+
+fn print(title: &str, outcomes: &[Outcome], target: &str) {
+    let mut errors: Vec<f64> = outcomes.iter().filter_map(Outcome::error).map(f64::abs).collect();
+    errors.sort_by(f64::total_cmp);
+    let mut widths: Vec<f64> = outcomes.iter().map(Outcome::width).collect();
+    widths.sort_by(f64::total_cmp);
+    let at = |sorted: &[f64], share: f64| match sorted {
+        [] => f64::NAN,
+        _ => 100.0 * sorted[((sorted.len() - 1) as f64 * share).round() as usize],
+    };
+    let covered = outcomes.iter().filter(|outcome| outcome.covers()).count();
+    println!(
+        "{title}: {} predicted, {} abstained; error median {:.1}%, 90th percentile {:.1}%, worst {:.1}%; band covers {covered} of \
+         {} ({:.0}%), median width {:.0}% ({target})",
+        errors.len(),
+        outcomes.len() - errors.len(),
+        at(&errors, 0.5),
+        at(&errors, 0.9),
+        at(&errors, 1.0),
+        outcomes.len(),
+        100.0 * covered as f64 / outcomes.len() as f64,
+        at(&widths, 0.5),
+    );
+}
+
+// The corpus.
+
+/// The noise of the traced runs.
+const SEED: u64 = 99;
+
+fn of_corpus(seeds: Range<u64>) {
+    let programs: Vec<_> = corpus::corpus(seeds).collect();
+    for (from, to, target) in [
+        (&[1, 2][..], 8, "at most 5%, 12%; at least 88% covered, width at most 30%"),
+        (&[1, 2, 4], 16, "at most 8%, 15%; at least 88% covered"),
+    ] {
+        let outcomes: Vec<(Outcome, f64)> =
+            programs.par_iter().filter_map(|program| of_program(program, from, to)).collect();
+        let (outcomes, usl): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
+        let title = format!("corpus, 1-{} to {to} CPUs", from.last().unwrap());
+        if std::env::args().any(|argument| argument == "each") {
+            let mut worst: Vec<_> =
+                outcomes.iter().filter(|o| !o.covers() || o.error().is_none_or(|e| e.abs() > 0.1)).collect();
+            worst.sort_by(|a, b| a.what.cmp(&b.what));
+            for outcome in worst {
+                let error = outcome.error().map_or("withheld".to_owned(), |e| format!("{:+.1}%", 100.0 * e));
+                println!(
+                    "  {error} {}: {}",
+                    if outcome.covers() { "covered" } else { "missed" },
+                    outcome.what
+                );
+            }
+        }
+        print(&title, &outcomes, target);
+        let mut usl = usl;
+        usl.sort_by(f64::total_cmp);
+        let at = |share: f64| 100.0 * usl[((usl.len() - 1) as f64 * share) as usize];
+        println!(
+            "  beside it, the universal scalability law: median {:.1}%, 90th percentile {:.1}%",
+            at(0.5),
+            at(0.9)
+        );
+    }
+}
+
+fn of_program(program: &corpus::Program, from: &[u32], to: u32) -> Option<(Outcome, f64)> {
+    let seconds = |cpus: u32| truth(program, cpus).as_secs_f64();
+    let largest = *from.last()?;
+    let read = |cpus: u32, n: u32| {
+        let traced = trace(program, Size { cpus, n }, SEED, Watch::Exact);
+        TracedProgram::of_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
+    };
+    let points: Vec<Measured> = from
+        .iter()
+        .map(|&cpus| {
+            let own = corpus::simulate(program, Size { cpus, n: cpus }, 0, Watch::Untraced);
+            let work: f64 = own.threads.iter().map(|(_, time)| time.as_secs_f64()).sum();
+            Measured { cpus, elapsed: seconds(cpus), error: 0.005, deviation: 0.01, work: Some(work) }
+        })
+        .collect();
+    let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
+    let programs = [read(1, largest), read(largest, to)].into_iter().flatten().collect();
+    let evidence = Evidence { points, programs, told_n: true, is_time: true, ..Evidence::default() };
+    let found = forecast(&evidence, &[to])?;
+    let outcome = outcome(program.to_string(), &found, seconds(to))?;
+    let usl = Usl::fit(&known)?.elapsed(to) / outcome.truth - 1.0;
+    Some((outcome, usl.abs()))
+}
+
+fn outcome(what: String, found: &Prediction, truth: f64) -> Option<Outcome> {
+    let point = found.points.last()?;
+    Some(Outcome { what, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
+}
+
+// This machine.
+
+/// Bytes of the file that the compressors and sort read.
+const FILE: usize = 48 << 20;
+
+/// Commands, each with what is to be done before a run; FILE, BIG and OUT are replaced.
+const COMMANDS: [(&str, &str, &str); 15] = [
+    ("xz", "", "xz -kfc -1 -T{n} --block-size=2MiB FILE"),
+    ("zstd", "", "zstd -qfc -9 -T{n} FILE"),
+    ("pigz", "", "pigz -c -p{n} FILE"),
+    ("sort", "", "sort --parallel={n} -S256M -o /dev/null FILE"),
+    ("kernel lib/ -j{n}", "KERNEL clean", "KERNEL build {n} lib"),
+    ("kernel mm/ -j8", "KERNEL clean", "KERNEL build 8 mm"),
+    ("work build", "", "WORK build --threads {n}"),
+    ("work raytrace", "", "WORK raytrace --threads {n}"),
+    ("work matmul", "", "WORK matmul --threads {n}"),
+    ("work keysearch", "", "WORK keysearch --threads {n}"),
+    ("work quicksort", "", "WORK quicksort --threads {n}"),
+    ("work soften", "", "WORK soften --threads {n}"),
+    ("work multiuser", "", "WORK multiuser --threads {n}"),
+    ("work count", "", "WORK count --threads {n}"),
+    ("gzip by xargs", "", "sh -c 'ls PIECES/* | xargs -P{n} -n1 gzip -kc > /dev/null'"),
+];
+
+fn of_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, text(FILE)).unwrap();
+    let pieces = dir.path().join("pieces");
+    std::fs::create_dir(&pieces).unwrap();
+    for (index, piece) in text(FILE / 2).chunks(FILE / 48).enumerate() {
+        std::fs::write(pieces.join(format!("{index:02}")), piece).unwrap();
+    }
+    let only = std::env::args().skip(1).filter(|word| !word.starts_with('-')).nth(1).unwrap_or_default();
+    let mut outcomes = Vec::new();
+    for (name, prepare, command) in COMMANDS.iter().filter(|(name, ..)| name.contains(&only)) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/kernel-part.sh");
+        let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
+        let fill = |line: &str| {
+            line.replace("KERNEL", &script.to_string_lossy())
+                .replace("WORK", &work.to_string_lossy())
+                .replace("PIECES", &pieces.to_string_lossy())
+                .replace("FILE", &file.to_string_lossy())
+        };
+        let study = dir.path().join("study");
+        let _ = std::fs::remove_dir_all(&study);
+        match on_two(&study, &fill(prepare), &fill(command)) {
+            Ok((found, measured, error)) => {
+                if let Some(outcome) = outcome((*name).to_owned(), &found, measured) {
+                    let told =
+                        outcome.error().map_or("withheld".to_owned(), |e| format!("{:+.2}%", 100.0 * e));
+                    println!(
+                        "  {name}: predicted 2 CPUs {told} (band {:+.1}% to {:+.1}%); measured {measured:.3} s, to {:.1}%",
+                        100.0 * (outcome.band[0] / measured - 1.0),
+                        100.0 * (outcome.band[1] / measured - 1.0),
+                        100.0 * error,
+                    );
+                    outcomes.push(outcome);
+                }
+            }
+            Err(reason) => println!("  {name}: skipped: {reason}"),
+        }
+    }
+    print(
+        "this machine, 1 to 2 CPUs",
+        &outcomes,
+        "at most 1.5%, worst 5%; 10 of 12 covered, width at most 20%",
+    );
+}
+
+/// Predicted from 1 CPU by the program under test; elapsed time on 2 CPUs, and half its interval.
+fn on_two(study: &Path, prepare: &str, command: &str) -> Result<(Prediction, f64, f64), String> {
+    let morecores = || Command::new(env!("CARGO_BIN_EXE_morecores"));
+    let mut run = morecores();
+    run.args([
+        "run",
+        "--cpus",
+        "1,2",
+        "--runs",
+        "9",
+        "--min-runs",
+        "9",
+        "--precision",
+        "0",
+        "--predict",
+        "-q",
+        "-o",
+    ]);
+    run.arg(study);
+    if !prepare.is_empty() {
+        run.args(["--prepare", prepare]);
+    }
+    let made =
+        run.args(["--shell", "--", command]).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+    if !made.status.success() {
+        let said = String::from_utf8_lossy(&made.stderr).into_owned();
+        return Err(said.lines().last().unwrap_or("no word").to_owned());
+    }
+    let told = morecores().args(["predict", "--from", "1", "--cpus", "2", "--json"]).arg(study).output();
+    let told = told.map_err(|error| error.to_string())?;
+    let prediction = serde_json::from_slice(&told.stdout)
+        .map_err(|_| String::from_utf8_lossy(&told.stderr).lines().last().unwrap_or("no word").to_owned())?;
+    let read = Study::read(study).map_err(|error| error.to_string())?;
+    let view = morecores_analyse::view(&read, &[]);
+    let two = view.points.iter().find(|point| point.cpus == 2).ok_or("not measured on 2 CPUs")?;
+    let half = two.elapsed_s.ci95.map_or(f64::NAN, |[lo, hi]| (hi - lo) / 2.0 / two.elapsed_s.median);
+    Ok((prediction, two.elapsed_s.median, half))
+}
+
+/// Text that compresses about as source does: words of a small vocabulary.
+fn text(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut out = Vec::with_capacity(bytes + 16);
+    while out.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let word = (state >> 33) % 4096;
+        // Small numbers come more often.
+        let word = word * word / 4096;
+        out.extend(format!("w{word:x}").bytes());
+        out.push(if state >> 60 == 0 { b'\n' } else { b' ' });
+    }
+    out.truncate(bytes);
+    out
+}
+
+// Speed.
+
+/// Threads and segments of the program that is replayed.
+const THREADS: u32 = 128;
+const SEGMENTS: u32 = 1_000_000;
+
+fn speed() {
+    let each = SEGMENTS / THREADS;
+    let mut first: Vec<Step> = (1..=THREADS).map(Step::Start).collect();
+    first.extend((1..=THREADS).map(Step::Join));
+    let mut threads = vec![first];
+    for id in 0..THREADS {
+        let segment = |index: u32| {
+            let time = Nanos::from_micros(u64::from(50 + (index * 37 + id * 101) % 200));
+            let between = if index.is_multiple_of(4) { Step::Sleep(Nanos::from_micros(30)) } else { Step::Mark };
+            [Step::Run(time), between]
+        };
+        threads.push((0..each).flat_map(segment).collect());
+    }
+    let program = Program { threads, ..Program::default() };
+    let machine = Machine::new(64);
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let begun = Instant::now();
+            std::hint::black_box(replay(&program, &machine));
+            begun.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!(
+        "replay of {SEGMENTS} segments on 64 CPUs: {:.3} s, median of {} (at most 1 s)",
+        times[times.len() / 2],
+        times.len()
+    );
+}
