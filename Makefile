@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-workloads accuracy study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-workloads accuracy validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ accuracy: build ## What a trace says against what is true (12 minutes, quiet mac
 	@tools/install-deps.sh accuracy kernel-study
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
+
+validate-models: build ## How far predictions are from the truth: published, on this machine, and of simulated programs (30 minutes, quiet machine, root); ONLY=machine for one part
+	@tools/install-deps.sh workloads kernel-study models
+	@tools/kernel-part.sh prepare
+	@cargo test --locked -q -p morecores-analyse --test models_published -- --nocapture
+	@cargo bench --locked -p morecores --bench predict $(if $(ONLY),-- $(ONLY))
 
 study-kernel: build ## The study of a kernel build in studies/ (40 minutes on 2 CPUs, quiet machine; hotplug wants root)
 	@tools/install-deps.sh kernel-study

@@ -28,6 +28,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
+            [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -58,6 +60,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'Measure the number that the command prints instead of its time: a regular expression, its first group')
             [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'The number''s unit')
             [CompletionResult]::new('--trace', '--trace', [CompletionResultType]::ParameterName, 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]')
+            [CompletionResult]::new('--predict', '--predict', [CompletionResultType]::ParameterName, 'Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4 and 8 times the largest count]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
             [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Where to keep the study [default: NAME-DATE-TIME.study here]')
             [CompletionResult]::new('--shell', '--shell', [CompletionResultType]::ParameterName, 'Give the command''s words to `/bin/sh -c` as one line')
@@ -105,6 +108,25 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every column of the table')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'morecores;predict' {
+            [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]')
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Measured counts that it may rest on [default: all]')
+            [CompletionResult]::new('--price', '--price', [CompletionResultType]::ParameterName, 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each')
+            [CompletionResult]::new('--explain', '--explain', [CompletionResultType]::ParameterName, 'Also every model, and how far each was off when it was tested')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON; its keys are described in docs/format.md')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;what-if' {
+            [CompletionResult]::new('--without', '--without', [CompletionResultType]::ParameterName, 'Without this: a lock or a command by a part of its name, `disk`, `serial`')
+            [CompletionResult]::new('--faster', '--faster', [CompletionResultType]::ParameterName, 'With this command so much faster: `ld=2x`')
+            [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON; its keys are described in docs/format.md')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
         'morecores;topology' {
@@ -188,6 +210,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
+            [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -203,6 +227,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;show' {
+            break
+        }
+        'morecores;help;predict' {
+            break
+        }
+        'morecores;help;what-if' {
             break
         }
         'morecores;help;topology' {

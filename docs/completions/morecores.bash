@@ -25,6 +25,9 @@ _morecores() {
             morecores,help)
                 cmd="morecores__subcmd__help"
                 ;;
+            morecores,predict)
+                cmd="morecores__subcmd__predict"
+                ;;
             morecores,run)
                 cmd="morecores__subcmd__run"
                 ;;
@@ -39,6 +42,9 @@ _morecores() {
                 ;;
             morecores,trace)
                 cmd="morecores__subcmd__trace"
+                ;;
+            morecores,what-if)
+                cmd="morecores__subcmd__what__subcmd__if"
                 ;;
             morecores,work)
                 cmd="morecores__subcmd__work"
@@ -76,6 +82,9 @@ _morecores() {
             morecores__subcmd__help,help)
                 cmd="morecores__subcmd__help__subcmd__help"
                 ;;
+            morecores__subcmd__help,predict)
+                cmd="morecores__subcmd__help__subcmd__predict"
+                ;;
             morecores__subcmd__help,run)
                 cmd="morecores__subcmd__help__subcmd__run"
                 ;;
@@ -90,6 +99,9 @@ _morecores() {
                 ;;
             morecores__subcmd__help,trace)
                 cmd="morecores__subcmd__help__subcmd__trace"
+                ;;
+            morecores__subcmd__help,what-if)
+                cmd="morecores__subcmd__help__subcmd__what__subcmd__if"
                 ;;
             morecores__subcmd__help,work)
                 cmd="morecores__subcmd__help__subcmd__work"
@@ -110,7 +122,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show topology doctor suite work generate help"
+            opts="-h -V --help --version run trace show predict what-if topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -264,7 +276,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show topology doctor suite work generate help"
+            opts="run trace show predict what-if topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -361,6 +373,20 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__help__subcmd__predict)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -431,6 +457,20 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__help__subcmd__what__subcmd__if)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__help__subcmd__work)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -445,8 +485,34 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__predict)
+            opts="-h --cpus --from --price --explain --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --price)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --study --resume --wide --quiet --help"
+            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --predict --study --resume --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -534,6 +600,10 @@ _morecores() {
                     ;;
                 --trace)
                     COMPREPLY=($(compgen -W "off auto on" -- "${cur}"))
+                    return 0
+                    ;;
+                --predict)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --study)
@@ -653,6 +723,32 @@ _morecores() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__what__subcmd__if)
+            opts="-h --without --faster --cpus --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --without)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --faster)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

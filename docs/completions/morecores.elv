@@ -25,6 +25,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
             cand show 'Show a study again, for people or for programs'
+            cand predict 'Predict a command on more CPUs than were measured, or than there are'
+            cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -54,6 +56,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --metric 'Measure the number that the command prints instead of its time: a regular expression, its first group'
             cand --unit 'The number''s unit'
             cand --trace 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]'
+            cand --predict 'Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4 and 8 times the largest count]'
             cand -o 'Where to keep the study [default: NAME-DATE-TIME.study here]'
             cand --study 'Where to keep the study [default: NAME-DATE-TIME.study here]'
             cand --shell 'Give the command''s words to `/bin/sh -c` as one line'
@@ -99,6 +102,23 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --wide 'Every column of the table'
             cand -h 'Print help'
             cand --help 'Print help'
+        }
+        &'morecores;predict'= {
+            cand --cpus 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]'
+            cand --from 'Measured counts that it may rest on [default: all]'
+            cand --price 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each'
+            cand --explain 'Also every model, and how far each was off when it was tested'
+            cand --json 'As JSON; its keys are described in docs/format.md'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;what-if'= {
+            cand --without 'Without this: a lock or a command by a part of its name, `disk`, `serial`'
+            cand --faster 'With this command so much faster: `ld=2x`'
+            cand --cpus 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]'
+            cand --json 'As JSON; its keys are described in docs/format.md'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;topology'= {
             cand --record 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report'
@@ -168,6 +188,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
             cand show 'Show a study again, for people or for programs'
+            cand predict 'Predict a command on more CPUs than were measured, or than there are'
+            cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -180,6 +202,10 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;trace'= {
         }
         &'morecores;help;show'= {
+        }
+        &'morecores;help;predict'= {
+        }
+        &'morecores;help;what-if'= {
         }
         &'morecores;help;topology'= {
         }

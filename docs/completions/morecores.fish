@@ -29,6 +29,8 @@ complete -c morecores -n "__fish_morecores_needs_command" -s V -l version -d 'Pr
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "trace" -d 'Trace one run of a command, and say where its CPUs went'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "show" -d 'Show a study again, for people or for programs'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "predict" -d 'Predict a command on more CPUs than were measured, or than there are'
+complete -c morecores -n "__fish_morecores_needs_command" -f -a "what-if" -d 'Say what would be gained if a lock, a command or a disk were not in the way'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "suite" -d 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -63,6 +65,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]' -r -f -a "off\t'Never'
 auto\t'What this machine and our privilege allow; context switches alone where that is little'
 on\t'In full, or nothing is run'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4 and 8 times the largest count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Where to keep the study [default: NAME-DATE-TIME.study here]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
@@ -100,6 +103,17 @@ complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'In the format of hyperfine --export-json, for scripts that read that'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Every column of the table'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l from -d 'Measured counts that it may rest on [default: all]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l price -d 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each' -r
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l explain -d 'Also every model, and how far each was off when it was tested'
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l json -d 'As JSON; its keys are described in docs/format.md'
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l without -d 'Without this: a lock or a command by a part of its name, `disk`, `serial`' -r
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l faster -d 'With this command so much faster: `ld=2x`' -r
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l cpus -d 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l json -d 'As JSON; its keys are described in docs/format.md'
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l record -d 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l from -d 'Read such a recording instead of this machine' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand topology" -l json -d 'As JSON'
@@ -129,15 +143,17 @@ complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "markdown" -d 'The reference in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'Completions for every shell'
 complete -c morecores -n "__fish_morecores_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "trace" -d 'Trace one run of a command, and say where its CPUs went'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "show" -d 'Show a study again, for people or for programs'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "suite" -d 'Study the classic SMP benchmarks, and show each beside what was published of it'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "work" -d 'Run one of the built-in programs once'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
-complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show topology doctor suite work generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "run" -d 'Measure a command on 1, 2, … n CPUs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "trace" -d 'Trace one run of a command, and say where its CPUs went'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "show" -d 'Show a study again, for people or for programs'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "predict" -d 'Predict a command on more CPUs than were measured, or than there are'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "what-if" -d 'Say what would be gained if a lock, a command or a disk were not in the way'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "topology" -d 'Print the machine and which of its CPUs are usable'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "doctor" -d 'Say what this machine can measure, how noisy it is, and what would help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "suite" -d 'Study the classic SMP benchmarks, and show each beside what was published of it'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "work" -d 'Run one of the built-in programs once'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
+complete -c morecores -n "__fish_morecores_using_subcommand help; and not __fish_seen_subcommand_from run trace show predict what-if topology doctor suite work generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "man" -d 'One man page for morecores and one for each subcommand'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "markdown" -d 'The reference in Markdown'
 complete -c morecores -n "__fish_morecores_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "completions" -d 'Completions for every shell'

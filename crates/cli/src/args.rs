@@ -3,6 +3,7 @@
 //! Only shapes and help. What the texts mean, and whether they make sense together, is `options`' business.
 
 mod literal_n;
+mod predict;
 mod run;
 mod suite;
 mod trace;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use suite::SuiteArgs;
 pub(crate) use trace::TraceArgs;
@@ -45,6 +47,8 @@ Examples:
   morecores run --prepare 'make clean' -- make -j{n}  a build, from scratch each time
   morecores trace -- make -j{n}                       one run: where did its CPUs go?
   morecores show xz-20261121-093000.study --json      everything derived from a study
+  morecores predict make.study --cpus 8,16,64         the same on machines that are not here
+  morecores what-if make.study                        what would be worth mending
   morecores suite                                     the classic SMP benchmarks, then and now
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
@@ -54,6 +58,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Trace(Box<TraceArgs>),
     Show(ShowArgs),
+    Predict(PredictArgs),
+    WhatIf(WhatIfArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
     Suite(SuiteArgs),

@@ -7,9 +7,11 @@ mod watch;
 
 pub(crate) mod doctor;
 pub(crate) mod generate;
+pub(crate) mod predict;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod suite;
 pub(crate) mod topology;
 pub(crate) mod trace;
+pub(crate) mod what_if;
 pub(crate) mod work;

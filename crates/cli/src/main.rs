@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Trace(args) => commands::trace::trace(args),
         Command::Show(args) => commands::show::show(args),
+        Command::Predict(args) => commands::predict::predict(args),
+        Command::WhatIf(args) => commands::what_if::what_if(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Suite(args) => commands::suite::suite(args),

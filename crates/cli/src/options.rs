@@ -2,6 +2,7 @@
 //!
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
+mod predict;
 mod suite;
 mod texts;
 mod trace;
@@ -17,6 +18,7 @@ use morecores_record::{
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
+pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use suite::SuiteOptions;
 pub(crate) use texts::{duration, percent};
 pub(crate) use trace::TraceOptions;
@@ -85,8 +87,13 @@ impl RunOptions {
             output: output(args.output),
             trace: mode(args.trace.unwrap_or(TraceArg::Auto)),
             syscalls: args.syscalls,
+            predict: predict::targets(args, topology)?,
         };
         check_syscalls(args.syscalls, plan.trace)?;
+        ensure!(
+            plan.predict.is_empty() || plan.trace != TraceMode::Off,
+            "--predict traces runs, and --trace off traces none: leave out one of them"
+        );
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         Ok(Self { command, plan, study })
     }

@@ -29,6 +29,8 @@ pub struct Control {
     timed_out: AtomicBool,
     /// The user's clean-up is running.
     cleaning: AtomicBool,
+    /// The longest that a run may take beside the plan's own limit, in nanoseconds; 0 where there is none.
+    limit: AtomicU64,
     /// Where the command's output goes.
     output: OnceLock<Arc<Capture>>,
 }
@@ -51,6 +53,16 @@ impl Control {
             0 => None,
             began => Some(monotonic().since(Nanos(began))),
         }
+    }
+
+    /// From now on runs may not take longer than this, whatever the plan allows.
+    pub fn set_limit(&self, limit: Option<Nanos>) {
+        self.limit.store(limit.map_or(0, |limit| limit.0), Ordering::SeqCst);
+    }
+
+    /// What was set so.
+    pub fn limit(&self) -> Option<Nanos> {
+        Some(Nanos(self.limit.load(Ordering::SeqCst))).filter(|limit| *limit > Nanos::ZERO)
     }
 
     /// Ends the run in progress because it took too long.

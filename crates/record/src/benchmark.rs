@@ -72,14 +72,14 @@ impl Benchmark {
                     "build",
                     "all of it",
                     &["003.T3.", "003.T4.", "003.T5.", "002.build.", "001.wmake.", "000.make."],
-                    "--threads {n} --files 6",
+                    "--threads {n} --files 4",
                     "--threads {n}",
                 ),
                 part(
                     "build-parallel",
                     "its parallel part",
                     &["004.T3."],
-                    "--threads {n} --files 6",
+                    "--threads {n} --files 4",
                     "--threads {n}",
                 )
                 .by(Measure::ParallelPart("parallel ([0-9.]+) s")),
@@ -123,7 +123,7 @@ impl Benchmark {
                     "count-processes",
                     "eight processes",
                     &["004.T1."],
-                    "--threads 4 --fork --each 150000000",
+                    "--threads 4 --fork --each 100000000",
                     "--threads 4 --fork --each 1000000000",
                 ),
                 part(
@@ -151,7 +151,7 @@ impl Benchmark {
                     "counter-locked",
                     "locked",
                     &[],
-                    "--kind locked --threads {n} --increments 20000000",
+                    "--kind locked --threads {n} --increments 8000000",
                     "--kind locked --threads {n}",
                 )
                 .by(Measure::Figure("locked rate ([0-9.]+) million/s", "million/s")),
@@ -159,7 +159,7 @@ impl Benchmark {
                     "counter-atomic",
                     "atomic",
                     &[],
-                    "--kind atomic --threads {n} --increments 50000000",
+                    "--kind atomic --threads {n} --increments 25000000",
                     "--kind atomic --threads {n}",
                 )
                 .by(Measure::Figure("atomic rate ([0-9.]+) million/s", "million/s")),
@@ -243,7 +243,7 @@ impl Benchmark {
                     "pipe-1",
                     "one pair",
                     &["004.T2.1copy."],
-                    "--threads 1 --operations 40000",
+                    "--threads 1 --operations 12000",
                     "--threads 1 --operations 100000",
                 ),
                 part(

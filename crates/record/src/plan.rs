@@ -169,4 +169,23 @@ pub struct Plan {
     /// Whether a trace holds every system call with its object; else only those that blocked, without.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub syscalls: bool,
+    /// CPU counts beyond the measured ones for which runs are traced, so that they can be predicted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predict: Vec<u32>,
+}
+
+impl Plan {
+    /// The runs that are traced for a prediction beside those of the sweep: the command told each predicted count on the most
+    /// CPUs there are, and told those on the fewest, to test the prediction by what was measured.
+    pub fn oversubscribed(&self) -> Vec<Point> {
+        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return Vec::new() };
+        if self.predict.is_empty() {
+            return Vec::new();
+        }
+        let back_test = Point { n: last.n, ..first.clone() };
+        let told = |cpus: &u32| Point { n: *cpus, ..last.clone() };
+        let all = std::iter::once(back_test).chain(self.predict.iter().map(told));
+        all.filter(|point| !self.points.iter().any(|own| (own.cpus, own.n) == (point.cpus, point.n)))
+            .collect()
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
-use morecores_record::View;
+use morecores_record::{Gain, Prediction, View};
 use serde::Serialize;
 
 use crate::BenchmarkResult;
@@ -16,6 +16,24 @@ pub fn view_json(view: &View) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(view)?;
     text.push('\n');
     Ok(text)
+}
+
+/// A prediction as JSON: what stands under `prediction` in the view.
+///
+/// # Errors
+///
+/// As [`view_json`].
+pub fn prediction_json(prediction: &Prediction) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(prediction)? + "\n")
+}
+
+/// What would be gained, as a JSON array.
+///
+/// # Errors
+///
+/// As [`view_json`].
+pub fn gains_json(gains: &[Gain]) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(gains)? + "\n")
 }
 
 /// Name of the schema of the suite's JSON.

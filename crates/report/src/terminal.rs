@@ -5,10 +5,12 @@
 
 mod bars;
 mod curve;
+mod gains;
 mod glyph;
 mod grid;
 mod headline;
 pub(crate) mod paint;
+mod prediction;
 mod stack;
 mod suite;
 mod table;
@@ -17,11 +19,13 @@ mod trace;
 use std::borrow::Cow;
 use std::path::Path;
 
-use morecores_record::View;
+use morecores_record::{TraceView, View};
 
 use crate::warning::Severity;
 use crate::{Verdict, decide, notices, word};
+pub use gains::gains_report;
 use paint::Paint;
+pub use prediction::{Price, prediction_report};
 pub use suite::suite_report;
 pub use trace::trace_report;
 
@@ -134,6 +138,9 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
     if answer.is_worth_saying(view) {
         sections.push(verdict(&answer, style));
     }
+    if let Some(prediction) = &view.prediction {
+        sections.extend(prediction::prediction_sections(view, prediction, &[], style));
+    }
     sections.push(warnings(view, &answer, style));
     sections.extend(study.map(|path| vec![path_line("study", path, style)]));
     joined(sections)
@@ -141,12 +148,18 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
 
 /// Where the CPUs went, if runs were traced: the stack and what stands out at the largest count, or everything.
 fn traced(view: &View, style: &Style) -> Vec<Vec<String>> {
-    let Some(stack) = stack::stack(view, style) else {
-        return view.traces.iter().flat_map(|t| trace::overview(t, style)).collect();
+    // Those made for a prediction are of no measured point: they are shown only where everything is.
+    let of_point = |t: &&TraceView| view.points.iter().any(|point| (point.cpus, point.n) == (t.cpus, t.n));
+    let traces: Vec<&TraceView> = if view.points.is_empty() || style.wide {
+        view.traces.iter().collect()
+    } else {
+        view.traces.iter().filter(of_point).collect()
     };
-    let lossy = view.traces.iter().flat_map(|t| trace::lossy(t, style)).collect();
-    let shown =
-        if style.wide { view.traces.as_slice() } else { &view.traces[view.traces.len().max(1) - 1..] };
+    let Some(stack) = stack::stack(view, style) else {
+        return traces.iter().flat_map(|t| trace::overview(t, style)).collect();
+    };
+    let lossy = traces.iter().flat_map(|t| trace::lossy(t, style)).collect();
+    let shown = if style.wide { traces.as_slice() } else { &traces[traces.len().max(1) - 1..] };
     let beside = shown.iter().flat_map(|t| trace::in_study(t, style));
     [stack, lossy].into_iter().chain(beside).collect()
 }

@@ -40,6 +40,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         output: Output::Captured,
         trace: TraceMode::Auto,
         syscalls: false,
+        predict: Vec::new(),
     }
 }
 

@@ -121,10 +121,9 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         cache::require(&env::temp_dir())?;
     }
 
+    let guard = Guard::new()?;
     // And make, which has one of its own below it for a kernel's directory.
     processes::require(2 + PROCESSES * jobs.min(subject.most_jobs()))?;
-
-    let guard = Guard::new()?;
     let site = Site::new(&guard, &env::temp_dir(), subject.disk())?;
     subject.provide(&site)?;
     if args.cache == Cache::Cold {

@@ -98,9 +98,9 @@ impl Scene {
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let (width, height) = (args.width as usize, args.height as usize);
     memory::require(povray::memory(width * height, args.threads.count()), LOWER)?;
-    processes::require(povray::threads(args.threads.count()))?;
     let text = args.scene.text()?;
     let guard = Guard::new()?;
+    processes::require(povray::threads(args.threads.count()))?;
     let directory = guard.directory(&std::env::temp_dir())?;
     let job = Job { directory: &directory, width, height, rows: 0..height, threads: args.threads.count() };
     job.write_scene(&text)?;

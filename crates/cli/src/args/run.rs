@@ -109,6 +109,12 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
 
+    /// Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4
+    /// and 8 times the largest count]
+    // An option that need not have a value: the next word is the command's.
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TRACE)]
+    pub(crate) predict: Option<String>,
+
     /// Where to keep the study [default: NAME-DATE-TIME.study here]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
@@ -142,6 +148,7 @@ Examples:
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
   sudo morecores run --limit hotplug --cold -- make -j{n}
   morecores run --trace on --syscalls --runs 10 -- make -j{n}
+  morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
 Exit status: 0 measured; 1 the command failed; 2 bad input, nothing was run; 126, 127 the command cannot be

@@ -3,12 +3,15 @@
 
 use std::path::Path;
 
+use morecores_analyse::forecast::{Evidence, TracedProgram, forecast};
 use morecores_analyse::trace_view;
 use morecores_experiment::spawn;
 use morecores_record::{
     Command, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView, View,
     read_trace_events,
 };
+
+use crate::options::default_targets;
 
 /// The head of a new study.
 pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
@@ -24,21 +27,51 @@ pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
     }
 }
 
-/// Everything derived from the study at `path`, its traces decoded, and a line on each trace that cannot be read.
-pub(super) fn view(study: &Study, path: &Path) -> (View, Vec<String>) {
+/// Everything derived from a study.
+pub(super) struct Derived {
+    pub(super) view: View,
+    /// What its traced runs demand, to be replayed.
+    pub(super) programs: Vec<TracedProgram>,
+    /// A line on each trace that cannot be read.
+    pub(super) unread: Vec<String>,
+}
+
+/// Everything derived from the study at `path` but a prediction, its traces decoded.
+pub(super) fn read(study: &Study, path: &Path) -> Derived {
     let damaged =
         study.damaged_traces.iter().map(|trace| format!("{}: {}", trace.path.display(), trace.reason));
-    let (mut views, mut unread) = (Vec::new(), damaged.collect::<Vec<_>>());
+    let (mut views, mut programs, mut unread) = (Vec::new(), Vec::new(), damaged.collect::<Vec<_>>());
     for header in &study.traces {
-        match trace(path, header, &study.header.host.arch) {
-            Ok(view) => views.push(view),
+        match read_trace_events(path, header) {
+            Ok(decoded) => {
+                let view = trace_view(header, &decoded, &study.header.host.arch);
+                programs.extend(TracedProgram::of(header, &decoded, &view));
+                views.push(view);
+            }
             Err(error) => unread.push(error.to_string()),
         }
     }
     for line in &mut unread {
         line.push_str("; the study is shown without this trace");
     }
-    (morecores_analyse::view(study, &views), unread)
+    Derived { view: morecores_analyse::view(study, &views), programs, unread }
+}
+
+/// The same as people see it: with the prediction that the study was made for, or, where `always`, any that it bears.
+pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<String>) {
+    let Derived { mut view, programs, unread } = read(study, path);
+    let largest = view.points.last().map(|point| point.cpus);
+    if let Some(largest) = largest.filter(|_| always || !view.plan.predict.is_empty()) {
+        let evidence = Evidence::of(&view, programs, is_told_n(study), None);
+        let prediction = forecast(&evidence, &default_targets(&view, largest));
+        view.prediction = prediction.filter(|prediction| !prediction.points.is_empty());
+    }
+    (view, unread)
+}
+
+/// Whether the command was told how many CPUs there are.
+pub(super) fn is_told_n(study: &Study) -> bool {
+    study.header.command.uses_n() || study.header.plan.thread_env
 }
 
 /// Everything derived from one trace of the study at `path`, made on a machine of architecture `arch`.

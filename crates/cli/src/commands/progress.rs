@@ -19,6 +19,7 @@ pub(super) const DRAW_EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
+    quiet: bool,
     points: usize,
     warmup: u32,
     began: Instant,
@@ -47,6 +48,7 @@ impl Progress {
         });
         Self {
             bar,
+            quiet,
             points: header.plan.points.len(),
             warmup: header.plan.warmup,
             began: Instant::now(),
@@ -66,6 +68,15 @@ impl Progress {
                 state.begun += 1;
                 state.trial = Some(trial.clone());
             });
+        }
+    }
+
+    /// A line for the user, above the display.
+    pub(super) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| crate::terminal::note(text)),
+            None if !self.quiet => crate::terminal::note(text),
+            None => {}
         }
     }
 

@@ -190,7 +190,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
     let study = Study::read(path)?;
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
-        let (view, unread) = derive::view(&study, path);
+        let (view, unread) = derive::view(&study, path, false);
         terminal::print(&morecores_report::run_report(&view, Some(path), &terminal::style(args.wide)))?;
         unread.iter().for_each(|line| terminal::note(line));
     }

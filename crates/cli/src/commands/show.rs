@@ -21,7 +21,7 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     if format.hyperfine_json {
         return terminal::print(&report::hyperfine_json(study)?);
     }
-    let (view, unread) = derive::view(study, path);
+    let (view, unread) = derive::view(study, path, format.json);
     let mut text = String::new();
     if format.json {
         text = report::view_json(&view)?;

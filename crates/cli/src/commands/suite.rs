@@ -122,7 +122,7 @@ impl Studies {
                 Some(failure) => failure.clone(),
                 None => error.to_string(),
             })?;
-            Ok(derive::view(&study, &path).0)
+            Ok(derive::view(&study, &path, false).0)
         });
     }
 

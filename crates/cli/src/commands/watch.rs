@@ -119,10 +119,15 @@ impl Watcher {
         let draw = self.progress.is_shown().then_some(DRAW_EVERY);
         // Between runs the next deadline is at least a whole time limit away.
         let deadline =
-            self.timeout.map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
+            self.limit().map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
         // A run that is late has been asked to end, and is looked at until it has.
         let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(10)));
         [until_kill, draw, deadline].into_iter().flatten().fold(TRIM_EVERY, Duration::min)
+    }
+
+    /// The user's time limit, or that of the runs at hand where it is shorter.
+    fn limit(&self) -> Option<Nanos> {
+        [self.timeout, self.control.limit()].into_iter().flatten().min()
     }
 
     /// The first signal asks the command to end by the same signal, the second does not ask.
@@ -146,7 +151,7 @@ impl Watcher {
             // A hook may have started something new meanwhile.
             self.kill_at = Some(Instant::now() + Duration::from(GRACE));
         }
-        let Some(limit) = self.timeout else { return };
+        let Some(limit) = self.limit() else { return };
         let late = self.control.running_for().is_some_and(|time| time >= limit);
         match self.timed_out {
             None if late => {

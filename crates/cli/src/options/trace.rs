@@ -43,6 +43,7 @@ impl TraceOptions {
             output: output(args.output),
             trace: TraceMode::Auto,
             syscalls: args.syscalls,
+            predict: Vec::new(),
         };
         Ok(Self { command, plan, study: args.study.clone() })
     }

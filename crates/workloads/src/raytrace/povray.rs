@@ -35,8 +35,8 @@ pub(super) const fn memory(pixels: usize, threads: usize) -> Bytes {
     Bytes(pixels as u64 * PER_PIXEL + ITSELF + threads as u64 * PER_THREAD)
 }
 
-/// Threads beside those that trace: 6 of version 3.7, as counted, and two here, which read the picture and clear up.
-const OTHER_THREADS: usize = 8;
+/// Threads beside those that trace: 6 of version 3.7, as counted, and one here, which reads the picture.
+const OTHER_THREADS: usize = 7;
 
 /// Threads of a run. Where one of its own cannot be started, POV-Ray may wait for it for ever.
 pub(super) const fn threads(threads: usize) -> usize {

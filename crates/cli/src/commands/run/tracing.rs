@@ -1,4 +1,4 @@
-//! The traced runs of a study, one of each CPU count, after the timed ones have ended well.
+//! The traced runs of a study, one of each CPU count and those for a prediction, after the timed ones have ended well.
 //!
 //! What goes wrong here becomes a note and leaves the study as it is: its timed runs are on disk.
 
@@ -9,12 +9,18 @@ use std::path::Path;
 
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{ProcessExecutor, Trial};
-use morecores_record::{Phase, Point, Study, TraceHeader, TraceMode};
-use morecores_report::cpus;
+use morecores_record::{Exit, Nanos, Phase, Point, Study, TraceHeader, TraceMode};
+use morecores_report::{cpus, duration};
 
+use super::super::derive;
 use super::super::progress::Progress;
 use super::super::traced::{TracedRun, how_it_ended, reduced};
 use crate::tracer::{Open, Wanted};
+
+/// A run for a prediction may take so many times as long as the longest timed one, and so much more: with as many times more
+/// threads than CPUs a program that waits in the kernel takes hardly longer, and one that spins may take for ever.
+const LIMIT_TIMES: f64 = 3.0;
+const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
 
 /// What came of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -45,7 +51,15 @@ impl Tracing<'_> {
         if plan.trace == TraceMode::Off {
             return traced;
         }
-        for (index, point) in (self.next..).zip(untraced(&plan.points, &self.study.traces)) {
+        let beyond = plan.oversubscribed();
+        let beyond = if derive::is_told_n(self.study) { beyond } else { Vec::new() };
+        let wanted: Vec<Point> = untraced(&plan.points, &self.study.traces).cloned().collect();
+        let for_prediction: Vec<Point> = untraced(&beyond, &self.study.traces).cloned().collect();
+        let first_beyond = self.next + wanted.len() as u32;
+        for (index, point) in (self.next..).zip(wanted.iter().chain(&for_prediction)) {
+            if index == first_beyond {
+                self.limit_time(for_prediction.len());
+            }
             if self.control.is_interrupted() {
                 traced.interrupted = true;
                 break;
@@ -57,6 +71,7 @@ impl Tracing<'_> {
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Err(error) => {
+                    self.control.set_limit(None);
                     // What keeps one count from being traced keeps the others too: a program, a buffer, a full disk.
                     let from = if index == self.next {
                         String::new()
@@ -68,13 +83,40 @@ impl Tracing<'_> {
                 }
             }
         }
+        self.control.set_limit(None);
         traced
+    }
+
+    /// What the runs for a prediction will cost is said before they are made. More threads than CPUs can take any time, where
+    /// they wait for each other in loops: these runs have a limit.
+    fn limit_time(&self, runs: usize) {
+        let mut times: Vec<f64> = Study::read(self.path)
+            .map(|study| study.runs)
+            .unwrap_or_default()
+            .iter()
+            .filter(|run| run.phase == Phase::Timed && run.exit.is_success())
+            .map(|run| run.elapsed_ns.as_secs_f64())
+            .collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let Some(longest) = times.last().copied() else { return };
+        let usual = times[times.len() / 2];
+        let limit = Nanos::from_secs_f64(LIMIT_TIMES * longest) + LIMIT_LEAST;
+        self.control.set_limit(Some(limit));
+        self.progress.say(&format!(
+            "--predict: {runs} more traced run{}, some {} each, ended after {}",
+            if runs == 1 { "" } else { "s" },
+            duration(usual),
+            duration(limit.as_secs_f64()),
+        ));
     }
 
     /// One of them, kept if it ran to its end; what the user is to be told of it.
     fn one(&self, trial: &Trial, executor: &mut ProcessExecutor) -> anyhow::Result<Option<String>> {
         let point = &trial.point;
-        let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: self.study.header.plan.syscalls };
+        let plan = &self.study.header.plan;
+        let for_prediction = !plan.predict.is_empty()
+            && (!derive::is_told_n(self.study) || plan.oversubscribed().contains(point));
+        let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: plan.syscalls || for_prediction };
         let mut tracer = (self.open)(&wanted)?;
         let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
         if self.control.is_interrupted() {
@@ -82,8 +124,16 @@ impl Tracing<'_> {
             return Ok(None);
         }
         if !made.outcome.run.exit.is_success() {
-            let how = how_it_ended(&made.outcome.run);
-            return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", cpus(point.cpus))));
+            let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
+            let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
+            let how = match limited {
+                Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
+                None => how_it_ended(&made.outcome.run),
+            };
+            return Ok(Some(format!(
+                "the traced run at {}{n} {how}: no trace of it is kept",
+                cpus(point.cpus)
+            )));
         }
         // What was lost of it is in the trace, and said wherever its figures are shown.
         made.keep()?;

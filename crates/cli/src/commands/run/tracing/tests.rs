@@ -239,7 +239,7 @@ fn a_lossy_trace_is_kept_with_its_losses() {
     assert_eq!(study.trace(Pretend { lost: 41, ..Pretend::default() }.open()), Traced::default());
     assert_eq!(study.traced(), [1, 2]);
     assert!(study.traces().iter().all(|trace| trace.lost[0].dropped == 41));
-    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path());
+    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path(), false);
     assert!(unread.is_empty() && view.traces.iter().all(|trace| trace.lost_events == 41));
     assert!(view.warnings.iter().any(|warning| matches!(warning, Warning::LossyTrace { .. })));
 }
@@ -249,7 +249,7 @@ fn a_damaged_trace_costs_only_itself() {
     let study = Fixture::new("exit 0");
     study.trace(Pretend::default().open());
     std::fs::write(study.path().join("traces/1.events"), "no stream").expect("written");
-    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path());
+    let (view, unread) = derive::view(&Study::read(&study.path()).expect("a study"), &study.path(), false);
     assert_eq!(view.traces.iter().map(|trace| trace.n).collect::<Vec<_>>(), [2]);
     assert_eq!(unread.len(), 1);
     assert!(unread[0].contains("1.events") && unread[0].contains("without this trace"), "{unread:?}");

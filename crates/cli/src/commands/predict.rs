@@ -1,0 +1,36 @@
+//! `morecores predict`: what a study says of machines that were not measured.
+
+use anyhow::{Result, bail};
+use morecores_analyse::forecast::{Evidence, forecast};
+use morecores_record::Study;
+use morecores_report as report;
+
+use super::derive;
+use crate::args::PredictArgs;
+use crate::options::PredictOptions;
+use crate::{exit, terminal};
+
+pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
+    let study = Study::read(&args.study)?;
+    let derived = derive::read(&study, &args.study);
+    let view = derived.view;
+    let options = PredictOptions::new(args, &view)?;
+    let evidence = Evidence::of(&view, derived.programs, derive::is_told_n(&study), options.from.as_deref());
+    let prediction = forecast(&evidence, &options.cpus).filter(|prediction| !prediction.points.is_empty());
+    let Some(prediction) = prediction else {
+        bail!(
+            "{} has one CPU count and no trace of what the command does on more: measure two counts, or use \
+             `morecores run --predict`",
+            args.study.display()
+        );
+    };
+    if args.json {
+        terminal::print(&report::prediction_json(&prediction)?)?;
+    } else {
+        let style = terminal::style(false);
+        let text = report::prediction_report(&view, &prediction, &options.prices, args.explain, &style);
+        terminal::print(&text)?;
+    }
+    derived.unread.iter().for_each(|line| terminal::note(line));
+    Ok(exit::SUCCESS)
+}

@@ -1,0 +1,165 @@
+//! The options of a prediction: counts that need not exist, prices, changes to a program.
+
+use anyhow::{Result, anyhow, bail, ensure};
+use morecores_analyse::forecast::Change;
+use morecores_record::{Topology, View};
+use morecores_report::{Price, cpus};
+
+use super::counts;
+use crate::args::{PredictArgs, RunArgs, WhatIfArgs};
+
+/// More CPUs than any machine has: a slip of the keyboard.
+const MOST: u32 = 65_536;
+
+/// Times the largest count that is predicted where nothing is asked for.
+const TIMES: [u32; 3] = [2, 4, 8];
+
+/// What `run --predict` asks for.
+pub(super) fn targets(args: &RunArgs, topology: &Topology) -> Result<Vec<u32>> {
+    let Some(text) = &args.predict else { return Ok(Vec::new()) };
+    let largest = match &args.cpus {
+        Some(list) => counts::parse(list, topology)?.last().copied().unwrap_or(1),
+        None => topology.usable.count,
+    } as u32;
+    if text.is_empty() {
+        return Ok(TIMES.map(|times| times * largest).to_vec());
+    }
+    let targets = list("--predict", text)?;
+    beyond("--predict", &targets, largest)?;
+    Ok(targets)
+}
+
+/// What `morecores predict` is to do with a study.
+#[derive(Debug)]
+pub(crate) struct PredictOptions {
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) from: Option<Vec<u32>>,
+    pub(crate) prices: Vec<Price>,
+}
+
+impl PredictOptions {
+    /// For the study that `view` shows.
+    pub(crate) fn new(args: &PredictArgs, view: &View) -> Result<Self> {
+        let measured: Vec<u32> = view.points.iter().map(|point| point.cpus).collect();
+        ensure!(!measured.is_empty(), "the study has no successful run: there is nothing to predict from");
+        let from = args.from.as_deref().map(|text| list("--from", text)).transpose()?;
+        if let Some(missing) = from.iter().flatten().find(|count| !measured.contains(count)) {
+            bail!("--from {missing}: measured were {}", spelled(&measured));
+        }
+        let largest = from.as_ref().unwrap_or(&measured).iter().max().copied().unwrap_or(1);
+        let mut cpus = match &args.cpus {
+            Some(text) => list("--cpus", text)?,
+            None => default_targets(view, largest),
+        };
+        beyond("--cpus", &cpus, largest)?;
+        let prices = args.price.as_deref().map(prices).transpose()?.unwrap_or_default();
+        cpus.extend(prices.iter().map(|price| price.cpus).filter(|count| *count > largest));
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(Self { cpus, from, prices })
+    }
+}
+
+/// What is predicted where nothing is asked for.
+pub(crate) fn default_targets(view: &View, largest: u32) -> Vec<u32> {
+    let planned: Vec<u32> = view.plan.predict.iter().copied().filter(|count| *count > largest).collect();
+    if planned.is_empty() { TIMES.map(|times| times * largest).to_vec() } else { planned }
+}
+
+/// What `morecores what-if` is to do with a study.
+#[derive(Debug)]
+pub(crate) struct WhatIfOptions {
+    /// None: whatever is there.
+    pub(crate) changes: Vec<Change>,
+    pub(crate) cpus: Option<Vec<u32>>,
+}
+
+impl WhatIfOptions {
+    /// Reads the arguments.
+    pub(crate) fn new(args: &WhatIfArgs) -> Result<Self> {
+        let without = args.without.iter().map(|what| match what.as_str() {
+            "disk" => Change::WithoutDisk,
+            "serial" => Change::WithoutSerial,
+            name => Change::Without(name.to_owned()),
+        });
+        let mut changes: Vec<Change> = without.collect();
+        for text in &args.faster {
+            let wrong = || anyhow!("--faster `{text}`: write a command and how much faster, like ld=2x");
+            let (command, factor) = text.rsplit_once('=').ok_or_else(wrong)?;
+            let factor: f64 = factor.trim_end_matches(['x', '×']).parse().map_err(|_| wrong())?;
+            ensure!(factor.is_finite() && factor > 1.0 && !command.is_empty(), wrong());
+            changes.push(Change::Faster { command: command.to_owned(), factor });
+        }
+        let cpus = args.cpus.as_deref().map(|text| list("--cpus", text)).transpose()?;
+        Ok(Self { changes, cpus })
+    }
+}
+
+/// CPU counts of machines that may not be there: `4,8-10,64`, ascending, each once.
+fn list(option: &str, text: &str) -> Result<Vec<u32>> {
+    let wrong = |part: &str| anyhow!("{option} `{part}`: write CPU counts from 1 to {MOST}, like 4,8,16");
+    let number = |part: &str| {
+        let count = part.trim().parse::<u32>().ok().filter(|count| (1..=MOST).contains(count));
+        count.ok_or_else(|| wrong(part))
+    };
+    let mut counts = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        ensure!(first <= last && last - first <= 1024, wrong(part));
+        counts.extend(first..=last);
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+/// A prediction is of counts that are larger than those it rests on.
+fn beyond(option: &str, counts: &[u32], largest: u32) -> Result<()> {
+    match counts.iter().find(|count| **count <= largest) {
+        Some(count) => bail!("{option} {count}: {} are measured; predict more than that", cpus(largest)),
+        None => Ok(()),
+    }
+}
+
+fn prices(text: &str) -> Result<Vec<Price>> {
+    let one = |part: &str| {
+        let wrong = || anyhow!("--price `{part}`: write CPUs and the price of an hour, like 2=0.10,16=0.80");
+        let (count, price) = part.split_once('=').ok_or_else(wrong)?;
+        let count: u32 = count.trim().parse().map_err(|_| wrong())?;
+        let an_hour: f64 = price.trim().parse().map_err(|_| wrong())?;
+        ensure!((1..=MOST).contains(&count) && an_hour.is_finite() && an_hour >= 0.0, wrong());
+        Ok(Price { cpus: count, an_hour })
+    };
+    text.split(',').map(one).collect()
+}
+
+fn spelled(counts: &[u32]) -> String {
+    counts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " CPUs"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_machines_that_are_not_here() {
+        assert_eq!(list("-", "64, 4,8-10").unwrap(), [4, 8, 9, 10, 64]);
+        for wrong in ["", "0", "all", "4-2", "1e3", "70000", "1-65536"] {
+            let error = list("--cpus", wrong).unwrap_err().to_string();
+            assert!(error.starts_with("--cpus `") && error.contains("like 4,8,16"), "{error}");
+        }
+        assert!(beyond("--cpus", &[4, 8], 2).is_ok());
+        let error = beyond("--cpus", &[2, 8], 2).unwrap_err().to_string();
+        assert_eq!(error, "--cpus 2: 2 CPUs are measured; predict more than that");
+    }
+
+    #[test]
+    fn prices_by_the_hour() {
+        let read = prices("2=0.10, 16=0.8").unwrap();
+        assert_eq!(read, [Price { cpus: 2, an_hour: 0.10 }, Price { cpus: 16, an_hour: 0.8 }]);
+        for wrong in ["", "2", "x=1", "2=-1", "0=1", "2=nan"] {
+            assert!(prices(wrong).is_err(), "{wrong}");
+        }
+    }
+}

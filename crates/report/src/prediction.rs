@@ -1,0 +1,151 @@
+//! What is said of a prediction, in words.
+//!
+//! Draws and lays out nothing, and judges nothing that the prediction does not say.
+
+use morecores_record::{Abstention, BoundsView, Caveat, FirstLimit, Prediction, Resource};
+
+use crate::format::{cpus, list, percent, ratio, rough, time};
+
+/// What the replays are called in a prediction.
+const REPLAY: &str = "replay";
+
+/// From what, by what and how far that was right before.
+pub(crate) fn headline(prediction: &Prediction) -> String {
+    let counts = list(&prediction.from);
+    let plural = if prediction.from == [1] { "CPU" } else { "CPUs" };
+    let how = match prediction.model.as_str() {
+        REPLAY => "by replay of its traces".to_owned(),
+        form => format!("by {}", form_name(form)),
+    };
+    let tested = prediction
+        .models
+        .iter()
+        .find(|model| model.model == prediction.model)
+        .and_then(|model| model.back_test)
+        .map_or(String::new(), |error| {
+            let largest = prediction.from.last().copied().unwrap_or(1);
+            format!("; from fewer CPUs it was {} off at {}", signed(error), cpus(largest))
+        });
+    format!("predicted from {counts} {plural} {how}{tested}")
+}
+
+/// A closed form in words.
+pub(crate) fn form_name(form: &str) -> &str {
+    match form {
+        "ideal" => "the ideal line",
+        "Amdahl" => "Amdahl's law",
+        "USL" => "the universal scalability law",
+        "kernel lock" => "the model of one kernel lock",
+        other => other,
+    }
+}
+
+/// A relative error: `+1.2%`.
+pub(crate) fn signed(error: f64) -> String {
+    let sign = if error < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", percent(error.abs()))
+}
+
+/// What there is to say beside the table.
+pub(crate) fn sentences(prediction: &Prediction) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(prediction.abstained.as_ref().map(abstained));
+    sentences.extend(prediction.first_limit.as_ref().map(first_limit));
+    sentences.extend(prediction.peak_cpus.map(|peak| format!("Beyond {} it gets slower.", about_cpus(peak))));
+    sentences.extend(prediction.bounds.as_ref().map(bounds));
+    sentences
+}
+
+fn about_cpus(count: f64) -> String {
+    if (count.round() - 1.0).abs() < 0.5 {
+        "1 CPU".to_owned()
+    } else {
+        format!("about {} CPUs", rough(count))
+    }
+}
+
+fn first_limit(limit: &FirstLimit) -> String {
+    let what = match &limit.resource {
+        Resource::SerialWork { command: Some(command) } => format!("serial work, most of it in {command}"),
+        Resource::SerialWork { command: None } => "serial work".to_owned(),
+        Resource::Lock { name } | Resource::Device { name } => name.clone(),
+        Resource::Memory => "memory and caches, in which CPUs slow each other down".to_owned(),
+        Resource::Coherency => "what CPUs cost each other in pairs".to_owned(),
+    };
+    format!("The first limit is {what}: more than {} cannot help.", about_cpus(limit.cpus))
+}
+
+/// What no machine can beat.
+fn bounds(bounds: &BoundsView) -> String {
+    let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
+    parts.push(format!("{} that depend on each other", time(bounds.span_s)));
+    let locks = bounds.locks.iter().filter(|(_, seconds)| *seconds > 0.0).take(2);
+    parts.extend(locks.map(|(name, seconds)| format!("{} under {name}", time(*seconds))));
+    let devices = bounds.devices.iter().filter(|(_, seconds)| *seconds > 0.0);
+    parts.extend(devices.map(|(name, seconds)| format!("{} of {name}", time(*seconds))));
+    format!("No machine of such CPUs beats any of: {}.", list(parts))
+}
+
+/// Why no point is given.
+fn abstained(reason: &Abstention) -> String {
+    let why = match reason {
+        Abstention::Unexplained { share } => {
+            format!("the trace leaves {} of the CPUs' time unexplained", percent(*share))
+        }
+        Abstention::Saturated { device, share } => {
+            format!(
+                "{device} is busy {} of the time already, and how it behaves beyond that is not in the data",
+                percent(*share)
+            )
+        }
+        Abstention::Spinning { share } => {
+            format!(
+                "threads spin for each other in {} of the CPUs' time: with fewer CPUs than threads that says little of more",
+                percent(*share)
+            )
+        }
+        Abstention::SteepFromTwoPoints { serial_fraction } => {
+            format!(
+                "of two counts, whose serial fraction is {}, it cannot be told what is serial work and what the second CPU \
+                 costs; `morecores run --predict` would",
+                ratio(*serial_fraction)
+            )
+        }
+        Abstention::MixedKinds => {
+            "the larger counts add CPUs of another kind (siblings or other core types), and more of one kind say little of \
+             the other"
+                .to_owned()
+        }
+        Abstention::Contradictory => {
+            "it got slower with more CPUs and then faster again, which no model here can do; measure again".to_owned()
+        }
+    };
+    format!("No point is given, only bands: {why}.")
+}
+
+/// What makes it less sure.
+pub(crate) fn caveat(caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::Untraced => {
+            "no run was traced: closed forms only, which know nothing of what the program does; `morecores run --predict` \
+             traces"
+                .to_owned()
+        }
+        Caveat::NotOversubscribed { cpus } => {
+            format!(
+                "no trace has {{n}} = {}: closed forms only there; `morecores run --predict={}` makes them",
+                list(cpus),
+                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+            )
+        }
+        Caveat::Lossy { share } => format!("the trace lost {} of its events: the replay is a guess", percent(*share)),
+        Caveat::NoSystemCalls => {
+            "traced without system calls: waits that ended at once are not in the trace, and it may take longer than said; \
+             `--syscalls` traces them"
+                .to_owned()
+        }
+        Caveat::OneCount => {
+            "measured on one count only: how much CPUs slow each other down is taken to be nothing".to_owned()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What would be gained if something were not in the way: the ranked list.
+
+use morecores_record::{Gain, GainPoint, View};
+
+use super::Style;
+use super::grid::Grid;
+use crate::command;
+use crate::format::{TimeUnit, column, cpus, time};
+
+/// What `morecores what-if` prints.
+pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
+    let title = style.wrap(&command::for_reading(&view.command), "  ");
+    let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
+    let Some(first) = gains.first() else {
+        sections.push(
+            style
+                .wrap("Nothing in the trace is worth mending: no lock, command or disk is in the way.", "  "),
+        );
+        return super::joined(sections);
+    };
+    let now: Vec<String> = first
+        .points
+        .iter()
+        .map(|point| format!("{} on {}", time(point.elapsed_s), cpus(point.cpus)))
+        .collect();
+    sections.push(style.wrap(&format!("by replay: {} as it is", crate::format::list(now)), "  "));
+    sections.push(table(gains, first, style));
+    super::joined(sections)
+}
+
+fn table(gains: &[Gain], first: &Gain, style: &Style) -> Vec<String> {
+    let mut grid = Grid::new(style);
+    grid.names(0, "without, or faster", gains.iter().map(|gain| gain.change.clone()));
+    for (index, point) in first.points.iter().enumerate() {
+        let of = |of: fn(&GainPoint) -> f64| -> Vec<f64> {
+            gains.iter().map(|gain| gain.points.get(index).map_or(f64::NAN, of)).collect()
+        };
+        let saved = of(|point| point.saved_s);
+        let unit = TimeUnit::for_column(saved.iter().copied());
+        let saved: Vec<f64> = saved.iter().map(|seconds| seconds / unit.seconds()).collect();
+        let rank = index as u8 * 2;
+        let of_count = cpus(point.cpus);
+        grid.figures(rank, &format!("{of_count}\nsaved ({})", unit.symbol()), column(&saved));
+        grid.figures(rank + 1, &format!("{of_count}\nCPUs gained"), column(&of(|point| point.gained_cpus)));
+    }
+    grid.lines()
+}

@@ -1,0 +1,154 @@
+//! A prediction: the table of counts measured and predicted, the contest of the models, and what is said beside them.
+
+use morecores_record::{Contestant, Prediction, View};
+
+use super::Style;
+use super::grid::Grid;
+use crate::command;
+use crate::format::{ABSENT, TimeUnit, list, percent, ratio, rough};
+use crate::prediction::{caveat, form_name, headline, sentences, signed};
+use crate::warning::Severity;
+
+/// What a machine of so many CPUs costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// Its CPUs.
+    pub cpus: u32,
+    /// An hour of it, in whatever currency.
+    pub an_hour: f64,
+}
+
+/// What `morecores predict` prints.
+pub fn prediction_report(
+    view: &View,
+    prediction: &Prediction,
+    prices: &[Price],
+    explain: bool,
+    style: &Style,
+) -> String {
+    let title = style.wrap(&command::for_reading(&view.command), "  ");
+    let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
+    sections.extend(prediction_sections(view, prediction, prices, style));
+    if explain {
+        sections.push(models(prediction, style));
+    }
+    super::joined(sections)
+}
+
+/// The same without the command.
+pub(super) fn prediction_sections(
+    view: &View,
+    prediction: &Prediction,
+    prices: &[Price],
+    style: &Style,
+) -> Vec<Vec<String>> {
+    let said = sentences(prediction).iter().flat_map(|text| style.wrap(text, "  ")).collect();
+    let label = |label: &str| style.paint().label(Severity::Note, label);
+    let caveats = prediction.caveats.iter().map(|c| format!("note: {}", caveat(c)));
+    let caveats = caveats.flat_map(|text| style.wrap_labelled(&text, "  ", label)).collect();
+    vec![style.wrap(&headline(prediction), "  "), table(view, prediction, prices, style), said, caveats]
+}
+
+/// One row of the table.
+struct Row {
+    cpus: u32,
+    elapsed: Option<f64>,
+    elapsed_band: Option<[f64; 2]>,
+    speedup: Option<f64>,
+    band: Option<[f64; 2]>,
+    measured: bool,
+}
+
+fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) -> Vec<String> {
+    let measured =
+        view.points.iter().filter(|point| prediction.from.contains(&point.cpus)).map(|point| Row {
+            cpus: point.cpus,
+            elapsed: point.metric.is_none().then_some(point.elapsed_s.median),
+            elapsed_band: None,
+            speedup: Some(point.speedup.value),
+            band: None,
+            measured: true,
+        });
+    let predicted = prediction.points.iter().map(|point| Row {
+        cpus: point.cpus,
+        elapsed: point.elapsed_s,
+        elapsed_band: point.elapsed_band90_s,
+        speedup: point.speedup,
+        band: Some(point.band90),
+        measured: false,
+    });
+    let rows: Vec<Row> = measured.chain(predicted).collect();
+    let is_time = view.plan.metric.is_none();
+    let unit = TimeUnit::for_column(rows.iter().filter_map(|row| row.elapsed));
+    let seconds = |value: f64| ratio(value / unit.seconds());
+    let range = |band: Option<[f64; 2]>, of: &dyn Fn(f64) -> String| {
+        band.map_or(String::new(), |[low, high]| format!("{} to {}", of(low), of(high)))
+    };
+    let of = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or(ABSENT.to_owned(), of);
+
+    let mut grid = Grid::new(style);
+    grid.figures(0, "CPUs", rows.iter().map(|row| row.cpus.to_string()));
+    if is_time {
+        grid.figures(
+            0,
+            &format!("elapsed ({})", unit.symbol()),
+            rows.iter().map(|row| of(row.elapsed, &seconds)),
+        );
+        grid.figures(3, "90% band", rows.iter().map(|row| range(row.elapsed_band, &seconds)));
+    }
+    grid.figures(0, "speedup", rows.iter().map(|row| of(row.speedup, &ratio)));
+    grid.figures(1, "90% band", rows.iter().map(|row| range(row.band, &ratio)));
+    if !prices.is_empty() {
+        let costs: Vec<Option<f64>> = rows
+            .iter()
+            .map(|row| {
+                let price = prices.iter().find(|price| price.cpus == row.cpus)?;
+                Some(price.an_hour * row.elapsed? / 3600.0)
+            })
+            .collect();
+        let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        let cost = |cost: &Option<f64>| match cost {
+            None => String::new(),
+            Some(cost) if *cost <= least => format!("{} least", ratio(*cost)),
+            Some(cost) => ratio(*cost),
+        };
+        grid.figures(0, "cost of a run", costs.iter().map(cost));
+    }
+    grid.labels("", rows.iter().map(|row| if row.measured { "measured" } else { "" }.to_owned()));
+    grid.lines()
+}
+
+/// Every model with what speaks for it.
+fn models(prediction: &Prediction, style: &Style) -> Vec<String> {
+    let largest = prediction.from.last().copied().unwrap_or(1);
+    let tested = prediction.models.iter().any(|model| model.back_test.is_some());
+    let test = if tested {
+        format!("; the back-test is how far each, given the smaller counts alone, was off at {largest}")
+    } else {
+        String::new()
+    };
+    let title = format!("models, by their share in the prediction{test}:");
+    let mut lines = style.wrap(&title, "  ");
+    let error = |error: Option<f64>| error.map_or(ABSENT.to_owned(), signed);
+    let of = |of: &dyn Fn(&Contestant) -> String| prediction.models.iter().map(of).collect::<Vec<_>>();
+    let mut grid = Grid::new(style);
+    grid.labels("model", of(&|model| form_name(&model.model).to_owned()));
+    grid.figures(0, "share", of(&|model| percent(model.weight)));
+    grid.figures(0, "back-test", of(&|model| error(model.back_test)));
+    grid.figures(1, "fit", of(&|model| error(model.residual)));
+    lines.extend(grid.lines());
+    if !prediction.karp_flatt.is_empty() {
+        let each = |(cpus, serial): &(u32, f64)| format!("{} at {cpus}", percent(*serial));
+        let all = list(prediction.karp_flatt.iter().map(each));
+        lines.extend(style.wrap(&format!("serial fraction by Karp and Flatt: {all}"), "  "));
+    }
+    if let Some((cpus, scaled)) = prediction.scaled_speedup.last() {
+        let text = format!(
+            "with more work for more CPUs and no more of it serial (Gustafson), {cpus} would do {} times as much in the same \
+             time",
+            rough(*scaled)
+        );
+        lines.extend(style.wrap(&text, "  "));
+    }
+    lines
+}
