@@ -297,7 +297,8 @@ fn speed() {
     for id in 0..THREADS {
         let segment = |index: u32| {
             let time = Nanos::from_micros(u64::from(50 + (index * 37 + id * 101) % 200));
-            let between = if index.is_multiple_of(4) { Step::Sleep(Nanos::from_micros(30)) } else { Step::Mark };
+            let between =
+                if index.is_multiple_of(4) { Step::Sleep(Nanos::from_micros(30)) } else { Step::Mark };
             [Step::Run(time), between]
         };
         threads.push((0..each).flat_map(segment).collect());
