@@ -71,7 +71,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--cold', '--cold', [CompletionResultType]::ParameterName, 'Write back and drop the page cache before each run (root)')
             [CompletionResult]::new('--lower-is-better', '--lower-is-better', [CompletionResultType]::ParameterName, 'The number is a cost, not a rate')
             [CompletionResult]::new('--syscalls', '--syscalls', [CompletionResultType]::ParameterName, 'Trace every system call with the file, pipe or process that it is about, not only those that block')
-            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls may differ; traces that are missing are made')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and --predict may differ; traces that are missing are made')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
             [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every column of the table')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
@@ -121,7 +121,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;what-if' {
-            [CompletionResult]::new('--without', '--without', [CompletionResultType]::ParameterName, 'Without this: a lock or a command by a part of its name, `disk`, `serial`')
+            [CompletionResult]::new('--without', '--without', [CompletionResultType]::ParameterName, 'Without this: a lock by a part of its name, a command by its name, `disk`, `serial`')
             [CompletionResult]::new('--faster', '--faster', [CompletionResultType]::ParameterName, 'With this command so much faster: `ld=2x`')
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON; its keys are described in docs/format.md')

@@ -67,7 +67,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --cold 'Write back and drop the page cache before each run (root)'
             cand --lower-is-better 'The number is a cost, not a rate'
             cand --syscalls 'Trace every system call with the file, pipe or process that it is about, not only those that block'
-            cand --resume 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls may differ; traces that are missing are made'
+            cand --resume 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and --predict may differ; traces that are missing are made'
             cand -w 'Every column of the table'
             cand --wide 'Every column of the table'
             cand -q 'Print nothing but errors'
@@ -113,7 +113,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;what-if'= {
-            cand --without 'Without this: a lock or a command by a part of its name, `disk`, `serial`'
+            cand --without 'Without this: a lock by a part of its name, a command by its name, `disk`, `serial`'
             cand --faster 'With this command so much faster: `ld=2x`'
             cand --cpus 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]'
             cand --json 'As JSON; its keys are described in docs/format.md'

@@ -75,7 +75,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Lea
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls may differ; traces that are missing are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and --predict may differ; traces that are missing are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -109,7 +109,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand predict" -l price -d
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l explain -d 'Also every model, and how far each was off when it was tested'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l json -d 'As JSON; its keys are described in docs/format.md'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l without -d 'Without this: a lock or a command by a part of its name, `disk`, `serial`' -r
+complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l without -d 'Without this: a lock by a part of its name, a command by its name, `disk`, `serial`' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l faster -d 'With this command so much faster: `ld=2x`' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l cpus -d 'On how many CPUs: numbers and ranges [default: the largest measured count and what the traces bear]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand what-if" -l json -d 'As JSON; its keys are described in docs/format.md'

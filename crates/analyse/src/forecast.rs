@@ -30,12 +30,14 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     targets.sort_unstable();
     targets.dedup();
     let panel = Panel::of(evidence)?;
-    let reason = abstain::reason(evidence, &panel);
+    let reason = abstain::reason(evidence, &panel, &targets);
     let mut points = Vec::new();
+    let mut told = Vec::new();
     let mut last = Vec::new();
     for &cpus in &targets {
         let opinions = panel.opinions(cpus);
         let Some(joint) = Joint::of(&opinions) else { continue };
+        told.push((cpus, joint.at(0.0, 0.0), joint.at(-1.0, joint.spread[0])));
         points.push(joint.point(cpus, base, evidence.is_time, reason.is_some()));
         last = opinions;
     }
@@ -51,7 +53,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         model,
         from: evidence.points.iter().map(|point| point.cpus).collect(),
         first_limit: limits::first_limit(&panel, targets.last().copied().unwrap_or(largest.cpus)),
-        peak_cpus: peak(&panel, evidence, &points),
+        peak_cpus: peak(&panel, evidence, &points, &told),
         bounds: panel.program(targets.last().copied().unwrap_or(largest.cpus)).map(limits::bounds),
         models,
         karp_flatt: karp_flatt_trend(&evidence.models_points(), evidence.noise())
@@ -91,10 +93,14 @@ impl<'o> Joint<'o> {
         Some(Self { mean, spread, model: &model.model })
     }
 
+    /// Elapsed time at its mean, or at an end of the band.
+    fn at(&self, side: f64, spread: f64) -> f64 {
+        (self.mean + side * Z90 * spread).exp()
+    }
+
     fn point(&self, cpus: u32, base: Measured, is_time: bool, withheld: bool) -> PredictedPoint {
-        let at = |sides: f64, spread: f64| (self.mean + sides * Z90 * spread).exp();
-        let elapsed = self.mean.exp();
-        let [least, most] = [at(-1.0, self.spread[0]), at(1.0, self.spread[1])];
+        let elapsed = self.at(0.0, 0.0);
+        let [least, most] = [self.at(-1.0, self.spread[0]), self.at(1.0, self.spread[1])];
         PredictedPoint {
             cpus,
             elapsed_s: (is_time && !withheld).then_some(elapsed),
@@ -116,18 +122,20 @@ fn shares(opinions: &[Opinion]) -> (f64, f64) {
     if opinions.is_empty() { (0.0, 1.0) } else { (of(true), of(false)) }
 }
 
-/// Where it stops getting faster: among the counts measured and predicted, where it then gets slower beyond the noise; else
-/// where the closed form with the largest say puts it, if that is the model.
-fn peak(panel: &Panel<'_>, evidence: &Evidence, points: &[PredictedPoint]) -> Option<f64> {
-    let measured = evidence.points.iter().map(|point| (point.cpus, point.elapsed));
-    let predicted = points.iter().map(|point| {
-        let [low, high] = point.band90;
-        (point.cpus, evidence.points[0].elapsed / (low * high).sqrt())
-    });
-    let all: Vec<(u32, f64)> = measured.chain(predicted).collect();
-    let (best, least) = all.iter().copied().reduce(|best, next| if next.1 < best.1 { next } else { best })?;
-    let (_, last) = *all.last()?;
-    if last > least * (1.0 + 2.0 * evidence.noise()) {
+/// Where it stops getting faster: among the counts measured and `told` (elapsed time, and the lower end of its band), where it
+/// then gets slower beyond the noise and the band; else where the closed form with the largest say puts it, if that is the model.
+fn peak(
+    panel: &Panel<'_>,
+    evidence: &Evidence,
+    points: &[PredictedPoint],
+    told: &[(u32, f64, f64)],
+) -> Option<f64> {
+    let slower = 1.0 + 2.0 * evidence.noise();
+    let measured = evidence.points.iter().map(|point| (point.cpus, point.elapsed, point.elapsed));
+    let all: Vec<(u32, f64, f64)> = measured.chain(told.iter().copied()).collect();
+    let (best, least, _) =
+        all.iter().copied().reduce(|best, next| if next.1 < best.1 { next } else { best })?;
+    if all.iter().any(|(cpus, _, low)| *cpus > best && *low > least * slower) {
         return Some(f64::from(best));
     }
     let by_form = points.last().is_none_or(|point| point.model != opinion::REPLAY);

@@ -163,7 +163,7 @@ fn outcome(what: String, found: &Prediction, truth: f64) -> Option<Outcome> {
 /// Bytes of the file that the compressors and sort read.
 const FILE: usize = 48 << 20;
 
-/// Commands, each with what is to be done before a run; FILE, BIG and OUT are replaced.
+/// Commands, each with what is to be done before a run; words in capitals are replaced.
 const COMMANDS: [(&str, &str, &str); 15] = [
     ("xz", "", "xz -kfc -1 -T{n} --block-size=2MiB FILE"),
     ("zstd", "", "zstd -qfc -9 -T{n} FILE"),

@@ -52,6 +52,8 @@ pub(crate) struct ResumeOptions {
     max_time: Option<morecores_record::Nanos>,
     trace: Option<TraceMode>,
     syscalls: bool,
+    /// The text of --predict.
+    predict: Option<String>,
 }
 
 impl RunOptions {
@@ -65,6 +67,9 @@ impl RunOptions {
         );
         let (placement, order) = order(args, topology)?;
         let points = points(args, topology, &order)?;
+        let largest = points.last().map_or(1, |point| point.cpus);
+        let predicted =
+            args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
         let plan = Plan {
             points,
             limit: limit(args.limit),
@@ -87,13 +92,10 @@ impl RunOptions {
             output: output(args.output),
             trace: mode(args.trace.unwrap_or(TraceArg::Auto)),
             syscalls: args.syscalls,
-            predict: predict::targets(args, topology)?,
+            predict: predicted,
         };
         check_syscalls(args.syscalls, plan.trace)?;
-        ensure!(
-            plan.predict.is_empty() || plan.trace != TraceMode::Off,
-            "--predict traces runs, and --trace off traces none: leave out one of them"
-        );
+        check_predict(&plan.predict, plan.trace)?;
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         Ok(Self { command, plan, study })
     }
@@ -116,6 +118,7 @@ impl ResumeOptions {
             max_time: stop.max_time,
             trace: args.trace.map(mode),
             syscalls: args.syscalls,
+            predict: args.predict.clone(),
         })
     }
 
@@ -126,7 +129,18 @@ impl ResumeOptions {
             "{} is a study of another command: leave the command out, or name another study with -o",
             self.study.display()
         );
-        check_syscalls(self.syscalls, self.trace.unwrap_or(header.plan.trace))
+        let trace = self.trace.unwrap_or(header.plan.trace);
+        check_syscalls(self.syscalls, trace)?;
+        check_predict(&self.predicted(&header.plan)?, trace)
+    }
+
+    /// What is predicted: what was asked for now, or at the beginning.
+    fn predicted(&self, plan: &Plan) -> Result<Vec<u32>> {
+        let largest = plan.points.last().map_or(1, |point| point.cpus);
+        match &self.predict {
+            Some(text) => predict::targets(text, largest),
+            None => Ok(plan.predict.clone()),
+        }
     }
 
     /// What --syscalls does not reach: traces that are there are not made again.
@@ -142,6 +156,8 @@ impl ResumeOptions {
     pub(crate) fn adjust(&self, plan: &mut Plan) {
         plan.trace = self.trace.unwrap_or(plan.trace);
         plan.syscalls |= self.syscalls;
+        // `check` has read it before.
+        plan.predict = self.predicted(plan).unwrap_or_default();
         let stop = &mut plan.stop;
         stop.max_runs = self.runs.unwrap_or(stop.max_runs);
         stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
@@ -244,6 +260,14 @@ fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {
     ensure!(
         !syscalls || trace != TraceMode::Off,
         "--syscalls says how to trace, and --trace off not to: leave out --syscalls, or give --trace auto"
+    );
+    Ok(())
+}
+
+fn check_predict(predicted: &[u32], trace: TraceMode) -> Result<()> {
+    ensure!(
+        predicted.is_empty() || trace != TraceMode::Off,
+        "--predict traces runs, and --trace off traces none: leave out one of them"
     );
     Ok(())
 }

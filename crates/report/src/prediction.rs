@@ -72,7 +72,12 @@ fn first_limit(limit: &FirstLimit) -> String {
         Resource::Memory => "memory and caches, in which CPUs slow each other down".to_owned(),
         Resource::Coherency => "what CPUs cost each other in pairs".to_owned(),
     };
-    format!("The first limit is {what}: more than {} cannot help.", about_cpus(limit.cpus))
+    match limit.resource {
+        Resource::Coherency => {
+            format!("The first limit is {what}: it is fastest on {}.", about_cpus(limit.cpus))
+        }
+        _ => format!("The first limit is {what}: it never keeps more than {} busy.", about_cpus(limit.cpus)),
+    }
 }
 
 /// What no machine can beat.

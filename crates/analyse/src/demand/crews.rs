@@ -33,8 +33,9 @@ pub(super) fn crews(
     for (channel, readers) in &tokens.counters {
         let bag = sheets.bag(Cut::AtTake(*channel));
         for (reader, first) in readers {
-            let end = sheets.last_work(*reader, *first, timeline.ended).unwrap_or(*first);
-            sheets.share(bag, *reader, *first, end);
+            if let Some(end) = sheets.last_work(*reader, *first, timeline.ended) {
+                sheets.share(bag, *reader, *first, end);
+            }
         }
     }
     let causes = causes(timeline);

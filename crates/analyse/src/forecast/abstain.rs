@@ -17,7 +17,7 @@ const SPINNING: f64 = 0.05;
 const STEEP: f64 = 0.5;
 
 /// The first rule that speaks against a prediction.
-pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>) -> Option<Abstention> {
+pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Option<Abstention> {
     if evidence.mixed_kinds {
         return Some(Abstention::MixedKinds);
     }
@@ -43,7 +43,7 @@ pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>) -> Option<Abstentio
     if let Some((device, share)) = busiest.filter(|(_, share)| *share > SATURATED) {
         return Some(Abstention::Saturated { device, share });
     }
-    let replayed = evidence.programs.iter().any(|program| panel.program(program.n).is_some());
+    let replayed = targets.iter().any(|cpus| panel.program(*cpus).is_some());
     if evidence.points.len() == 2 && !replayed {
         let points: Vec<Point> = evidence.models_points();
         let serial_fraction = Usl::amdahl(&points).map_or(0.0, |found| found.alpha);

@@ -14,7 +14,7 @@ use super::evidence::{Evidence, Measured, TracedProgram};
 use crate::demand::{calibrated, with_locks};
 use crate::replay::{Inflation, Machine, Program, Shape, replay};
 
-/// How many replays: quantiles at 5 and 95% are then the second smallest and largest, and steady to some tenths of the spread.
+/// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
 const DRAWS: u64 = 40;
 
 /// Points of each lock at which its users take it.
@@ -24,8 +24,8 @@ const LOCK_POINTS: u32 = 2000;
 /// quiet machine.
 const JITTER: f64 = 0.02;
 
-/// Slices drawn from: `base_slice_ns` of the fair scheduler for one, four and sixteen CPUs (`kernel/sched/fair.c`).
-const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(2_100_000), Nanos(3_500_000)];
+/// Slices drawn from: `base_slice_ns` of the fair scheduler on one, two, and eight or more CPUs (`kernel/sched/fair.c`).
+const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(1_400_000), Nanos(2_800_000)];
 
 /// Shapes of slowdown drawn from: what is shared is mostly felt less by each CPU more than by the one before.
 const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linear];
@@ -87,7 +87,7 @@ impl<'e> Ensemble<'e> {
     }
 }
 
-fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {
+pub(super) fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {
     let wake_latency = program.demands.wake_latency.unwrap_or(WAKE_LATENCY);
     Machine { slowdown: inflation.slowdown(cpus), wake_latency, ..Machine::new(cpus) }
 }
@@ -106,7 +106,7 @@ fn pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {
 }
 
 /// How CPU time grew with the CPUs that were busy, from the smallest count on; empty where that is not known.
-fn inflation(evidence: &Evidence, known: &[Measured]) -> Vec<(f64, f64)> {
+pub(super) fn inflation(evidence: &Evidence, known: &[Measured]) -> Vec<(f64, f64)> {
     let Some((first, work)) = known.first().and_then(|first| Some((first, first.work?))) else {
         return Vec::new();
     };

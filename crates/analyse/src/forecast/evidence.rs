@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use morecores_record::{Better, Comm, CpuKind, Decoded, Nanos, TraceHeader, TraceView, View};
+use morecores_record::{Better, Comm, CpuKind, Decoded, LockView, Nanos, TraceHeader, TraceView, View};
 
 use crate::demand::{Demands, LockName, LockUse, demands, lock_uses};
 use crate::models;
@@ -57,7 +57,7 @@ pub struct TracedProgram {
     pub locks: Vec<LockUse>,
     /// Of each lock.
     pub lock_names: Vec<String>,
-    /// The command that each thread ran longest.
+    /// The command that each thread ran at its end.
     pub commands: Vec<String>,
     /// The command that ran most of the serial phases.
     pub serial_command: Option<String>,
@@ -96,7 +96,8 @@ impl TracedProgram {
             // The table of locks is by caller; the one waited for as long is it.
             let apart = |seconds: f64| (seconds - of.waited.as_secs_f64()).abs();
             let likeliest = view.locks.iter().min_by(|a, b| apart(a.wait_s).total_cmp(&apart(b.wait_s)));
-            if let Some(lock) = likeliest {
+            let close = |lock: &&LockView| apart(lock.wait_s) <= SAME_WAITS * of.waited.as_secs_f64();
+            if let Some(lock) = likeliest.filter(close) {
                 let from = lock.caller.as_ref().map_or(String::new(), |caller| format!(" of {caller}"));
                 *name = format!("{} {}{from}", lock.kind, lock.symbol);
             }
@@ -136,6 +137,10 @@ impl TracedProgram {
         })
     }
 }
+
+/// The waits of a lock and those of a row of the table are the same where they differ by no more than this share: the table
+/// divides waits without a stack over callers.
+const SAME_WAITS: f64 = 0.2;
 
 /// Half of a 95% interval is so many standard errors.
 const Z95: f64 = 1.959_964;
@@ -216,10 +221,12 @@ impl Evidence {
         let Some(own) = self.own_program(program.cpus).filter(|own| own.n != program.n) else { return 1.0 };
         let Some(measured) = self.point(program.cpus) else { return 1.0 };
         let change = (program.own_elapsed / own.own_elapsed).ln();
+        if !change.is_finite() {
+            return 1.0;
+        }
         let noise = 2.0 * (measured.deviation.powi(2) + TRACED_DEVIATION.powi(2));
         // The part of the square that chance does not explain: James & Stein 1961, of one value.
-        let told =
-            if change.is_finite() && change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
+        let told = if change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
         (change * told).exp()
     }
 

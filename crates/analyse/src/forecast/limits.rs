@@ -18,12 +18,7 @@ const LEAST_INFLATION: f64 = 0.01;
 fn bounds_of(program: &TracedProgram) -> Bounds {
     let machine = Machine::new(program.cpus);
     let locks = calibrated(&program.demands.program, &program.locks, &machine, POINTS);
-    let mut bounds = with_locks(&program.demands.program, &locks, POINTS).bounds();
-    // Cut at so many points the holds lose a fraction each; the share is the exact one.
-    for (hold, of) in bounds.holds.iter_mut().zip(&locks) {
-        *hold = (*hold).max(morecores_record::Nanos((of.share * hold.0 as f64) as u64));
-    }
-    bounds
+    with_locks(&program.demands.program, &locks, POINTS).bounds()
 }
 
 /// Points of each lock at which its users take it.
@@ -46,7 +41,7 @@ pub(super) fn bounds(program: &TracedProgram) -> BoundsView {
 /// The only device that a trace tells apart.
 const DISK: &str = "the disk";
 
-/// What leaves nothing to gain at the fewest CPUs.
+/// What allows the fewest CPUs' worth of work at a time.
 pub(super) fn first_limit(panel: &Panel<'_>, cpus: u32) -> Option<FirstLimit> {
     let mut limits = Vec::new();
     match panel.program(cpus) {
@@ -100,7 +95,7 @@ fn of_forms(panel: &Panel<'_>, limits: &mut Vec<FirstLimit>) {
 /// So many CPUs that a closed form is at its limit.
 const MANY: u32 = 4096;
 
-/// Where work takes longer by as much as the next CPU would add, if the slowdown goes on as it began.
+/// What the slowdown leaves of any number of CPUs, if it goes on evenly as it began: `n / (1 + s(n-1))` for all n is below `1/s`.
 fn memory(panel: &Panel<'_>) -> Option<FirstLimit> {
     let first = panel.evidence.points.first().filter(|point| point.cpus == 1)?;
     let measured: Vec<(f64, f64)> = panel.evidence.points[1..]

@@ -9,8 +9,8 @@ use crate::models::{Contest, Model, contest};
 /// What the replays are called.
 pub(super) const REPLAY: &str = "replay";
 
-/// Relative standard error of a replay for each doubling of the CPUs beyond those traced, and of the closed forms: what they
-/// were wrong by on the tuning half of the corpus (`docs/methods.md`, "Predictions"), where nothing better is known.
+/// Relative standard error of a replay for each doubling of the CPUs beyond those traced, and of the closed forms: about half the
+/// median and the whole of what they were wrong by on the tuning half of the corpus, which the other terms widen.
 const REPLAY_ERROR: f64 = 0.03;
 const FORMS_ERROR: f64 = 0.10;
 
@@ -66,7 +66,7 @@ impl<'e> Panel<'e> {
         [self.replay(cpus), self.forms(cpus)].into_iter().flatten().collect()
     }
 
-    /// The largest count predicted from the trace on the smallest one.
+    /// The largest count predicted from the trace on the most CPUs below it.
     fn replay_back_test(&self) -> Option<(f64, f64)> {
         let largest = self.evidence.points.last()?;
         let program = self.evidence.program(largest.cpus - 1, largest.cpus)?;
@@ -85,7 +85,7 @@ impl<'e> Panel<'e> {
         let doublings = (f64::from(cpus) / f64::from(program.cpus)).log2();
         let tested = self.back_test.map_or(0.0, |(a_doubling, _)| a_doubling * doublings);
         let own = (REPLAY_ERROR * doublings).hypot(tested).hypot(measured.error);
-        // Who waits in loops or on memory alone leaves no trace of it: it can only take longer than the replay says.
+        // Waits that were satisfied at once left nothing to replay: it can only take longer than the replay says.
         let invisible = if program.has_calls { 1.0 } else { 1.5 };
         let spread = [own.hypot(told.spread[0]), (own * invisible).hypot(told.spread[1])];
         Some(Opinion { model: REPLAY.to_owned(), elapsed: told.median, spread })

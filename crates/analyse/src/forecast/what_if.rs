@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use morecores_record::{Gain, GainPoint, Nanos};
 
+use super::ensemble::{inflation, machine};
 use super::evidence::{Evidence, Measured, TracedProgram};
 use crate::demand::{LockUse, calibrated, with_locks};
-use crate::replay::{Machine, Program, Step, replay};
+use crate::replay::{Inflation, Machine, Program, Shape, Step, replay};
 
 /// Something that is changed in a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,9 @@ pub enum WhatIfError {
     /// No trace is of the program for so many CPUs.
     #[error("no trace is of the command for {0} CPUs: `morecores run --predict={0}` makes one")]
     Untraced(u32),
+    /// The study is about a figure of the command's own, which no replay can tell.
+    #[error("the study is about a metric, and a replay tells elapsed time alone")]
+    NotOfTime,
     /// There is no traced run with a measured count.
     #[error("no traced run is of a measured CPU count: there is nothing to compare with")]
     NothingTraced,
@@ -54,6 +58,9 @@ const FASTER: f64 = 2.0;
 /// Seconds over elapsed time below which a change is not worth its line.
 const WORTH: f64 = 0.005;
 
+/// What is left at least of elapsed time, whatever is taken away.
+const LEAST_LEFT: f64 = 0.001;
+
 /// Points of each lock at which its users take it.
 const LOCK_POINTS: u32 = 2000;
 
@@ -67,6 +74,9 @@ pub fn what_if(
     changes: &[Change],
     cpus: Option<&[u32]>,
 ) -> Result<Vec<Gain>, WhatIfError> {
+    if !evidence.is_time {
+        return Err(WhatIfError::NotOfTime);
+    }
     let base = *evidence.points.first().ok_or(WhatIfError::NothingTraced)?;
     let largest = evidence.points.last().map_or(1, |point| point.cpus);
     let own = evidence.program(largest, largest).ok_or(WhatIfError::NothingTraced)?;
@@ -87,7 +97,8 @@ pub fn what_if(
     let mut sites = Vec::new();
     for &count in &counts {
         let program = evidence.program(largest, count).ok_or(WhatIfError::Untraced(count))?;
-        sites.push(Site::new(program, evidence.point(program.cpus).unwrap_or(base), count));
+        let measured = evidence.point(program.cpus).ok_or(WhatIfError::NothingTraced)?;
+        sites.push(Site::new(evidence, program, measured, count));
     }
     let found = if changes.is_empty() { everything(own) } else { changes.to_vec() };
     let mut gains = Vec::new();
@@ -171,6 +182,7 @@ impl Change {
 struct Site<'p> {
     program: &'p TracedProgram,
     locks: Vec<LockUse>,
+    there: Machine,
     cpus: u32,
     /// Seconds of the machine to a second of the replay: what was measured over what is replayed on the traced CPUs.
     scale: f64,
@@ -179,14 +191,16 @@ struct Site<'p> {
 }
 
 impl<'p> Site<'p> {
-    fn new(program: &'p TracedProgram, measured: Measured, cpus: u32) -> Self {
-        let machine = Machine::new;
+    fn new(evidence: &Evidence, program: &'p TracedProgram, measured: Measured, cpus: u32) -> Self {
+        let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
+        let machine = |cpus| machine(program, cpus, inflation);
         let locks = calibrated(&program.demands.program, &program.locks, &machine(program.cpus), LOCK_POINTS);
         let whole = with_locks(&program.demands.program, &locks, LOCK_POINTS);
-        let scale = measured.elapsed / replay(&whole, &machine(program.cpus)).elapsed.as_secs_f64();
-        let there = replay(&whole, &machine(cpus));
-        let (now, alone) = (scale * there.elapsed.as_secs_f64(), scale * there.alone.as_secs_f64());
-        Self { program, locks, cpus, scale, now, alone }
+        let here = replay(&whole, &machine(program.cpus)).elapsed.as_secs_f64();
+        let scale = measured.elapsed * evidence.told_more(program) / here.max(f64::MIN_POSITIVE);
+        let replayed = replay(&whole, &machine(cpus));
+        let (now, alone) = (scale * replayed.elapsed.as_secs_f64(), scale * replayed.alone.as_secs_f64());
+        Self { program, locks, there: machine(cpus), cpus, scale, now, alone }
     }
 
     fn gain(&self, change: &Change, base: Measured) -> GainPoint {
@@ -194,12 +208,14 @@ impl<'p> Site<'p> {
             Change::WithoutSerial => self.now - self.alone * (1.0 - 1.0 / f64::from(self.cpus)),
             _ => self.replayed(change),
         };
+        // Nothing takes no time at all.
+        let then = then.max(self.now * LEAST_LEFT);
         GainPoint {
             cpus: self.cpus,
             n: self.program.n,
             elapsed_s: self.now,
             saved_s: self.now - then,
-            gained_cpus: base.elapsed / then - base.elapsed / self.now,
+            gained_cpus: f64::from(base.cpus) * (base.elapsed / then - base.elapsed / self.now),
         }
     }
 
@@ -226,7 +242,7 @@ impl<'p> Site<'p> {
             Change::WithoutSerial => {}
         }
         let program = with_locks(&program, &locks, LOCK_POINTS);
-        self.scale * replay(&program, &Machine::new(self.cpus)).elapsed.as_secs_f64()
+        self.scale * replay(&program, &self.there).elapsed.as_secs_f64()
     }
 
     /// A command's work takes so much of its time.

@@ -51,7 +51,7 @@ pub struct Replayed {
     pub elapsed: Nanos,
     /// CPU time of all threads, slowdown and spinning included.
     pub busy: Nanos,
-    /// Time with at most one thread on a CPU and none that could be.
+    /// Time with one thread on a CPU and no other that could be.
     pub alone: Nanos,
     /// Waits for each lock.
     pub lock_waits: Vec<Nanos>,
@@ -200,7 +200,7 @@ impl<'p> Engine<'p> {
     fn account(&mut self, passed: f64) {
         let busy = self.cpus.busy();
         self.busy += passed * f64::from(busy);
-        if busy <= 1 && self.cpus.queue_is_empty() {
+        if busy == 1 && self.cpus.queue_is_empty() {
             self.alone += passed;
         }
     }

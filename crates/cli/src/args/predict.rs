@@ -51,7 +51,7 @@ Exit status: 0 predicted, also where no more than bands can be given; 2 bad inpu
 pub(crate) struct WhatIfArgs {
     /// The study's directory; it needs a trace
     pub(crate) study: PathBuf,
-    /// Without this: a lock or a command by a part of its name, `disk`, `serial`
+    /// Without this: a lock by a part of its name, a command by its name, `disk`, `serial`
     #[arg(long, value_name = "WHAT")]
     pub(crate) without: Vec<String>,
     /// With this command so much faster: `ld=2x`

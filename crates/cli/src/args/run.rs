@@ -118,8 +118,8 @@ pub(crate) struct RunArgs {
     /// Where to keep the study [default: NAME-DATE-TIME.study here]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace and --syscalls
-    /// may differ; traces that are missing are made
+    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and
+    /// --predict may differ; traces that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Every column of the table

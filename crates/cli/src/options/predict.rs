@@ -2,11 +2,10 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 use morecores_analyse::forecast::Change;
-use morecores_record::{Topology, View};
+use morecores_record::View;
 use morecores_report::{Price, cpus};
 
-use super::counts;
-use crate::args::{PredictArgs, RunArgs, WhatIfArgs};
+use crate::args::{PredictArgs, WhatIfArgs};
 
 /// More CPUs than any machine has: a slip of the keyboard.
 const MOST: u32 = 65_536;
@@ -14,13 +13,8 @@ const MOST: u32 = 65_536;
 /// Times the largest count that is predicted where nothing is asked for.
 const TIMES: [u32; 3] = [2, 4, 8];
 
-/// What `run --predict` asks for.
-pub(super) fn targets(args: &RunArgs, topology: &Topology) -> Result<Vec<u32>> {
-    let Some(text) = &args.predict else { return Ok(Vec::new()) };
-    let largest = match &args.cpus {
-        Some(list) => counts::parse(list, topology)?.last().copied().unwrap_or(1),
-        None => topology.usable.count,
-    } as u32;
+/// What `run --predict` asks for in a study whose largest count is this.
+pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     if text.is_empty() {
         return Ok(TIMES.map(|times| times * largest).to_vec());
     }
@@ -53,6 +47,9 @@ impl PredictOptions {
         };
         beyond("--cpus", &cpus, largest)?;
         let prices = args.price.as_deref().map(prices).transpose()?.unwrap_or_default();
+        if let Some(price) = prices.iter().find(|p| p.cpus <= largest && !measured.contains(&p.cpus)) {
+            bail!("--price {}: measured were {}; leave it out", price.cpus, spelled(&measured));
+        }
         cpus.extend(prices.iter().map(|price| price.cpus).filter(|count| *count > largest));
         cpus.sort_unstable();
         cpus.dedup();

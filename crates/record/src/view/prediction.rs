@@ -21,7 +21,7 @@ pub struct Prediction {
     pub bounds: Option<BoundsView>,
     /// All models, each with how well it did, the one with the largest say first.
     pub models: Vec<Contestant>,
-    /// The serial fraction by Karp and Flatt at each measured count above the smallest: one that grows is a cost of each
+    /// The serial fraction by Karp and Flatt at each measured count above the smallest, where there are two of these: one that grows is a cost of each
     /// CPU added, one that stays is serial work.
     pub karp_flatt: Vec<(u32, f64)>,
     /// Scaled speedup by Gustafson at each predicted count: how much more could be done in the same time, were the serial part to
@@ -55,7 +55,7 @@ pub struct PredictedPoint {
 pub struct FirstLimit {
     /// What.
     pub resource: Resource,
-    /// The least number of CPUs that it keeps from being used: with as many, the bound that it sets is below the ideal.
+    /// So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak.
     pub cpus: f64,
 }
 
@@ -136,7 +136,7 @@ pub enum Abstention {
         /// The serial fraction between them.
         serial_fraction: f64,
     },
-    /// The counts measured differ in more than the number of CPUs: siblings, other core types, other nodes.
+    /// The counts measured differ in more than the number of CPUs: siblings, other core types.
     MixedKinds,
     /// It gets slower and faster again: the models have no shape for that.
     Contradictory,

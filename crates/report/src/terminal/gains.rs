@@ -38,10 +38,14 @@ fn table(gains: &[Gain], first: &Gain, style: &Style) -> Vec<String> {
         let saved = of(|point| point.saved_s);
         let unit = TimeUnit::for_column(saved.iter().copied());
         let saved: Vec<f64> = saved.iter().map(|seconds| seconds / unit.seconds()).collect();
-        let rank = index as u8 * 2;
+        let rank = u8::try_from(index).unwrap_or(u8::MAX).saturating_mul(2);
         let of_count = cpus(point.cpus);
         grid.figures(rank, &format!("{of_count}\nsaved ({})", unit.symbol()), column(&saved));
-        grid.figures(rank + 1, &format!("{of_count}\nCPUs gained"), column(&of(|point| point.gained_cpus)));
+        grid.figures(
+            rank.saturating_add(1),
+            &format!("{of_count}\nCPUs gained"),
+            column(&of(|point| point.gained_cpus)),
+        );
     }
     grid.lines()
 }

@@ -60,15 +60,17 @@ struct Row {
 }
 
 fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) -> Vec<String> {
-    let measured =
-        view.points.iter().filter(|point| prediction.from.contains(&point.cpus)).map(|point| Row {
-            cpus: point.cpus,
-            elapsed: point.metric.is_none().then_some(point.elapsed_s.median),
-            elapsed_band: None,
-            speedup: Some(point.speedup.value),
-            band: None,
-            measured: true,
-        });
+    let points = || view.points.iter().filter(|point| prediction.from.contains(&point.cpus));
+    // Where a prediction rests on some of the counts, all is over the smallest of these.
+    let first = points().next().map_or(1.0, |point| point.speedup.value);
+    let measured = points().map(|point| Row {
+        cpus: point.cpus,
+        elapsed: point.metric.is_none().then_some(point.elapsed_s.median),
+        elapsed_band: None,
+        speedup: Some(point.speedup.value / first),
+        band: None,
+        measured: true,
+    });
     let predicted = prediction.points.iter().map(|point| Row {
         cpus: point.cpus,
         elapsed: point.elapsed_s,
