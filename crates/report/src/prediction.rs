@@ -80,7 +80,7 @@ fn first_limit(limit: &FirstLimit) -> String {
     }
 }
 
-/// What no machine can beat.
+/// What no machine can beat, of the traced run: where that was slower than the timed ones, so are these.
 fn bounds(bounds: &BoundsView) -> String {
     let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
     parts.push(format!("{} that depend on each other", time(bounds.span_s)));
@@ -88,7 +88,7 @@ fn bounds(bounds: &BoundsView) -> String {
     parts.extend(locks.map(|(name, seconds)| format!("{} under {name}", time(*seconds))));
     let devices = bounds.devices.iter().filter(|(_, seconds)| *seconds > 0.0);
     parts.extend(devices.map(|(name, seconds)| format!("{} of {name}", time(*seconds))));
-    format!("No machine of such CPUs beats any of: {}.", list(parts))
+    format!("By the trace no machine of such CPUs beats any of: {}.", list(parts))
 }
 
 /// Why no point is given.
