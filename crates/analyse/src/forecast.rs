@@ -22,6 +22,10 @@ pub use what_if::{Change, WhatIfError, what_if};
 /// 90% of a normal distribution lie within so many standard deviations.
 const Z90: f64 = 1.644_853_6;
 
+/// A speedup of so many times the CPUs is the most that a band reaches to; a choice: room for what larger caches in sum may
+/// give.
+const SUPERLINEAR: f64 = 1.2;
+
 /// What `evidence` says of `targets`. `None` without a measured count.
 pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let base = *evidence.points.first()?;
@@ -100,7 +104,10 @@ impl<'o> Joint<'o> {
 
     fn point(&self, cpus: u32, base: Measured, is_time: bool, withheld: bool) -> PredictedPoint {
         let elapsed = self.at(0.0, 0.0);
+        // More than its share of the CPUs is gained by caches at most, and not without bound.
+        let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus);
         let [least, most] = [self.at(-1.0, self.spread[0]), self.at(1.0, self.spread[1])];
+        let least = least.max(ideal / SUPERLINEAR).min(elapsed);
         PredictedPoint {
             cpus,
             elapsed_s: (is_time && !withheld).then_some(elapsed),
