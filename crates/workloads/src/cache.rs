@@ -26,12 +26,12 @@ const LOWER: &str = "--threads or --sizes";
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Threads, each with a working set of its own")))]
 #[command(
-    after_help = "Memory: the largest size for each thread; by default four to eight times the last cache."
+    after_help = "Memory: the largest size for each thread; by default 256 MiB at most."
 )]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,
-    /// Sizes of the working set, powers of two from 1KiB to 64GiB [default: 16KiB to four times the last cache]
+    /// Sizes of the working set, powers of two from 1KiB to 64GiB [default: 16KiB to four times the last cache, at most 256MiB]
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = size::parse)]
     sizes: Vec<Size>,
     /// Where the threads run
