@@ -7,8 +7,9 @@
 
 mod crews;
 mod joins;
-mod latency;
 mod locks;
+mod random;
+mod scheduler;
 mod script;
 mod tokens;
 mod waits;
@@ -33,6 +34,8 @@ pub struct Demands {
     pub threads: Vec<ThreadId>,
     /// From a wake-up until a thread runs on a CPU that was idle; absent where the trace shows too few.
     pub wake_latency: Option<Nanos>,
+    /// How long a thread kept its CPU while others waited for one; absent likewise.
+    pub slice: Option<Nanos>,
 }
 
 /// Of the tree's threads between the main process's exec and its end. `None` where the main process was not seen.
@@ -49,7 +52,12 @@ pub fn demands(timeline: &Timeline) -> Option<Demands> {
     crews::crews(timeline, &place, &tokens, &mut sheets);
     let mut program = sheets.program(&mut tokens);
     program.channels = tokens.channels();
-    Some(Demands { program, threads, wake_latency: latency::wake_latency(timeline) })
+    Some(Demands {
+        program,
+        threads,
+        wake_latency: scheduler::wake_latency(timeline),
+        slice: scheduler::slice(timeline),
+    })
 }
 
 /// Each thread begins where its parent made it; one whose maker is not known, or who was there before, with the first.

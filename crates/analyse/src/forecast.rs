@@ -8,6 +8,7 @@ mod abstain;
 mod ensemble;
 mod evidence;
 mod limits;
+mod locked;
 mod opinion;
 mod what_if;
 
@@ -45,6 +46,9 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         points.push(joint.point(cpus, base, evidence.is_time, reason.is_some()));
         last = opinions;
     }
+    let program = panel.program(targets.last().copied().unwrap_or(largest.cpus));
+    let traced = program.map(|program| (program, ensemble::whole(evidence, program).bounds()));
+    let traced = traced.as_ref().map(|(program, bounds)| (*program, bounds));
     let model = points.last().map_or_else(|| panel.best_form().to_owned(), |point| point.model.clone());
     let shares = shares(&last);
     let mut models = panel.contestants();
@@ -56,9 +60,9 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     Some(Prediction {
         model,
         from: evidence.points.iter().map(|point| point.cpus).collect(),
-        first_limit: limits::first_limit(&panel, targets.last().copied().unwrap_or(largest.cpus)),
+        first_limit: limits::first_limit(&panel, traced),
         peak_cpus: peak(&panel, evidence, &points, &told),
-        bounds: panel.program(targets.last().copied().unwrap_or(largest.cpus)).map(limits::bounds),
+        bounds: traced.map(|(program, bounds)| limits::bounds(program, bounds)),
         models,
         karp_flatt: karp_flatt_trend(&evidence.models_points(), evidence.noise())
             .map_or(Vec::new(), |(fractions, _)| fractions),

@@ -25,9 +25,7 @@ const LOWER: &str = "--threads or --sizes";
 /// Arguments of `cache`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 #[command(mut_arg("threads", |arg| arg.help("Threads, each with a working set of its own")))]
-#[command(
-    after_help = "Memory: the largest size for each thread; by default 256 MiB at most."
-)]
+#[command(after_help = "Memory: the largest size for each thread; by default 256 MiB at most.")]
 pub struct Args {
     #[command(flatten)]
     threads: Threads,

@@ -1,7 +1,8 @@
 //! Threads that share their work: who does which job is an accident of the traced run, and on other CPUs it falls out otherwise.
 //!
 //! Where processes take jobs out of a pipe, each job is seen to begin. Where threads take them out of a queue or divide a loop,
-//! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to.
+//! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to, or each was called from
+//! a queue that they all waited at.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,16 +10,23 @@ use morecores_record::Nanos;
 
 use super::script::{Cut, Sheets};
 use super::tokens::Tokens;
-use crate::trace::{Cause, Source, State, ThreadId, Timeline, causes, futex};
+use crate::trace::{Cause, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses};
 
 /// Members end together where their ends are not further apart than this share of the episode.
 const TOGETHER: f64 = 0.15;
 
+/// The same where they took it from a queue: the last jobs may be long ones.
+const TOGETHER_FROM_QUEUE: f64 = 0.3;
+
 /// Their work is uneven where one has so many times as much as they have on average: else it does not matter who did what.
 const UNEVEN: f64 = 1.2;
 
-/// Pieces for each member, where they are not seen: a queue has some jobs for each worker, and how many is not known.
-const PIECES: u64 = 6;
+/// Pieces for each member, where they are not seen: a queue has some jobs for each worker.
+const LEAST_PIECES: f64 = 2.0;
+const MOST_PIECES: f64 = 20.0;
+
+/// Who hands out work and takes no part in it works for less than this share of the episode.
+const PARENTS_WORK: f64 = 0.5;
 
 /// Episodes shorter than this are too short for anything to be told of them.
 const LEAST: Nanos = Nanos::from_millis(2);
@@ -39,12 +47,13 @@ pub(super) fn crews(
         }
     }
     let causes = causes(timeline);
+    let queues = Queues::of(timeline, place);
     for siblings in siblings(timeline) {
         if !work_alike(timeline, &causes, &siblings) {
             continue;
         }
         for episode in episodes(timeline, &causes, &siblings) {
-            share(timeline, place, &siblings, episode, sheets);
+            share(timeline, place, &siblings, episode, &queues, sheets);
         }
     }
 }
@@ -117,6 +126,7 @@ fn share(
     place: &HashMap<ThreadId, u32>,
     siblings: &[ThreadId],
     (from, to): (Nanos, Nanos),
+    queues: &Queues,
     sheets: &mut Sheets,
 ) {
     let active: Vec<(u32, Nanos, Nanos, Nanos)> = siblings
@@ -137,16 +147,29 @@ fn share(
     let mean = work.as_secs_f64() / active.len() as f64;
     let ends = || active.iter().map(|(_, _, end, _)| *end);
     let apart = ends().max().unwrap_or(to).since(ends().min().unwrap_or(from));
-    let together = apart.as_secs_f64() <= TOGETHER * to.since(from).as_secs_f64();
-    if !together || most.as_secs_f64() < UNEVEN * mean {
+    let apart = apart.as_secs_f64() / to.since(from).as_secs_f64();
+    let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
+    let parent = timeline.thread(siblings[0]).parent;
+    let parents_work =
+        parent.and_then(|parent| place.get(&parent)).map(|parent| sheets.work(*parent, from, to));
+    let parent_waits =
+        parents_work.is_none_or(|work| work.as_secs_f64() < PARENTS_WORK * to.since(from).as_secs_f64());
+    let from_queue = queues.called(&members, from, to) || parent_waits && queues.back(&members, to);
+    let together = if from_queue { TOGETHER_FROM_QUEUE } else { TOGETHER };
+    if apart > together || most.as_secs_f64() < UNEVEN * mean {
         return;
     }
-    let bag = sheets.bag(Cut::After(Nanos((work.0 / (PIECES * active.len() as u64)).max(1))));
+    // What each did after the first of them found nothing more to do is what was left of a job, on average as much as a whole one:
+    // a long job is more likely to be the one that goes on.
+    let first_end = ends().min().unwrap_or(to);
+    let left: Nanos = active.iter().map(|(member, _, end, _)| sheets.work(*member, first_end, *end)).sum();
+    let job = Nanos(left.0 / (active.len() as u64 - 1));
+    let job = job.clamp(share_of(mean, MOST_PIECES), share_of(mean, LEAST_PIECES));
+    let bag = sheets.bag(Cut::About(job));
     for (member, begin, end, _) in &active {
         sheets.share(bag, *member, *begin, *end);
     }
     // Whoever waits for the last of them waits for all.
-    let parent = timeline.thread(siblings[0]).parent;
     let waited = timeline.waits.iter().find(|wait| {
         let by_one = |source: Source| source.thread().is_some_and(|by| siblings.contains(&by));
         Some(wait.thread) == parent
@@ -158,5 +181,59 @@ fn share(
         for (member, _, end, _) in &active {
             sheets.edge((parent, wait.from), (*member, *end));
         }
+    }
+}
+
+/// A part of so many seconds.
+fn share_of(whole: f64, parts: f64) -> Nanos {
+    Nanos::from_secs_f64(whole / parts).max(Nanos(1))
+}
+
+/// Queues of work that threads wait at.
+struct Queues {
+    /// When which thread was woken from one: one at a time, each for something that anybody might have come for.
+    calls: Vec<(Nanos, u32)>,
+    /// Waits for no lock that began at an instant, of which thread and at which futex.
+    waits: Vec<(Nanos, u32, (ThreadId, u64))>,
+}
+
+impl Queues {
+    fn of(timeline: &Timeline, place: &HashMap<ThreadId, u32>) -> Self {
+        let uses = futex_uses(timeline);
+        let (mut calls, mut waits) = (Vec::new(), Vec::new());
+        for wait in &timeline.waits {
+            let (Some(&thread), Some(futex)) = (place.get(&wait.thread), futex(timeline, wait)) else {
+                continue;
+            };
+            match uses.get(&futex) {
+                Some(FutexUse::Lock) => continue,
+                Some(FutexUse::Queue) if wait.ended => calls.push((wait.to, thread)),
+                _ => {}
+            }
+            waits.push((wait.from, thread, futex));
+        }
+        calls.sort_unstable();
+        waits.sort_unstable();
+        Self { calls, waits }
+    }
+
+    /// Whether most of them were called to work meanwhile.
+    fn called(&self, members: &[u32], from: Nanos, to: Nanos) -> bool {
+        let first = self.calls.partition_point(|(at, _)| *at < from);
+        let inside = self.calls[first..].iter().take_while(|(at, _)| *at <= to);
+        let called: HashSet<u32> = inside.map(|(_, thread)| *thread).collect();
+        2 * members.iter().filter(|member| called.contains(member)).count() > members.len()
+    }
+
+    /// Whether most of them went to one futex with their last wait before an instant.
+    fn back(&self, members: &[u32], at: Nanos) -> bool {
+        let before = &self.waits[..self.waits.partition_point(|(from, ..)| *from <= at)];
+        let mut went: HashMap<(ThreadId, u64), usize> = HashMap::new();
+        for member in members {
+            if let Some((.., futex)) = before.iter().rev().find(|(_, thread, _)| thread == member) {
+                *went.entry(*futex).or_default() += 1;
+            }
+        }
+        went.values().any(|came| 2 * came > members.len())
     }
 }

@@ -3,12 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use morecores_record::{KnownLock, LockFlags, Nanos};
+use morecores_record::{Comm, KnownLock, LockFlags, Nanos};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 use super::Demands;
+use super::random::exponential;
 use crate::models::mean_value_analysis;
 use crate::replay::{Bag, LockPolicy, Machine, Program, Step, replay};
-use crate::trace::{Cause, ThreadId, Timeline, causes, futex};
+use crate::trace::{Cause, Segment, State, ThreadId, Timeline, causes, futex};
 
 /// Locks below this share of the work under them are left out: they cannot matter below some hundred CPUs.
 const LEAST_SHARE: f64 = 0.002;
@@ -23,7 +26,7 @@ pub struct LockUse {
     pub lock: LockName,
     /// The share of its users' work that they hold it.
     pub share: f64,
-    /// Threads that waited for it, as indices into [`Demands::threads`], in order.
+    /// Threads that take it, as indices into [`Demands::threads`], in order: those that waited for it, and those like them.
     pub users: Vec<u32>,
     /// How long they waited for it in the traced run.
     pub waited: Nanos,
@@ -58,7 +61,9 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         let LockFlags(flags) = wait.flags;
         // A mutex whose owner runs is waited for on the CPU, and asleep otherwise.
         let spins = flags & LockFlags::SPIN != 0 && flags & LockFlags::MUTEX == 0;
-        add(LockName::Kernel(wait.lock), wait.thread, wait.to.since(wait.from), spins);
+        // Who was told to go on and has no CPU does not wait for the lock: a replay does not count that either.
+        let ready = ready(&timeline.thread(wait.thread).segments, wait.from, wait.to);
+        add(LockName::Kernel(wait.lock), wait.thread, wait.to.since(wait.from).since(ready), spins);
     }
     for (wait, cause) in timeline.waits.iter().zip(causes(timeline)) {
         if cause == Cause::UserLock
@@ -75,15 +80,19 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         }
     }
     let elapsed = timeline.elapsed().as_secs_f64();
+    let kinds = Kinds::of(timeline, demands);
     let mut uses: Vec<_> = waits
         .into_iter()
         .filter_map(|(lock, (waited, waits, users, spins))| {
-            let mut users: Vec<_> = users.into_iter().collect();
-            users.sort_unstable();
+            let users = kinds.like(&users);
             let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
             let at_once = (of_users + waited).as_secs_f64() / elapsed;
             let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
-            let policy = if spins > 0 { LockPolicy::Spin } else { LockPolicy::Barging };
+            let policy = match lock {
+                LockName::Kernel(_) if spins > 0 => LockPolicy::Spin,
+                LockName::Kernel(_) => LockPolicy::Kernel,
+                LockName::Futex(..) => LockPolicy::Barging,
+            };
             Some(LockUse { lock, share, users, waited, waits, policy })
         })
         .filter(|lock| lock.share >= LEAST_SHARE)
@@ -93,15 +102,52 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     uses
 }
 
-fn work_of(script: &[Step]) -> Nanos {
-    script.iter().map(time_of).sum()
+/// What threads have in common.
+struct Kinds {
+    /// Of each thread its process, who made it, and the command it ran at its end.
+    of: Vec<(Option<ThreadId>, Option<ThreadId>, Comm)>,
 }
 
-fn time_of(step: &Step) -> Nanos {
-    match step {
-        Step::Run(time) | Step::Hold { time, .. } => *time,
-        _ => Nanos::ZERO,
+impl Kinds {
+    fn of(timeline: &Timeline, demands: &Demands) -> Self {
+        let of = demands.threads.iter().map(|id| {
+            let thread = timeline.thread(*id);
+            let last = thread.ended.unwrap_or(timeline.ended).min(timeline.ended);
+            (thread.leader, thread.parent, thread.name_at(last))
+        });
+        Self { of: of.collect() }
     }
+
+    /// Who takes a lock that these waited for: whether one of them had to wait is chance. Where they are of several processes,
+    /// all that run the same commands; else those of the process that the same thread made.
+    fn like(&self, waiters: &HashSet<u32>) -> Vec<u32> {
+        let own = || waiters.iter().map(|waiter| self.of[*waiter as usize]);
+        let processes: HashSet<_> = own().map(|(process, ..)| process).collect();
+        let makers: HashSet<_> = own().map(|(process, maker, _)| (process, maker)).collect();
+        let commands: HashSet<_> = own().map(|(.., command)| command).collect();
+        let alike = |(process, maker, command): &(_, _, _)| {
+            if processes.len() > 1 {
+                commands.contains(command)
+            } else {
+                makers.contains(&(*process, *maker))
+            }
+        };
+        (0..).zip(&self.of).filter(|(_, kind)| alike(kind)).map(|(thread, _)| thread).collect()
+    }
+}
+
+/// How long a thread had no CPU between two instants, and could have run.
+fn ready(segments: &[Segment], from: Nanos, to: Nanos) -> Nanos {
+    let first = segments.partition_point(|segment| segment.to <= from);
+    let inside = segments[first..].iter().take_while(|segment| segment.from < to);
+    inside
+        .filter(|segment| segment.state == State::Runnable)
+        .map(|segment| segment.to.min(to).since(segment.from.max(from)))
+        .sum()
+}
+
+fn work_of(script: &[Step]) -> Nanos {
+    script.iter().map(Step::work).sum()
 }
 
 /// The share of work under a lock for which those who take it wait `waiting` per unit of work, with `at_once` of them at work or
@@ -151,8 +197,11 @@ pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points
     uses
 }
 
-/// The program with its locks: each user takes each lock at regular points of its work, each time for the same share of it.
-/// `points` is how often in all; the waits that result depend on the shares, hardly on how finely they are cut.
+/// The program with its locks: its users take each lock at random points of their work, for random times that come to the same
+/// share of it. `points` is how often in all; the waits that result depend on the shares, hardly on how finely they are cut.
+///
+/// At regular points and for equal times they would meet less often than they do in fact, and a share found by their waits would
+/// come out too large.
 pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
     let locks = uses.iter().map(|of| of.policy).collect();
     let mut program = Program { locks, ..program.clone() };
@@ -161,42 +210,65 @@ pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
         let own: Nanos = of.users.iter().map(|user| work_of(&program.threads[*user as usize])).sum();
         let bags = program.bags.iter_mut().filter(shared).flat_map(|bag| &bag.pieces);
         let work = own + bags.map(|piece| work_of(piece)).sum::<Nanos>();
-        let every = Nanos((work.0 / u64::from(points.max(1))).max(1));
-        let hold = Nanos((every.0 as f64 * of.share) as u64);
-        for (user, nth) in of.users.iter().zip(1..) {
-            // Not all at the same point of their work.
-            let mut until = Nanos(every.0 * nth / (of.users.len() as u64 + 1));
+        let every = work.as_secs_f64() / f64::from(points.max(1));
+        let mut turns = Turns::new(lock, every, of.share);
+        for user in &of.users {
             let script = &mut program.threads[*user as usize];
-            *script = holding(script, lock, &mut until, every, hold);
+            *script = holding(script, &mut turns);
         }
-        let mut until = Nanos(every.0 / 2);
         for piece in program.bags.iter_mut().filter(shared).flat_map(|bag| &mut bag.pieces) {
-            *piece = holding(piece, lock, &mut until, every, hold);
+            *piece = holding(piece, &mut turns);
         }
     }
     program
 }
 
-/// A script in which work is cut so that after `until`, and every `every` from then on, `hold` of it is under the lock. What is left
-/// of `until` goes on in the next script.
-fn holding(script: &[Step], lock: u32, until: &mut Nanos, every: Nanos, hold: Nanos) -> Vec<Step> {
+/// When a lock is taken next, and for how long: both exponential, as of events that know nothing of each other.
+struct Turns {
+    lock: u32,
+    /// Mean work between the lock and the next time it is taken, and mean time with it, in seconds.
+    means: [f64; 2],
+    random: ChaCha8Rng,
+    /// What is left of the work before the next time, and how long it will then be held.
+    until: Nanos,
+    hold: Nanos,
+}
+
+impl Turns {
+    fn new(lock: u32, every: f64, share: f64) -> Self {
+        let means = [every * (1.0 - share), every * share];
+        let random = ChaCha8Rng::seed_from_u64(u64::from(lock));
+        let mut turns = Self { lock, means, random, until: Nanos::ZERO, hold: Nanos::ZERO };
+        turns.next();
+        turns
+    }
+
+    fn next(&mut self) {
+        let [until, hold] = self.means.map(|mean| exponential(&mut self.random, mean));
+        (self.until, self.hold) = (until, hold);
+    }
+}
+
+/// A script in which work is cut so that its turns are under the lock. What is left of the work before the next one goes on in the
+/// next script.
+fn holding(script: &[Step], turns: &mut Turns) -> Vec<Step> {
     let mut cut = Vec::with_capacity(script.len());
     for step in script {
         let Step::Run(mut left) = *step else {
             cut.push(*step);
-            *until = until.since(time_of(step));
+            turns.until = turns.until.since(step.work());
             continue;
         };
-        while left > *until + hold {
-            if *until > Nanos::ZERO {
-                cut.push(Step::Run(*until));
+        while left > turns.until + turns.hold {
+            if turns.until > Nanos::ZERO {
+                cut.push(Step::Run(turns.until));
             }
-            cut.push(Step::Hold { lock, time: hold });
-            left = left.since(*until + hold);
-            *until = every.since(hold);
+            cut.push(Step::Hold { lock: turns.lock, time: turns.hold });
+            left = left.since(turns.until + turns.hold);
+            turns.next();
         }
         cut.push(Step::Run(left));
-        *until = until.since(left);
+        turns.until = turns.until.since(left);
     }
     cut
 }
@@ -246,10 +318,10 @@ mod tests {
     fn the_work_stays_what_it_was() {
         let ms = Nanos::from_millis;
         let script = [Step::Run(ms(10)), Step::Mark, Step::Run(ms(1)), Step::Run(ms(7))];
-        let cut = holding(&script, 0, &mut ms(2), ms(4), ms(1));
-        let all = work_of(&cut);
-        assert_eq!(all, ms(18));
-        let holds = cut.iter().filter(|step| matches!(step, Step::Hold { .. })).count();
-        assert!((3..=5).contains(&holds), "{holds}");
+        let cut = holding(&script, &mut Turns::new(0, 1e-4, 0.25));
+        assert_eq!(work_of(&cut), ms(18));
+        let held: Nanos = cut.iter().filter(|step| matches!(step, Step::Hold { .. })).map(Step::work).sum();
+        let share = held.as_secs_f64() / 0.018;
+        assert!((share - 0.25).abs() < 0.05, "{share}");
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use morecores_record::Nanos;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
+use super::random::exponential;
 use super::tokens::Tokens;
 use crate::replay::{Bag, Program, Script, Step};
 use crate::trace::{Occupant, ThreadId, Timeline, lock_spans};
@@ -59,8 +62,8 @@ pub(super) struct Sheets {
 /// Where the work of a bag is cut into pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
-    /// After so much work: where one piece ends and the next begins was not seen.
-    After(Nanos),
+    /// After so much work on average: where one piece ends and the next begins was not seen.
+    About(Nanos),
     /// Where somebody takes from this channel.
     AtTake(u32),
 }
@@ -285,23 +288,27 @@ impl Writer {
 /// What a crew did, cut into pieces, in the order in which they were begun.
 fn pieces<'s>(sections: impl Iterator<Item = &'s [(Nanos, Step)]>, cut: Cut) -> Vec<Script> {
     let mut begun: Vec<(Nanos, Script)> = Vec::new();
+    let mut random = ChaCha8Rng::seed_from_u64(0);
     for section in sections {
         let mut piece: Option<(Nanos, Script)> = None;
-        let mut done = Nanos::ZERO;
+        let mut until = match cut {
+            Cut::About(mean) => exponential(&mut random, mean.as_secs_f64()),
+            Cut::AtTake(_) => Nanos::ZERO,
+        };
         for (at, step) in section {
             match (cut, *step) {
                 (Cut::AtTake(channel), Step::Take { channel: of, .. }) if of == channel => {
                     begun.extend(piece.take());
                     piece = Some((*at, vec![*step]));
                 }
-                (Cut::After(most), Step::Run(mut left)) => {
+                (Cut::About(mean), Step::Run(mut left)) => {
                     while left > Nanos::ZERO {
-                        let part = left.min(Nanos(most.0.saturating_sub(done.0).max(1)));
+                        let part = left.min(until);
                         piece.get_or_insert((*at, Script::new())).1.push(Step::Run(part));
-                        (left, done) = (left.since(part), done + part);
-                        if done >= most {
+                        (left, until) = (left.since(part), until.since(part));
+                        if until == Nanos::ZERO {
                             begun.extend(piece.take());
-                            done = Nanos::ZERO;
+                            until = exponential(&mut random, mean.as_secs_f64());
                         }
                     }
                 }

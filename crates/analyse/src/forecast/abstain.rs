@@ -3,6 +3,7 @@
 use morecores_record::Abstention;
 
 use super::evidence::Evidence;
+use super::limits::DISK;
 use super::opinion::Panel;
 use crate::models::{Point, Usl};
 
@@ -35,9 +36,7 @@ pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) ->
     }
     let own = evidence.own_program(largest.cpus).into_iter().flat_map(|program| {
         let services = program.demands.program.bounds().services;
-        services
-            .into_iter()
-            .map(|time| ("the disk".to_owned(), time.as_secs_f64() / program.elapsed.as_secs_f64()))
+        services.into_iter().map(|time| (DISK.to_owned(), time.as_secs_f64() / program.elapsed.as_secs_f64()))
     });
     let busiest = evidence.busy_devices.iter().cloned().chain(own).max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((device, share)) = busiest.filter(|(_, share)| *share > SATURATED) {

@@ -1,7 +1,10 @@
 //! Many replays of one program: what a single one takes for certain is drawn anew for each.
 //!
-//! Drawn are: how long each thread's work takes, from run to run; how long a thread keeps its CPU; and how the
-//! slowdown by other busy CPUs goes on beyond what was measured.
+//! Drawn are: how long each thread's work takes, from run to run; how long a thread keeps its CPU, where the trace does not tell;
+//! how the slowdown by other busy CPUs goes on beyond what was measured, and how much longer locks are then held; and how much of the
+//! work that came with more threads than CPUs goes again where each has one.
+
+use std::ops::Range;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,18 +14,22 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use morecores_record::Nanos;
 
 use super::evidence::{Evidence, Measured, TracedProgram};
-use crate::demand::{calibrated, with_locks};
+use super::locked::Locked;
 use crate::replay::{Inflation, Machine, Program, Shape, replay};
 
 /// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
 const DRAWS: u64 = 40;
 
-/// Points of each lock at which its users take it.
-const LOCK_POINTS: u32 = 2000;
-
 /// Standard deviation of how long one thread's work takes from run to run, where nothing is known: that of compiler runs on a
 /// quiet machine.
 const JITTER: f64 = 0.02;
+
+/// What the second busy CPU adds to the time of a piece of work, where one count alone was measured; below zero stands for nothing.
+const UNKNOWN_SECOND: Range<f64> = -0.06..0.08;
+
+/// How much longer a lock is held, at most, for each busy CPU beyond those traced: what it protects was last written on another
+/// CPU, and comes from there the slower the more there are.
+const MOST_GROWTH: f64 = 0.12;
 
 /// Slices drawn from: `base_slice_ns` of the fair scheduler on one, two, and eight or more CPUs (`kernel/sched/fair.c`).
 const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(1_400_000), Nanos(2_800_000)];
@@ -52,15 +59,15 @@ impl<'e> Ensemble<'e> {
     /// Of `program`; the slowdown is fitted to the `known` points.
     pub(super) fn new(evidence: &'e Evidence, program: &'e TracedProgram, known: &[Measured]) -> Self {
         let inflation = inflation(evidence, known);
-        let machine = machine(program, program.cpus, Inflation::fit(Shape::Logarithmic, &inflation));
-        let locks = calibrated(&program.demands.program, &program.locks, &machine, LOCK_POINTS);
-        let whole = with_locks(&program.demands.program, &locks, LOCK_POINTS);
+        let Locked { whole, .. } =
+            Locked::of(evidence, program, Inflation::fit(Shape::Logarithmic, &inflation));
         Self { evidence, program, whole, inflation }
     }
 
     /// Elapsed time on `cpus`, from what was measured on as many as were traced.
     pub(super) fn elapsed(&self, measured: Measured, cpus: u32) -> Told {
         let told_more = self.evidence.told_more(self.program);
+        let crowding = self.evidence.crowding(self.program).ln();
         let ratio = |draw: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(draw);
             let program = &self.whole;
@@ -69,14 +76,24 @@ impl<'e> Ensemble<'e> {
                 0 => Shape::Logarithmic,
                 _ => SHAPES[rng.random_range(0..SHAPES.len())],
             };
-            let inflation = Inflation::fit(shape, &self.inflation);
+            let inflation = match self.inflation.as_slice() {
+                [] => Inflation { shape, second: rng.random_range(UNKNOWN_SECOND).max(0.0) },
+                measured => Inflation::fit(shape, measured),
+            };
             let pace = pace(program.threads.len(), &mut rng, if draw == 0 { 0.0 } else { JITTER });
             let slice = SLICES[rng.random_range(0..SLICES.len())];
+            let growth = rng.random_range(0.0..MOST_GROWTH);
+            let goes: f64 = rng.random();
+            let traced = self.program.cpus;
             let on = |cpus| {
-                let machine = Machine { pace: pace.clone(), slice, ..machine(self.program, cpus, inflation) };
+                let longer = |busy: u32| 1.0 + growth * f64::from(busy.saturating_sub(traced));
+                let mut machine = machine(self.program, cpus, inflation);
+                machine.pace.clone_from(&pace);
+                machine.holding = (1..=cpus).map(longer).collect();
+                machine.slice = self.program.demands.slice.unwrap_or(slice);
                 replay(program, &machine).elapsed.as_secs_f64()
             };
-            (on(cpus) / on(self.program.cpus)).ln()
+            (on(cpus) / on(traced)).ln() - goes * crowding
         };
         let mut ratios: Vec<f64> = (0..DRAWS).into_par_iter().map(ratio).collect();
         ratios.sort_unstable_by(f64::total_cmp);
@@ -87,9 +104,17 @@ impl<'e> Ensemble<'e> {
     }
 }
 
+/// A program with its locks, as it is replayed.
+pub(super) fn whole(evidence: &Evidence, program: &TracedProgram) -> Program {
+    let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
+    Locked::of(evidence, program, inflation).whole
+}
+
 pub(super) fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {
     let wake_latency = program.demands.wake_latency.unwrap_or(WAKE_LATENCY);
-    Machine { slowdown: inflation.slowdown(cpus), wake_latency, ..Machine::new(cpus) }
+    let any = Machine::new(cpus);
+    let slice = program.demands.slice.unwrap_or(any.slice);
+    Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
 }
 
 /// What an idle CPU takes to be at work, where the trace does not show it: between the 2 µs of a real one and the tens of a

@@ -220,7 +220,14 @@ impl Evidence {
     pub(super) fn told_more(&self, program: &TracedProgram) -> f64 {
         let Some(own) = self.own_program(program.cpus).filter(|own| own.n != program.n) else { return 1.0 };
         let Some(measured) = self.point(program.cpus) else { return 1.0 };
-        let change = (program.own_elapsed / own.own_elapsed).ln();
+        // A run that was disturbed is no measure.
+        let expected = 3.0 * (measured.deviation + TRACED_DEVIATION);
+        let usual = if (own.own_elapsed / measured.elapsed).ln().abs() <= expected {
+            own.own_elapsed
+        } else {
+            measured.elapsed
+        };
+        let change = (program.own_elapsed / usual).ln();
         if !change.is_finite() {
             return 1.0;
         }
@@ -228,6 +235,17 @@ impl Evidence {
         // The part of the square that chance does not explain: James & Stein 1961, of one value.
         let told = if change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
         (change * told).exp()
+    }
+
+    /// How many times the CPU time of the timed runs on as many CPUs a run with more threads than CPUs took. Caches that too many
+    /// share on few CPUs may be all there is to it, or more threads may have more to do: one trace cannot tell.
+    pub(super) fn crowding(&self, program: &TracedProgram) -> f64 {
+        if !self.told_n || program.n <= program.cpus {
+            return 1.0;
+        }
+        let timed = self.point(program.cpus).and_then(|point| point.work);
+        let traced = program.demands.program.work().as_secs_f64();
+        timed.map_or(1.0, |timed| (traced / timed).max(1.0))
     }
 
     /// What was measured there.

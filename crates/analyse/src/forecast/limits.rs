@@ -4,9 +4,8 @@ use morecores_record::{BoundsView, FirstLimit, Resource};
 
 use super::evidence::TracedProgram;
 use super::opinion::Panel;
-use crate::demand::{calibrated, with_locks};
 use crate::models::Form;
-use crate::replay::{Bounds, Inflation, Machine, Shape};
+use crate::replay::{Bounds, Inflation, Shape};
 
 /// A limit beyond so many CPUs is out of sight: what it rests on is known to a percent or so.
 const SIGHT: f64 = 512.0;
@@ -14,19 +13,8 @@ const SIGHT: f64 = 512.0;
 /// What of an inflation is noise: CPU time is known to about this.
 const LEAST_INFLATION: f64 = 0.01;
 
-/// The bounds of a program, its locks as far as their waits tell.
-fn bounds_of(program: &TracedProgram) -> Bounds {
-    let machine = Machine::new(program.cpus);
-    let locks = calibrated(&program.demands.program, &program.locks, &machine, POINTS);
-    with_locks(&program.demands.program, &locks, POINTS).bounds()
-}
-
-/// Points of each lock at which its users take it.
-const POINTS: u32 = 500;
-
 /// The same with names.
-pub(super) fn bounds(program: &TracedProgram) -> BoundsView {
-    let bounds = bounds_of(program);
+pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds) -> BoundsView {
     let mut locks: Vec<(String, f64)> =
         program.lock_names.iter().cloned().zip(bounds.holds.iter().map(|hold| hold.as_secs_f64())).collect();
     locks.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -39,13 +27,16 @@ pub(super) fn bounds(program: &TracedProgram) -> BoundsView {
 }
 
 /// The only device that a trace tells apart.
-const DISK: &str = "the disk";
+pub(super) const DISK: &str = "the disk";
 
 /// What allows the fewest CPUs' worth of work at a time.
-pub(super) fn first_limit(panel: &Panel<'_>, cpus: u32) -> Option<FirstLimit> {
+pub(super) fn first_limit(
+    panel: &Panel<'_>,
+    traced: Option<(&TracedProgram, &Bounds)>,
+) -> Option<FirstLimit> {
     let mut limits = Vec::new();
-    match panel.program(cpus) {
-        Some(program) => of_program(program, &mut limits),
+    match traced {
+        Some((program, bounds)) => of_program(program, bounds, &mut limits),
         None => of_forms(panel, &mut limits),
     }
     limits.extend(memory(panel));
@@ -55,8 +46,7 @@ pub(super) fn first_limit(panel: &Panel<'_>, cpus: u32) -> Option<FirstLimit> {
         .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
 }
 
-fn of_program(program: &TracedProgram, limits: &mut Vec<FirstLimit>) {
-    let bounds = bounds_of(program);
+fn of_program(program: &TracedProgram, bounds: &Bounds, limits: &mut Vec<FirstLimit>) {
     let work = bounds.work.as_secs_f64();
     let mut add = |resource, time: f64| {
         if time > 0.0 {

@@ -11,7 +11,7 @@ pub(super) const REPLAY: &str = "replay";
 
 /// Relative standard error of a replay for each doubling of the CPUs beyond those traced, and of the closed forms: about half the
 /// median and the whole of what they were wrong by on the tuning half of the corpus, which the other terms widen.
-const REPLAY_ERROR: f64 = 0.03;
+const REPLAY_ERROR: f64 = 0.02;
 const FORMS_ERROR: f64 = 0.10;
 
 /// One model on one count.

@@ -6,7 +6,8 @@ use morecores_record::{Gain, GainPoint, Nanos};
 
 use super::ensemble::{inflation, machine};
 use super::evidence::{Evidence, Measured, TracedProgram};
-use crate::demand::{LockUse, calibrated, with_locks};
+use super::locked::Locked;
+use crate::demand::LockUse;
 use crate::replay::{Inflation, Machine, Program, Shape, Step, replay};
 
 /// Something that is changed in a program.
@@ -60,9 +61,6 @@ const WORTH: f64 = 0.005;
 
 /// What is left at least of elapsed time, whatever is taken away.
 const LEAST_LEFT: f64 = 0.001;
-
-/// Points of each lock at which its users take it.
-const LOCK_POINTS: u32 = 2000;
 
 /// What each of `changes` would gain, or, where there are none, everything that is found, most first; on `cpus`, or on the
 /// largest measured count and every larger one with a trace.
@@ -134,25 +132,18 @@ fn everything(program: &TracedProgram) -> Vec<Change> {
 fn busiest(program: &TracedProgram) -> Vec<String> {
     let mut work: BTreeMap<&str, Nanos> = BTreeMap::new();
     for (command, script) in program.commands.iter().zip(&program.demands.program.threads) {
-        *work.entry(command).or_default() += script.iter().map(time_of).sum::<Nanos>();
+        *work.entry(command).or_default() += script.iter().map(Step::work).sum::<Nanos>();
     }
     for bag in &program.demands.program.bags {
         let Some(command) = bag.members.first().and_then(|member| program.commands.get(*member as usize))
         else {
             continue;
         };
-        *work.entry(command).or_default() += bag.pieces.iter().flatten().map(time_of).sum::<Nanos>();
+        *work.entry(command).or_default() += bag.pieces.iter().flatten().map(Step::work).sum::<Nanos>();
     }
     let mut all: Vec<_> = work.into_iter().collect();
     all.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     all.into_iter().map(|(command, _)| command.to_owned()).collect()
-}
-
-fn time_of(step: &Step) -> Nanos {
-    match step {
-        Step::Run(time) | Step::Hold { time, .. } => *time,
-        _ => Nanos::ZERO,
-    }
 }
 
 fn known(program: &TracedProgram, name: &str, locks_too: bool) -> Result<(), WhatIfError> {
@@ -194,8 +185,7 @@ impl<'p> Site<'p> {
     fn new(evidence: &Evidence, program: &'p TracedProgram, measured: Measured, cpus: u32) -> Self {
         let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
         let machine = |cpus| machine(program, cpus, inflation);
-        let locks = calibrated(&program.demands.program, &program.locks, &machine(program.cpus), LOCK_POINTS);
-        let whole = with_locks(&program.demands.program, &locks, LOCK_POINTS);
+        let Locked { locks, whole } = Locked::of(evidence, program, inflation);
         let here = replay(&whole, &machine(program.cpus)).elapsed.as_secs_f64();
         let scale = measured.elapsed * evidence.told_more(program) / here.max(f64::MIN_POSITIVE);
         let replayed = replay(&whole, &machine(cpus));
@@ -241,7 +231,7 @@ impl<'p> Site<'p> {
             }
             Change::WithoutSerial => {}
         }
-        let program = with_locks(&program, &locks, LOCK_POINTS);
+        let program = Locked::with(&program, &locks);
         self.scale * replay(&program, &self.there).elapsed.as_secs_f64()
     }
 

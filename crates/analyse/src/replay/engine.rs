@@ -5,6 +5,7 @@
 
 mod clock;
 mod cpus;
+mod schedule;
 
 use morecores_record::Nanos;
 
@@ -21,6 +22,8 @@ pub struct Machine {
     /// How much longer a piece of work takes with 1, 2, … CPUs busy than alone; for more than there are entries the last, and
     /// without any 1. None below 1.
     pub slowdown: Vec<f64>,
+    /// How much longer still a lock is held then; the same in every other way.
+    pub holding: Vec<f64>,
     /// How long a thread keeps its CPU while others that have had less wait for one.
     pub slice: Nanos,
     /// From a wake-up until the thread runs, where a CPU is idle.
@@ -32,12 +35,28 @@ pub struct Machine {
 impl Machine {
     /// So many CPUs that cost nothing to share: no slowdown, no latency.
     pub const fn new(cpus: u32) -> Self {
-        Self { cpus, slowdown: Vec::new(), slice: SLICE, wake_latency: Nanos::ZERO, pace: Vec::new() }
+        Self {
+            cpus,
+            slowdown: Vec::new(),
+            holding: Vec::new(),
+            slice: SLICE,
+            wake_latency: Nanos::ZERO,
+            pace: Vec::new(),
+        }
     }
 
     /// How long a thread works here at what the program says takes so long.
     fn work(&self, id: Id, time: Nanos) -> f64 {
         time.0 as f64 * self.pace.get(id as usize).copied().unwrap_or(1.0)
+    }
+}
+
+impl Machine {
+    /// How long it holds a lock for what the program says takes so long, where so many CPUs are busy.
+    fn hold(&self, id: Id, time: Nanos, busy: u32) -> f64 {
+        let longest = self.holding.len().saturating_sub(1);
+        let place = (busy.max(1) as usize - 1).min(longest);
+        self.work(id, time) * self.holding.get(place).copied().unwrap_or(1.0)
     }
 }
 
@@ -53,7 +72,7 @@ pub struct Replayed {
     pub busy: Nanos,
     /// Time with one thread on a CPU and no other that could be.
     pub alone: Nanos,
-    /// Waits for each lock.
+    /// Waits for each lock, but for those for a CPU that come after.
     pub lock_waits: Vec<Nanos>,
     /// Time that each device was busy.
     pub device_busy: Vec<Nanos>,
@@ -250,9 +269,8 @@ impl<'p> Engine<'p> {
         match self.walk(id) {
             Comes::Work(work) => {
                 self.threads[id as usize].at = At::Working;
-                // Who holds a lock that others spin for is not preempted: the kernel sees to that.
                 let may_leave = match self.step(id) {
-                    Some(Step::Hold { lock, .. }) => self.policy(lock) != LockPolicy::Spin,
+                    Some(Step::Hold { lock, .. }) => self.policy(lock).holder_may_leave(),
                     _ => true,
                 };
                 let turn = self.cpus.begin(cpu, self.clocks.worked(), may_leave);
@@ -332,7 +350,7 @@ impl<'p> Engine<'p> {
                 Step::Hold { lock, time } => {
                     let spins = self.program.locks[lock as usize] == LockPolicy::Spin;
                     if self.locks[lock as usize].take(id) {
-                        thread.left = Some(self.machine.work(id, time));
+                        thread.left = Some(self.machine.hold(id, time, self.cpus.busy()));
                         continue;
                     }
                     thread.waits_since.get_or_insert(self.clocks.now());
@@ -415,7 +433,7 @@ impl<'p> Engine<'p> {
     }
 
     fn give_back(&mut self, lock: u32) {
-        let hand_over = self.policy(lock) != LockPolicy::Barging;
+        let hand_over = self.policy(lock).hands_over();
         let Some(next) = self.locks[lock as usize].give_back(hand_over) else { return };
         if let Some(since) = self.threads[next as usize].waits_since.take() {
             self.result.lock_waits[lock as usize].0 += (self.clocks.now() - since).round() as u64;
@@ -424,88 +442,6 @@ impl<'p> Engine<'p> {
             self.placed.extend(self.cpus.of_thread(next).map(|cpu| (next, cpu)));
         } else {
             self.release(next);
-        }
-    }
-
-    // Threads over CPUs.
-
-    /// What the thread waited for is there.
-    fn release(&mut self, id: Id) {
-        if self.threads[id as usize].at == At::Waiting {
-            self.make_ready(id);
-        }
-    }
-
-    fn make_ready(&mut self, id: Id) {
-        let thread = &mut self.threads[id as usize];
-        if !matches!(thread.at, At::Unborn | At::Waiting) {
-            return;
-        }
-        thread.at = At::Ready;
-        // Who slept is not paid back for more than a slice (`place_entity` in `kernel/sched/fair.c`).
-        thread.served = thread.served.max(self.cpus.floor() - self.machine.slice.0 as f64);
-        if self.cpus.has_idle() && self.machine.wake_latency > Nanos::ZERO {
-            self.clocks.at(self.machine.wake_latency.0 as f64, Due::Ready(id));
-        } else {
-            self.dispatch_or_queue(id);
-        }
-    }
-
-    fn dispatch_or_queue(&mut self, id: Id) {
-        if let Some(cpu) = self.cpus.take_idle() {
-            self.place(id, cpu);
-            return;
-        }
-        let served = self.threads[id as usize].served;
-        self.cpus.queue(id, served);
-        self.keep_ticking();
-        self.preempt_most_served(self.machine.slice.0 as f64);
-    }
-
-    fn place(&mut self, id: Id, cpu: u32) {
-        self.cpus.occupy(cpu, id, self.threads[id as usize].served);
-        self.placed.push((id, cpu));
-    }
-
-    /// What the thread on this CPU has done since it began there is set down.
-    fn served(&mut self, id: Id, cpu: u32) -> f64 {
-        let done = self.cpus.done(cpu, self.clocks.worked());
-        self.threads[id as usize].served += done;
-        done
-    }
-
-    /// Takes the CPU from the thread that has been served most, where the first in the queue is more than `margin` behind it.
-    fn preempt_most_served(&mut self, margin: f64) -> bool {
-        let Some(first) = self.cpus.first_queued() else { return false };
-        let Some((cpu, id, most)) = self.cpus.most_served(self.clocks.worked()) else { return false };
-        if most - first <= margin {
-            return false;
-        }
-        let done = self.served(id, cpu);
-        let thread = &mut self.threads[id as usize];
-        thread.left = thread.left.map(|left| (left - done).max(0.0));
-        thread.at = At::Ready;
-        let served = thread.served;
-        let Some(next) = self.cpus.take_queued() else { return false };
-        self.cpus.queue(id, served);
-        self.place(next, cpu);
-        true
-    }
-
-    fn tick(&mut self) {
-        for _ in 0..self.machine.cpus {
-            if !self.preempt_most_served(0.0) {
-                break;
-            }
-        }
-        self.ticking = false;
-        self.keep_ticking();
-    }
-
-    fn keep_ticking(&mut self) {
-        if !self.ticking && !self.cpus.queue_is_empty() {
-            self.ticking = true;
-            self.clocks.at(self.machine.slice.0 as f64, Due::Tick);
         }
     }
 }

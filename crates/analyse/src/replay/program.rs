@@ -39,6 +39,21 @@ pub enum LockPolicy {
     HandOver,
     /// Asleep; who waits longest is woken, and whoever comes first has it: a mutex on a futex.
     Barging,
+    /// The same in the kernel, where one thread does not take the CPU from another: its mutexes and semaphores.
+    Kernel,
+}
+
+impl LockPolicy {
+    /// Whether the CPU may be taken from who has it. From who has a spinlock never; elsewhere in the kernel only where it is built
+    /// with full preemption (`CONFIG_PREEMPT`; lazy preemption waits for the way back to the program).
+    pub(super) const fn holder_may_leave(self) -> bool {
+        matches!(self, Self::HandOver | Self::Barging)
+    }
+
+    /// Whether who gives it back passes it on to who waits longest.
+    pub(super) const fn hands_over(self) -> bool {
+        matches!(self, Self::Spin | Self::HandOver)
+    }
 }
 
 /// What one thread does, one step after the other.
@@ -96,6 +111,16 @@ pub enum Step {
     Sleep(Nanos),
 }
 
+impl Step {
+    /// CPU time that it needs.
+    pub const fn work(&self) -> Nanos {
+        match self {
+            Self::Run(time) | Self::Hold { time, .. } => *time,
+            _ => Nanos::ZERO,
+        }
+    }
+}
+
 /// What no machine can beat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -134,21 +159,22 @@ impl Program {
         self.threads.iter_mut().chain(self.bags.iter_mut().flat_map(|bag| &mut bag.pieces))
     }
 
+    /// CPU time in all.
+    pub fn work(&self) -> Nanos {
+        self.scripts().flatten().map(Step::work).sum()
+    }
+
     /// What no machine can beat.
     pub fn bounds(&self) -> Bounds {
         let mut bounds = Bounds {
-            work: Nanos::ZERO,
+            work: self.work(),
             span: Nanos::ZERO,
             holds: vec![Nanos::ZERO; self.locks.len()],
             services: vec![Nanos::ZERO; self.devices as usize],
         };
         for step in self.scripts().flatten() {
             match *step {
-                Step::Run(time) => bounds.work.add_assign(time),
-                Step::Hold { lock, time } => {
-                    bounds.work.add_assign(time);
-                    bounds.holds[lock as usize].add_assign(time);
-                }
+                Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
                 Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
                 _ => {}
             }
