@@ -8,6 +8,7 @@
 mod crews;
 mod joins;
 mod locks;
+mod polls;
 mod random;
 mod scheduler;
 mod script;

@@ -27,6 +27,15 @@ const Z90: f64 = 1.644_853_6;
 /// give.
 const SUPERLINEAR: f64 = 1.2;
 
+/// A band wider than this factor says that nothing is known.
+const WIDE: f64 = 4.0;
+
+/// CPU time beyond that of the timed runs of which the share that stays matters.
+const CROWDED: f64 = 1.1;
+
+/// Waits cut short in a replay, over its threads, that are no accident.
+const FORCED: f64 = 0.05;
+
 /// What `evidence` says of `targets`. `None` without a measured count.
 pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let base = *evidence.points.first()?;
@@ -38,12 +47,13 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let reason = abstain::reason(evidence, &panel, &targets);
     let mut points = Vec::new();
     let mut told = Vec::new();
-    let mut last = Vec::new();
+    let (mut last, mut forced) = (Vec::new(), 0.0_f64);
     for &cpus in &targets {
         let opinions = panel.opinions(cpus);
         let Some(joint) = Joint::of(&opinions) else { continue };
         told.push((cpus, joint.at(0.0, 0.0), joint.at(-1.0, joint.spread[0])));
         points.push(joint.point(cpus, base, evidence.is_time, reason.is_some()));
+        forced = opinions.iter().map(|opinion| opinion.forced).fold(forced, f64::max);
         last = opinions;
     }
     let program = panel.program(targets.last().copied().unwrap_or(largest.cpus));
@@ -71,7 +81,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
             .map_or(Vec::new(), |law| {
                 targets.iter().map(|n| (*n, gustafson(law.alpha.min(1.0), *n))).collect()
             }),
-        caveats: caveats(evidence, &panel, &targets),
+        caveats: caveats(evidence, &panel, &targets, &points, forced),
         abstained: reason,
         points,
     })
@@ -112,10 +122,11 @@ impl<'o> Joint<'o> {
         let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus);
         let [least, most] = [self.at(-1.0, self.spread[0]), self.at(1.0, self.spread[1])];
         let least = least.max(ideal / SUPERLINEAR).min(elapsed);
+        let wide = most / least > WIDE;
         PredictedPoint {
             cpus,
-            elapsed_s: (is_time && !withheld).then_some(elapsed),
-            speedup: (!withheld).then_some(base.elapsed / elapsed),
+            elapsed_s: (is_time && !withheld && !wide).then_some(elapsed),
+            speedup: (!withheld && !wide).then_some(base.elapsed / elapsed),
             band90: [base.elapsed / most, base.elapsed / least],
             elapsed_band90_s: is_time.then_some([least, most]),
             model: self.model.to_owned(),
@@ -153,7 +164,13 @@ fn peak(
     panel.form_peak().filter(|_| by_form)
 }
 
-fn caveats(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Vec<Caveat> {
+fn caveats(
+    evidence: &Evidence,
+    panel: &Panel<'_>,
+    targets: &[u32],
+    points: &[PredictedPoint],
+    forced: f64,
+) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     if evidence.programs.is_empty() {
         caveats.push(Caveat::Untraced);
@@ -172,8 +189,21 @@ fn caveats(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Vec<Cavea
             caveats.push(Caveat::NoSystemCalls);
         }
     }
-    if evidence.points.len() == 1 {
+    if evidence.points.len() == 1 || evidence.points.first().is_some_and(|point| point.cpus > 1) {
         caveats.push(Caveat::OneCount);
+    }
+    let crowded = targets.iter().filter_map(|cpus| panel.program(*cpus)).map(|of| evidence.crowding(of));
+    let times = crowded.fold(1.0, f64::max);
+    if times > CROWDED {
+        caveats.push(Caveat::Crowded { times });
+    }
+    if forced > FORCED {
+        caveats.push(Caveat::Forced { share: forced });
+    }
+    let wide = |point: &&PredictedPoint| point.band90[1] / point.band90[0] > WIDE;
+    let wide: Vec<u32> = points.iter().filter(wide).map(|point| point.cpus).collect();
+    if !wide.is_empty() {
+        caveats.push(Caveat::Wide { cpus: wide, factor: WIDE });
     }
     caveats
 }

@@ -18,7 +18,7 @@ mod timeline;
 
 pub use call::call_name;
 pub use causes::{Cause, causes};
-pub(crate) use causes::{FutexUse, futex, futex_uses};
+pub(crate) use causes::{FutexId, FutexUse, futex, futex_uses};
 pub use components::{Accounting, account};
 pub(crate) use lock_spans::{LockSpan, lock_spans};
 pub(crate) use shares::Shares;

@@ -9,21 +9,18 @@
 mod common;
 #[path = "../../analyse/tests/corpus/mod.rs"]
 mod corpus;
+#[path = "../../analyse/tests/score/mod.rs"]
+mod score;
 
-use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use morecores_analyse::forecast::{Evidence, Measured, TracedProgram, forecast};
-use morecores_analyse::models::{Model, Point, Usl};
 use morecores_analyse::replay::{Machine, Program, Step, replay};
-use morecores_analyse::trace::Timeline;
 use morecores_record::{Nanos, Prediction, Study};
-use rayon::prelude::*;
 
 use common::quiet;
-use corpus::{Size, Watch, trace, truth};
+use score::Outcome;
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
@@ -32,9 +29,9 @@ fn main() {
         speed();
     }
     if wanted == "corpus" {
-        of_corpus(corpus::TUNING);
+        score::of_corpus(corpus::TUNING, each());
     } else if wants("scoring") {
-        of_corpus(corpus::SCORING);
+        score::of_corpus(corpus::SCORING, each());
     }
     if wants("machine") {
         quiet();
@@ -42,120 +39,9 @@ fn main() {
     }
 }
 
-/// A prediction beside what it should have said.
-struct Outcome {
-    what: String,
-    /// Elapsed time, in any unit; none where it was abstained from.
-    predicted: Option<f64>,
-    band: [f64; 2],
-    truth: f64,
-}
-
-impl Outcome {
-    fn error(&self) -> Option<f64> {
-        self.predicted.map(|predicted| predicted / self.truth - 1.0)
-    }
-
-    fn covers(&self) -> bool {
-        self.band[0] <= self.truth && self.truth <= self.band[1]
-    }
-
-    fn width(&self) -> f64 {
-        (self.band[1] - self.band[0]) / (self.band[1] * self.band[0]).sqrt()
-    }
-}
-
-fn print(title: &str, outcomes: &[Outcome], target: &str) {
-    let mut errors: Vec<f64> = outcomes.iter().filter_map(Outcome::error).map(f64::abs).collect();
-    errors.sort_by(f64::total_cmp);
-    let mut widths: Vec<f64> = outcomes.iter().map(Outcome::width).collect();
-    widths.sort_by(f64::total_cmp);
-    let at = |sorted: &[f64], share: f64| match sorted {
-        [] => f64::NAN,
-        _ => 100.0 * sorted[((sorted.len() - 1) as f64 * share).round() as usize],
-    };
-    let covered = outcomes.iter().filter(|outcome| outcome.covers()).count();
-    println!(
-        "{title}: {} predicted, {} abstained; error median {:.1}%, 90th percentile {:.1}%, worst {:.1}%; band covers {covered} of \
-         {} ({:.0}%), median width {:.0}% ({target})",
-        errors.len(),
-        outcomes.len() - errors.len(),
-        at(&errors, 0.5),
-        at(&errors, 0.9),
-        at(&errors, 1.0),
-        outcomes.len(),
-        100.0 * covered as f64 / outcomes.len() as f64,
-        at(&widths, 0.5),
-    );
-}
-
-// The corpus.
-
-/// The noise of the traced runs.
-const SEED: u64 = 99;
-
-fn of_corpus(seeds: Range<u64>) {
-    let programs: Vec<_> = corpus::corpus(seeds).collect();
-    for (from, to, target) in [
-        (&[1, 2][..], 8, "at most 5%, 12%; at least 88% covered, width at most 30%"),
-        (&[1, 2, 4], 16, "at most 8%, 15%; at least 88% covered"),
-    ] {
-        let outcomes: Vec<(Outcome, f64)> =
-            programs.par_iter().filter_map(|program| of_program(program, from, to)).collect();
-        let (outcomes, usl): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
-        let title = format!("corpus, 1-{} to {to} CPUs", from.last().unwrap());
-        if std::env::args().any(|argument| argument == "each") {
-            let mut worst: Vec<_> =
-                outcomes.iter().filter(|o| !o.covers() || o.error().is_none_or(|e| e.abs() > 0.1)).collect();
-            worst.sort_by(|a, b| a.what.cmp(&b.what));
-            for outcome in worst {
-                let error = outcome.error().map_or("withheld".to_owned(), |e| format!("{:+.1}%", 100.0 * e));
-                println!(
-                    "  {error} {}: {}",
-                    if outcome.covers() { "covered" } else { "missed" },
-                    outcome.what
-                );
-            }
-        }
-        print(&title, &outcomes, target);
-        let mut usl = usl;
-        usl.sort_by(f64::total_cmp);
-        let at = |share: f64| 100.0 * usl[((usl.len() - 1) as f64 * share) as usize];
-        println!(
-            "  beside it, the universal scalability law: median {:.1}%, 90th percentile {:.1}%",
-            at(0.5),
-            at(0.9)
-        );
-    }
-}
-
-fn of_program(program: &corpus::Program, from: &[u32], to: u32) -> Option<(Outcome, f64)> {
-    let seconds = |cpus: u32| truth(program, cpus).as_secs_f64();
-    let largest = *from.last()?;
-    let read = |cpus: u32, n: u32| {
-        let traced = trace(program, Size { cpus, n }, SEED, Watch::Exact);
-        TracedProgram::of_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
-    };
-    let points: Vec<Measured> = from
-        .iter()
-        .map(|&cpus| {
-            let own = corpus::simulate(program, Size { cpus, n: cpus }, 0, Watch::Untraced);
-            let work: f64 = own.threads.iter().map(|(_, time)| time.as_secs_f64()).sum();
-            Measured { cpus, elapsed: seconds(cpus), error: 0.005, deviation: 0.01, work: Some(work) }
-        })
-        .collect();
-    let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
-    let programs = [read(1, largest), read(largest, to)].into_iter().flatten().collect();
-    let evidence = Evidence { points, programs, told_n: true, is_time: true, ..Evidence::default() };
-    let found = forecast(&evidence, &[to])?;
-    let outcome = outcome(program.to_string(), &found, seconds(to))?;
-    let usl = Usl::fit(&known)?.elapsed(to) / outcome.truth - 1.0;
-    Some((outcome, usl.abs()))
-}
-
-fn outcome(what: String, found: &Prediction, truth: f64) -> Option<Outcome> {
-    let point = found.points.last()?;
-    Some(Outcome { what, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
+/// Whether every outcome of the corpus is wanted.
+fn each() -> bool {
+    std::env::args().any(|argument| argument == "each")
 }
 
 // This machine.
@@ -206,22 +92,15 @@ fn of_machine() {
         let _ = std::fs::remove_dir_all(&study);
         match on_two(&study, &fill(prepare), &fill(command)) {
             Ok((found, measured, error)) => {
-                if let Some(outcome) = outcome((*name).to_owned(), &found, measured) {
-                    let told =
-                        outcome.error().map_or("withheld".to_owned(), |e| format!("{:+.2}%", 100.0 * e));
-                    println!(
-                        "  {name}: predicted 2 CPUs {told} (band {:+.1}% to {:+.1}%); measured {measured:.3} s, to {:.1}%",
-                        100.0 * (outcome.band[0] / measured - 1.0),
-                        100.0 * (outcome.band[1] / measured - 1.0),
-                        100.0 * error,
-                    );
+                if let Some(outcome) = Outcome::of((*name).to_owned(), &found, measured) {
+                    println!("  {} (measured {measured:.3} s, to {:.1}%)", outcome.line(), 100.0 * error);
                     outcomes.push(outcome);
                 }
             }
             Err(reason) => println!("  {name}: skipped: {reason}"),
         }
     }
-    print(
+    score::print(
         "this machine, 1 to 2 CPUs",
         &outcomes,
         "at most 1.5%, worst 5%; 10 of 12 covered, width at most 20%",

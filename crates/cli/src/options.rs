@@ -60,6 +60,7 @@ impl RunOptions {
     /// Reads the arguments, for a machine with `topology`.
     pub(crate) fn new(args: &RunArgs, topology: &Topology) -> Result<Self> {
         let command = command(&args.command, args.shell, "run")?;
+        predict::check_no_list(args.predict.as_deref(), &args.command)?;
         ensure!(
             !args.expect_n || command.uses_n(),
             "{{n}} is nowhere in the command, and --expect-n was given: put {{n}} where the command takes its \

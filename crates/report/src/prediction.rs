@@ -9,6 +9,9 @@ use crate::format::{cpus, list, percent, ratio, rough, time};
 /// What the replays are called in a prediction.
 const REPLAY: &str = "replay";
 
+/// What other models contribute is told from here on.
+const OTHERS: f64 = 0.1;
+
 /// From what, by what and how far that was right before.
 pub(crate) fn headline(prediction: &Prediction) -> String {
     let counts = list(&prediction.from);
@@ -17,15 +20,15 @@ pub(crate) fn headline(prediction: &Prediction) -> String {
         REPLAY => "by replay of its traces".to_owned(),
         form => format!("by {}", form_name(form)),
     };
-    let tested = prediction
-        .models
-        .iter()
-        .find(|model| model.model == prediction.model)
-        .and_then(|model| model.back_test)
-        .map_or(String::new(), |error| {
-            let largest = prediction.from.last().copied().unwrap_or(1);
-            format!("; from fewer CPUs it was {} off at {}", signed(error), cpus(largest))
-        });
+    let own = prediction.models.iter().find(|model| model.model == prediction.model);
+    let others: f64 =
+        prediction.models.iter().map(|model| model.weight).sum::<f64>() - own.map_or(0.0, |own| own.weight);
+    let how =
+        if others > OTHERS { format!("{how} and, for {}, by other models", percent(others)) } else { how };
+    let tested = own.and_then(|model| model.back_test).map_or(String::new(), |error| {
+        let largest = prediction.from.last().copied().unwrap_or(1);
+        format!("; from fewer CPUs it was {} off at {}", signed(error), cpus(largest))
+    });
     format!("predicted from {counts} {plural} {how}{tested}")
 }
 
@@ -150,7 +153,24 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
                 .to_owned()
         }
         Caveat::OneCount => {
-            "measured on one count only: how much CPUs slow each other down is taken to be nothing".to_owned()
+            "measured on one count only, or not on 1 CPU: how much CPUs slow each other down is not known, and taken to be little"
+                .to_owned()
         }
+        Caveat::Wide { cpus, factor } => {
+            format!(
+                "the band of {} is wider than a factor of {}: no point is given; more counts, or longer and quieter runs, narrow it",
+                list(cpus),
+                ratio(*factor)
+            )
+        }
+        Caveat::Forced { share } => format!(
+            "in the replay {} of the threads waited for each other without end and were let go on: the order in which they wait is \
+             not all in the trace",
+            percent(*share)
+        ),
+        Caveat::Crowded { times } => format!(
+            "told of more CPUs than there are, the command took {} times the CPU time: whether it will there too is not known",
+            ratio(*times)
+        ),
     }
 }

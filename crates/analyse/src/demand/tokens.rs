@@ -89,7 +89,7 @@ fn bytes<'t>(
     }
     let mut inodes: Vec<_> = by_inode.into_iter().collect();
     inodes.sort_unstable_by_key(|(inode, _)| *inode);
-    for (_, calls) in inodes {
+    for calls in inodes.into_iter().flat_map(|(_, calls)| lives(calls)) {
         if !is_a_pipe(&calls) {
             continue;
         }
@@ -118,6 +118,35 @@ fn bytes<'t>(
             sheets.step(place[&call.thread], call.since, step);
         }
     }
+}
+
+/// A file's number is used again once it is gone: what was written and read under one number, file by file. A new one begins where
+/// all that was written had been read, and somebody writes who had not before. Not where somebody both writes and reads, as all do
+/// who share a jobserver: that is one pipe.
+fn lives(mut calls: Vec<&CallMade>) -> Vec<Vec<&CallMade>> {
+    let who = |of: fn(&CallMade) -> bool| -> HashSet<ThreadId> {
+        calls.iter().filter(|call| of(call)).map(|call| call.thread).collect()
+    };
+    if who(reads).intersection(&who(writes)).next().is_some() {
+        return vec![calls];
+    }
+    // A write begins before it can be read, and a read ends after it was written.
+    calls.sort_by_key(|call| if reads(call) { call.at } else { call.since });
+    let mut lives: Vec<Vec<&CallMade>> = Vec::new();
+    let (mut level, mut writers) = (0, HashSet::new());
+    for call in calls {
+        let wrote = !reads(call);
+        if level <= 0 && wrote && !writers.contains(&call.thread) || lives.is_empty() {
+            lives.push(Vec::new());
+            (level, writers) = (0, HashSet::new());
+        }
+        if wrote {
+            writers.insert(call.thread);
+        }
+        level += if wrote { call.result } else { -call.result };
+        lives.last_mut().into_iter().for_each(|life| life.push(call));
+    }
+    lives
 }
 
 fn is_a_pipe(calls: &[&CallMade]) -> bool {
@@ -170,5 +199,48 @@ fn children<'t>(
         sheets.step(place[&child], ended, Step::Put { channel, tokens: 1 });
         sheets.step(parent, call.since, Step::Take { channel, tokens: 1 });
         taken.push(call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(thread: u32, read: bool, from: u64, bytes: i64) -> CallMade {
+        let number = if read { Sysno::read } else { Sysno::write };
+        CallMade {
+            thread: ThreadId(thread),
+            since: Nanos(from),
+            at: Nanos(from + 1),
+            number: number.id() as u16,
+            result: bytes,
+            object: Object::Inode(7),
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_file() {
+        // One compiler writes and its assembler reads, then another pair under the same number.
+        let calls = [
+            call(1, false, 0, 100),
+            call(1, false, 10, 50),
+            call(2, true, 20, 150),
+            call(3, false, 30, 80),
+            call(4, true, 40, 80),
+        ];
+        let found = lives(calls.iter().collect());
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
+    }
+
+    #[test]
+    fn a_jobserver_is_one_pipe_though_it_is_empty_at_times() {
+        let calls = [
+            call(1, false, 0, 1),
+            call(2, true, 10, 1),
+            call(2, false, 20, 1),
+            call(3, true, 30, 1),
+            call(3, false, 40, 1),
+        ];
+        assert_eq!(lives(calls.iter().collect()).len(), 1);
     }
 }

@@ -1,14 +1,15 @@
 //! What each wait of the traced run becomes: nothing, a dependency, a device's service, or time that passes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use morecores_record::{Call, Nanos};
 use syscalls::Sysno;
 
+use super::polls::{condition, polls, renewed};
 use super::script::Sheets;
 use super::tokens::Tokens;
 use crate::replay::Step;
-use crate::trace::{Cause, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses};
+use crate::trace::{Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses};
 
 /// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
 const SOON: Nanos = Nanos::from_millis(1);
@@ -22,10 +23,17 @@ pub(super) fn waits(
 ) {
     let causes = causes(timeline);
     let futexes = futex_uses(timeline);
+    let renewed = renewed(timeline, &causes);
+    let (polls, of_poll) = polls(timeline, &causes);
+    let were_polls: Vec<bool> = polls.iter().map(|poll| poll.write(timeline, place, sheets)).collect();
+    let mailboxes = mailboxes(timeline, &causes);
     let mut queues = HashMap::new();
     let mut disk_until = Nanos::ZERO;
     for ((id, wait), cause) in (0..).map(WaitId).zip(&timeline.waits).zip(causes) {
         let Some(&waiter) = place.get(&wait.thread) else { continue };
+        if renewed.contains(&id) || of_poll.get(&id).is_some_and(|poll| were_polls[*poll]) {
+            continue;
+        }
         if tokens.covered.contains(&id) || leads_to_a_take(wait, waiter, tokens) {
             continue;
         }
@@ -44,11 +52,12 @@ pub(super) fn waits(
             }
             Cause::Thread(waker) => {
                 let (Some(&waker), Some(wake)) = (place.get(&waker), wait.wake) else { continue };
-                let queue =
-                    futex(timeline, wait).filter(|futex| futexes.get(futex) == Some(&FutexUse::Queue));
+                let queue = futex(timeline, wait).filter(|futex| {
+                    futexes.get(futex) == Some(&FutexUse::Queue) || mailboxes.contains(&condition(*futex))
+                });
                 match queue {
                     Some(futex) => {
-                        let channel = *queues.entry(futex).or_insert_with(|| tokens.channel());
+                        let channel = *queues.entry(condition(futex)).or_insert_with(|| tokens.channel());
                         sheets.step(waker, wake.at, Step::Put { channel, tokens: 1 });
                         sheets.step(waiter, wait.from, Step::Take { channel, tokens: 1 });
                     }
@@ -57,6 +66,24 @@ pub(super) fn waits(
             }
         }
     }
+}
+
+/// Futexes at which one thread waits and several wake it: it goes on with whatever comes first, and who that is is an accident.
+fn mailboxes(timeline: &Timeline, causes: &[Cause]) -> HashSet<FutexId> {
+    let mut known: HashMap<FutexId, (ThreadId, HashSet<ThreadId>, bool)> = HashMap::new();
+    for (wait, cause) in timeline.waits.iter().zip(causes) {
+        if let (Some(futex), Cause::Thread(waker)) = (futex(timeline, wait), cause) {
+            let (owner, wakers, shared) =
+                known.entry(condition(futex)).or_insert((wait.thread, HashSet::new(), false));
+            wakers.insert(*waker);
+            *shared |= *owner != wait.thread;
+        }
+    }
+    known
+        .into_iter()
+        .filter(|(_, (_, wakers, shared))| !shared && wakers.len() > 1)
+        .map(|(futex, _)| futex)
+        .collect()
 }
 
 /// Whether it was a wait for any of several things, and what came was then taken as a token.

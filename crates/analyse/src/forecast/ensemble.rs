@@ -53,6 +53,8 @@ pub(super) struct Told {
     pub(super) median: f64,
     /// Standard deviation of its logarithm, towards less and towards more.
     pub(super) spread: [f64; 2],
+    /// Waits that were cut short in one replay, over threads: the most of all replays.
+    pub(super) forced: f64,
 }
 
 impl<'e> Ensemble<'e> {
@@ -91,16 +93,20 @@ impl<'e> Ensemble<'e> {
                 machine.pace.clone_from(&pace);
                 machine.holding = (1..=cpus).map(longer).collect();
                 machine.slice = self.program.demands.slice.unwrap_or(slice);
-                replay(program, &machine).elapsed.as_secs_f64()
+                let replayed = replay(program, &machine);
+                (replayed.elapsed.as_secs_f64(), replayed.forced)
             };
-            (on(cpus) / on(traced)).ln() - goes * crowding
+            let ((there, forced), (here, _)) = (on(cpus), on(traced));
+            ((there / here).ln() - goes * crowding, forced)
         };
-        let mut ratios: Vec<f64> = (0..DRAWS).into_par_iter().map(ratio).collect();
+        let (mut ratios, forced): (Vec<f64>, Vec<u32>) = (0..DRAWS).into_par_iter().map(ratio).unzip();
         ratios.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
         let middle = at(0.5);
         let spread = [(middle - at(0.05)) / super::Z90, (at(0.95) - middle) / super::Z90];
-        Told { median: measured.elapsed * told_more * middle.exp(), spread }
+        let most_forced = forced.into_iter().max().unwrap_or(0);
+        let forced = f64::from(most_forced) / self.whole.threads.len().max(1) as f64;
+        Told { median: measured.elapsed * told_more * middle.exp(), spread, forced }
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Opinion {
     pub(super) elapsed: f64,
     /// Standard deviation of its logarithm, towards less and towards more time.
     pub(super) spread: [f64; 2],
+    /// Waits that it had to cut short, over threads.
+    pub(super) forced: f64,
 }
 
 impl Opinion {
@@ -88,7 +90,7 @@ impl<'e> Panel<'e> {
         // Waits that were satisfied at once left nothing to replay: it can only take longer than the replay says.
         let invisible = if program.has_calls { 1.0 } else { 1.5 };
         let spread = [own.hypot(told.spread[0]), (own * invisible).hypot(told.spread[1])];
-        Some(Opinion { model: REPLAY.to_owned(), elapsed: told.median, spread })
+        Some(Opinion { model: REPLAY.to_owned(), elapsed: told.median, spread, forced: told.forced })
     }
 
     fn forms(&self, cpus: u32) -> Option<Opinion> {
@@ -100,7 +102,7 @@ impl<'e> Panel<'e> {
         let own = (FORMS_ERROR * doublings).hypot(tested).hypot(self.evidence.noise());
         let spread = own.hypot(contest.disagreement(cpus));
         let elapsed = contest.elapsed(cpus);
-        Some(Opinion { model: best.form.name().to_owned(), elapsed, spread: [spread; 2] })
+        Some(Opinion { model: best.form.name().to_owned(), elapsed, spread: [spread; 2], forced: 0.0 })
     }
 
     /// The closed form with the largest say.

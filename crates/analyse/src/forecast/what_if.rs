@@ -6,6 +6,7 @@ use morecores_record::{Gain, GainPoint, Nanos};
 
 use super::ensemble::{inflation, machine};
 use super::evidence::{Evidence, Measured, TracedProgram};
+use super::forecast;
 use super::locked::Locked;
 use crate::demand::LockUse;
 use crate::replay::{Inflation, Machine, Program, Shape, Step, replay};
@@ -95,8 +96,8 @@ pub fn what_if(
     let mut sites = Vec::new();
     for &count in &counts {
         let program = evidence.program(largest, count).ok_or(WhatIfError::Untraced(count))?;
-        let measured = evidence.point(program.cpus).ok_or(WhatIfError::NothingTraced)?;
-        sites.push(Site::new(evidence, program, measured, count));
+        let now = expected(evidence, count).ok_or(WhatIfError::NothingTraced)?;
+        sites.push(Site::new(evidence, program, now, count));
     }
     let found = if changes.is_empty() { everything(own) } else { changes.to_vec() };
     let mut gains = Vec::new();
@@ -112,6 +113,16 @@ pub fn what_if(
         gains.sort_by(|a, b| gained(b).total_cmp(&gained(a)));
     }
     Ok(gains)
+}
+
+/// What a count takes as it is: what was measured, else what is predicted, also where that is not certain enough to be given.
+fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
+    if let Some(measured) = evidence.point(cpus) {
+        return Some(measured.elapsed);
+    }
+    let point = forecast(evidence, &[cpus])?.points.pop()?;
+    let middle = |[least, most]: [f64; 2]| (least * most).sqrt();
+    point.elapsed_s.or_else(|| point.elapsed_band90_s.map(middle))
 }
 
 /// By what it gains at the largest count.
@@ -175,22 +186,21 @@ struct Site<'p> {
     locks: Vec<LockUse>,
     there: Machine,
     cpus: u32,
-    /// Seconds of the machine to a second of the replay: what was measured over what is replayed on the traced CPUs.
+    /// Seconds of the machine to a second of the replay.
     scale: f64,
     now: f64,
     alone: f64,
 }
 
 impl<'p> Site<'p> {
-    fn new(evidence: &Evidence, program: &'p TracedProgram, measured: Measured, cpus: u32) -> Self {
+    fn new(evidence: &Evidence, program: &'p TracedProgram, now: f64, cpus: u32) -> Self {
         let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
-        let machine = |cpus| machine(program, cpus, inflation);
         let Locked { locks, whole } = Locked::of(evidence, program, inflation);
-        let here = replay(&whole, &machine(program.cpus)).elapsed.as_secs_f64();
-        let scale = measured.elapsed * evidence.told_more(program) / here.max(f64::MIN_POSITIVE);
-        let replayed = replay(&whole, &machine(cpus));
-        let (now, alone) = (scale * replayed.elapsed.as_secs_f64(), scale * replayed.alone.as_secs_f64());
-        Self { program, locks, there: machine(cpus), cpus, scale, now, alone }
+        let there = machine(program, cpus, inflation);
+        let replayed = replay(&whole, &there);
+        let scale = now / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let alone = scale * replayed.alone.as_secs_f64();
+        Self { program, locks, there, cpus, scale, now, alone }
     }
 
     fn gain(&self, change: &Change, base: Measured) -> GainPoint {

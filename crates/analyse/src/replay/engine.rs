@@ -254,7 +254,14 @@ impl<'p> Engine<'p> {
         let waiting = |at: &Thread| at.at == At::Waiting;
         let stuck = self.threads.iter().rposition(waiting);
         match stuck {
-            Some(id) => self.release(id as Id),
+            Some(id) => {
+                let id = id as Id;
+                self.channels.iter_mut().for_each(|line| line.forget(id));
+                for thread in &mut self.threads {
+                    thread.awaited_by.retain(|(_, waiter)| *waiter != id);
+                }
+                self.release(id);
+            }
             None => {
                 // A first thread that waits for one which never begins: there is nothing to replay.
                 self.threads[0].at = At::Ended;

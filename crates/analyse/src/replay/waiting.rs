@@ -26,6 +26,11 @@ impl Line {
         false
     }
 
+    /// Who stands in line no longer.
+    pub(super) fn forget(&mut self, id: Id) {
+        self.waiting.retain(|(waiting, _)| *waiting != id);
+    }
+
     /// Puts so many, and who has its tokens by that.
     pub(super) fn put(&mut self, tokens: u64) -> Vec<Id> {
         self.tokens += tokens;

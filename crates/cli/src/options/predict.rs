@@ -23,6 +23,16 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     Ok(targets)
 }
 
+/// The list of `--predict` needs its equals sign; without it, it would be the command.
+pub(super) fn check_no_list(predict: Option<&str>, command: &[String]) -> Result<()> {
+    let Some(first) = command.first().filter(|_| predict == Some("")) else { return Ok(()) };
+    ensure!(
+        list("--predict", first).is_err(),
+        "`{first}` would be the command: a list of CPU counts follows --predict with an equals sign, --predict={first}"
+    );
+    Ok(())
+}
+
 /// What `morecores predict` is to do with a study.
 #[derive(Debug)]
 pub(crate) struct PredictOptions {

@@ -160,8 +160,26 @@ pub enum Caveat {
     },
     /// The trace has no system calls: waits that were satisfied at once left nothing to replay.
     NoSystemCalls,
-    /// Measured on one count only: how much longer work takes while other CPUs work is assumed, not known.
+    /// Measured on one count only, or on none of one CPU: how much longer work takes while other CPUs work is assumed, not known.
     OneCount,
+    /// The band of these counts is so wide that no point is given.
+    Wide {
+        /// Which.
+        cpus: Vec<u32>,
+        /// Wider than this factor.
+        factor: f64,
+    },
+    /// In the replay threads waited for each other without end, and were let go on: it is of an order that the trace does not show.
+    Forced {
+        /// How often, over the number of threads.
+        share: f64,
+    },
+    /// The traced run with more threads than CPUs took so many times the CPU time of the timed ones; how much of that goes again on
+    /// more CPUs is not known.
+    Crowded {
+        /// How many times.
+        times: f64,
+    },
 }
 
 /// What would be gained if something were not in the way.

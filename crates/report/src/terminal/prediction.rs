@@ -18,6 +18,10 @@ pub struct Price {
     pub an_hour: f64,
 }
 
+/// The cost is that of so many runs: the fewest for which it is no less than the least.
+const SO_MANY: [f64; 3] = [1.0, 1e3, 1e6];
+const LEAST_COST: f64 = 0.01;
+
 /// What `morecores predict` prints.
 pub fn prediction_report(
     view: &View,
@@ -109,12 +113,15 @@ fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) 
             })
             .collect();
         let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        // A short run costs next to nothing.
+        let runs = SO_MANY.into_iter().find(|runs| least * runs >= LEAST_COST).unwrap_or(SO_MANY[2]);
         let cost = |cost: &Option<f64>| match cost {
             None => String::new(),
-            Some(cost) if *cost <= least => format!("{} least", ratio(*cost)),
-            Some(cost) => ratio(*cost),
+            Some(cost) if *cost <= least => format!("{} least", ratio(runs * cost)),
+            Some(cost) => ratio(runs * cost),
         };
-        grid.figures(0, "cost of a run", costs.iter().map(cost));
+        let title = if runs > 1.0 { format!("cost of {runs} runs") } else { "cost of a run".to_owned() };
+        grid.figures(0, &title, costs.iter().map(cost));
     }
     grid.labels("", rows.iter().map(|row| if row.measured { "measured" } else { "" }.to_owned()));
     grid.lines()

@@ -159,11 +159,44 @@ fn programs() -> impl Strategy<Value = Program> {
     })
 }
 
+#[test]
+fn who_was_let_go_on_stands_in_no_line() {
+    let take = Step::Take { channel: 0, tokens: 1 };
+    let program = Program {
+        threads: vec![
+            vec![Step::Start(1), Step::Start(2), Step::Join(1), Step::Join(2)],
+            vec![Step::Sleep(ms(1)), take, Step::Run(ms(1))],
+            vec![take, Step::Run(ms(1)), Step::Put { channel: 0, tokens: 1 }],
+        ],
+        channels: vec![0],
+        ..Program::default()
+    };
+    let replayed = replay(&program, &Machine::new(2));
+    // The third, first in line, is let go on; its token is the second's.
+    assert_eq!(replayed.forced, 1);
+}
+
+#[test]
+fn locks_are_held_longer_where_more_cpus_are_busy() {
+    let hold = |lock| vec![Step::Hold { lock, time: ms(10) }];
+    let mut first: Vec<Step> = (1..=2).map(Step::Start).collect();
+    first.extend((1..=2).map(Step::Join));
+    let program = Program {
+        threads: vec![first, hold(0), hold(1)],
+        locks: vec![LockPolicy::Spin; 2],
+        ..Program::default()
+    };
+    let on = |holding: Vec<f64>| replay(&program, &Machine { holding, ..Machine::new(2) }).elapsed;
+    assert_eq!(on(Vec::new()), ms(10));
+    // The second begins beside the first.
+    assert_eq!(on(vec![1.0, 1.5]), ms(15));
+}
+
 proptest! {
     #[test]
     fn no_machine_beats_span_and_work(program in programs(), cpus in 1..20_u32) {
         let bounds = program.bounds();
-        for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
+        for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging, LockPolicy::Kernel] {
             let program = Program { locks: vec![locks; 2], ..program.clone() };
             let replayed = replay(&program, &Machine::new(cpus));
             prop_assert_eq!(replayed.forced, 0);
