@@ -189,7 +189,8 @@ fn caveats(
             caveats.push(Caveat::NoSystemCalls);
         }
     }
-    if evidence.points.len() == 1 || evidence.points.first().is_some_and(|point| point.cpus > 1) {
+    let told = evidence.points.len() > 1 && evidence.points.first().is_some_and(|point| point.cpus == 1);
+    if !told || !evidence.is_time {
         caveats.push(Caveat::OneCount);
     }
     let crowded = targets.iter().filter_map(|cpus| panel.program(*cpus)).map(|of| evidence.crowding(of));

@@ -65,6 +65,17 @@ fn what_it_cannot_rest_on_is_one_clear_line() {
 }
 
 #[test]
+fn a_list_without_its_equals_sign_is_no_command() {
+    World::new().morecores(&["run", "--predict", "4,8", "true"]).refused(2, &["--predict=4,8"]);
+}
+
+#[test]
+fn what_costs_next_to_nothing_is_told_for_many_runs() {
+    let ran = predict(&World::new(), &build(), "--cpus 4 --price 2=0.0000001,4=0.0000003");
+    ran.success().prints(&["cost of 1000000 runs", "least"]);
+}
+
+#[test]
 fn one_count_without_a_trace_bears_nothing() {
     let world = World::new();
     world.run("-q --cpus 1 --runs 6 --precision 0 --trace off", &["true"]).success();

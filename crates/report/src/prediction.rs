@@ -153,7 +153,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
                 .to_owned()
         }
         Caveat::OneCount => {
-            "measured on one count only, or not on 1 CPU: how much CPUs slow each other down is not known, and taken to be little"
+            "the CPU time on 1 CPU and on more is not both measured: how much CPUs slow each other down is not known, and taken to be little"
                 .to_owned()
         }
         Caveat::Wide { cpus, factor } => {
@@ -164,9 +164,9 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
             )
         }
         Caveat::Forced { share } => format!(
-            "in the replay {} of the threads waited for each other without end and were let go on: the order in which they wait is \
-             not all in the trace",
-            percent(*share)
+            "in the replay threads waited for each other without end and were let go on, {} times for each thread: the order in \
+             which they wait is not all in the trace",
+            ratio(*share)
         ),
         Caveat::Crowded { times } => format!(
             "told of more CPUs than there are, the command took {} times the CPU time: whether it will there too is not known",

@@ -10,7 +10,7 @@ use morecores_record::Nanos;
 
 use super::script::{Cut, Sheets};
 use super::tokens::Tokens;
-use crate::trace::{Cause, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses};
+use crate::trace::{Cause, FutexId, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses};
 
 /// Members end together where their ends are not further apart than this share of the episode.
 const TOGETHER: f64 = 0.15;
@@ -193,14 +193,14 @@ fn share_of(whole: f64, parts: f64) -> Nanos {
 struct Queues {
     /// When which thread was woken from one: one at a time, each for something that anybody might have come for.
     calls: Vec<(Nanos, u32)>,
-    /// Waits for no lock that began at an instant, of which thread and at which futex.
-    waits: Vec<(Nanos, u32, (ThreadId, u64))>,
+    /// Of each thread its waits for no lock: when each began, and at which futex.
+    waits: HashMap<u32, Vec<(Nanos, FutexId)>>,
 }
 
 impl Queues {
     fn of(timeline: &Timeline, place: &HashMap<ThreadId, u32>) -> Self {
         let uses = futex_uses(timeline);
-        let (mut calls, mut waits) = (Vec::new(), Vec::new());
+        let (mut calls, mut waits) = (Vec::new(), HashMap::<u32, Vec<_>>::new());
         for wait in &timeline.waits {
             let (Some(&thread), Some(futex)) = (place.get(&wait.thread), futex(timeline, wait)) else {
                 continue;
@@ -210,10 +210,9 @@ impl Queues {
                 Some(FutexUse::Queue) if wait.ended => calls.push((wait.to, thread)),
                 _ => {}
             }
-            waits.push((wait.from, thread, futex));
+            waits.entry(thread).or_default().push((wait.from, futex));
         }
         calls.sort_unstable();
-        waits.sort_unstable();
         Self { calls, waits }
     }
 
@@ -227,10 +226,10 @@ impl Queues {
 
     /// Whether most of them went to one futex with their last wait before an instant.
     fn back(&self, members: &[u32], at: Nanos) -> bool {
-        let before = &self.waits[..self.waits.partition_point(|(from, ..)| *from <= at)];
-        let mut went: HashMap<(ThreadId, u64), usize> = HashMap::new();
-        for member in members {
-            if let Some((.., futex)) = before.iter().rev().find(|(_, thread, _)| thread == member) {
+        let mut went: HashMap<FutexId, usize> = HashMap::new();
+        for waits in members.iter().filter_map(|member| self.waits.get(member)) {
+            let before = waits.partition_point(|(from, _)| *from <= at);
+            if let Some((_, futex)) = before.checked_sub(1).and_then(|last| waits.get(last)) {
                 *went.entry(*futex).or_default() += 1;
             }
         }

@@ -19,6 +19,9 @@ const LEAST_SHARE: f64 = 0.002;
 /// As many locks are told apart, by the time waited for them.
 const MOST_LOCKS: usize = 16;
 
+/// So many, of those waited for longest, are looked at.
+const MOST_TRIED: usize = 256;
+
 /// A lock, and who takes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockUse {
@@ -43,6 +46,15 @@ pub enum LockName {
     Kernel(u64),
     /// A futex of a process, by that process's first thread and the address.
     Futex(ThreadId, u64),
+}
+
+impl LockName {
+    /// Draws for a lock depend on it alone, not on which others there are.
+    const fn number(self) -> u64 {
+        match self {
+            Self::Kernel(address) | Self::Futex(_, address) => address,
+        }
+    }
 }
 
 /// The locks of a traced run that somebody waited for, those waited for longest first.
@@ -81,25 +93,22 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     }
     let elapsed = timeline.elapsed().as_secs_f64();
     let kinds = Kinds::of(timeline, demands);
-    let mut uses: Vec<_> = waits
-        .into_iter()
-        .filter_map(|(lock, (waited, waits, users, spins))| {
-            let users = kinds.like(&users);
-            let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
-            let at_once = (of_users + waited).as_secs_f64() / elapsed;
-            let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
-            let policy = match lock {
-                LockName::Kernel(_) if spins > 0 => LockPolicy::Spin,
-                LockName::Kernel(_) => LockPolicy::Kernel,
-                LockName::Futex(..) => LockPolicy::Barging,
-            };
-            Some(LockUse { lock, share, users, waited, waits, policy })
-        })
-        .filter(|lock| lock.share >= LEAST_SHARE)
-        .collect();
-    uses.sort_unstable_by_key(|of| (std::cmp::Reverse(of.waited), of.lock));
-    uses.truncate(MOST_LOCKS);
-    uses
+    let mut waits: Vec<_> = waits.into_iter().collect();
+    waits.sort_unstable_by_key(|(lock, (waited, ..))| (std::cmp::Reverse(*waited), *lock));
+    let uses = waits.into_iter().take(MOST_TRIED).filter_map(|(lock, (waited, waits, users, spins))| {
+        let users = kinds.like(&users);
+        let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
+        let at_once = (of_users + waited).as_secs_f64() / elapsed;
+        let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
+        let policy = match lock {
+            LockName::Kernel(_) if spins > 0 => LockPolicy::Spin,
+            LockName::Kernel(_) => LockPolicy::Kernel,
+            LockName::Futex(..) => LockPolicy::Barging,
+        };
+        Some(LockUse { lock, share, users, waited, waits, policy })
+    });
+    // Of many more, each waited for less, none matters, and who takes it need not be looked for.
+    uses.filter(|lock| lock.share >= LEAST_SHARE).take(MOST_LOCKS).collect()
 }
 
 /// What threads have in common.
@@ -206,12 +215,12 @@ pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
     let locks = uses.iter().map(|of| of.policy).collect();
     let mut program = Program { locks, ..program.clone() };
     for (lock, of) in (0..).zip(uses) {
-        let shared = |bag: &&mut Bag| bag.members.iter().any(|member| of.users.contains(member));
+        let shared = |bag: &&mut Bag| bag.members.iter().any(|member| of.users.binary_search(member).is_ok());
         let own: Nanos = of.users.iter().map(|user| work_of(&program.threads[*user as usize])).sum();
         let bags = program.bags.iter_mut().filter(shared).flat_map(|bag| &bag.pieces);
         let work = own + bags.map(|piece| work_of(piece)).sum::<Nanos>();
         let every = work.as_secs_f64() / f64::from(points.max(1));
-        let mut turns = Turns::new(lock, every, of.share);
+        let mut turns = Turns::new(lock, of.lock.number(), every, of.share);
         for user in &of.users {
             let script = &mut program.threads[*user as usize];
             *script = holding(script, &mut turns);
@@ -235,9 +244,9 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(lock: u32, every: f64, share: f64) -> Self {
+    fn new(lock: u32, seed: u64, every: f64, share: f64) -> Self {
         let means = [every * (1.0 - share), every * share];
-        let random = ChaCha8Rng::seed_from_u64(u64::from(lock));
+        let random = ChaCha8Rng::seed_from_u64(seed);
         let mut turns = Self { lock, means, random, until: Nanos::ZERO, hold: Nanos::ZERO };
         turns.next();
         turns
@@ -259,15 +268,22 @@ fn holding(script: &[Step], turns: &mut Turns) -> Vec<Step> {
             turns.until = turns.until.since(step.work());
             continue;
         };
-        while left > turns.until + turns.hold {
+        while left > turns.until {
             if turns.until > Nanos::ZERO {
                 cut.push(Step::Run(turns.until));
             }
-            cut.push(Step::Hold { lock: turns.lock, time: turns.hold });
-            left = left.since(turns.until + turns.hold);
-            turns.next();
+            left = left.since(turns.until);
+            // A turn that is longer than what is left of the work goes on in the next piece.
+            let held = left.min(turns.hold);
+            cut.push(Step::Hold { lock: turns.lock, time: held });
+            (left, turns.until, turns.hold) = (left.since(held), Nanos::ZERO, turns.hold.since(held));
+            if turns.hold == Nanos::ZERO {
+                turns.next();
+            }
         }
-        cut.push(Step::Run(left));
+        if left > Nanos::ZERO {
+            cut.push(Step::Run(left));
+        }
         turns.until = turns.until.since(left);
     }
     cut
@@ -315,10 +331,19 @@ mod tests {
     }
 
     #[test]
+    fn turns_are_taken_however_short_the_pieces_of_work_are() {
+        let script = [Step::Run(Nanos::from_micros(100)), Step::Mark].repeat(10_000);
+        let cut = holding(&script, &mut Turns::new(0, 3, 5e-3, 0.3));
+        let held: Nanos = cut.iter().filter(|step| matches!(step, Step::Hold { .. })).map(Step::work).sum();
+        assert!((held.as_secs_f64() - 0.3).abs() < 0.06, "{held:?}");
+        assert_eq!(work_of(&cut), Nanos::from_millis(1_000));
+    }
+
+    #[test]
     fn the_work_stays_what_it_was() {
         let ms = Nanos::from_millis;
         let script = [Step::Run(ms(10)), Step::Mark, Step::Run(ms(1)), Step::Run(ms(7))];
-        let cut = holding(&script, &mut Turns::new(0, 1e-4, 0.25));
+        let cut = holding(&script, &mut Turns::new(0, 0, 1e-4, 0.25));
         assert_eq!(work_of(&cut), ms(18));
         let held: Nanos = cut.iter().filter(|step| matches!(step, Step::Hold { .. })).map(Step::work).sum();
         let share = held.as_secs_f64() / 0.018;

@@ -7,7 +7,7 @@ use morecores_record::Nanos;
 
 use super::script::Sheets;
 use crate::replay::Step;
-use crate::trace::{Cause, FutexId, ThreadId, Timeline, Wait, WaitId, futex};
+use crate::trace::{Cause, FutexId, State, Thread, ThreadId, Timeline, Wait, WaitId, futex};
 
 /// So many sleeps in a row are no chance.
 const ENOUGH: usize = 4;
@@ -15,7 +15,7 @@ const ENOUGH: usize = 4;
 /// A look takes no longer than this share of the time until the next one.
 const LOOK: f64 = 0.1;
 
-/// Sleeps between looks are alike: within this factor of the one before.
+/// Sleeps between looks are alike: none is longer than the one before by more than this factor.
 const ALIKE: f64 = 1.5;
 
 /// Sleeps in a row that a thread made while it waited for others.
@@ -27,7 +27,11 @@ pub(super) struct Poll {
 }
 
 /// All of them, and which waits they consist of.
-pub(super) fn polls(timeline: &Timeline, causes: &[Cause]) -> (Vec<Poll>, HashMap<WaitId, usize>) {
+pub(super) fn polls(
+    timeline: &Timeline,
+    causes: &[Cause],
+    renewed: &HashSet<WaitId>,
+) -> (Vec<Poll>, HashMap<WaitId, usize>) {
     let mut of: HashMap<ThreadId, Vec<WaitId>> = HashMap::new();
     for (id, wait) in (0..).map(WaitId).zip(&timeline.waits) {
         if timeline.thread(wait.thread).in_tree {
@@ -37,15 +41,15 @@ pub(super) fn polls(timeline: &Timeline, causes: &[Cause]) -> (Vec<Poll>, HashMa
     let (mut polls, mut covered) = (Vec::new(), HashMap::new());
     let mut threads: Vec<_> = of.into_iter().collect();
     threads.sort_unstable_by_key(|(thread, _)| *thread);
-    for (thread, mut waits) in threads {
+    for (thread, waits) in threads {
         let wait = |id: WaitId| &timeline.waits[id.index()];
-        waits.sort_unstable_by_key(|id| wait(*id).from);
         let goes_on = |a: &WaitId, b: &WaitId| {
             causes[a.index()] == Cause::Timer
                 && causes[b.index()] == Cause::Timer
-                && follows(wait(*a), wait(*b))
+                && follows(timeline, wait(*a), wait(*b))
         };
-        for row in waits.chunk_by(goes_on).filter(|row| row.len() >= ENOUGH) {
+        let others_end_it = |row: &&[WaitId]| row.last().is_some_and(|last| renewed.contains(last));
+        for row in waits.chunk_by(goes_on).filter(|row| row.len() >= ENOUGH && !others_end_it(row)) {
             let (first, last) = (wait(row[0]), wait(row[row.len() - 1]));
             covered.extend(row.iter().map(|id| (*id, polls.len())));
             polls.push(Poll { thread, from: first.from, last: (last.from, last.to) });
@@ -54,20 +58,24 @@ pub(super) fn polls(timeline: &Timeline, causes: &[Cause]) -> (Vec<Poll>, HashMa
     (polls, covered)
 }
 
-/// Timed waits for something that others do that ran out and were begun again at once: what ended the last of them ended all.
+/// Timed waits for something that others do that ran out and were begun again at once, until one was ended by others: what ended that
+/// one ended all.
 pub(super) fn renewed(timeline: &Timeline, causes: &[Cause]) -> HashSet<WaitId> {
-    let mut last: HashMap<ThreadId, WaitId> = HashMap::new();
+    let mut next: HashMap<ThreadId, WaitId> = HashMap::new();
     let mut renewed = HashSet::new();
-    for (id, wait) in (0..).map(WaitId).zip(&timeline.waits) {
-        let Some(before) = last.insert(wait.thread, id) else { continue };
+    let all: Vec<WaitId> = (0..timeline.waits.len() as u32).map(WaitId).collect();
+    for &id in all.iter().rev() {
+        let wait = timeline.wait(id);
+        let Some(after) = next.insert(wait.thread, id) else { continue };
         let at = |wait: &Wait| futex(timeline, wait).map(condition);
-        let ran_out = timeline.wait(before);
-        if causes[before.index()] == Cause::Timer
-            && at(ran_out).is_some()
-            && at(ran_out) == at(wait)
-            && looks(ran_out, wait)
+        let others = causes[after.index()] != Cause::Timer || renewed.contains(&after);
+        let again = at(wait).is_some() && at(wait) == at(timeline.wait(after));
+        if causes[id.index()] == Cause::Timer
+            && others
+            && again
+            && looks(timeline, wait, timeline.wait(after))
         {
-            renewed.insert(before);
+            renewed.insert(id);
         }
     }
     renewed
@@ -79,16 +87,29 @@ pub(super) const fn condition((process, address): FutexId) -> FutexId {
     (process, address & !7)
 }
 
-/// Whether there is nothing but a look between two waits.
-fn looks(a: &Wait, b: &Wait) -> bool {
-    b.from.since(a.to).as_secs_f64() <= LOOK * a.to.since(a.from).as_secs_f64()
+/// Whether there is nothing but a look between two waits of a thread, however long it waited for its CPU.
+fn looks(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
+    let segments = &timeline.thread(a.thread).segments;
+    let first = segments.partition_point(|segment| segment.to <= a.to);
+    let between = segments[first..].iter().take_while(|segment| segment.from < b.from);
+    let ran: Nanos = between
+        .filter(|segment| matches!(segment.state, State::Running { .. }))
+        .map(|segment| segment.length())
+        .sum();
+    ran.as_secs_f64() <= LOOK * a.to.since(a.from).as_secs_f64()
 }
 
 /// Whether two sleeps are of one kind, with nothing but a look in between.
-fn follows(a: &Wait, b: &Wait) -> bool {
+fn follows(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
     let [before, after] = [a, b].map(|wait| wait.to.since(wait.from).as_secs_f64());
     // The last one may be cut short by what is waited for.
-    a.call == b.call && after <= ALIKE * before && looks(a, b)
+    a.call == b.call && after <= ALIKE * before && looks(timeline, a, b)
+}
+
+/// Whether a thread waits for something at an instant, or is no more.
+fn is_waiting(thread: &Thread, at: Nanos) -> bool {
+    let now = thread.segments.get(thread.segments.partition_point(|segment| segment.to <= at));
+    now.is_none_or(|segment| segment.from > at || matches!(segment.state, State::Blocked(_)))
 }
 
 impl Poll {
@@ -103,18 +124,20 @@ impl Poll {
         let Some(&waiter) = place.get(&self.thread) else { return false };
         let (looked, saw) = self.last;
         let mut latest = None;
-        for (id, _) in timeline.tree().filter(|(id, _)| *id != self.thread) {
+        for (id, thread) in timeline.tree().filter(|(id, _)| *id != self.thread) {
             let Some(&watched) = place.get(&id) else { continue };
             let Some(stopped) = sheets.last_work(watched, self.from, saw) else { continue };
+            if stopped <= looked || !is_waiting(thread, saw) {
+                continue;
+            }
             let worked = sheets.work(watched, self.from, saw);
-            let at_work = worked.as_secs_f64() >= LOOK * saw.since(self.from).as_secs_f64();
-            if looked < stopped && stopped < saw && at_work {
-                sheets.edge((waiter, self.from), (watched, stopped));
+            if worked.as_secs_f64() >= LOOK * saw.since(self.from).as_secs_f64() {
+                sheets.edge((waiter, looked), (watched, stopped));
                 latest = latest.max(Some(stopped));
             }
         }
         let Some(latest) = latest else { return false };
-        sheets.step(waiter, self.from, Step::Sleep(saw.since(latest)));
+        sheets.step(waiter, looked, Step::Sleep(saw.since(latest)));
         true
     }
 }

@@ -6,6 +6,10 @@ use morecores_record::Nanos;
 
 use crate::trace::{Occupant, Segment, State, Timeline};
 
+/// No scheduler's slices are shorter or longer: a thread that yields its CPU leaves it earlier, of its own will.
+const SHORTEST: Nanos = Nanos::from_micros(200);
+const LONGEST: Nanos = Nanos::from_millis(100);
+
 /// Events whose median is known to some percent.
 const ENOUGH: usize = 10;
 
@@ -64,7 +68,7 @@ pub(super) fn slice(timeline: &Timeline) -> Option<Nanos> {
         so_far += **time;
         so_far.0 >= all.0 / 2
     });
-    middle.copied().filter(|_| times.len() >= ENOUGH)
+    middle.map(|time| (*time).clamp(SHORTEST, LONGEST)).filter(|_| times.len() >= ENOUGH)
 }
 
 fn median(mut times: Vec<Nanos>) -> Option<Nanos> {

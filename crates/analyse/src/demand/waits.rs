@@ -24,7 +24,7 @@ pub(super) fn waits(
     let causes = causes(timeline);
     let futexes = futex_uses(timeline);
     let renewed = renewed(timeline, &causes);
-    let (polls, of_poll) = polls(timeline, &causes);
+    let (polls, of_poll) = polls(timeline, &causes, &renewed);
     let were_polls: Vec<bool> = polls.iter().map(|poll| poll.write(timeline, place, sheets)).collect();
     let mailboxes = mailboxes(timeline, &causes);
     let mut queues = HashMap::new();

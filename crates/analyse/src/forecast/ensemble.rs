@@ -73,7 +73,7 @@ impl<'e> Ensemble<'e> {
         let ratio = |draw: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(draw);
             let program = &self.whole;
-            // The first draw is the plain one.
+            // The first draw has the usual shape, and every thread works as long as it did.
             let shape = match draw {
                 0 => Shape::Logarithmic,
                 _ => SHAPES[rng.random_range(0..SHAPES.len())],

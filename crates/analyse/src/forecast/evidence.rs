@@ -110,7 +110,7 @@ impl TracedProgram {
         let demands = demands(timeline)?;
         let locks = lock_uses(timeline, &demands);
         let name = |of: &LockUse| match of.lock {
-            LockName::Kernel(_) => "a lock of the kernel".to_owned(),
+            LockName::Kernel(address) => format!("a lock of the kernel at {address:#x}"),
             LockName::Futex(_, address) => format!("the program's lock at {address:#x}"),
         };
         let lock_names = locks.iter().map(name).collect();
@@ -222,7 +222,7 @@ impl Evidence {
         let Some(measured) = self.point(program.cpus) else { return 1.0 };
         // A run that was disturbed is no measure.
         let expected = 3.0 * (measured.deviation + TRACED_DEVIATION);
-        let usual = if (own.own_elapsed / measured.elapsed).ln().abs() <= expected {
+        let usual = if !self.is_time || (own.own_elapsed / measured.elapsed).ln().abs() <= expected {
             own.own_elapsed
         } else {
             measured.elapsed

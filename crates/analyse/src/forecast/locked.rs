@@ -52,7 +52,7 @@ impl Locked {
 /// name. Addresses change from run to run, names hold an address where nothing better is known.
 fn same_lock(program: &TracedProgram, place: usize, other: &TracedProgram) -> Option<usize> {
     let lock = &program.locks[place];
-    let at_address = other.locks.iter().position(|of| of.lock == lock.lock);
+    let at_address = other.locks.iter().position(|of| of.lock == lock.lock && of.policy == lock.policy);
     let named = |of: &TracedProgram| -> Vec<usize> {
         let same = |at: &usize| {
             of.locks[*at].policy == lock.policy && of.lock_names[*at] == program.lock_names[place]

@@ -49,9 +49,7 @@ impl Machine {
     fn work(&self, id: Id, time: Nanos) -> f64 {
         time.0 as f64 * self.pace.get(id as usize).copied().unwrap_or(1.0)
     }
-}
 
-impl Machine {
     /// How long it holds a lock for what the program says takes so long, where so many CPUs are busy.
     fn hold(&self, id: Id, time: Nanos, busy: u32) -> f64 {
         let longest = self.holding.len().saturating_sub(1);
@@ -256,11 +254,12 @@ impl<'p> Engine<'p> {
         match stuck {
             Some(id) => {
                 let id = id as Id;
-                self.channels.iter_mut().for_each(|line| line.forget(id));
+                let served: Vec<Id> = self.channels.iter_mut().flat_map(|line| line.forget(id)).collect();
                 for thread in &mut self.threads {
                     thread.awaited_by.retain(|(_, waiter)| *waiter != id);
                 }
                 self.release(id);
+                served.into_iter().for_each(|id| self.release(id));
             }
             None => {
                 // A first thread that waits for one which never begins: there is nothing to replay.

@@ -26,9 +26,10 @@ impl Line {
         false
     }
 
-    /// Who stands in line no longer.
-    pub(super) fn forget(&mut self, id: Id) {
+    /// Takes somebody out of the line, and who has its tokens by that.
+    pub(super) fn forget(&mut self, id: Id) -> Vec<Id> {
         self.waiting.retain(|(waiting, _)| *waiting != id);
+        self.put(0)
     }
 
     /// Puts so many, and who has its tokens by that.

@@ -160,7 +160,7 @@ pub enum Caveat {
     },
     /// The trace has no system calls: waits that were satisfied at once left nothing to replay.
     NoSystemCalls,
-    /// Measured on one count only, or on none of one CPU: how much longer work takes while other CPUs work is assumed, not known.
+    /// Measured on one count only, not on 1 CPU, or as a metric: how much longer work takes while other CPUs work is assumed, not known.
     OneCount,
     /// The band of these counts is so wide that no point is given.
     Wide {

@@ -114,7 +114,8 @@ fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) 
             .collect();
         let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         // A short run costs next to nothing.
-        let runs = SO_MANY.into_iter().find(|runs| least * runs >= LEAST_COST).unwrap_or(SO_MANY[2]);
+        let runs =
+            SO_MANY.into_iter().find(|runs| least == 0.0 || least * runs >= LEAST_COST).unwrap_or(SO_MANY[2]);
         let cost = |cost: &Option<f64>| match cost {
             None => String::new(),
             Some(cost) if *cost <= least => format!("{} least", ratio(runs * cost)),
