@@ -30,7 +30,7 @@ fn a_study_tells_of_machines_that_are_not_here() {
         "predicted from 1 and 2 CPUs",
         "90% band",
         "measured",
-        "cost of a run",
+        "cost of 1000 runs",
         "least",
         "models",
     ]);
