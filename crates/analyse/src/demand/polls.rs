@@ -7,7 +7,7 @@ use morecores_record::Nanos;
 
 use super::script::Sheets;
 use crate::replay::Step;
-use crate::trace::{Cause, FutexId, State, Thread, ThreadId, Timeline, Wait, WaitId, futex};
+use crate::trace::{Cause, FutexId, Source, State, Thread, ThreadId, Timeline, Wait, WaitId, futex};
 
 /// So many sleeps in a row are no chance.
 const ENOUGH: usize = 4;
@@ -30,6 +30,7 @@ pub(super) struct Poll {
 pub(super) fn polls(
     timeline: &Timeline,
     causes: &[Cause],
+    calls: &Calls,
     renewed: &HashSet<WaitId>,
 ) -> (Vec<Poll>, HashMap<WaitId, usize>) {
     let mut of: HashMap<ThreadId, Vec<WaitId>> = HashMap::new();
@@ -46,7 +47,7 @@ pub(super) fn polls(
         let goes_on = |a: &WaitId, b: &WaitId| {
             causes[a.index()] == Cause::Timer
                 && causes[b.index()] == Cause::Timer
-                && follows(timeline, wait(*a), wait(*b))
+                && follows(timeline, calls, wait(*a), wait(*b))
         };
         let others_end_it = |row: &&[WaitId]| row.last().is_some_and(|last| renewed.contains(last));
         for row in waits.chunk_by(goes_on).filter(|row| row.len() >= ENOUGH && !others_end_it(row)) {
@@ -60,7 +61,7 @@ pub(super) fn polls(
 
 /// Timed waits for something that others do that ran out and were begun again at once, until one was ended by others: what ended that
 /// one ended all.
-pub(super) fn renewed(timeline: &Timeline, causes: &[Cause]) -> HashSet<WaitId> {
+pub(super) fn renewed(timeline: &Timeline, causes: &[Cause], calls: &Calls) -> HashSet<WaitId> {
     let mut next: HashMap<ThreadId, WaitId> = HashMap::new();
     let mut renewed = HashSet::new();
     let all: Vec<WaitId> = (0..timeline.waits.len() as u32).map(WaitId).collect();
@@ -68,12 +69,12 @@ pub(super) fn renewed(timeline: &Timeline, causes: &[Cause]) -> HashSet<WaitId> 
         let wait = timeline.wait(id);
         let Some(after) = next.insert(wait.thread, id) else { continue };
         let at = |wait: &Wait| futex(timeline, wait).map(condition);
-        let others = causes[after.index()] != Cause::Timer || renewed.contains(&after);
+        let others = matches!(causes[after.index()], Cause::Thread(_)) || renewed.contains(&after);
         let again = at(wait).is_some() && at(wait) == at(timeline.wait(after));
         if causes[id.index()] == Cause::Timer
             && others
             && again
-            && looks(timeline, wait, timeline.wait(after))
+            && looks(timeline, calls, wait, timeline.wait(after))
         {
             renewed.insert(id);
         }
@@ -87,8 +88,31 @@ pub(super) const fn condition((process, address): FutexId) -> FutexId {
     (process, address & !7)
 }
 
-/// Whether there is nothing but a look between two waits of a thread, however long it waited for its CPU.
-fn looks(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
+/// When each thread woke somebody.
+pub(super) struct Calls(HashMap<ThreadId, Vec<Nanos>>);
+
+impl Calls {
+    pub(super) fn of(timeline: &Timeline) -> Self {
+        let mut calls: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
+        for wake in timeline.waits.iter().filter_map(|wait| wait.wake) {
+            if let Source::Thread(by) = wake.by {
+                calls.entry(by).or_default().push(wake.at);
+            }
+        }
+        calls.values_mut().for_each(|calls| calls.sort_unstable());
+        Self(calls)
+    }
+
+    fn between(&self, thread: ThreadId, from: Nanos, to: Nanos) -> bool {
+        self.0.get(&thread).is_some_and(|calls| {
+            calls.get(calls.partition_point(|at| *at < from)).is_some_and(|at| *at <= to)
+        })
+    }
+}
+
+/// Whether there is nothing but a look between two waits of a thread, however long it waited for its CPU. Who wakes somebody
+/// meanwhile does so when the time has come, and its sleeps are what they are.
+fn looks(timeline: &Timeline, calls: &Calls, a: &Wait, b: &Wait) -> bool {
     let segments = &timeline.thread(a.thread).segments;
     let first = segments.partition_point(|segment| segment.to <= a.to);
     let between = segments[first..].iter().take_while(|segment| segment.from < b.from);
@@ -96,14 +120,15 @@ fn looks(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
         .filter(|segment| matches!(segment.state, State::Running { .. }))
         .map(|segment| segment.length())
         .sum();
-    ran.as_secs_f64() <= LOOK * a.to.since(a.from).as_secs_f64()
+    let quick = ran.as_secs_f64() <= LOOK * a.to.since(a.from).as_secs_f64();
+    quick && !calls.between(a.thread, a.to, b.from)
 }
 
 /// Whether two sleeps are of one kind, with nothing but a look in between.
-fn follows(timeline: &Timeline, a: &Wait, b: &Wait) -> bool {
+fn follows(timeline: &Timeline, calls: &Calls, a: &Wait, b: &Wait) -> bool {
     let [before, after] = [a, b].map(|wait| wait.to.since(wait.from).as_secs_f64());
     // The last one may be cut short by what is waited for.
-    a.call == b.call && after <= ALIKE * before && looks(timeline, a, b)
+    a.call == b.call && after <= ALIKE * before && looks(timeline, calls, a, b)
 }
 
 /// Whether a thread waits for something at an instant, or is no more.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use morecores_record::{Call, Nanos};
 use syscalls::Sysno;
 
-use super::polls::{condition, polls, renewed};
+use super::polls::{Calls, condition, polls, renewed};
 use super::script::Sheets;
 use super::tokens::Tokens;
 use crate::replay::Step;
@@ -23,8 +23,9 @@ pub(super) fn waits(
 ) {
     let causes = causes(timeline);
     let futexes = futex_uses(timeline);
-    let renewed = renewed(timeline, &causes);
-    let (polls, of_poll) = polls(timeline, &causes, &renewed);
+    let calls = Calls::of(timeline);
+    let renewed = renewed(timeline, &causes, &calls);
+    let (polls, of_poll) = polls(timeline, &causes, &calls, &renewed);
     let were_polls: Vec<bool> = polls.iter().map(|poll| poll.write(timeline, place, sheets)).collect();
     let mailboxes = mailboxes(timeline, &causes);
     let mut queues = HashMap::new();
