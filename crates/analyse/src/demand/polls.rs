@@ -20,9 +20,10 @@ const ALIKE: f64 = 1.5;
 
 /// Sleeps in a row that a thread made while it waited for others.
 pub(super) struct Poll {
-    pub(super) thread: ThreadId,
-    /// The first of them, and the last.
-    pub(super) from: Nanos,
+    thread: ThreadId,
+    /// When the first of them began.
+    from: Nanos,
+    /// When the last of them began, and ended.
     last: (Nanos, Nanos),
 }
 
@@ -64,8 +65,7 @@ pub(super) fn polls(
 pub(super) fn renewed(timeline: &Timeline, causes: &[Cause], calls: &Calls) -> HashSet<WaitId> {
     let mut next: HashMap<ThreadId, WaitId> = HashMap::new();
     let mut renewed = HashSet::new();
-    let all: Vec<WaitId> = (0..timeline.waits.len() as u32).map(WaitId).collect();
-    for &id in all.iter().rev() {
+    for id in (0..timeline.waits.len() as u32).rev().map(WaitId) {
         let wait = timeline.wait(id);
         let Some(after) = next.insert(wait.thread, id) else { continue };
         let at = |wait: &Wait| futex(timeline, wait).map(condition);
