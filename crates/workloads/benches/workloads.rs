@@ -20,6 +20,9 @@ use rayon::slice::ParallelSliceMut;
 /// Rounds: a few more than the six that an interval takes.
 const ROUNDS: usize = 10;
 
+/// Rounds of what takes some 10 to 100 ms only, of which a few do not say which is the faster.
+const SHORT_ROUNDS: usize = 80;
+
 /// Debian's Python, which its packages of numpy and OpenCV belong to; the first one on the PATH may be another.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -54,7 +57,7 @@ print(width * height * passes / 1e6 / (time.perf_counter() - begun))
 const ITEMS: usize = 20_000_000;
 
 /// How they lie at first.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 enum Input {
     Random,
     Sorted,
@@ -99,6 +102,7 @@ struct Contest {
     name: String,
     ours: Side,
     peer: Side,
+    rounds: usize,
     target: &'static str,
 }
 
@@ -107,7 +111,7 @@ fn main() {
     let chosen: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |part: &str| chosen.is_empty() || chosen.iter().any(|word| word == part);
-    println!("rates, ours over the peer's: median of {ROUNDS} interleaved rounds and its 95% interval");
+    println!("rates, ours over the peer's: median of interleaved rounds and its 95% interval");
     let dir = match tempfile::tempdir() {
         Ok(dir) => dir,
         Err(error) => return println!("skipped: there is no place for the bitmap: {error}"),
@@ -129,6 +133,7 @@ fn contests() -> Vec<Contest> {
             name: format!("matmul --kernel tuned, OpenBLAS through numpy, {threads} threads"),
             ours: Side::Work(format!("matmul --kernel tuned --threads {threads}")),
             peer: Side::Python(OPENBLAS, threads),
+            rounds: ROUNDS,
             target: "at least 0.9",
         });
     }
@@ -138,6 +143,7 @@ fn contests() -> Vec<Contest> {
             name: format!("soften, OpenCV's blur, {threads} threads"),
             ours: Side::Work(format!("soften --threads {threads}")),
             peer: Side::Python(OPENCV, threads),
+            rounds: ROUNDS,
             target: "at least 1.0",
         });
     }
@@ -148,6 +154,7 @@ fn contests() -> Vec<Contest> {
                 name: format!("quicksort, rayon's par_sort_unstable, {}, {threads} threads", input.name()),
                 ours: Side::Sort(input, threads),
                 peer: Side::Rayon(input, threads),
+                rounds: if input == Input::Random { ROUNDS } else { SHORT_ROUNDS },
                 target: "at least 1.0",
             });
         }
@@ -157,6 +164,7 @@ fn contests() -> Vec<Contest> {
         name: "keysearch --core simd, --core scalar, 1 thread".to_owned(),
         ours: Side::Work("keysearch --core simd --bits 24".to_owned()),
         peer: Side::Work("keysearch --core scalar --bits 24".to_owned()),
+        rounds: ROUNDS,
         target: "at least 4",
     });
     contests
@@ -166,7 +174,7 @@ fn contests() -> Vec<Contest> {
 fn hold(contest: &Contest, bitmap: &Path) {
     let sides = [&contest.ours, &contest.peer];
     let mut rates = [Vec::new(), Vec::new()];
-    for round in 0..ROUNDS {
+    for round in 0..contest.rounds {
         for turn in 0..sides.len() {
             let index = (turn + round) % sides.len();
             match rate(sides[index], bitmap) {
@@ -182,7 +190,7 @@ fn hold(contest: &Contest, bitmap: &Path) {
     let shown =
         |values: &[f64]| median(values).map_or_else(|| "none".to_owned(), |value| format!("{value:.1}"));
     let ratio = median(&ratios).map_or_else(|| "none".to_owned(), |value| format!("{value:.3}"));
-    println!("{}", contest.name);
+    println!("{}, {} rounds", contest.name, contest.rounds);
     println!("  {ratio}{ends}  target {}  (rates {} and {})", contest.target, shown(ours), shown(peer));
 }
 
