@@ -28,7 +28,7 @@ pub struct Args {
     )]
     kind: Vec<Kind>,
     /// Increments of each counter by all threads together, in equal shares
-    #[arg(long, value_name = "COUNT", default_value = "100000000", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value = "150000000", value_parser = clap::value_parser!(u64).range(1..))]
     increments: u64,
 }
 
