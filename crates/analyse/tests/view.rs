@@ -268,6 +268,22 @@ fn others_are_what_the_tree_and_we_did_not_use() {
 }
 
 #[test]
+fn devices_are_busy_for_a_share_of_all_runs() {
+    let mut made = clean(&[1, 2]);
+    let two = made.runs.iter().filter(|run| run.cpus == 2).count() as f64;
+    let busy = |name: &str, time| DeviceTime { name: name.to_owned(), busy_ns: seconds(time) };
+    studies::around(&mut made, 2, |s| (s.covers_ns, s.devices) = (seconds(4.0), vec![busy("vda", 1.0)]));
+    let first = made.runs.iter_mut().find(|run| run.cpus == 2).and_then(|run| run.surroundings.as_mut());
+    first.unwrap().devices.push(busy("eth0", 2.0));
+    let points = view(&made, &[]).points;
+    let [(vda, share), (eth0, small)] = &points[1].busy_devices[..] else { panic!("{points:?}") };
+    assert_eq!((vda.as_str(), eth0.as_str()), ("vda", "eth0"));
+    close(*share, 0.25);
+    close(*small, 0.5 / two);
+    assert!(points[0].busy_devices.is_empty());
+}
+
+#[test]
 fn an_asked_precision_makes_the_intervals_of_a_sequential_design() {
     let mut made = study(&[1]);
     add(&mut made, 1, &(0..20).map(|i| 10.0 + 0.01 * f64::from(i * 7 % 20)).collect::<Vec<_>>());

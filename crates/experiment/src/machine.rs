@@ -3,8 +3,10 @@
 //! They count in steps of 10 ms (`USER_HZ`), so they are not read more often than that; [`Watch`] carries what
 //! is not yet visible over to the next reading. Says nothing about whether a machine is fit to measure on.
 
+mod devices;
 mod neighbours;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -16,6 +18,8 @@ use crate::cgroup::{Hierarchies, Version};
 use crate::spawn::monotonic;
 
 pub use neighbours::Neighbourhood;
+
+use devices::Devices;
 
 /// `USER_HZ` is 100 on every architecture that Linux still supports but Alpha.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -76,6 +80,8 @@ impl Clocks {
 #[derive(Debug)]
 pub struct Watch {
     throttles: Vec<Throttle>,
+    devices: Devices,
+    device_times: HashMap<String, Nanos>,
     clocks: Clocks,
     throttled: Nanos,
     at: Nanos,
@@ -99,9 +105,16 @@ impl Watch {
         let throttles = dir.into_iter().flat_map(|dir| {
             dir.ancestors().map(|path| Throttle { file: path.join("cpu.stat"), version: dir.version() })
         });
-        let throttles = throttles.collect();
-        let (throttled, at, tree, own) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
-        let mut watch = Self { throttles, clocks: Clocks::default(), throttled, at, tree, own };
+        let mut watch = Self {
+            throttles: throttles.collect(),
+            devices: Devices::find(),
+            device_times: HashMap::new(),
+            clocks: Clocks::default(),
+            throttled: Nanos::ZERO,
+            at: Nanos::ZERO,
+            tree: Nanos::ZERO,
+            own: Nanos::ZERO,
+        };
         watch.restart();
         watch
     }
@@ -115,6 +128,7 @@ impl Watch {
     /// Forgets what happened since the last reading: it was no run's doing.
     pub fn restart(&mut self) {
         self.clocks = Clocks::read();
+        self.device_times = self.devices.read();
         self.throttled = self.throttled_so_far();
         self.at = monotonic();
         self.tree = Nanos::ZERO;
@@ -129,21 +143,23 @@ impl Watch {
         if now.since(self.at) < TICK {
             return None;
         }
-        let clocks = Clocks::read();
+        let (clocks, device_times) = (Clocks::read(), self.devices.read());
         let here = clocks.since(&self.clocks, |cpu| allotted.contains(cpu));
         let elsewhere = clocks.since(&self.clocks, |cpu| !allotted.contains(cpu));
         let (throttled, own) = (self.throttled_so_far(), own_cpu_time());
+        let covers_ns = now.since(self.at);
         let seen = Surroundings {
-            covers_ns: now.since(self.at),
+            covers_ns,
             steal_ns: here.steal,
             throttled_ns: (!self.throttles.is_empty()).then(|| throttled.since(self.throttled)),
             busy_allotted_ns: here.busy,
             busy_elsewhere_ns: elsewhere.busy,
             tree_ns: self.tree,
             own_ns: own.since(self.own),
+            devices: devices::between(&self.device_times, &device_times, covers_ns),
         };
         (self.clocks, self.throttled, self.at) = (clocks, throttled, now);
-        (self.tree, self.own) = (Nanos::ZERO, own);
+        (self.tree, self.own, self.device_times) = (Nanos::ZERO, own, device_times);
         Some(seen)
     }
 

@@ -30,7 +30,7 @@ pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise,
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
-pub use run::{CpuEstimator, CpuTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
+pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,
     StudyWriter, TraceWriter, read_trace_events, trace_events_path,

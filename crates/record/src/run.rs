@@ -123,7 +123,7 @@ pub struct TreeUsage {
 
 /// What the machine did since it was last looked at: over the run, and over any shorter runs before it, since
 /// its clocks count in steps of 10 ms and are not read more often than that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// The wall time that these figures cover.
     pub covers_ns: Nanos,
@@ -140,6 +140,19 @@ pub struct Surroundings {
     pub tree_ns: Nanos,
     /// CPU time of morecores itself meanwhile.
     pub own_ns: Nanos,
+    /// Disks and wires that were busy for a hundredth of the time or more, the busiest first, whoever used them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceTime>,
+}
+
+/// How long a disk had anything to do, or how long the wire of a network interface takes for what went through it in the busier
+/// direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTime {
+    /// As the kernel calls it.
+    pub name: String,
+    /// How long.
+    pub busy_ns: Nanos,
 }
 
 /// One run.

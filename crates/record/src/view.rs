@@ -117,6 +117,8 @@ pub struct PointView {
     pub others_allotted_s: Option<f64>,
     /// CPU time of others on the other CPUs, over all runs of the point.
     pub others_elsewhere_s: Option<f64>,
+    /// Disks and wires, by name, and the share of the time of all runs for which each was busy, the busiest first.
+    pub busy_devices: Vec<(String, f64)>,
     /// The metric, where one was asked for; then speedup is computed from it.
     pub metric: Option<MetricView>,
     /// T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.

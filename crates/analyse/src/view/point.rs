@@ -1,5 +1,7 @@
 //! One CPU count of a study: its runs, and the figures computed from them.
 
+use std::collections::BTreeMap;
+
 use morecores_record::{
     Better, CpuEstimator, Estimate as EstimateView, MetricView, Nanos, Phase, Plan, Point, PointView, Run,
     Study, Summary as SummaryView, Surroundings,
@@ -131,6 +133,7 @@ impl<'a> Sample<'a> {
                 .reduce(|a, b| a + b),
             others_allotted_s: others.map(|(here, _)| here),
             others_elsewhere_s: others.map(|(_, elsewhere)| elsewhere),
+            busy_devices: self.busy_devices(),
             metric: plan.metric.as_ref().map(|metric| MetricView {
                 summary: summary(&values, design),
                 unit: metric.unit.clone(),
@@ -144,6 +147,19 @@ impl<'a> Sample<'a> {
             kernel_ratio_estimator: cpu.estimator,
             noise_floor: noise_floor(&values),
         }
+    }
+
+    /// Disks and wires, and the share of the time that they were busy over all runs.
+    fn busy_devices(&self) -> Vec<(String, f64)> {
+        let covered: f64 = self.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
+        let mut busy: BTreeMap<&str, f64> = BTreeMap::new();
+        for device in self.surroundings().flat_map(|s| &s.devices) {
+            *busy.entry(&device.name).or_default() += device.busy_ns.as_secs_f64();
+        }
+        let mut shares: Vec<_> =
+            busy.into_iter().map(|(name, time)| (name.to_owned(), (time / covered).min(1.0))).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares
     }
 
     fn median(&self, what: impl Fn(&Run) -> f64) -> f64 {

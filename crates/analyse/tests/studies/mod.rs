@@ -105,6 +105,7 @@ pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
         busy_elsewhere_ns: Nanos::ZERO,
         tree_ns: tree,
         own_ns: Nanos::ZERO,
+        devices: Vec::new(),
     }
 }
 

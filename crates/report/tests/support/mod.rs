@@ -127,6 +127,7 @@ impl Synthetic {
             throttled_s: None,
             others_allotted_s: Some(0.1),
             others_elsewhere_s: Some(0.2),
+            busy_devices: Vec::new(),
             metric: None,
             speedup: Estimate { value: 1.0, ci95: None },
             efficiency: 1.0,
