@@ -182,7 +182,7 @@ impl Plan {
         if self.predict.is_empty() {
             return Vec::new();
         }
-        let back_test = Point { n: last.n, ..first.clone() };
+        let back_test = Point { n: last.cpus, ..first.clone() };
         let told = |cpus: &u32| Point { n: *cpus, ..last.clone() };
         let all = std::iter::once(back_test).chain(self.predict.iter().map(told));
         all.filter(|point| !self.points.iter().any(|own| (own.cpus, own.n) == (point.cpus, point.n)))
