@@ -30,6 +30,9 @@ const SUPERLINEAR: f64 = 1.2;
 /// A band wider than this factor says that nothing is known.
 const WIDE: f64 = 4.0;
 
+/// Where a rule speaks against predicting, what the models leave open is so many times as much: a choice.
+const DOUBT: f64 = 2.0;
+
 /// CPU time beyond that of the timed runs of which the share that stays matters.
 const CROWDED: f64 = 1.1;
 
@@ -50,7 +53,10 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let (mut last, mut forced) = (Vec::new(), 0.0_f64);
     for &cpus in &targets {
         let opinions = panel.opinions(cpus);
-        let Some(joint) = Joint::of(&opinions) else { continue };
+        let Some(mut joint) = Joint::of(&opinions) else { continue };
+        if reason.is_some() {
+            joint.spread = joint.spread.map(|spread| DOUBT * spread);
+        }
         told.push((cpus, joint.at(0.0, 0.0), joint.at(-1.0, joint.spread[0])));
         points.push(joint.point(cpus, base, evidence.is_time, reason.is_some()));
         forced = opinions.iter().map(|opinion| opinion.forced).fold(forced, f64::max);

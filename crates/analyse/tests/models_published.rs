@@ -3,8 +3,9 @@
 //! The bounds stand here before the predictions are made; each is the most that may be missed, relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
-use morecores_analyse::models::{Jobs, LockShare, Model, Point, contest};
-use morecores_record::{Printed, Published, PublishedRow};
+use morecores_analyse::forecast::{Evidence, Measured, forecast};
+use morecores_analyse::models::{Jobs, LockShare, Model, Point, Usl, contest};
+use morecores_record::{Abstention, Printed, Published, PublishedRow};
 
 /// The sources print two or three digits: half of the last one, of a time of some 100 s, is this.
 const NOISE: f64 = 0.005;
@@ -109,4 +110,79 @@ fn dg_ux_multiuser() {
 #[test]
 fn dg_ux_kernel_build() {
     predicts("DG/UX kernel build, parallel part", speedups(&rows(), "T3.par", &[1, 2, 4, 8]), None, 0.05);
+}
+
+/// What all models together say of the largest count, given the others: nothing, but for a band.
+fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>) -> Abstention {
+    let largest = points.pop().expect("points");
+    // The times are printed to 0.01 s.
+    let measured = |point: Point| {
+        let error = 0.005 / point.elapsed;
+        Measured { cpus: point.cpus, elapsed: point.elapsed, error, deviation: error, work: None }
+    };
+    let points = points.into_iter().map(measured).collect();
+    let evidence = Evidence { points, is_time: true, busy_devices, ..Evidence::default() };
+    let found = forecast(&evidence, &[largest.cpus]).expect("a prediction");
+    let point = &found.points[0];
+    let [least, most] = point.elapsed_band90_s.expect("a band of time");
+    println!(
+        "{what}: abstains; {least:.2} to {most:.2} s at {} CPUs, published {:.2} s",
+        largest.cpus, largest.elapsed
+    );
+    assert!(point.elapsed_s.is_none() && point.speedup.is_none(), "{what}: {point:?}");
+    assert!(least <= largest.elapsed && largest.elapsed <= most, "{what}: {point:?}");
+    found.abstained.expect("a reason")
+}
+
+#[test]
+fn web_server() {
+    let published = rows();
+    // The source says of these tables that the network interface was the limit.
+    let wire = || vec![("the wire".to_owned(), 1.0)];
+    for table in ["T8", "T9"] {
+        let two = abstains(
+            &format!("web server ({table}), 1-2 to 4"),
+            times(&published, table, &[1, 2, 4]),
+            vec![],
+        );
+        assert!(matches!(two, Abstention::SteepFromTwoPoints { .. }), "{two:?}");
+        let counts = [1, 2, 3, 4];
+        let all =
+            abstains(&format!("web server ({table}), 1-3 to 4"), times(&published, table, &counts), wire());
+        assert!(matches!(all, Abstention::Saturated { .. }), "{all:?}");
+    }
+}
+
+/// Mean and worst of what the contest and a plain law miss the largest counts by.
+#[test]
+fn together_they_beat_the_universal_scalability_law() {
+    let published = rows();
+    let counts = [1, 2, 3, 4];
+    let sets = [
+        times(&published, "T2", &counts),
+        times(&published, "T4", &counts),
+        speedups(&published, "T4.avg", &[1, 2, 4, 8]),
+        speedups(&published, "T4.max", &[1, 2, 4, 8]),
+        speedups(&published, "T3.par", &[1, 2, 4, 8]),
+    ];
+    let (mut ours, mut law) = (Vec::new(), Vec::new());
+    for mut points in sets {
+        let largest = points.pop().expect("points");
+        let missed = |elapsed: f64| (elapsed / largest.elapsed - 1.0).abs();
+        ours.push(missed(contest(&points, None, NOISE).expect("a model").elapsed(largest.cpus)));
+        law.push(missed(Usl::fit(&points).expect("a fit").elapsed(largest.cpus)));
+    }
+    let score = |errors: &[f64]| {
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        [mean, errors.iter().copied().fold(0.0, f64::max)]
+    };
+    let [ours, law] = [score(&ours), score(&law)];
+    println!(
+        "make, matrix multiply and DG/UX: {:.2}% on average, {:.2}% at worst; the universal scalability law {:.2}%, {:.2}%",
+        100.0 * ours[0],
+        100.0 * ours[1],
+        100.0 * law[0],
+        100.0 * law[1]
+    );
+    assert!(ours[0] < law[0] && ours[1] < law[1], "{ours:?} {law:?}");
 }
