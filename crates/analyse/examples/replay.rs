@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use morecores_analyse::demand::{demands, lock_uses, with_locks};
+use morecores_analyse::demand::{calibrated, demands, lock_uses, with_locks};
 use morecores_analyse::replay::{Machine, replay};
 use morecores_analyse::trace::Timeline;
-use morecores_record::{Study, read_trace_events};
+use morecores_record::{Nanos, Study, read_trace_events};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().collect();
@@ -20,7 +20,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let timeline = Timeline::new(header, &read_trace_events(path, header)?.events);
         let Some(demands) = demands(&timeline) else { continue };
         let locks = lock_uses(&timeline, &demands);
-        let program = with_locks(&demands.program, &locks, 5000);
+        let any = Machine::new(header.run.cpus);
+        let traced_on = Machine {
+            slice: demands.slice.unwrap_or(any.slice),
+            wake_latency: demands.wake_latency.unwrap_or(Nanos::ZERO),
+            ..any
+        };
+        let locks = calibrated(&demands.program, &locks, &traced_on, 2000);
+        let program = with_locks(&demands.program, &locks, 2000);
         let bounds = demands.program.bounds();
         println!(
             "{} CPUs, n {}: traced {:.3} s; {} threads, {} steps, {} locks; work {:.3} s, span {:.3} s",
@@ -33,9 +40,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             bounds.work.as_secs_f64(),
             bounds.span.as_secs_f64(),
         );
+        for lock in &locks {
+            println!(
+                "  {:?}: share {:.4} of {} users, {:.4} s waited in {} waits",
+                lock.policy,
+                lock.share,
+                lock.users.len(),
+                lock.waited.as_secs_f64(),
+                lock.waits,
+            );
+        }
         for &cpus in &counts {
             let begin = Instant::now();
-            let replayed = replay(&program, &Machine::new(cpus));
+            let replayed = replay(&program, &Machine { cpus, ..traced_on.clone() });
             println!(
                 "  on {cpus:3}: {:.3} s, alone {:.3} s, {} forced, in {:.1} ms",
                 replayed.elapsed.as_secs_f64(),

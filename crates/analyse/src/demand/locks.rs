@@ -22,6 +22,10 @@ const MOST_LOCKS: usize = 16;
 /// So many, of those waited for longest, are looked at.
 const MOST_TRIED: usize = 256;
 
+/// Waits, for each who may take a lock, after which one of those who take it as often has been missed with a probability of `e` to the
+/// minus this.
+const ALL_SEEN: f64 = 3.0;
+
 /// A lock, and who takes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockUse {
@@ -61,12 +65,14 @@ impl LockName {
 pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let place: HashMap<ThreadId, u32> = demands.threads.iter().copied().zip(0..).collect();
     let mut waits: HashMap<LockName, (Nanos, u32, HashSet<u32>, i64)> = HashMap::new();
-    let mut add = |lock, thread, waited: Nanos, spins: bool| {
-        let Some(&user) = place.get(&thread) else { return };
+    let mut add = |lock, [waiter, holder]: [Option<ThreadId>; 2], waited: Nanos, spins: bool| {
+        let user = |thread: Option<ThreadId>| place.get(&thread?).copied();
+        let Some(waiter) = user(waiter) else { return };
         let entry = waits.entry(lock).or_default();
         entry.0 += waited;
         entry.1 += 1;
-        entry.2.insert(user);
+        entry.2.insert(waiter);
+        entry.2.extend(user(holder));
         entry.3 += if spins { 1 } else { -1 };
     };
     for wait in timeline.contentions.iter().filter(|wait| wait.known != KnownLock::RunQueue) {
@@ -75,13 +81,20 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         let spins = flags & LockFlags::SPIN != 0 && flags & LockFlags::MUTEX == 0;
         // Who was told to go on and has no CPU does not wait for the lock: a replay does not count that either.
         let ready = ready(&timeline.thread(wait.thread).segments, wait.from, wait.to);
-        add(LockName::Kernel(wait.lock), wait.thread, wait.to.since(wait.from).since(ready), spins);
+        add(
+            LockName::Kernel(wait.lock),
+            [Some(wait.thread), None],
+            wait.to.since(wait.from).since(ready),
+            spins,
+        );
     }
     for (wait, cause) in timeline.waits.iter().zip(causes(timeline)) {
         if cause == Cause::UserLock
             && let Some((leader, address)) = futex(timeline, wait)
         {
-            add(LockName::Futex(leader, address), wait.thread, wait.to.since(wait.from), false);
+            let holder = wait.wake.and_then(|wake| wake.by.thread());
+            let users = [Some(wait.thread), holder];
+            add(LockName::Futex(leader, address), users, wait.to.since(wait.from), false);
         }
     }
     let mut work: Vec<Nanos> = demands.program.threads.iter().map(|script| work_of(script)).collect();
@@ -96,7 +109,7 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let mut waits: Vec<_> = waits.into_iter().collect();
     waits.sort_unstable_by_key(|(lock, (waited, ..))| (std::cmp::Reverse(*waited), *lock));
     let uses = waits.into_iter().take(MOST_TRIED).filter_map(|(lock, (waited, waits, users, spins))| {
-        let users = kinds.like(&users);
+        let users = kinds.users(&users, waits);
         let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
         let at_once = (of_users + waited).as_secs_f64() / elapsed;
         let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
@@ -127,7 +140,19 @@ impl Kinds {
         Self { of: of.collect() }
     }
 
-    /// Who takes a lock that these waited for: whether one of them had to wait is chance. Where they are of several processes,
+    /// Who takes a lock that these were seen to take in so many waits: they, and those like them, unless there were so many waits
+    /// that hardly anybody who takes it can have been missed.
+    fn users(&self, seen: &HashSet<u32>, waits: u32) -> Vec<u32> {
+        let alike = self.like(seen);
+        if f64::from(waits) < ALL_SEEN * alike.len() as f64 {
+            return alike;
+        }
+        let mut seen: Vec<u32> = seen.iter().copied().collect();
+        seen.sort_unstable();
+        seen
+    }
+
+    /// These and those like them: whether one of them had to wait is chance. Where they are of several processes,
     /// all that run the same commands; else those of the process that the same thread made.
     fn like(&self, waiters: &HashSet<u32>) -> Vec<u32> {
         let own = || waiters.iter().map(|waiter| self.of[*waiter as usize]);

@@ -14,7 +14,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use morecores_record::Nanos;
 
 use super::evidence::{Evidence, Measured, TracedProgram};
-use super::locked::Locked;
+use super::locked::{Growth, Locked};
 use crate::replay::{Inflation, Machine, Program, Shape, replay};
 
 /// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
@@ -27,8 +27,8 @@ const JITTER: f64 = 0.02;
 /// What the second busy CPU adds to the time of a piece of work, where one count alone was measured; below zero stands for nothing.
 const UNKNOWN_SECOND: Range<f64> = -0.06..0.08;
 
-/// How much longer a lock is held, at most, for each busy CPU beyond those traced: what it protects was last written on another
-/// CPU, and comes from there the slower the more there are.
+/// How much longer a lock is held, at most, for each busy CPU beyond those traced, where that is not known: what it protects was last
+/// written on another CPU, and comes from there the slower the more there are.
 const MOST_GROWTH: f64 = 0.12;
 
 /// Slices drawn from: `base_slice_ns` of the fair scheduler on one, two, and eight or more CPUs (`kernel/sched/fair.c`).
@@ -37,12 +37,18 @@ const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(1_400_000), Nanos(2_800_000)];
 /// Shapes of slowdown drawn from: what is shared is mostly felt less by each CPU more than by the one before.
 const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linear];
 
+/// What the second busy CPU adds to the time of a piece of work, from which on the usual shape is the one that levels off: what costs
+/// so much at once cannot go on for long.
+const STEEP: f64 = 0.15;
+
 /// Replays of one program.
 pub(super) struct Ensemble<'e> {
     evidence: &'e Evidence,
     program: &'e TracedProgram,
     /// With its locks.
     whole: Program,
+    /// What is known of how each of them is held longer on more CPUs.
+    growth: Vec<Option<Growth>>,
     /// Of CPU time with so many CPUs busy on average, relative to one.
     inflation: Vec<(f64, f64)>,
 }
@@ -61,9 +67,9 @@ impl<'e> Ensemble<'e> {
     /// Of `program`; the slowdown is fitted to the `known` points.
     pub(super) fn new(evidence: &'e Evidence, program: &'e TracedProgram, known: &[Measured]) -> Self {
         let inflation = inflation(evidence, known);
-        let Locked { whole, .. } =
-            Locked::of(evidence, program, Inflation::fit(Shape::Logarithmic, &inflation));
-        Self { evidence, program, whole, inflation }
+        let Locked { whole, growth, .. } =
+            Locked::of(evidence, program, fitted(Shape::Logarithmic, &inflation));
+        Self { evidence, program, whole, growth, inflation }
     }
 
     /// Elapsed time on `cpus`, from what was measured on as many as were traced.
@@ -80,18 +86,23 @@ impl<'e> Ensemble<'e> {
             };
             let inflation = match self.inflation.as_slice() {
                 [] => Inflation { shape, second: rng.random_range(UNKNOWN_SECOND).max(0.0) },
-                measured => Inflation::fit(shape, measured),
+                measured => fitted(shape, measured),
             };
             let pace = pace(program.threads.len(), &mut rng, if draw == 0 { 0.0 } else { JITTER });
             let slice = SLICES[rng.random_range(0..SLICES.len())];
-            let growth = rng.random_range(0.0..MOST_GROWTH);
+            let unknown = rng.random_range(0.0..MOST_GROWTH);
+            let growth: Vec<f64> = self
+                .growth
+                .iter()
+                .map(|known| drawn(unknown, *known, rng.random_range(0.001..0.999)))
+                .collect();
             let goes: f64 = rng.random();
             let traced = self.program.cpus;
             let on = |cpus| {
-                let longer = |busy: u32| 1.0 + growth * f64::from(busy.saturating_sub(traced));
                 let mut machine = machine(self.program, cpus, inflation);
                 machine.pace.clone_from(&pace);
-                machine.holding = (1..=cpus).map(longer).collect();
+                machine.growth.clone_from(&growth);
+                machine.grows_beyond = traced;
                 machine.slice = self.program.demands.slice.unwrap_or(slice);
                 let replayed = replay(program, &machine);
                 (replayed.elapsed.as_secs_f64(), replayed.forced)
@@ -110,10 +121,32 @@ impl<'e> Ensemble<'e> {
     }
 }
 
+/// The likeliest slowdown by all that was measured.
+pub(super) fn usual_inflation(evidence: &Evidence) -> Inflation {
+    fitted(Shape::Logarithmic, &inflation(evidence, &evidence.points))
+}
+
+/// Of this shape, or of the one that levels off in its stead.
+fn fitted(shape: Shape, measured: &[(f64, f64)]) -> Inflation {
+    let found = Inflation::fit(shape, measured);
+    let steep = shape == Shape::Logarithmic && found.second > STEEP;
+    if steep { Inflation::fit(Shape::Levelling, measured) } else { found }
+}
+
+/// How much longer a lock is held for each busy CPU more: what would be drawn were nothing known, and what is, each by its precision.
+/// `chance` is where in what the latter leaves open.
+fn drawn(unknown: f64, known: Option<Growth>, chance: f64) -> f64 {
+    let Some(known) = known else { return unknown };
+    let Ok(normal) = Normal::new(known.mean, known.deviation) else { return unknown };
+    // Of a uniform distribution.
+    let variance = MOST_GROWTH.powi(2) / 12.0;
+    let weight = variance / (variance + known.deviation.powi(2));
+    (weight * normal.inverse_cdf(chance) + (1.0 - weight) * unknown).max(0.0)
+}
+
 /// A program with its locks, as it is replayed.
 pub(super) fn whole(evidence: &Evidence, program: &TracedProgram) -> Program {
-    let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
-    Locked::of(evidence, program, inflation).whole
+    Locked::of(evidence, program, usual_inflation(evidence)).whole
 }
 
 pub(super) fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {

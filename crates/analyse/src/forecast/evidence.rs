@@ -21,7 +21,7 @@ pub struct Evidence {
     pub is_time: bool,
     /// Whether the CPUs of the larger counts are of another kind than those of the smaller.
     pub mixed_kinds: bool,
-    /// Devices, by name, and how busy they were at the largest count, where that is known without a trace.
+    /// Disks and wires, by name, and the share of the time that they were busy at the largest count, whoever used them.
     pub busy_devices: Vec<(String, f64)>,
 }
 
@@ -63,6 +63,8 @@ pub struct TracedProgram {
     pub serial_command: Option<String>,
     /// Whether every system call is in the trace with its object.
     pub has_calls: bool,
+    /// How many processes there were.
+    pub processes: usize,
     /// Events that were lost, over all there were.
     pub lost_share: f64,
     /// CPU time that no rule explains, over that of the allotted CPUs.
@@ -131,6 +133,7 @@ impl TracedProgram {
             demands,
             serial_command: None,
             has_calls: !timeline.calls.is_empty(),
+            processes: timeline.tree().filter(|(id, thread)| thread.leader == Some(*id)).count(),
             lost_share: 0.0,
             unexplained_share: 0.0,
             spinning_share: 0.0,
@@ -190,7 +193,9 @@ impl Evidence {
         let largest = points.last().map_or(0, |point| point.cpus);
         let programs = programs.into_iter().filter(|p| wanted(p.cpus) && p.cpus <= largest).collect();
         let is_time = view.plan.metric.is_none();
-        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices: Vec::new() }
+        let of_largest = view.points.iter().find(|point| point.cpus == largest);
+        let busy_devices = of_largest.map_or(Vec::new(), |point| point.busy_devices.clone());
+        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices }
     }
 
     /// The points as the closed forms take them.
@@ -237,15 +242,22 @@ impl Evidence {
         (change * told).exp()
     }
 
-    /// How many times the CPU time of the timed runs on as many CPUs a run with more threads than CPUs took. Caches that too many
-    /// share on few CPUs may be all there is to it, or more threads may have more to do: one trace cannot tell.
+    /// How many times the CPU time of a run with a CPU for each thread one with more threads than CPUs took. Caches that too many
+    /// share on few CPUs may be all there is to it, or more threads may have more to do. Where as many times more processes came and
+    /// went, it is the latter; of the rest one trace cannot tell.
     pub(super) fn crowding(&self, program: &TracedProgram) -> f64 {
         if !self.told_n || program.n <= program.cpus {
             return 1.0;
         }
-        let timed = self.point(program.cpus).and_then(|point| point.work);
-        let traced = program.demands.program.work().as_secs_f64();
-        timed.map_or(1.0, |timed| (traced / timed).max(1.0))
+        let work = |of: &TracedProgram| of.demands.program.work().as_secs_f64();
+        // Without those that there are one of for each CPU.
+        let jobs = |of: &TracedProgram| of.processes.saturating_sub(of.n as usize);
+        let own = self.own_program(program.cpus);
+        let more = own.filter(|own| jobs(own) >= MANY_JOBS);
+        let more = more.map_or(1.0, |own| jobs(program) as f64 / jobs(own) as f64).max(1.0);
+        // Of two traced runs the tracer is in both.
+        let usual = own.map(work).or_else(|| self.point(program.cpus)?.work);
+        usual.map_or(1.0, |usual| (work(program) / usual / more).max(1.0))
     }
 
     /// What was measured there.
@@ -253,6 +265,9 @@ impl Evidence {
         self.points.iter().copied().find(|point| point.cpus == cpus)
     }
 }
+
+/// Processes beyond one for each CPU from which on their number tells how much a program does.
+const MANY_JOBS: usize = 20;
 
 /// What a traced run's own account of the tracer's cost may be off by.
 const TRACED_DEVIATION: f64 = 0.01;

@@ -19,6 +19,17 @@ pub(super) struct Locked {
     pub(super) locks: Vec<LockUse>,
     /// What is replayed.
     pub(super) whole: Program,
+    /// What fewer CPUs tell of how much longer each lock is held on more.
+    pub(super) growth: Vec<Option<Growth>>,
+}
+
+/// How much longer a lock is held for each busy CPU beyond those traced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Growth {
+    /// As a share of how long it was held there.
+    pub(super) mean: f64,
+    /// The standard error of that.
+    pub(super) deviation: f64,
 }
 
 impl Locked {
@@ -39,7 +50,8 @@ impl Locked {
             }
         }
         let whole = with_locks(&program.demands.program, &locks, POINTS);
-        Self { locks, whole }
+        let growth = growth(evidence, program, &calibrated);
+        Self { locks, whole, growth }
     }
 
     /// With these of its locks alone, and other demands.
@@ -47,6 +59,34 @@ impl Locked {
         with_locks(demands, locks, POINTS)
     }
 }
+
+/// Of each lock of `program`: from its shares in the two runs with a CPU for each thread on the most CPUs.
+fn growth(
+    evidence: &Evidence,
+    program: &TracedProgram,
+    calibrated: &dyn Fn(&TracedProgram) -> Vec<LockUse>,
+) -> Vec<Option<Growth>> {
+    let unknown = || vec![None; program.locks.len()];
+    let fewer =
+        evidence.points.iter().map(|point| point.cpus).filter(|cpus| (2..program.cpus).contains(cpus));
+    let own = |cpus: u32| evidence.own_program(cpus).filter(|own| !own.locks.is_empty());
+    let Some((most, fewer)) = own(program.cpus).zip(fewer.max().and_then(own)) else { return unknown() };
+    let [shares, before] = [most, fewer].map(calibrated);
+    let of_lock = |place: usize| {
+        let here = &shares[same_lock(program, place, most)?];
+        let there = &before[same_lock(program, place, fewer)?];
+        let apart = f64::from(most.cpus - fewer.cpus);
+        let ratio = there.share / here.share;
+        // Waits grow with the square of a small share.
+        let chance = 0.5 * (1.0 / f64::from(here.waits) + 1.0 / f64::from(there.waits)).sqrt();
+        let deviation = ratio * chance.hypot(SHARE_ERROR) / apart;
+        Some(Growth { mean: (1.0 - ratio) / apart, deviation })
+    };
+    (0..program.locks.len()).map(of_lock).collect()
+}
+
+/// What a share by its waits may be off by, however many there are: turns are not quite exponential.
+const SHARE_ERROR: f64 = 0.1;
 
 /// Which of the locks of another run of the program is the lock at this place: one at the same address, else the only one with its
 /// name. Addresses change from run to run, names hold an address where nothing better is known.

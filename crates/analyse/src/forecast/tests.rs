@@ -45,6 +45,7 @@ fn traced(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram 
         commands: vec!["job".to_owned(); threads],
         serial_command: Some("first".to_owned()),
         has_calls: true,
+        processes: 1,
         lost_share: 0.0,
         unexplained_share: 0.0,
         spinning_share: 0.0,
@@ -108,18 +109,23 @@ fn a_command_that_is_told_the_count_is_predicted_from_a_trace_of_that_count() {
 
 #[test]
 fn work_that_came_with_the_crowd_may_go_with_it() {
-    let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
     // Eight threads on two CPUs took twice the CPU time.
-    let eight = traced(2, 8, MS(1000), fork_and_join(MS(0), &[MS(250); 8]));
-    let mut told = Evidence { told_n: true, programs: vec![two, eight], ..timed(&[(1, 1.0), (2, 0.5)]) };
-    let blind = forecast(&told, &[8]).unwrap();
-    for point in &mut told.points {
-        point.work = Some(1.0);
-    }
-    let found = forecast(&told, &[8]).unwrap();
-    let [blind, found] = [blind, found].map(|found| found.points[0].elapsed_band90_s.unwrap());
+    let program = |n: u32, elapsed, job, processes| TracedProgram {
+        processes,
+        ..traced(2, n, elapsed, fork_and_join(MS(0), &vec![job; n as usize]))
+    };
+    let band = |processes: [usize; 2]| {
+        let programs =
+            vec![program(2, MS(500), MS(500), processes[0]), program(8, MS(1000), MS(250), processes[1])];
+        let told = Evidence { told_n: true, programs, ..timed(&[(1, 1.0), (2, 0.5)]) };
+        forecast(&told, &[8]).unwrap().points[0].elapsed_band90_s.unwrap()
+    };
     // All of it stays: 250 ms. None of it: 125 ms.
-    assert!(found[0] < 0.13 && found[1] > 0.2 && blind[0] > 0.13 && blind[1] > 0.25, "{blind:?} {found:?}");
+    let [least, most] = band([1, 1]);
+    assert!(least < 0.13 && most > 0.2, "{least} {most}");
+    // Twice as many processes, beside one a CPU, had twice as much to do.
+    let [least, most] = band([102, 208]);
+    assert!(least > 0.13 && most > 0.25, "{least} {most}");
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use morecores_record::{Gain, GainPoint, Nanos};
 
-use super::ensemble::{inflation, machine};
+use super::ensemble::{machine, usual_inflation};
 use super::evidence::{Evidence, Measured, TracedProgram};
 use super::forecast;
 use super::locked::Locked;
 use crate::demand::LockUse;
-use crate::replay::{Inflation, Machine, Program, Shape, Step, replay};
+use crate::replay::{Machine, Program, Step, replay};
 
 /// Something that is changed in a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,8 +194,8 @@ struct Site<'p> {
 
 impl<'p> Site<'p> {
     fn new(evidence: &Evidence, program: &'p TracedProgram, now: f64, cpus: u32) -> Self {
-        let inflation = Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points));
-        let Locked { locks, whole } = Locked::of(evidence, program, inflation);
+        let inflation = usual_inflation(evidence);
+        let Locked { locks, whole, .. } = Locked::of(evidence, program, inflation);
         let there = machine(program, cpus, inflation);
         let replayed = replay(&whole, &there);
         let scale = now / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);

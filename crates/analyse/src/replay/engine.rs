@@ -22,8 +22,11 @@ pub struct Machine {
     /// How much longer a piece of work takes with 1, 2, … CPUs busy than alone; for more than there are entries the last, and
     /// without any 1. None below 1.
     pub slowdown: Vec<f64>,
-    /// How much longer still a lock is held then; the same in every other way.
-    pub holding: Vec<f64>,
+    /// How much longer still each lock is held for each busy CPU beyond `grows_beyond`, by the lock's number; 0 for those beyond the
+    /// list.
+    pub growth: Vec<f64>,
+    /// So many busy CPUs make no lock's holds longer.
+    pub grows_beyond: u32,
     /// How long a thread keeps its CPU while others that have had less wait for one.
     pub slice: Nanos,
     /// From a wake-up until the thread runs, where a CPU is idle.
@@ -38,7 +41,8 @@ impl Machine {
         Self {
             cpus,
             slowdown: Vec::new(),
-            holding: Vec::new(),
+            growth: Vec::new(),
+            grows_beyond: 1,
             slice: SLICE,
             wake_latency: Nanos::ZERO,
             pace: Vec::new(),
@@ -51,10 +55,9 @@ impl Machine {
     }
 
     /// How long it holds a lock for what the program says takes so long, where so many CPUs are busy.
-    fn hold(&self, id: Id, time: Nanos, busy: u32) -> f64 {
-        let longest = self.holding.len().saturating_sub(1);
-        let place = (busy.max(1) as usize - 1).min(longest);
-        self.work(id, time) * self.holding.get(place).copied().unwrap_or(1.0)
+    fn hold(&self, id: Id, lock: u32, time: Nanos, busy: u32) -> f64 {
+        let growth = self.growth.get(lock as usize).copied().unwrap_or(0.0);
+        self.work(id, time) * (1.0 + growth * f64::from(busy.saturating_sub(self.grows_beyond)))
     }
 }
 
@@ -356,7 +359,7 @@ impl<'p> Engine<'p> {
                 Step::Hold { lock, time } => {
                     let spins = self.program.locks[lock as usize] == LockPolicy::Spin;
                     if self.locks[lock as usize].take(id) {
-                        thread.left = Some(self.machine.hold(id, time, self.cpus.busy()));
+                        thread.left = Some(self.machine.hold(id, lock, time, self.cpus.busy()));
                         continue;
                     }
                     thread.waits_since.get_or_insert(self.clocks.now());

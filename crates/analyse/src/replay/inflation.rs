@@ -9,13 +9,16 @@ pub enum Shape {
     Linear,
     /// By less and less: `log2` of the CPUs. What is shared is felt at first, and then less of it is left to lose.
     Logarithmic,
+    /// By half as much with each doubling: something that is nearly used up by the second CPU, as is a clock that sinks once
+    /// a second core works.
+    Levelling,
     /// By more and more: with the pairs of CPUs, as coherency does.
     Pairs,
 }
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Linear, Self::Logarithmic, Self::Pairs];
+    pub const ALL: [Self; 4] = [Self::Linear, Self::Logarithmic, Self::Levelling, Self::Pairs];
 
     /// Zero with one CPU busy, one with two.
     fn growth(self, busy: f64) -> f64 {
@@ -23,6 +26,7 @@ impl Shape {
         match self {
             Self::Linear => more,
             Self::Logarithmic => busy.max(1.0).log2(),
+            Self::Levelling => 2.0 * (1.0 - 1.0 / busy.max(1.0)),
             Self::Pairs => more * busy / 2.0,
         }
     }
@@ -67,9 +71,9 @@ mod tests {
             let found = Inflation::fit(shape, &[(1.0, 1.0), (2.0, 1.06)]);
             assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-12);
         }
-        let [linear, log, pairs] =
+        let [linear, log, levelling, pairs] =
             Shape::ALL.map(|shape| Inflation::fit(shape, &[(2.0, 1.06)]).slowdown(8)[7]);
-        assert!(log < linear && linear < pairs);
+        assert!(levelling < log && log < linear && linear < pairs);
     }
 
     #[test]

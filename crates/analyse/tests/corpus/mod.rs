@@ -40,11 +40,23 @@ pub(crate) fn corpus(seeds: Range<u64>) -> impl Iterator<Item = Program> {
 
 /// The elapsed time on `size` CPUs with as much for `{n}`: the median of five untraced runs.
 pub(crate) fn truth(program: &Program, size: u32) -> Nanos {
+    measured(program, size).0
+}
+
+/// The same, and the median of their CPU time.
+pub(crate) fn measured(program: &Program, size: u32) -> (Nanos, Nanos) {
     let size = Size { cpus: size, n: size };
-    let mut runs: Vec<Nanos> =
-        (0..RUNS).map(|seed| simulate(program, size, seed, Watch::Untraced).elapsed).collect();
-    runs.sort_unstable();
-    runs[runs.len() / 2]
+    let run = |seed| {
+        let run = simulate(program, size, seed, Watch::Untraced);
+        (run.elapsed, run.threads.iter().map(|(_, time)| *time).sum::<Nanos>())
+    };
+    let (elapsed, work): (Vec<_>, Vec<_>) = (0..RUNS).map(run).unzip();
+    (median(elapsed), median(work))
+}
+
+fn median(mut values: Vec<Nanos>) -> Nanos {
+    values.sort_unstable();
+    values[values.len() / 2]
 }
 
 /// What the tracer tells of one more run, which is none of those of the truth.

@@ -12,7 +12,7 @@ use morecores_analyse::trace::Timeline;
 use morecores_record::Prediction;
 use rayon::prelude::*;
 
-use crate::corpus::{Program, Size, Watch, corpus, simulate, trace, truth};
+use crate::corpus::{Program, Size, Watch, corpus, measured, trace, truth};
 
 /// A prediction beside what it should have said.
 pub(crate) struct Outcome {
@@ -124,10 +124,9 @@ fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Opti
     let points: Vec<Measured> = from
         .iter()
         .map(|&cpus| {
-            let own = simulate(program, Size { cpus, n: cpus }, 0, Watch::Untraced);
-            let work: f64 = own.threads.iter().map(|(_, time)| time.as_secs_f64()).sum();
-            let elapsed = truth(program, cpus).as_secs_f64();
-            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work: Some(work) }
+            let (elapsed, work) = measured(program, cpus);
+            let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
+            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work }
         })
         .collect();
     let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();

@@ -186,10 +186,11 @@ fn locks_are_held_longer_where_more_cpus_are_busy() {
         locks: vec![LockPolicy::Spin; 2],
         ..Program::default()
     };
-    let on = |holding: Vec<f64>| replay(&program, &Machine { holding, ..Machine::new(2) }).elapsed;
+    let on = |growth: Vec<f64>| replay(&program, &Machine { growth, ..Machine::new(2) }).elapsed;
     assert_eq!(on(Vec::new()), ms(10));
-    // The second begins beside the first.
-    assert_eq!(on(vec![1.0, 1.5]), ms(15));
+    // Each by its own growth.
+    assert_eq!(on(vec![0.0, 0.5]), ms(15));
+    assert_eq!(on(vec![0.0, 0.0, 0.5]), ms(10));
 }
 
 proptest! {
