@@ -1,8 +1,8 @@
 //! How far predictions are from the truth: from published data, for commands on this machine, and for programs whose time on
-//! any number of CPUs is known; and how fast a replay is.
+//! any number of CPUs is known; and how fast a replay is, and how much memory a prediction takes.
 //!
 //! Nothing is asserted: the targets stand beside the figures. An argument is a part of the name of what is wanted
-//! (`machine`, `corpus`, `scoring`, `speed`). `corpus` is of the programs that predictions are tuned on; only `scoring` looks at
+//! (`machine`, `corpus`, `scoring`, `speed`, `memory`). `corpus` is of the programs that predictions are tuned on; only `scoring` looks at
 //! the others.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
@@ -16,8 +16,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use morecores_analyse::forecast::{Evidence, TracedProgram, forecast};
 use morecores_analyse::replay::{Machine, Program, Step, replay};
-use morecores_record::{Nanos, Prediction, Study};
+use morecores_analyse::trace::Timeline;
+use morecores_record::{Event, Nanos, Prediction, Study, read_trace_events};
 
 use common::quiet;
 use score::Outcome;
@@ -27,6 +29,9 @@ fn main() {
     let wants = |name: &str| name.contains(&wanted);
     if wants("speed") {
         speed();
+    }
+    if wants("memory") {
+        memory();
     }
     if wanted == "corpus" {
         score::of_corpus(corpus::TUNING, each());
@@ -54,7 +59,7 @@ const COMMANDS: [(&str, &str, &str); 15] = [
     ("xz", "", "xz -kfc -1 -T{n} --block-size=2MiB FILE"),
     ("zstd", "", "zstd -qfc -9 -T{n} FILE"),
     ("pigz", "", "pigz -c -p{n} FILE"),
-    ("sort", "", "sort --parallel={n} -S256M -o /dev/null FILE"),
+    ("sort", "", "sort --parallel={n} -S1G -o /dev/null FILE FILE FILE FILE"),
     ("kernel lib/ -j{n}", "KERNEL clean", "KERNEL build {n} lib"),
     ("kernel mm/ -j8", "KERNEL clean", "KERNEL build 8 mm"),
     ("work build", "", "WORK build --threads {n}"),
@@ -197,4 +202,46 @@ fn speed() {
         times[times.len() / 2],
         times.len()
     );
+}
+
+// Memory.
+
+/// How much a prediction takes at its peak, over the decoded trace that it begins with. Users at work are what leaves the most events.
+fn memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = dir.path().join("study");
+    let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_morecores"));
+    run.args(["run", "--cpus", "1,2", "--runs", "1", "--min-runs", "1", "--predict=8", "-q", "-o"])
+        .arg(&study);
+    let made = run.arg("--").arg(work).args(["multiuser", "--threads", "{n}"]).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(made.status.success(), "{said}");
+    let read = Study::read(&study).unwrap();
+    let Some(header) = read.traces.iter().find(|header| header.run.n == 8) else {
+        println!("memory: skipped: no trace of 8 users: {said}");
+        return;
+    };
+    let decoded = read_trace_events(&study, header).unwrap();
+    let events = decoded.events.len();
+    let bytes = events * size_of::<Event>();
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status().vmrss.unwrap();
+    let timeline = Timeline::new(header, &decoded.events);
+    let program = TracedProgram::of_timeline(&timeline, header.run.cpus, header.run.n).unwrap();
+    drop(timeline);
+    let view = morecores_analyse::view(&read, &[]);
+    let evidence = Evidence::of(&view, vec![program], true, None);
+    std::hint::black_box(forecast(&evidence, &[8]).unwrap());
+    let beside = (status().vmhwm.unwrap() - before) * 1024;
+    println!(
+        "memory: {events} events, {} MiB decoded; a prediction takes {} MiB beside them: {:.1} times in all (at most 3)",
+        bytes >> 20,
+        beside >> 20,
+        1.0 + beside as f64 / bytes as f64
+    );
+}
+
+fn status() -> procfs::process::Status {
+    procfs::process::Process::myself().and_then(|process| process.status()).unwrap()
 }
