@@ -118,7 +118,14 @@ fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>
     // The times are printed to 0.01 s.
     let measured = |point: Point| {
         let error = 0.005 / point.elapsed;
-        Measured { cpus: point.cpus, elapsed: point.elapsed, error, deviation: error, work: None }
+        Measured {
+            cpus: point.cpus,
+            elapsed: point.elapsed,
+            error,
+            deviation: error,
+            work: None,
+            kernel: None,
+        }
     };
     let points = points.into_iter().map(measured).collect();
     let evidence = Evidence { points, is_time: true, busy_devices, ..Evidence::default() };

@@ -10,6 +10,7 @@
 mod driver;
 mod error;
 pub mod perf;
+mod wake;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use morecores_record::{
 };
 
 pub use error::TraceError;
+pub use wake::wake_latency;
 
 use driver::BpfTracer;
 use perf::{PerfRecorded, PerfTracer};

@@ -27,6 +27,10 @@ const JITTER: f64 = 0.02;
 /// What the second busy CPU adds to the time of a piece of work, where one count alone was measured; below zero stands for nothing.
 const UNKNOWN_SECOND: Range<f64> = -0.06..0.08;
 
+/// How much higher that may be for work in the kernel, whose locks, counters and address spaces all CPUs share: source 003 found kernels
+/// for several CPUs to take 6% longer on one, and here a second CPU adds a fifth where little else is done.
+const UNKNOWN_KERNEL: f64 = 0.25;
+
 /// How much longer a lock is held, at most, for each busy CPU beyond those traced, where that is not known: what it protects was last
 /// written on another CPU, and comes from there the slower the more there are.
 const MOST_GROWTH: f64 = 0.12;
@@ -76,6 +80,8 @@ impl<'e> Ensemble<'e> {
     pub(super) fn elapsed(&self, measured: Measured, cpus: u32) -> Told {
         let told_more = self.evidence.told_more(self.program);
         let crowding = self.evidence.crowding(self.program).ln();
+        let most = UNKNOWN_SECOND.end + UNKNOWN_KERNEL * measured.kernel.unwrap_or(0.0);
+        let unknown_second = UNKNOWN_SECOND.start..most;
         let ratio = |draw: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(draw);
             let program = &self.whole;
@@ -85,7 +91,7 @@ impl<'e> Ensemble<'e> {
                 _ => SHAPES[rng.random_range(0..SHAPES.len())],
             };
             let inflation = match self.inflation.as_slice() {
-                [] => Inflation { shape, second: rng.random_range(UNKNOWN_SECOND).max(0.0) },
+                [] => Inflation { shape, second: rng.random_range(unknown_second.clone()).max(0.0) },
                 measured => fitted(shape, measured),
             };
             let pace = pace(program.threads.len(), &mut rng, if draw == 0 { 0.0 } else { JITTER });

@@ -38,6 +38,8 @@ pub struct Measured {
     pub deviation: f64,
     /// Median CPU time of the tree in seconds, where known.
     pub work: Option<f64>,
+    /// The share of that in the kernel, where known.
+    pub kernel: Option<f64>,
 }
 
 /// What a traced run demands, and what has to be known of the trace to believe it.
@@ -78,6 +80,8 @@ impl TracedProgram {
     pub fn of(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
         let timeline = Timeline::new(header, &decoded.events);
         let mut found = Self::of_timeline(&timeline, header.run.cpus, header.run.n)?;
+        let latency = &mut found.demands.wake_latency;
+        *latency = latency.or(header.wake_latency_ns);
         let whole = f64::from(view.cpus) * view.elapsed_s;
         let of_cpus = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
         found.own_elapsed =
@@ -184,7 +188,8 @@ impl Evidence {
             let work = (point.metric.is_none() && work > 0.0).then_some(work);
             // Of a median of normal values: the standard deviation times 1.2533 over the root of how many.
             let deviation = error * f64::from(point.runs).sqrt() / 1.2533;
-            points.push(Measured { cpus: point.cpus, elapsed: median, error, deviation, work });
+            let kernel = point.kernel_ratio;
+            points.push(Measured { cpus: point.cpus, elapsed: median, error, deviation, work, kernel });
             kinds.push(point.adds.clone());
         }
         points.sort_unstable_by_key(|point| point.cpus);

@@ -8,7 +8,7 @@ use crate::models::{Model, Usl};
 use crate::replay::{Program, Step};
 
 fn measured(cpus: u32, elapsed: f64) -> Measured {
-    Measured { cpus, elapsed, error: 0.002, deviation: 0.005, work: None }
+    Measured { cpus, elapsed, error: 0.002, deviation: 0.005, work: None, kernel: None }
 }
 
 fn timed(points: &[(u32, f64)]) -> Evidence {

@@ -126,7 +126,7 @@ fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Opti
         .map(|&cpus| {
             let (elapsed, work) = measured(program, cpus);
             let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
-            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work }
+            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work, kernel: None }
         })
         .collect();
     let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();

@@ -120,6 +120,7 @@ impl Script {
             sample_period_ns: None,
             tick_ns: Nanos::from_millis(1),
             interrupts_accounted: true,
+            wake_latency_ns: None,
             stack_share: None,
             stacks: BTreeMap::new(),
             interrupts: BTreeMap::new(),

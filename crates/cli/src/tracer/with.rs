@@ -24,7 +24,7 @@ pub(crate) fn open(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
 fn opened(wanted: &Wanted) -> Result<Ours> {
     let options = Options { syscalls: wanted.syscalls, ..Options::new(wanted.allotted.clone()) };
     let tracer = morecores_trace::Tracer::open(&options).map_err(|error| anyhow!(in_words(&error)))?;
-    Ok(Ours { tracer, recorded: None })
+    Ok(Ours { tracer, wake_latency: morecores_trace::wake_latency(), recorded: None })
 }
 
 /// Why there is no full trace; for want of privilege with the one command that gives it.
@@ -38,6 +38,7 @@ fn in_words(error: &TraceError) -> String {
 
 struct Ours {
     tracer: morecores_trace::Tracer,
+    wake_latency: Option<Nanos>,
     recorded: Option<Recorded>,
 }
 
@@ -74,6 +75,7 @@ impl Tracer for Ours {
             sample_period_ns: recorded.sample_period,
             tick_ns: recorded.tick,
             interrupts_accounted: recorded.interrupts_accounted,
+            wake_latency_ns: self.wake_latency,
             stack_share: recorded.stack_share,
             stacks: recorded.stacks,
             interrupts: recorded.interrupts,

@@ -117,6 +117,10 @@ pub struct TraceHeader {
     pub tick_ns: Nanos,
     /// Whether the kernel takes interrupts off a thread's accounted run time (CONFIG_IRQ_TIME_ACCOUNTING).
     pub interrupts_accounted: bool,
+    /// How long another, idle CPU of the machine took to be at work for a thread that was woken, measured before the run by two threads of
+    /// the tracer's; absent where there was no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_latency_ns: Option<Nanos>,
     /// Of short waits for kernel locks, one in so many has its stack taken; of longer ones each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_share: Option<u32>,

@@ -1,0 +1,92 @@
+//! How long an idle CPU of this machine takes to be at work for a thread that is woken: some microseconds where it waits in a loop or
+//! dozes, tens of them where a hypervisor has to be asked to run it.
+//!
+//! A trace on one CPU cannot tell, and on more than one it matters. Watches nobody's command.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use morecores_record::Nanos;
+use rustix::io::{read, write};
+use rustix::pipe::pipe;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Wake-ups whose median counts: with the pauses some 20 ms.
+const WAKES: usize = 64;
+
+/// So long the CPU is left idle before each: as for a thread that waits for another's work.
+const PAUSE: Duration = Duration::from_micros(300);
+
+/// From before one thread writes a byte until another, asleep on another CPU, has read it: the median of many times. `None` with a
+/// single CPU, and where threads may not be placed.
+pub fn wake_latency() -> Option<Nanos> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    let (waker, sleeper) = (cpus.next()?, cpus.next()?);
+    let mut times = between(waker, sleeper).ok()?;
+    times.sort_unstable();
+    times.get(times.len() / 2).map(|time| Nanos::from(*time))
+}
+
+/// Of one wake-up after the other.
+fn between(waker: usize, sleeper: usize) -> io::Result<Vec<Duration>> {
+    let (from, to) = pipe()?;
+    thread::scope(|scope| {
+        let asleep = scope.spawn(move || sleep(sleeper, &from));
+        let awake = scope.spawn(move || wake(waker, to));
+        let woken = awake.join().unwrap_or_else(|_| Err(panicked()))?;
+        let awoke = asleep.join().unwrap_or_else(|_| Err(panicked()))?;
+        Ok(awoke.iter().zip(&woken).map(|(after, before)| after.saturating_duration_since(*before)).collect())
+    })
+}
+
+/// When each byte had been read; until there is no writer any more.
+fn sleep(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
+    pin(cpu)?;
+    let mut awoke = Vec::with_capacity(WAKES);
+    while read(from, &mut [0])? > 0 {
+        awoke.push(Instant::now());
+    }
+    Ok(awoke)
+}
+
+/// When each byte was going to be written. Gives the pipe up at the end, also at an early one.
+fn wake(cpu: usize, to: OwnedFd) -> io::Result<Vec<Instant>> {
+    pin(cpu)?;
+    let mut woken = Vec::with_capacity(WAKES);
+    for _ in 0..WAKES {
+        let pause = Instant::now();
+        while pause.elapsed() < PAUSE {
+            std::hint::spin_loop();
+        }
+        woken.push(Instant::now());
+        write(&to, &[0])?;
+    }
+    Ok(woken)
+}
+
+fn pin(cpu: usize) -> io::Result<()> {
+    let mut mask = CpuSet::new();
+    mask.set(cpu);
+    Ok(sched_setaffinity(None, &mask)?)
+}
+
+fn panicked() -> io::Error {
+    io::Error::other("a thread panicked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_takes_longer_than_nothing_and_less_than_a_tick() {
+        let allowed = sched_getaffinity(None).expect("an affinity");
+        match wake_latency() {
+            Some(time) => assert!(Nanos::ZERO < time && time < Nanos::from_millis(10), "{time:?}"),
+            None => assert!(allowed.count() < 2, "two CPUs, and nothing measured"),
+        }
+    }
+}
