@@ -6,7 +6,6 @@
 mod devices;
 mod neighbours;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -19,7 +18,7 @@ use crate::spawn::monotonic;
 
 pub use neighbours::Neighbourhood;
 
-use devices::Devices;
+use devices::{Devices, Reading};
 
 /// `USER_HZ` is 100 on every architecture that Linux still supports but Alpha.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -81,7 +80,7 @@ impl Clocks {
 pub struct Watch {
     throttles: Vec<Throttle>,
     devices: Devices,
-    device_times: HashMap<String, Nanos>,
+    device_times: Reading,
     clocks: Clocks,
     throttled: Nanos,
     at: Nanos,
@@ -108,7 +107,7 @@ impl Watch {
         let mut watch = Self {
             throttles: throttles.collect(),
             devices: Devices::find(),
-            device_times: HashMap::new(),
+            device_times: Reading::default(),
             clocks: Clocks::default(),
             throttled: Nanos::ZERO,
             at: Nanos::ZERO,

@@ -118,6 +118,7 @@ pub struct PointView {
     /// CPU time of others on the other CPUs, over all runs of the point.
     pub others_elsewhere_s: Option<f64>,
     /// Disks and wires, by name, and the share of the time of all runs for which each was busy, the busiest first.
+    #[serde(default)]
     pub busy_devices: Vec<(String, f64)>,
     /// The metric, where one was asked for; then speedup is computed from it.
     pub metric: Option<MetricView>,
