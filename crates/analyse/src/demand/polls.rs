@@ -25,6 +25,8 @@ pub(super) struct Poll {
     from: Nanos,
     /// When the last of them began, and ended.
     last: (Nanos, Nanos),
+    /// How long it slept from one look to the next, on average: but for the last time, which may have been cut short.
+    every: Nanos,
 }
 
 /// All of them, and which waits they consist of.
@@ -54,7 +56,10 @@ pub(super) fn polls(
         for row in waits.chunk_by(goes_on).filter(|row| row.len() >= ENOUGH && !others_end_it(row)) {
             let (first, last) = (wait(row[0]), wait(row[row.len() - 1]));
             covered.extend(row.iter().map(|id| (*id, polls.len())));
-            polls.push(Poll { thread, from: first.from, last: (last.from, last.to) });
+            let slept: Nanos =
+                row[..row.len() - 1].iter().map(|id| wait(*id)).map(|wait| wait.to.since(wait.from)).sum();
+            let every = Nanos(slept.0 / (row.len() as u64 - 1));
+            polls.push(Poll { thread, from: first.from, last: (last.from, last.to), every });
         }
     }
     (polls, covered)
@@ -138,8 +143,8 @@ fn is_waiting(thread: &Thread, at: Nanos) -> bool {
 }
 
 impl Poll {
-    /// Waits for those who stopped working between the last look but one and the last, and then for as long as the last look came
-    /// late; where there were none, it was a sleep after all. Whether it was a poll.
+    /// Waits for those who stopped working between the last look but one and the last, and then for the next look; where there were
+    /// none, it was a sleep after all. Whether it was a poll.
     pub(super) fn write(
         &self,
         timeline: &Timeline,
@@ -148,7 +153,7 @@ impl Poll {
     ) -> bool {
         let Some(&waiter) = place.get(&self.thread) else { return false };
         let (looked, saw) = self.last;
-        let mut latest = None;
+        let mut is_poll = false;
         for (id, thread) in timeline.tree().filter(|(id, _)| *id != self.thread) {
             let Some(&watched) = place.get(&id) else { continue };
             let Some(stopped) = sheets.last_work(watched, self.from, saw) else { continue };
@@ -158,11 +163,13 @@ impl Poll {
             let worked = sheets.work(watched, self.from, saw);
             if worked.as_secs_f64() >= LOOK * saw.since(self.from).as_secs_f64() {
                 sheets.edge((waiter, looked), (watched, stopped));
-                latest = latest.max(Some(stopped));
+                is_poll = true;
             }
         }
-        let Some(latest) = latest else { return false };
-        sheets.step(waiter, looked, Step::Sleep(saw.since(latest)));
-        true
+        if is_poll {
+            sheets.step(waiter, self.from, Step::Watch);
+            sheets.step(waiter, looked, Step::Look(self.every));
+        }
+        is_poll
     }
 }

@@ -119,6 +119,8 @@ struct Thread {
     awaited_by: Vec<(u32, Id)>,
     /// Since when it waits for a lock.
     waits_since: Option<f64>,
+    /// Since when it looks every so often.
+    watches_since: f64,
 }
 
 struct Engine<'p> {
@@ -164,6 +166,7 @@ impl<'p> Engine<'p> {
             marks: 0,
             awaited_by: Vec::new(),
             waits_since: None,
+            watches_since: 0.0,
         };
         Self {
             program,
@@ -406,9 +409,23 @@ impl<'p> Engine<'p> {
                     self.clocks.at(time.0 as f64, Due::Slept(id));
                     return Comes::Wait;
                 }
+                Step::Watch => self.threads[id as usize].watches_since = self.clocks.now(),
+                Step::Look(every) => {
+                    let left = self.until_look(id, every);
+                    if left > 0.0 {
+                        self.clocks.at(left, Due::Slept(id));
+                        return Comes::Wait;
+                    }
+                }
                 Step::Run(_) | Step::Hold { .. } | Step::Share(_) => {}
             }
         }
+    }
+
+    fn until_look(&self, id: Id, every: Nanos) -> f64 {
+        let passed = self.clocks.now() - self.threads[id as usize].watches_since;
+        let every = (every.0 as f64).max(1.0);
+        (passed / every).ceil() * every - passed
     }
 
     fn mark(&mut self, id: Id) {

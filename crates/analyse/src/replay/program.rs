@@ -109,6 +109,11 @@ pub enum Step {
     },
     /// Waits for so long, whatever others do.
     Sleep(Nanos),
+    /// Begins to look whether something has come, every so often from now on: see [`Look`](Self::Look).
+    Watch,
+    /// Sees what has come at the next look: waits until a whole number of these times has passed since the last
+    /// [`Watch`](Self::Watch).
+    Look(Nanos),
 }
 
 impl Step {

@@ -193,6 +193,26 @@ fn locks_are_held_longer_where_more_cpus_are_busy() {
     assert_eq!(on(vec![0.0, 0.0, 0.5]), ms(10));
 }
 
+#[test]
+fn who_looks_every_so_often_sees_it_at_the_next_look() {
+    // Looks every 10 ms from 3 ms on for somebody who works for so long.
+    let seen = |work: u64| {
+        let looker = vec![
+            Step::Start(1),
+            Step::Run(ms(3)),
+            Step::Watch,
+            Step::Join(1),
+            Step::Look(ms(10)),
+            Step::Run(ms(1)),
+        ];
+        let program = Program { threads: vec![looker, vec![Step::Run(ms(work))]], ..Program::default() };
+        replay(&program, &Machine::new(2)).elapsed
+    };
+    assert_eq!([seen(7), seen(13), seen(14)], [ms(14), ms(14), ms(24)]);
+    // It was there before the first look.
+    assert_eq!(seen(2), ms(4));
+}
+
 proptest! {
     #[test]
     fn no_machine_beats_span_and_work(program in programs(), cpus in 1..20_u32) {
