@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let any = Machine::new(header.run.cpus);
         let traced_on = Machine {
             slice: demands.slice.unwrap_or(any.slice),
-            wake_latency: demands.wake_latency.unwrap_or(Nanos::ZERO),
+            wake_latency: demands.wake_latency.or(header.wake_latency_ns).unwrap_or(Nanos::ZERO),
             ..any
         };
         let locks = calibrated(&demands.program, &locks, &traced_on, 2000);

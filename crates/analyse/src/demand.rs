@@ -33,7 +33,7 @@ pub struct Demands {
     pub program: Program,
     /// Which thread of the timeline each of its threads is.
     pub threads: Vec<ThreadId>,
-    /// From a wake-up until a thread runs on a CPU that was idle; absent where the trace shows too few.
+    /// From a wake-up until a thread runs on a CPU that was idle; absent where the events show too few.
     pub wake_latency: Option<Nanos>,
     /// How long a thread kept its CPU while others waited for one; absent likewise.
     pub slice: Option<Nanos>,

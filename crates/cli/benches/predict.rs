@@ -18,10 +18,11 @@ use std::time::Instant;
 
 use morecores_analyse::forecast::{Evidence, TracedProgram, forecast};
 use morecores_analyse::replay::{Machine, Program, Step, replay};
-use morecores_analyse::trace::Timeline;
+use morecores_analyse::trace_view;
 use morecores_record::{Event, Nanos, Prediction, Study, read_trace_events};
 
 use common::quiet;
+use procfs::process::{Process, Status};
 use score::Outcome;
 
 fn main() {
@@ -206,7 +207,7 @@ fn speed() {
 
 // Memory.
 
-/// How much a prediction takes at its peak, over the decoded trace that it begins with. Users at work are what leaves the most events.
+/// How much a prediction takes at its peak, from reading the traces on. Users at work are what leaves the most events.
 fn memory() {
     let dir = tempfile::tempdir().unwrap();
     let study = dir.path().join("study");
@@ -218,30 +219,25 @@ fn memory() {
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(made.status.success(), "{said}");
     let read = Study::read(&study).unwrap();
-    let Some(header) = read.traces.iter().find(|header| header.run.n == 8) else {
-        println!("memory: skipped: no trace of 8 users: {said}");
-        return;
-    };
-    let decoded = read_trace_events(&study, header).unwrap();
-    let events = decoded.events.len();
-    let bytes = events * size_of::<Event>();
+    let kib = |of: fn(&Status) -> Option<u64>| of(&Process::myself().unwrap().status().unwrap()).unwrap();
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
-    let before = status().vmrss.unwrap();
-    let timeline = Timeline::new(header, &decoded.events);
-    let program = TracedProgram::of_timeline(&timeline, header.run.cpus, header.run.n).unwrap();
-    drop(timeline);
-    let view = morecores_analyse::view(&read, &[]);
-    let evidence = Evidence::of(&view, vec![program], true, None);
+    let before = kib(|status| status.vmrss);
+    let (mut most, mut views, mut programs) = (0, Vec::new(), Vec::new());
+    for header in &read.traces {
+        let decoded = read_trace_events(&study, header).unwrap();
+        most = most.max(decoded.events.len());
+        let view = trace_view(header, &decoded, &read.header.host.arch);
+        programs.extend(TracedProgram::of(header, &decoded, &view));
+        views.push(view);
+    }
+    let evidence = Evidence::of(&morecores_analyse::view(&read, &views), programs, true, None);
     std::hint::black_box(forecast(&evidence, &[8]).unwrap());
-    let beside = (status().vmhwm.unwrap() - before) * 1024;
+    let taken = (kib(|status| status.vmhwm) - before) * 1024;
+    let bytes = most * size_of::<Event>();
     println!(
-        "memory: {events} events, {} MiB decoded; a prediction takes {} MiB beside them: {:.1} times in all (at most 3)",
-        bytes >> 20,
-        beside >> 20,
-        1.0 + beside as f64 / bytes as f64
+        "memory: a prediction takes {} MiB, {:.1} times the largest of its decoded traces, {most} events in {} MiB (at most 3)",
+        taken >> 20,
+        taken as f64 / bytes as f64,
+        bytes >> 20
     );
-}
-
-fn status() -> procfs::process::Status {
-    procfs::process::Process::myself().and_then(|process| process.status()).unwrap()
 }

@@ -118,7 +118,7 @@ pub struct TraceHeader {
     /// Whether the kernel takes interrupts off a thread's accounted run time (CONFIG_IRQ_TIME_ACCOUNTING).
     pub interrupts_accounted: bool,
     /// How long another, idle CPU of the machine took to be at work for a thread that was woken, measured before the run by two threads of
-    /// the tracer's; absent where there was no other.
+    /// the tracer's; absent where there was no other, or threads may not be placed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_latency_ns: Option<Nanos>,
     /// Of short waits for kernel locks, one in so many has its stack taken; of longer ones each.
