@@ -33,7 +33,7 @@ const WIDE: f64 = 4.0;
 /// Where a rule speaks against predicting, what the models leave open is so many times as much: a choice.
 const DOUBT: f64 = 2.0;
 
-/// CPU time beyond that of the timed runs of which the share that stays matters.
+/// CPU time beyond that of a run with a CPU for each thread of which the share that stays matters.
 const CROWDED: f64 = 1.1;
 
 /// Waits cut short in a replay, over its threads, that are no accident.
@@ -87,7 +87,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
             .map_or(Vec::new(), |law| {
                 targets.iter().map(|n| (*n, gustafson(law.alpha.min(1.0), *n))).collect()
             }),
-        caveats: caveats(evidence, &panel, &targets, &points, forced),
+        caveats: caveats(evidence, &panel, &targets, &points, forced, reason.is_some()),
         abstained: reason,
         points,
     })
@@ -176,6 +176,7 @@ fn caveats(
     targets: &[u32],
     points: &[PredictedPoint],
     forced: f64,
+    withheld: bool,
 ) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     if evidence.programs.is_empty() {
@@ -207,7 +208,8 @@ fn caveats(
     if forced > FORCED {
         caveats.push(Caveat::Forced { share: forced });
     }
-    let wide = |point: &&PredictedPoint| point.band90[1] / point.band90[0] > WIDE;
+    // Where a rule withholds the points, their bands are not what does.
+    let wide = |point: &&PredictedPoint| !withheld && point.band90[1] / point.band90[0] > WIDE;
     let wide: Vec<u32> = points.iter().filter(wide).map(|point| point.cpus).collect();
     if !wide.is_empty() {
         caveats.push(Caveat::Wide { cpus: wide, factor: WIDE });

@@ -169,7 +169,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
             ratio(*share)
         ),
         Caveat::Crowded { times } => format!(
-            "told of more CPUs than there are, the command took {} times the CPU time: whether it will there too is not known",
+            "told of more CPUs than there are, the command took {} times the CPU time for as many processes: whether it will there too is not known",
             ratio(*times)
         ),
     }

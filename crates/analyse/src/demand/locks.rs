@@ -33,7 +33,8 @@ pub struct LockUse {
     pub lock: LockName,
     /// The share of its users' work that they hold it.
     pub share: f64,
-    /// Threads that take it, as indices into [`Demands::threads`], in order: those that waited for it, and those like them.
+    /// Threads that take it, as indices into [`Demands::threads`], in order: those that waited for it or woke who did, and those like
+    /// them.
     pub users: Vec<u32>,
     /// How long they waited for it in the traced run.
     pub waited: Nanos,
@@ -109,7 +110,11 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let mut waits: Vec<_> = waits.into_iter().collect();
     waits.sort_unstable_by_key(|(lock, (waited, ..))| (std::cmp::Reverse(*waited), *lock));
     let uses = waits.into_iter().take(MOST_TRIED).filter_map(|(lock, (waited, waits, users, spins))| {
-        let users = kinds.users(&users, waits);
+        let users = match lock {
+            // Who had it while others waited is not told.
+            LockName::Kernel(_) => kinds.like(&users),
+            LockName::Futex(..) => kinds.users(&users, waits),
+        };
         let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
         let at_once = (of_users + waited).as_secs_f64() / elapsed;
         let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;

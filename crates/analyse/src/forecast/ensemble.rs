@@ -14,7 +14,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use morecores_record::Nanos;
 
 use super::evidence::{Evidence, Measured, TracedProgram};
-use super::locked::{Growth, Locked};
+use super::locked::{Growth, Locked, growth};
 use crate::replay::{Inflation, Machine, Program, Shape, replay};
 
 /// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
@@ -40,10 +40,6 @@ const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(1_400_000), Nanos(2_800_000)];
 
 /// Shapes of slowdown drawn from: what is shared is mostly felt less by each CPU more than by the one before.
 const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linear];
-
-/// What the second busy CPU adds to the time of a piece of work, from which on the usual shape is the one that levels off: what costs
-/// so much at once cannot go on for long.
-const STEEP: f64 = 0.15;
 
 /// Replays of one program.
 pub(super) struct Ensemble<'e> {
@@ -71,8 +67,9 @@ impl<'e> Ensemble<'e> {
     /// Of `program`; the slowdown is fitted to the `known` points.
     pub(super) fn new(evidence: &'e Evidence, program: &'e TracedProgram, known: &[Measured]) -> Self {
         let inflation = inflation(evidence, known);
-        let Locked { whole, growth, .. } =
-            Locked::of(evidence, program, fitted(Shape::Logarithmic, &inflation));
+        let usual = Inflation::fit(Shape::Logarithmic, &inflation);
+        let Locked { whole, .. } = Locked::of(evidence, program, usual);
+        let growth = growth(evidence, program, usual);
         Self { evidence, program, whole, growth, inflation }
     }
 
@@ -92,7 +89,7 @@ impl<'e> Ensemble<'e> {
             };
             let inflation = match self.inflation.as_slice() {
                 [] => Inflation { shape, second: rng.random_range(unknown_second.clone()).max(0.0) },
-                measured => fitted(shape, measured),
+                measured => Inflation::fit(shape, measured),
             };
             let pace = pace(program.threads.len(), &mut rng, if draw == 0 { 0.0 } else { JITTER });
             let slice = SLICES[rng.random_range(0..SLICES.len())];
@@ -129,14 +126,7 @@ impl<'e> Ensemble<'e> {
 
 /// The likeliest slowdown by all that was measured.
 pub(super) fn usual_inflation(evidence: &Evidence) -> Inflation {
-    fitted(Shape::Logarithmic, &inflation(evidence, &evidence.points))
-}
-
-/// Of this shape, or of the one that levels off in its stead.
-fn fitted(shape: Shape, measured: &[(f64, f64)]) -> Inflation {
-    let found = Inflation::fit(shape, measured);
-    let steep = shape == Shape::Logarithmic && found.second > STEEP;
-    if steep { Inflation::fit(Shape::Levelling, measured) } else { found }
+    Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points))
 }
 
 /// How much longer a lock is held for each busy CPU more: what would be drawn were nothing known, and what is, each by its precision.
@@ -162,7 +152,7 @@ pub(super) fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) 
     Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
 }
 
-/// What an idle CPU takes to be at work, where the trace does not show it: between the 2 µs of a real one and the tens of a
+/// What an idle CPU takes to be at work, where neither the trace nor the tracer tells: between the 2 µs of a real one and the tens of a
 /// virtual one.
 const WAKE_LATENCY: Nanos = Nanos::from_micros(5);
 

@@ -19,8 +19,6 @@ pub(super) struct Locked {
     pub(super) locks: Vec<LockUse>,
     /// What is replayed.
     pub(super) whole: Program,
-    /// What fewer CPUs tell of how much longer each lock is held on more.
-    pub(super) growth: Vec<Option<Growth>>,
 }
 
 /// How much longer a lock is held for each busy CPU beyond those traced.
@@ -35,13 +33,10 @@ pub(super) struct Growth {
 impl Locked {
     /// Of `program`, which is one of the evidence.
     pub(super) fn of(evidence: &Evidence, program: &TracedProgram, inflation: Inflation) -> Self {
-        let calibrated = |of: &TracedProgram| {
-            calibrated(&of.demands.program, &of.locks, &machine(of, of.cpus, inflation), POINTS)
-        };
-        let mut locks = calibrated(program);
+        let mut locks = told_by_waits(program, inflation);
         let roomy = evidence.own_program(program.cpus).filter(|own| own.n != program.n);
         if let Some(roomy) = roomy.filter(|own| own.cpus > 1 && !own.locks.is_empty()) {
-            let known = calibrated(roomy);
+            let known = told_by_waits(roomy, inflation);
             for (place, lock) in locks.iter_mut().enumerate() {
                 let Some(same) = same_lock(program, place, roomy) else { continue };
                 let waits = f64::from(known[same].waits);
@@ -50,8 +45,7 @@ impl Locked {
             }
         }
         let whole = with_locks(&program.demands.program, &locks, POINTS);
-        let growth = growth(evidence, program, &calibrated);
-        Self { locks, whole, growth }
+        Self { locks, whole }
     }
 
     /// With these of its locks alone, and other demands.
@@ -60,18 +54,23 @@ impl Locked {
     }
 }
 
-/// Of each lock of `program`: from its shares in the two runs with a CPU for each thread on the most CPUs.
-fn growth(
+/// The locks of a traced run with the shares for which a replay waits as long.
+fn told_by_waits(of: &TracedProgram, inflation: Inflation) -> Vec<LockUse> {
+    calibrated(&of.demands.program, &of.locks, &machine(of, of.cpus, inflation), POINTS)
+}
+
+/// Of each lock of `program`: from its shares in the runs with a CPU for each thread on as many CPUs and on the next fewer with a trace.
+pub(super) fn growth(
     evidence: &Evidence,
     program: &TracedProgram,
-    calibrated: &dyn Fn(&TracedProgram) -> Vec<LockUse>,
+    inflation: Inflation,
 ) -> Vec<Option<Growth>> {
-    let unknown = || vec![None; program.locks.len()];
-    let fewer =
-        evidence.points.iter().map(|point| point.cpus).filter(|cpus| (2..program.cpus).contains(cpus));
     let own = |cpus: u32| evidence.own_program(cpus).filter(|own| !own.locks.is_empty());
-    let Some((most, fewer)) = own(program.cpus).zip(fewer.max().and_then(own)) else { return unknown() };
-    let [shares, before] = [most, fewer].map(calibrated);
+    let counts = evidence.points.iter().map(|point| point.cpus);
+    let fewer =
+        counts.filter(|cpus| (2..program.cpus).contains(cpus)).filter_map(own).max_by_key(|own| own.cpus);
+    let Some((most, fewer)) = own(program.cpus).zip(fewer) else { return vec![None; program.locks.len()] };
+    let [shares, before] = [most, fewer].map(|own| told_by_waits(own, inflation));
     let of_lock = |place: usize| {
         let here = &shares[same_lock(program, place, most)?];
         let there = &before[same_lock(program, place, fewer)?];
@@ -85,7 +84,7 @@ fn growth(
     (0..program.locks.len()).map(of_lock).collect()
 }
 
-/// What a share by its waits may be off by, however many there are: turns are not quite exponential.
+/// What a ratio of shares by their waits may be off by, however many there are: turns are not quite exponential.
 const SHARE_ERROR: f64 = 0.1;
 
 /// Which of the locks of another run of the program is the lock at this place: one at the same address, else the only one with its

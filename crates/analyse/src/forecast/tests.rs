@@ -3,9 +3,9 @@
 use morecores_record::{Abstention, Nanos, Resource};
 
 use super::*;
-use crate::demand::Demands;
+use crate::demand::{Demands, LockName, LockUse, with_locks};
 use crate::models::{Model, Usl};
-use crate::replay::{Program, Step};
+use crate::replay::{Inflation, LockPolicy, Machine, Program, Step, replay};
 
 fn measured(cpus: u32, elapsed: f64) -> Measured {
     Measured { cpus, elapsed, error: 0.002, deviation: 0.005, work: None, kernel: None }
@@ -126,6 +126,39 @@ fn work_that_came_with_the_crowd_may_go_with_it() {
     // Twice as many processes, beside one a CPU, had twice as much to do.
     let [least, most] = band([102, 208]);
     assert!(least > 0.13 && most > 0.25, "{least} {most}");
+}
+
+#[test]
+fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
+    let run = |cpus: u32, share: f64| {
+        let program = fork_and_join(MS(0), &vec![MS(1000); cpus as usize]);
+        let lock = LockUse {
+            lock: LockName::Kernel(1),
+            share,
+            users: (1..=cpus).collect(),
+            waited: Nanos::ZERO,
+            waits: 2000,
+            policy: LockPolicy::Spin,
+        };
+        let with = with_locks(&program, std::slice::from_ref(&lock), 2000);
+        let waited = replay(&with, &Machine::new(cpus)).lock_waits[0];
+        TracedProgram {
+            locks: vec![LockUse { waited, ..lock }],
+            lock_names: vec!["lock".to_owned()],
+            ..traced(cpus, cpus, MS(1000), program)
+        }
+    };
+    let growth = |on_four: f64| {
+        let programs = vec![run(2, 0.15), run(4, on_four)];
+        let evidence = Evidence { told_n: true, programs, ..timed(&[(1, 2.0), (2, 1.0), (4, 0.6)]) };
+        locked::growth(&evidence, &evidence.programs[1], Inflation::NONE)[0].unwrap()
+    };
+    // A third more with two CPUs more: an eighth of what it is there with each.
+    assert!((growth(0.2).mean - 0.125).abs() < 0.03, "{:?}", growth(0.2));
+    assert!(growth(0.15).mean.abs() < 0.03 && growth(0.15).deviation < 0.06, "{:?}", growth(0.15));
+    // Without a second run of two CPUs or more nothing is known.
+    let alone = Evidence { told_n: true, programs: vec![run(4, 0.2)], ..timed(&[(1, 2.0), (4, 0.6)]) };
+    assert_eq!(locked::growth(&alone, &alone.programs[0], Inflation::NONE), [None]);
 }
 
 #[test]

@@ -9,16 +9,13 @@ pub enum Shape {
     Linear,
     /// By less and less: `log2` of the CPUs. What is shared is felt at first, and then less of it is left to lose.
     Logarithmic,
-    /// By half as much with each doubling: something that is nearly used up by the second CPU, as is a clock that sinks once
-    /// a second core works.
-    Levelling,
     /// By more and more: with the pairs of CPUs, as coherency does.
     Pairs,
 }
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Linear, Self::Logarithmic, Self::Levelling, Self::Pairs];
+    pub const ALL: [Self; 3] = [Self::Linear, Self::Logarithmic, Self::Pairs];
 
     /// Zero with one CPU busy, one with two.
     fn growth(self, busy: f64) -> f64 {
@@ -26,7 +23,6 @@ impl Shape {
         match self {
             Self::Linear => more,
             Self::Logarithmic => busy.max(1.0).log2(),
-            Self::Levelling => 2.0 * (1.0 - 1.0 / busy.max(1.0)),
             Self::Pairs => more * busy / 2.0,
         }
     }
@@ -48,18 +44,42 @@ impl Inflation {
     /// From how many CPUs were busy on average and how much CPU time the program then took, relative to one CPU; least squares
     /// through one CPU and no slowdown.
     pub fn fit(shape: Shape, measured: &[(f64, f64)]) -> Self {
-        let growth = |busy: &f64| shape.growth(*busy);
-        let product: f64 = measured.iter().map(|(busy, ratio)| growth(busy) * (ratio - 1.0)).sum();
-        let square: f64 = measured.iter().map(|(busy, _)| growth(busy).powi(2)).sum();
-        let second = if square > 0.0 { (product / square).max(0.0) } else { 0.0 };
-        Self { shape, second }
+        if measured.is_empty() {
+            return Self { shape, second: 0.0 };
+        }
+        let error = |second: f64| -> f64 {
+            let with = Self { shape, second };
+            measured.iter().map(|(busy, ratio)| (1.0 + with.growth(*busy) - ratio).powi(2)).sum()
+        };
+        // It grows with what the second CPU adds, so that there is one least error.
+        let (mut low, mut high) = (0.0, MOST);
+        for _ in 0..80 {
+            let third = (high - low) / 3.0;
+            if error(low + third) <= error(high - third) { high -= third } else { low += third }
+        }
+        Self { shape, second: if low > 0.0 { (low + high) / 2.0 } else { 0.0 } }
     }
 
     /// How much longer a piece of work takes with 1, 2, … `cpus` CPUs busy than alone.
     pub fn slowdown(self, cpus: u32) -> Vec<f64> {
-        (1..=cpus).map(|busy| 1.0 + self.second * self.shape.growth(f64::from(busy))).collect()
+        (1..=cpus).map(|busy| 1.0 + self.growth(f64::from(busy))).collect()
+    }
+
+    /// What that adds to the time of a piece of work.
+    fn growth(self, busy: f64) -> f64 {
+        let usual = self.second.min(STEEP);
+        // Half as much is left to lose with each doubling.
+        let levelling = 2.0 * (1.0 - 1.0 / busy.max(1.0));
+        usual * self.shape.growth(busy) + (self.second - usual) * levelling
     }
 }
+
+/// What the second CPU adds beyond this levels off, whatever the shape: what costs so much at once, as does a clock that sinks, cannot go
+/// on for long.
+const STEEP: f64 = 0.15;
+
+/// No slowdown by the second CPU is larger.
+const MOST: f64 = 4.0;
 
 #[cfg(test)]
 mod tests {
@@ -69,11 +89,27 @@ mod tests {
     fn goes_through_what_was_measured() {
         for shape in Shape::ALL {
             let found = Inflation::fit(shape, &[(1.0, 1.0), (2.0, 1.06)]);
-            assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-12);
+            assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-9);
         }
-        let [linear, log, levelling, pairs] =
+        let [linear, log, pairs] =
             Shape::ALL.map(|shape| Inflation::fit(shape, &[(2.0, 1.06)]).slowdown(8)[7]);
-        assert!(levelling < log && log < linear && linear < pairs);
+        assert!(log < linear && linear < pairs);
+    }
+
+    #[test]
+    fn more_counts_are_met_on_average() {
+        let found = Inflation::fit(Shape::Linear, &[(2.0, 1.1), (3.0, 1.1)]);
+        // The least of (s - 0.1)² + (2s - 0.1)².
+        assert!((found.second - 0.06).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn what_costs_much_at_once_levels_off_without_a_jump() {
+        let at_16 = |second: f64| Inflation::fit(Shape::Logarithmic, &[(2.0, 1.0 + second)]).slowdown(16)[15];
+        assert!((at_16(0.15) - 1.6).abs() < 1e-6);
+        // 0.15 for each of four doublings, and 0.3 that is nearly doubled.
+        assert!((at_16(0.45) - (1.0 + 0.6 + 0.3 * 1.875)).abs() < 1e-6);
+        assert!(at_16(0.149) < at_16(0.151) && at_16(0.151) < at_16(0.153));
     }
 
     #[test]

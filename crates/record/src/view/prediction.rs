@@ -121,9 +121,9 @@ pub enum Abstention {
     },
     /// A device was nearly busy all the time at the largest measured count.
     Saturated {
-        /// Which, in words.
+        /// Which: as the kernel calls it, or in words.
         device: String,
-        /// Its busy time over elapsed time.
+        /// Its busy time over that of the runs.
         share: f64,
     },
     /// Threads wait in loops of their own: with more threads than CPUs they take CPUs from those that work.
@@ -174,8 +174,8 @@ pub enum Caveat {
         /// How often, over the number of threads.
         share: f64,
     },
-    /// The traced run with more threads than CPUs took so many times the CPU time of the timed ones; how much of that goes again on
-    /// more CPUs is not known.
+    /// The traced run with more threads than CPUs took so many times the CPU time of one with a CPU for each, and as many times more
+    /// processes do not explain it; how much of that goes again on more CPUs is not known.
     Crowded {
         /// How many times.
         times: f64,
