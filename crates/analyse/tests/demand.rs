@@ -48,3 +48,17 @@ fn from_one_cpu_it_tells_the_time_on_two() {
     });
     assert!(errors[PROGRAMS / 2] < 0.025, "{errors:?}");
 }
+
+/// Teams that divide loops and in which who made the others works with them. More threads than CPUs: who of them did how much is an
+/// accident of the run.
+#[test]
+fn who_makes_a_team_and_works_with_it_shares_its_work() {
+    for seed in [417, 446, 496] {
+        let program = corpus::generate(seed);
+        let traced = trace(&program, Size { cpus: 2, n: 8 }, 7, Watch::Exact);
+        let demands = demands(&Timeline::new(&traced.header, &traced.events)).expect("the main process");
+        let eight = replay(&demands.program, &Machine::new(8)).elapsed;
+        let error = ratio(eight, truth(&program, 8));
+        assert!(error.abs() < 0.12, "{seed}: {error}");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Where processes take jobs out of a pipe, each job is seen to begin. Where threads take them out of a queue or divide a loop,
 //! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to, or each was called from
-//! a queue that they all waited at.
+//! a queue that they all waited at. Who made them may be one of them. Decides who shares; what becomes of it is the script's.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use super::tokens::Tokens;
 use crate::trace::{Cause, FutexId, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses};
 
 /// Members end together where their ends are not further apart than this share of the episode.
-const TOGETHER: f64 = 0.15;
+const TOGETHER: f64 = 0.25;
 
 /// The same where they took it from a queue: the last jobs may be long ones.
 const TOGETHER_FROM_QUEUE: f64 = 0.3;
@@ -27,6 +27,9 @@ const MOST_PIECES: f64 = 20.0;
 
 /// Who hands out work and takes no part in it works for less than this share of the episode.
 const PARENTS_WORK: f64 = 0.5;
+
+/// Who made them takes part where it works for this share of what each of them does.
+const PARENTS_PART: f64 = 0.5;
 
 /// Episodes shorter than this are too short for anything to be told of them.
 const LEAST: Nanos = Nanos::from_millis(2);
@@ -58,7 +61,7 @@ pub(super) fn crews(
     }
 }
 
-/// Threads that one thread made, of each that made several.
+/// Threads that one thread made.
 fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
     let mut of: BTreeMap<ThreadId, Vec<ThreadId>> = BTreeMap::new();
     for (id, thread) in timeline.tree() {
@@ -66,7 +69,7 @@ fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
             of.entry(parent).or_default().push(id);
         }
     }
-    of.into_values().filter(|siblings| siblings.len() > 1).collect()
+    of.into_values().collect()
 }
 
 /// Whether no one of them hands work to another: they wake each other from no futex but one that most of them wait at.
@@ -129,16 +132,30 @@ fn share(
     queues: &Queues,
     sheets: &mut Sheets,
 ) {
-    let active: Vec<(u32, Nanos, Nanos, Nanos)> = siblings
+    let at_work = |member: u32, begin: Nanos| {
+        let end = sheets.last_work(member, begin, to)?;
+        Some((member, begin, end, sheets.work(member, begin, end)))
+    };
+    let mut active: Vec<(u32, Nanos, Nanos, Nanos)> = siblings
         .iter()
         .filter_map(|id| {
             let thread = timeline.thread(*id);
             let begin = thread.segments.iter().find(|segment| segment.to > from)?.from.max(from);
-            let member = *place.get(id)?;
-            let end = sheets.last_work(member, begin, to)?;
-            Some((member, begin, end, sheets.work(member, begin, end)))
+            at_work(*place.get(id)?, begin)
         })
         .collect();
+    let parent = timeline.thread(siblings[0]).parent.and_then(|id| Some((id, *place.get(&id)?)));
+    let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
+    let called = queues.called(&members, from, to);
+    // Who made them may be one of them, once it has set them going.
+    let takes_part = parent.filter(|_| !called).and_then(|(id, place)| {
+        let begin = set_going(timeline, id, siblings, (from, to));
+        let part = at_work(place, begin)?;
+        let least = PARENTS_PART * active.iter().map(|(.., work)| work.as_secs_f64()).sum::<f64>()
+            / active.len().max(1) as f64;
+        (part.3.as_secs_f64() >= least).then_some(part)
+    });
+    active.extend(takes_part);
     if active.len() < 2 {
         return;
     }
@@ -148,13 +165,10 @@ fn share(
     let ends = || active.iter().map(|(_, _, end, _)| *end);
     let apart = ends().max().unwrap_or(to).since(ends().min().unwrap_or(from));
     let apart = apart.as_secs_f64() / to.since(from).as_secs_f64();
-    let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
-    let parent = timeline.thread(siblings[0]).parent;
-    let parents_work =
-        parent.and_then(|parent| place.get(&parent)).map(|parent| sheets.work(*parent, from, to));
+    let parents_work = parent.map(|(_, parent)| sheets.work(parent, from, to));
     let parent_waits =
         parents_work.is_none_or(|work| work.as_secs_f64() < PARENTS_WORK * to.since(from).as_secs_f64());
-    let from_queue = queues.called(&members, from, to) || parent_waits && queues.back(&members, to);
+    let from_queue = called || parent_waits && queues.back(&members, to);
     let together = if from_queue { TOGETHER_FROM_QUEUE } else { TOGETHER };
     if apart > together || most.as_secs_f64() < UNEVEN * mean {
         return;
@@ -169,10 +183,16 @@ fn share(
     for (member, begin, end, _) in &active {
         sheets.share(bag, *member, *begin, *end);
     }
+    if let Some((parent, _, end, _)) = takes_part {
+        for (member, _, of_member, _) in active.iter().filter(|(member, ..)| *member != parent) {
+            sheets.edge((parent, end), (*member, *of_member));
+        }
+        return;
+    }
     // Whoever waits for the last of them waits for all.
     let waited = timeline.waits.iter().find(|wait| {
         let by_one = |source: Source| source.thread().is_some_and(|by| siblings.contains(&by));
-        Some(wait.thread) == parent
+        Some(wait.thread) == parent.map(|(id, _)| id)
             && wait.from < to
             && wait.to + LEAST >= to
             && wait.wake.is_some_and(|wake| by_one(wake.by))
@@ -182,6 +202,20 @@ fn share(
             sheets.edge((parent, wait.from), (*member, *end));
         }
     }
+}
+
+/// When a thread had set the last of those that it made going in an episode: made or woken it.
+fn set_going(
+    timeline: &Timeline,
+    parent: ThreadId,
+    siblings: &[ThreadId],
+    (from, to): (Nanos, Nanos),
+) -> Nanos {
+    let born = siblings.iter().filter_map(|id| timeline.thread(*id).born);
+    let by_parent = |source: Source| source.thread() == Some(parent);
+    let woken = timeline.waits.iter().filter(|wait| siblings.contains(&wait.thread));
+    let woken = woken.filter_map(|wait| wait.wake).filter(|wake| by_parent(wake.by)).map(|wake| wake.at);
+    born.chain(woken).filter(|at| (from..to).contains(at)).max().unwrap_or(from)
 }
 
 /// A part of so many seconds.

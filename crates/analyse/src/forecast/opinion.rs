@@ -2,7 +2,7 @@
 
 use morecores_record::Contestant;
 
-use super::ensemble::Ensemble;
+use super::ensemble::{Ensemble, usual_inflation};
 use super::evidence::{Evidence, TracedProgram};
 use crate::models::{Contest, Model, contest};
 
@@ -99,7 +99,9 @@ impl<'e> Panel<'e> {
         let best = contest.best();
         let tested =
             best.back_test.map_or(0.0, |error| (error.abs() - self.evidence.noise()).max(0.0) * doublings);
-        let own = (FORMS_ERROR * doublings).hypot(tested).hypot(self.evidence.noise());
+        // Work that takes longer beside other CPUs' looks to them like work that is not divided.
+        let slowed = usual_inflation(self.evidence).second * doublings;
+        let own = (FORMS_ERROR * doublings).hypot(tested).hypot(slowed).hypot(self.evidence.noise());
         let spread = own.hypot(contest.disagreement(cpus));
         let elapsed = contest.elapsed(cpus);
         Some(Opinion { model: best.form.name().to_owned(), elapsed, spread: [spread; 2], forced: 0.0 })

@@ -25,6 +25,8 @@ pub(crate) use simulator::{Outcome, Size, Trace, Watch, simulate};
 
 /// Seeds of the programs that a predictor may be tuned on.
 pub(crate) const TUNING: Range<u64> = 0..200;
+/// Of more such programs: what 200 of them gain may be chance.
+pub(crate) const MORE_TUNING: Range<u64> = 200..600;
 /// Seeds of the programs that it is scored by, at which nobody looks while tuning.
 pub(crate) const SCORING: Range<u64> = 1000..1200;
 
