@@ -55,8 +55,9 @@ pub(super) fn crews(
         if !work_alike(timeline, &causes, &siblings) {
             continue;
         }
+        let set_going = set_going(timeline, &siblings);
         for episode in episodes(timeline, &causes, &siblings) {
-            share(timeline, place, &siblings, episode, &queues, sheets);
+            share(timeline, place, &siblings, &set_going, episode, &queues, sheets);
         }
     }
 }
@@ -128,6 +129,7 @@ fn share(
     timeline: &Timeline,
     place: &HashMap<ThreadId, u32>,
     siblings: &[ThreadId],
+    set_going: &[Nanos],
     (from, to): (Nanos, Nanos),
     queues: &Queues,
     sheets: &mut Sheets,
@@ -148,9 +150,9 @@ fn share(
     let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
     let called = queues.called(&members, from, to);
     // Who made them may be one of them, once it has set them going.
-    let takes_part = parent.filter(|_| !called).and_then(|(id, place)| {
-        let begin = set_going(timeline, id, siblings, (from, to));
-        let part = at_work(place, begin)?;
+    let takes_part = parent.filter(|_| !called).and_then(|(_, place)| {
+        let last = set_going[..set_going.partition_point(|at| *at < to)].last();
+        let part = at_work(place, last.copied().unwrap_or(from).max(from))?;
         let least = PARENTS_PART * active.iter().map(|(.., work)| work.as_secs_f64()).sum::<f64>()
             / active.len().max(1) as f64;
         (part.3.as_secs_f64() >= least).then_some(part)
@@ -204,18 +206,16 @@ fn share(
     }
 }
 
-/// When a thread had set the last of those that it made going in an episode: made or woken it.
-fn set_going(
-    timeline: &Timeline,
-    parent: ThreadId,
-    siblings: &[ThreadId],
-    (from, to): (Nanos, Nanos),
-) -> Nanos {
+/// When their parent made or woke one of them, in the order of time.
+fn set_going(timeline: &Timeline, siblings: &[ThreadId]) -> Vec<Nanos> {
+    let members: HashSet<ThreadId> = siblings.iter().copied().collect();
+    let parent = siblings.first().and_then(|id| timeline.thread(*id).parent);
     let born = siblings.iter().filter_map(|id| timeline.thread(*id).born);
-    let by_parent = |source: Source| source.thread() == Some(parent);
-    let woken = timeline.waits.iter().filter(|wait| siblings.contains(&wait.thread));
-    let woken = woken.filter_map(|wait| wait.wake).filter(|wake| by_parent(wake.by)).map(|wake| wake.at);
-    born.chain(woken).filter(|at| (from..to).contains(at)).max().unwrap_or(from)
+    let woken = timeline.waits.iter().filter(|wait| members.contains(&wait.thread));
+    let woken = woken.filter_map(|wait| wait.wake).filter(|wake| wake.by.thread() == parent);
+    let mut at: Vec<Nanos> = born.chain(woken.map(|wake| wake.at)).collect();
+    at.sort_unstable();
+    at
 }
 
 /// A part of so many seconds.
