@@ -5,9 +5,14 @@
 
 mod engine;
 mod inflation;
+mod machine;
 mod program;
 mod waiting;
 
-pub use engine::{Machine, Replayed, replay};
+pub use engine::{Replayed, replay};
 pub use inflation::{Inflation, Shape};
+pub use machine::Machine;
 pub use program::{Bag, Bounds, LockPolicy, Program, Script, Step};
+
+/// A thread's number in the program.
+type Id = u32;

@@ -4,7 +4,8 @@ use std::ops::AddAssign;
 
 use morecores_record::Nanos;
 
-use super::engine::{Machine, replay};
+use super::engine::replay;
+use super::machine::Machine;
 
 /// What a program does, without the waits that a machine adds.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::engine::Id;
+use super::Id;
 
 /// A channel: tokens, and who waits for how many of them.
 #[derive(Debug, Default)]
