@@ -162,15 +162,18 @@ pub(crate) fn traced_by(source: morecores_record::TraceSource) -> &'static str {
     match source {
         TraceSource::Bpf => "eBPF",
         TraceSource::BpfWithSystemCalls => "eBPF with every system call",
-        TraceSource::Perf => "perf events (without privilege)",
+        TraceSource::Perf => "perf events (switches only)",
     }
 }
 
 /// The mark of a trace that lost events.
 pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
-    let lost = count(trace.lost_events as f64);
+    let lost = match trace.lost_events {
+        1 => "1 event".to_owned(),
+        more => format!("{} events", count(more as f64)),
+    };
     (trace.lost_events > 0)
-        .then(|| format!("lossy: {lost} events lost on {}, figures are guesses", cpus(trace.cpus)))
+        .then(|| format!("lossy: {lost} lost on {}, figures are guesses", cpus(trace.cpus)))
 }
 
 /// What the stack does not show, as clauses: the speedup of the serial phases and of the rest, and how idle the

@@ -106,6 +106,9 @@ fn a_lossy_trace_is_marked_everywhere() {
     assert!(report(&view, Style { wide: true, ..PLAIN }).contains(mark));
     assert!(traced(&view.traces[1], PLAIN).contains(mark));
     assert!(!report(&support::build(), PLAIN).contains("lossy"));
+    let mut one = view.traces[1].clone();
+    one.lost_events = 1;
+    assert!(traced(&one, PLAIN).contains("lossy: 1 event lost on 2 CPUs"));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn each_source_of_the_traces_is_named() {
     let mut view = support::build();
     view.traces[0].source = TraceSource::Perf;
     let text = report(&view, Style { width: 100, ..PLAIN }).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("traced by perf events (without privilege) and eBPF, at most"), "{text}");
+    assert!(text.contains("traced by perf events (switches only) and eBPF, at most"), "{text}");
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Tracing<'_> {
         let limit = Nanos::from_secs_f64(LIMIT_TIMES * longest) + LIMIT_LEAST;
         self.control.set_limit(Some(limit));
         self.progress.say(&format!(
-            "--predict: {runs} more traced run{}, some {} each, ended after {}",
+            "--predict: {runs} more traced run{}, some {} each; one that takes {} is ended",
             if runs == 1 { "" } else { "s" },
             duration(usual),
             duration(limit.as_secs_f64()),
