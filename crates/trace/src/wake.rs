@@ -86,7 +86,7 @@ mod tests {
     fn a_wake_up_takes_longer_than_nothing_and_less_than_a_tick() {
         match wake_latency() {
             Some(time) => assert!(Nanos::ZERO < time && time < Nanos::from_millis(10), "{time:?}"),
-            None => println!("skipped: wake_latency: one CPU, or threads may not be placed"),
+            None => morecores_testkit::skipped("wake_latency", "one CPU, or threads may not be placed"),
         }
     }
 }

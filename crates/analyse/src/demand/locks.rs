@@ -66,14 +66,13 @@ impl LockName {
 pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let place: HashMap<ThreadId, u32> = demands.threads.iter().copied().zip(0..).collect();
     let mut waits: HashMap<LockName, (Nanos, u32, HashSet<u32>, i64)> = HashMap::new();
-    let mut add = |lock, [waiter, holder]: [Option<ThreadId>; 2], waited: Nanos, spins: bool| {
-        let user = |thread: Option<ThreadId>| place.get(&thread?).copied();
-        let Some(waiter) = user(waiter) else { return };
+    let mut add = |lock, waiter: ThreadId, holder: Option<ThreadId>, waited: Nanos, spins: bool| {
+        let Some(&waiter) = place.get(&waiter) else { return };
         let entry = waits.entry(lock).or_default();
         entry.0 += waited;
         entry.1 += 1;
         entry.2.insert(waiter);
-        entry.2.extend(user(holder));
+        entry.2.extend(holder.and_then(|holder| place.get(&holder)));
         entry.3 += if spins { 1 } else { -1 };
     };
     for wait in timeline.contentions.iter().filter(|wait| wait.known != KnownLock::RunQueue) {
@@ -82,20 +81,16 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         let spins = flags & LockFlags::SPIN != 0 && flags & LockFlags::MUTEX == 0;
         // Who was told to go on and has no CPU does not wait for the lock: a replay does not count that either.
         let ready = ready(&timeline.thread(wait.thread).segments, wait.from, wait.to);
-        add(
-            LockName::Kernel(wait.lock),
-            [Some(wait.thread), None],
-            wait.to.since(wait.from).since(ready),
-            spins,
-        );
+        let waited = wait.to.since(wait.from).since(ready);
+        add(LockName::Kernel(wait.lock), wait.thread, None, waited, spins);
     }
     for (wait, cause) in timeline.waits.iter().zip(causes(timeline)) {
         if cause == Cause::UserLock
             && let Some((leader, address)) = futex(timeline, wait)
         {
             let holder = wait.wake.and_then(|wake| wake.by.thread());
-            let users = [Some(wait.thread), holder];
-            add(LockName::Futex(leader, address), users, wait.to.since(wait.from), false);
+            let waited = wait.to.since(wait.from);
+            add(LockName::Futex(leader, address), wait.thread, holder, waited, false);
         }
     }
     let mut work: Vec<Nanos> = demands.program.threads.iter().map(|script| work_of(script)).collect();

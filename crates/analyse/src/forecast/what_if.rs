@@ -195,7 +195,7 @@ struct Site<'p> {
 impl<'p> Site<'p> {
     fn new(evidence: &Evidence, program: &'p TracedProgram, now: f64, cpus: u32) -> Self {
         let inflation = usual_inflation(evidence);
-        let Locked { locks, whole, .. } = Locked::of(evidence, program, inflation);
+        let Locked { locks, whole } = Locked::of(evidence, program, inflation);
         let there = machine(program, cpus, inflation);
         let replayed = replay(&whole, &there);
         let scale = now / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);

@@ -44,20 +44,23 @@ impl Inflation {
     /// From how many CPUs were busy on average and how much CPU time the program then took, relative to one CPU; least squares
     /// through one CPU and no slowdown.
     pub fn fit(shape: Shape, measured: &[(f64, f64)]) -> Self {
-        if measured.is_empty() {
+        // How the sum of squares changes with what the second CPU adds: it grows beyond the least one.
+        let slope = |second: f64| -> f64 {
+            let with = Self { shape, second };
+            measured
+                .iter()
+                .map(|(busy, ratio)| (1.0 + with.growth(*busy) - ratio) * with.steepness(*busy))
+                .sum()
+        };
+        if slope(0.0) >= 0.0 {
             return Self { shape, second: 0.0 };
         }
-        let error = |second: f64| -> f64 {
-            let with = Self { shape, second };
-            measured.iter().map(|(busy, ratio)| (1.0 + with.growth(*busy) - ratio).powi(2)).sum()
-        };
-        // It grows with what the second CPU adds, so that there is one least error.
         let (mut low, mut high) = (0.0, MOST);
-        for _ in 0..80 {
-            let third = (high - low) / 3.0;
-            if error(low + third) <= error(high - third) { high -= third } else { low += third }
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            if slope(middle) > 0.0 { high = middle } else { low = middle }
         }
-        Self { shape, second: if low > 0.0 { (low + high) / 2.0 } else { 0.0 } }
+        Self { shape, second: (low + high) / 2.0 }
     }
 
     /// How much longer a piece of work takes with 1, 2, … `cpus` CPUs busy than alone.
@@ -68,10 +71,18 @@ impl Inflation {
     /// What that adds to the time of a piece of work.
     fn growth(self, busy: f64) -> f64 {
         let usual = self.second.min(STEEP);
-        // Half as much is left to lose with each doubling.
-        let levelling = 2.0 * (1.0 - 1.0 / busy.max(1.0));
-        usual * self.shape.growth(busy) + (self.second - usual) * levelling
+        usual * self.shape.growth(busy) + (self.second - usual) * levelling(busy)
     }
+
+    /// How fast that grows with what the second CPU adds.
+    fn steepness(self, busy: f64) -> f64 {
+        if self.second < STEEP { self.shape.growth(busy) } else { levelling(busy) }
+    }
+}
+
+/// Half as much is left to lose with each doubling.
+fn levelling(busy: f64) -> f64 {
+    2.0 * (1.0 - 1.0 / busy.max(1.0))
 }
 
 /// What the second CPU adds beyond this levels off, whatever the shape: what costs so much at once, as does a clock that sinks, cannot go
@@ -89,7 +100,7 @@ mod tests {
     fn goes_through_what_was_measured() {
         for shape in Shape::ALL {
             let found = Inflation::fit(shape, &[(1.0, 1.0), (2.0, 1.06)]);
-            assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-9);
+            assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-12);
         }
         let [linear, log, pairs] =
             Shape::ALL.map(|shape| Inflation::fit(shape, &[(2.0, 1.06)]).slowdown(8)[7]);
