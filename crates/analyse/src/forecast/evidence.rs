@@ -230,12 +230,9 @@ impl Evidence {
     pub(super) fn told_more(&self, program: &TracedProgram) -> f64 {
         let Some(own) = self.own_program(program.cpus).filter(|own| own.n != program.n) else { return 1.0 };
         let Some(measured) = self.point(program.cpus) else { return 1.0 };
-        // A run that was disturbed is no measure; one on a machine that had become slower is, since the other was too.
+        // A run that was disturbed is no measure.
         let expected = 3.0 * (measured.deviation + TRACED_DEVIATION);
-        let longer = (own.own_elapsed / measured.elapsed).ln();
-        let more = measured.work.map_or(0.0, |work| (own.demands.program.work().as_secs_f64() / work).ln());
-        let like_work = measured.work.is_some() && (longer - more).abs() <= expected;
-        let usual = if !self.is_time || longer.abs() <= expected || like_work {
+        let usual = if !self.is_time || (own.own_elapsed / measured.elapsed).ln().abs() <= expected {
             own.own_elapsed
         } else {
             measured.elapsed

@@ -128,22 +128,6 @@ fn work_that_came_with_the_crowd_may_go_with_it() {
     assert!(least > 0.13 && most > 0.25, "{least} {most}");
 }
 
-/// Told two, a command takes as long on one CPU as told one. Both were traced when the machine had become slower, or something else
-/// took its CPU while the first was.
-#[test]
-fn a_slower_machine_is_told_from_a_disturbed_run() {
-    let predicted = |own_work: u64| {
-        let one = traced(1, 1, MS(1500), fork_and_join(MS(0), &[MS(own_work)]));
-        let two = traced(1, 2, MS(1500), fork_and_join(MS(0), &[MS(750); 2]));
-        let mut evidence = Evidence { told_n: true, programs: vec![one, two], ..timed(&[(1, 1.0)]) };
-        evidence.points[0].work = Some(1.0);
-        forecast(&evidence, &[2]).unwrap().points[0].elapsed_s.unwrap()
-    };
-    assert!(within(predicted(1500), 0.5, 0.1), "slower: {}", predicted(1500));
-    // Then it is the second that takes longer.
-    assert!(predicted(1000) > 0.55, "disturbed: {}", predicted(1000));
-}
-
 #[test]
 fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
     let run = |cpus: u32, share: f64| {
