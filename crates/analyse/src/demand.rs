@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use morecores_record::Nanos;
 
-use crate::replay::Program;
+use crate::replay::{Machine, Program, replay};
 use crate::trace::{ThreadId, Timeline};
 
 use script::Sheets;
@@ -39,8 +39,43 @@ pub struct Demands {
     pub slice: Option<Nanos>,
 }
 
+/// What of the traced order is taken for an accident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Who came first to a queue that several wait at, and who of a crew did which job.
+    Free,
+    /// Who of a crew did which job.
+    Crews,
+    /// Neither.
+    AsTraced,
+}
+
 /// Of the tree's threads between the main process's exec and its end. `None` where the main process was not seen.
+///
+/// That an order was an accident is seen of nothing; where threads then wait for each other without end, it was none. As traced they
+/// cannot, save at pipes: whatever was waited for came before.
 pub fn demands(timeline: &Timeline) -> Option<Demands> {
+    let mut best: Option<(u32, Demands)> = None;
+    for order in [Order::Free, Order::Crews, Order::AsTraced] {
+        let demands = in_order(timeline, order)?;
+        let forced = forced(timeline, &demands.program);
+        if forced == 0 {
+            return Some(demands);
+        }
+        if best.as_ref().is_none_or(|(least, _)| forced < *least) {
+            best = Some((forced, demands));
+        }
+    }
+    best.map(|(_, demands)| demands)
+}
+
+/// How often threads wait for each other without end, on as many CPUs as there were and on one for each thread.
+fn forced(timeline: &Timeline, program: &Program) -> u32 {
+    let counts = [timeline.cpus.len(), program.threads.len()];
+    counts.map(|cpus| replay(program, &Machine::new(cpus.max(1) as u32)).forced).into_iter().sum()
+}
+
+fn in_order(timeline: &Timeline, order: Order) -> Option<Demands> {
     let root = timeline.root?;
     let mut threads = vec![root];
     threads.extend(timeline.tree().map(|(id, _)| id).filter(|id| *id != root));
@@ -48,9 +83,12 @@ pub fn demands(timeline: &Timeline) -> Option<Demands> {
     let mut sheets = Sheets::new(timeline, &threads);
     births(timeline, &place, &mut sheets);
     let mut tokens = tokens::tokens(timeline, &place, &mut sheets);
-    waits::waits(timeline, &place, &mut tokens, &mut sheets);
+    waits::waits(timeline, &place, order == Order::Free, &mut tokens, &mut sheets);
     joins::joins(timeline, &place, &mut sheets);
-    crews::crews(timeline, &place, &tokens, &mut sheets);
+    crews::jobs(timeline, &tokens, &mut sheets);
+    if order != Order::AsTraced {
+        crews::crews(timeline, &place, &mut sheets);
+    }
     let mut program = sheets.program(&mut tokens);
     program.channels = tokens.channels();
     Some(Demands {

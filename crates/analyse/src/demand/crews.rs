@@ -34,13 +34,8 @@ const PARENTS_PART: f64 = 0.5;
 /// Episodes shorter than this are too short for anything to be told of them.
 const LEAST: Nanos = Nanos::from_millis(2);
 
-/// Finds them, and has what they did shared.
-pub(super) fn crews(
-    timeline: &Timeline,
-    place: &HashMap<ThreadId, u32>,
-    tokens: &Tokens,
-    sheets: &mut Sheets,
-) {
+/// Has shared what processes do who take their jobs out of a pipe.
+pub(super) fn jobs(timeline: &Timeline, tokens: &Tokens, sheets: &mut Sheets) {
     for (channel, readers) in &tokens.counters {
         let bag = sheets.bag(Cut::AtTake(*channel));
         for (reader, first) in readers {
@@ -49,6 +44,10 @@ pub(super) fn crews(
             }
         }
     }
+}
+
+/// Finds threads that share their work, and has it shared.
+pub(super) fn crews(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
     let causes = causes(timeline);
     let queues = Queues::of(timeline, place);
     for siblings in siblings(timeline) {
@@ -173,6 +172,11 @@ fn share(
     let from_queue = called || parent_waits && queues.back(&members, to);
     let together = if from_queue { TOGETHER_FROM_QUEUE } else { TOGETHER };
     if apart > together || most.as_secs_f64() < UNEVEN * mean {
+        return;
+    }
+    // A team's work is work; who waits for messages meanwhile is no part of one, though they end together too.
+    let waits: usize = active.iter().map(|(member, begin, end, _)| sheets.waits(*member, *begin, *end)).sum();
+    if takes_part.is_some() && waits > active.len() {
         return;
     }
     // What each did after the first of them found nothing more to do is what was left of a job, on average as much as a whole one:

@@ -14,10 +14,12 @@ use crate::trace::{Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, c
 /// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// All of them, but for those that [`Tokens`] covers.
+/// All of them, but for those that [`Tokens`] covers. `free`: whoever waits at a queue goes on with what comes first, whoever it was that
+/// did in the traced run.
 pub(super) fn waits(
     timeline: &Timeline,
     place: &HashMap<ThreadId, u32>,
+    free: bool,
     tokens: &mut Tokens,
     sheets: &mut Sheets,
 ) {
@@ -54,7 +56,8 @@ pub(super) fn waits(
             Cause::Thread(waker) => {
                 let (Some(&waker), Some(wake)) = (place.get(&waker), wait.wake) else { continue };
                 let queue = futex(timeline, wait).filter(|futex| {
-                    futexes.get(futex) == Some(&FutexUse::Queue) || mailboxes.contains(&condition(*futex))
+                    free && futexes.get(futex) == Some(&FutexUse::Queue)
+                        || mailboxes.contains(&condition(*futex))
                 });
                 match queue {
                     Some(futex) => {
