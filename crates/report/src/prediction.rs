@@ -83,7 +83,7 @@ fn first_limit(limit: &FirstLimit) -> String {
     }
 }
 
-/// What no machine can beat, of the traced run: where that was slower than the timed ones, so are these.
+/// What no machine can beat.
 fn bounds(bounds: &BoundsView) -> String {
     let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
     parts.push(format!("{} that depend on each other", time(bounds.span_s)));

@@ -247,6 +247,13 @@ impl Evidence {
         (change * told).exp()
     }
 
+    /// How long the program that `program` is takes on its CPUs where it is not traced, over what the traced run took: a tracer
+    /// and a machine that had become slower are in that.
+    pub(super) fn pace(&self, program: &TracedProgram) -> f64 {
+        let measured = self.point(program.cpus).filter(|_| self.is_time);
+        measured.map_or(1.0, |measured| measured.elapsed * self.told_more(program) / program.own_elapsed)
+    }
+
     /// How many times the CPU time of a run with a CPU for each thread one with more threads than CPUs took. Caches that too many
     /// share on few CPUs may be all there is to it, or more threads may have more to do. Where as many times more processes came and
     /// went, it is the latter; of the rest one trace cannot tell.

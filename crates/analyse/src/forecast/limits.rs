@@ -1,6 +1,6 @@
 //! What stops a program first, and what no machine can beat.
 
-use morecores_record::{BoundsView, FirstLimit, Resource};
+use morecores_record::{BoundsView, FirstLimit, Nanos, Resource};
 
 use super::evidence::TracedProgram;
 use super::opinion::Panel;
@@ -13,16 +13,17 @@ const SIGHT: f64 = 512.0;
 /// What of an inflation is noise: CPU time is known to about this.
 const LEAST_INFLATION: f64 = 0.01;
 
-/// The same with names.
-pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds) -> BoundsView {
+/// The same with names, and as long as it takes in a run that is not traced: `pace` is that over what the traced one took.
+pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, pace: f64) -> BoundsView {
+    let seconds = |time: &Nanos| time.as_secs_f64() * pace;
     let mut locks: Vec<(String, f64)> =
-        program.lock_names.iter().cloned().zip(bounds.holds.iter().map(|hold| hold.as_secs_f64())).collect();
+        program.lock_names.iter().cloned().zip(bounds.holds.iter().map(seconds)).collect();
     locks.sort_by(|a, b| b.1.total_cmp(&a.1));
     BoundsView {
-        work_s: bounds.work.as_secs_f64(),
-        span_s: bounds.span.as_secs_f64(),
+        work_s: seconds(&bounds.work),
+        span_s: seconds(&bounds.span),
         locks,
-        devices: bounds.services.iter().map(|time| (DISK.to_owned(), time.as_secs_f64())).collect(),
+        devices: bounds.services.iter().map(|time| (DISK.to_owned(), seconds(time))).collect(),
     }
 }
 

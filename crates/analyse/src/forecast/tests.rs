@@ -95,6 +95,17 @@ fn a_trace_on_one_cpu_tells_of_many() {
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
 
+/// A traced run that took twice as long tells of runs that take half as long.
+#[test]
+fn bounds_are_at_the_pace_of_timed_runs() {
+    let slow = traced(1, 1, MS(2000), fork_and_join(MS(200), &[MS(200); 9]));
+    let evidence = Evidence { programs: vec![slow], ..timed(&[(1, 1.0)]) };
+    let found = forecast(&evidence, &[64]).unwrap();
+    let bounds = found.bounds.unwrap();
+    assert!(within(bounds.work_s, 1.0, 1e-9) && within(bounds.span_s, 0.2, 1e-9), "{bounds:?}");
+    assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
+}
+
 #[test]
 fn a_command_that_is_told_the_count_is_predicted_from_a_trace_of_that_count() {
     let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
