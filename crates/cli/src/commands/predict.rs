@@ -19,9 +19,10 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
     let prediction = forecast(&evidence, &options.cpus).filter(|prediction| !prediction.points.is_empty());
     let Some(prediction) = prediction else {
         bail!(
-            "{} has one CPU count and no trace of what the command does on more: measure two counts, or use \
-             `morecores run --predict`",
-            args.study.display()
+            "{}: from one CPU count, without a trace of what the command does on these, nothing can be said: measure \
+             another count, or use `morecores run --predict={}`",
+            args.study.display(),
+            options.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
         );
     };
     if args.json {
