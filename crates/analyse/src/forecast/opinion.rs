@@ -86,7 +86,8 @@ impl<'e> Panel<'e> {
         let told = Ensemble::new(self.evidence, program, &self.evidence.points).elapsed(measured, cpus);
         let doublings = (f64::from(cpus) / f64::from(program.cpus)).log2();
         let tested = self.back_test.map_or(0.0, |(a_doubling, _)| a_doubling * doublings);
-        let own = (REPLAY_ERROR * doublings).hypot(tested).hypot(measured.error);
+        // What is lost may have been anything.
+        let own = (REPLAY_ERROR * doublings).hypot(tested).hypot(measured.error).hypot(program.lost_share);
         // Waits that were satisfied at once left nothing to replay: it can only take longer than the replay says.
         let invisible = if program.has_calls { 1.0 } else { 1.5 };
         let spread = [own.hypot(told.spread[0]), (own * invisible).hypot(told.spread[1])];

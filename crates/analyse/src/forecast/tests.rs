@@ -95,6 +95,17 @@ fn a_trace_on_one_cpu_tells_of_many() {
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
 
+#[test]
+fn a_lossy_trace_widens_the_band() {
+    let width = |lost_share: f64| {
+        let program = traced(1, 1, MS(1000), fork_and_join(MS(100), &[MS(100); 9]));
+        let programs = vec![TracedProgram { lost_share, ..program }];
+        let [lo, hi] = forecast(&Evidence { programs, ..timed(&[(1, 1.0)]) }, &[2]).unwrap().points[0].band90;
+        (hi / lo).ln()
+    };
+    assert!(width(0.2) > 2.0 * width(0.0), "{} {}", width(0.2), width(0.0));
+}
+
 /// A traced run that took twice as long tells of runs that take half as long.
 #[test]
 fn bounds_are_at_the_pace_of_timed_runs() {
