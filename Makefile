@@ -43,10 +43,12 @@ check: cargo install-deps ## Check formatting and lints
 audit: cargo install-deps ## Audit the dependencies against deny.toml, offline
 	@tools/audit.sh
 
-bench: build ## What measuring costs, beside hyperfine in one session (3 minutes, quiet machine)
+bench: build ## What measuring costs, beside hyperfine in one session, and what a prediction does (6 minutes, quiet machine)
 	@tools/install-deps.sh bench
 	@cargo bench --locked -p morecores --bench hyperfine
 	@tools/bench-memory.sh
+	@cargo bench --locked -p morecores --bench predict -- speed
+	@cargo bench --locked -p morecores --bench predict -- memory
 
 bench-trace: build ## What tracing costs, beside perf in one session (40 minutes, quiet machine, root); ONLY=short for one part
 	@tools/install-deps.sh bench-trace kernel-study
