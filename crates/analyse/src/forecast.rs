@@ -10,14 +10,16 @@ mod evidence;
 mod limits;
 mod locked;
 mod opinion;
+mod traced;
 mod what_if;
 
 use morecores_record::{Caveat, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson, karp_flatt_trend};
 
-pub use evidence::{Evidence, Measured, TracedProgram};
+pub use evidence::{Evidence, Measured};
 use opinion::{Opinion, Panel};
+pub use traced::TracedProgram;
 pub use what_if::{Change, WhatIfError, what_if};
 
 /// 90% of a normal distribution lie within so many standard deviations.

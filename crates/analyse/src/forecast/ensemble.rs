@@ -13,9 +13,10 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use morecores_record::Nanos;
 
-use super::evidence::{Evidence, Measured, TracedProgram};
+use super::evidence::{Evidence, Measured};
 use super::locked::{Growth, Locked, growth};
-use crate::replay::{Inflation, Machine, Program, Shape, replay};
+use super::traced::TracedProgram;
+use crate::replay::{Inflation, Program, Shape, replay};
 
 /// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
 const DRAWS: u64 = 40;
@@ -102,7 +103,7 @@ impl<'e> Ensemble<'e> {
             let goes: f64 = rng.random();
             let traced = self.program.cpus;
             let on = |cpus| {
-                let mut machine = machine(self.program, cpus, inflation);
+                let mut machine = self.program.machine(cpus, inflation);
                 machine.pace.clone_from(&pace);
                 machine.growth.clone_from(&growth);
                 machine.grows_beyond = traced;
@@ -144,17 +145,6 @@ fn drawn(unknown: f64, known: Option<Growth>, chance: f64) -> f64 {
 pub(super) fn whole(evidence: &Evidence, program: &TracedProgram) -> Program {
     Locked::of(evidence, program, usual_inflation(evidence)).whole
 }
-
-pub(super) fn machine(program: &TracedProgram, cpus: u32, inflation: Inflation) -> Machine {
-    let wake_latency = program.demands.wake_latency.unwrap_or(WAKE_LATENCY);
-    let any = Machine::new(cpus);
-    let slice = program.demands.slice.unwrap_or(any.slice);
-    Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
-}
-
-/// What an idle CPU takes to be at work, where neither the trace nor the tracer tells: between the 2 µs of a real one and the tens of a
-/// virtual one.
-const WAKE_LATENCY: Nanos = Nanos::from_micros(5);
 
 /// Factors of each thread's work.
 fn pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {

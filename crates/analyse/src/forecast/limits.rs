@@ -2,8 +2,8 @@
 
 use morecores_record::{BoundsView, FirstLimit, Nanos, Resource};
 
-use super::evidence::TracedProgram;
 use super::opinion::Panel;
+use super::traced::TracedProgram;
 use crate::models::Form;
 use crate::replay::{Bounds, Inflation, Shape};
 

@@ -1,8 +1,8 @@
 //! A traced program with its locks: how long each is held follows from its waits, and where the same lock was waited for in the run
 //! that had a CPU for each thread, from those waits first.
 
-use super::ensemble::machine;
-use super::evidence::{Evidence, TracedProgram};
+use super::evidence::Evidence;
+use super::traced::TracedProgram;
 use crate::demand::{LockUse, calibrated, with_locks};
 use crate::replay::{Inflation, Program};
 
@@ -56,7 +56,7 @@ impl Locked {
 
 /// The locks of a traced run with the shares for which a replay waits as long.
 fn told_by_waits(of: &TracedProgram, inflation: Inflation) -> Vec<LockUse> {
-    calibrated(&of.demands.program, &of.locks, &machine(of, of.cpus, inflation), POINTS)
+    calibrated(&of.demands.program, &of.locks, &of.machine(of.cpus, inflation), POINTS)
 }
 
 /// Of each lock of `program`: from its shares in the runs with a CPU for each thread on as many CPUs and on the next fewer with a trace.

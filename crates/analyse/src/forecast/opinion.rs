@@ -3,7 +3,8 @@
 use morecores_record::Contestant;
 
 use super::ensemble::{Ensemble, usual_inflation};
-use super::evidence::{Evidence, TracedProgram};
+use super::evidence::Evidence;
+use super::traced::TracedProgram;
 use crate::models::{Contest, Model, contest};
 
 /// What the replays are called.

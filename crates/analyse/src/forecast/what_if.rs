@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use morecores_record::{Gain, GainPoint, Nanos};
 
-use super::ensemble::{machine, usual_inflation};
-use super::evidence::{Evidence, Measured, TracedProgram};
+use super::ensemble::usual_inflation;
+use super::evidence::{Evidence, Measured};
 use super::forecast;
 use super::locked::Locked;
+use super::traced::TracedProgram;
 use crate::demand::LockUse;
 use crate::replay::{Machine, Program, Step, replay};
 
@@ -196,7 +197,7 @@ impl<'p> Site<'p> {
     fn new(evidence: &Evidence, program: &'p TracedProgram, now: f64, cpus: u32) -> Self {
         let inflation = usual_inflation(evidence);
         let Locked { locks, whole } = Locked::of(evidence, program, inflation);
-        let there = machine(program, cpus, inflation);
+        let there = program.machine(cpus, inflation);
         let replayed = replay(&whole, &there);
         let scale = now / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         let alone = scale * replayed.alone.as_secs_f64();

@@ -6,6 +6,7 @@
 mod clock;
 mod cpus;
 mod schedule;
+mod thread;
 
 use morecores_record::Nanos;
 
@@ -15,6 +16,7 @@ use super::program::{LockPolicy, Program, Step};
 use super::waiting::{Device, Line, Lock};
 use clock::{Clocks, Due};
 use cpus::Cpus;
+use thread::{At, Thread};
 
 /// What a replay came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,40 +38,6 @@ pub struct Replayed {
 /// Runs `program` on `machine`.
 pub fn replay(program: &Program, machine: &Machine) -> Replayed {
     Engine::new(program, machine).run()
-}
-
-/// Where a thread is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum At {
-    Unborn,
-    /// It could run.
-    Ready,
-    /// On a CPU, at work.
-    Working,
-    /// On a CPU, waiting for a lock.
-    Spinning,
-    /// Off CPU until somebody releases it.
-    Waiting,
-    Ended,
-}
-
-struct Thread {
-    at: At,
-    /// The step it is at.
-    step: usize,
-    /// The piece of a bag that it is at, and the step of that.
-    piece: Option<(u32, usize, usize)>,
-    /// What is left of the work of that step; none while it has not been begun.
-    left: Option<f64>,
-    /// How much work it has been given a CPU for: the fair scheduler's measure.
-    served: f64,
-    marks: u32,
-    /// Who waits for its marks or its end, by how many marks.
-    awaited_by: Vec<(u32, Id)>,
-    /// Since when it waits for a lock.
-    waits_since: Option<f64>,
-    /// Since when it looks every so often.
-    watches_since: f64,
 }
 
 struct Engine<'p> {

@@ -1,11 +1,6 @@
 //! A program as its threads' demands and the order that they depend on.
 
-use std::ops::AddAssign;
-
 use morecores_record::Nanos;
-
-use super::engine::replay;
-use super::machine::Machine;
 
 /// What a program does, without the waits that a machine adds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -127,28 +122,6 @@ impl Step {
     }
 }
 
-/// What no machine can beat.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// CPU time in all.
-    pub work: Nanos,
-    /// The longest chain of steps that wait for each other: elapsed time with a CPU for each thread, free locks and devices that
-    /// serve all at once.
-    pub span: Nanos,
-    /// Time under each lock in all.
-    pub holds: Vec<Nanos>,
-    /// Service of each device in all.
-    pub services: Vec<Nanos>,
-}
-
-impl Bounds {
-    /// The least elapsed time on so many CPUs.
-    pub fn least(&self, cpus: u32) -> Nanos {
-        let alone = self.holds.iter().chain(&self.services).copied().max().unwrap_or(Nanos::ZERO);
-        self.span.max(alone).max(Nanos(self.work.0 / u64::from(cpus.max(1))))
-    }
-}
-
 impl Program {
     /// How many steps in all.
     pub fn steps(&self) -> usize {
@@ -168,38 +141,5 @@ impl Program {
     /// CPU time in all.
     pub fn work(&self) -> Nanos {
         self.scripts().flatten().map(Step::work).sum()
-    }
-
-    /// What no machine can beat.
-    pub fn bounds(&self) -> Bounds {
-        let mut bounds = Bounds {
-            work: self.work(),
-            span: Nanos::ZERO,
-            holds: vec![Nanos::ZERO; self.locks.len()],
-            services: vec![Nanos::ZERO; self.devices as usize],
-        };
-        for step in self.scripts().flatten() {
-            match *step {
-                Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
-                Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
-                _ => {}
-            }
-        }
-        bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
-        bounds
-    }
-
-    /// The same with every lock free and every device serving all at once.
-    fn without_queues(&self) -> Self {
-        let free = |step: &Step| match *step {
-            Step::Hold { time, .. } => Step::Run(time),
-            Step::Serve { time, .. } => Step::Sleep(time),
-            other => other,
-        };
-        let mut freed = self.clone();
-        for step in freed.scripts_mut().flatten() {
-            *step = free(step);
-        }
-        freed
     }
 }
