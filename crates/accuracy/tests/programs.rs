@@ -45,13 +45,18 @@ fn close(what: &str, a: f64, b: f64) {
     assert!((a - b).abs() < 0.03 + 0.05 * a.max(b), "{what}: {a} and {b}");
 }
 
+/// As much work as was asked for; more only by pauses that the hypervisor does not tell the kernel of, one of which took 98 ms.
+fn as_asked(what: &str, done: f64, asked: f64) {
+    assert!((asked - 0.03..1.5 * asked).contains(&done), "{what}: {done} of {asked}");
+}
+
 #[test]
 fn a_serial_part_takes_its_time_alone() {
     for program in ["serial-fork", "serial-threads"] {
         for (percent, least) in [("0", 0.5), ("50", 0.75), ("100", 1.0)] {
             let (truth, account) = run(&[program, "--percent", percent, "--work-s", "1"]);
-            close(program, truth.cpu_s, 1.0);
-            close(program, account.cpu(), 1.0);
+            as_asked(program, truth.cpu_s, 1.0);
+            close(program, account.cpu(), truth.cpu_s);
             // Half the work in turn and half of the rest at once: no number of CPUs makes it faster.
             assert!(account.elapsed >= least, "{program} {percent}: {} s", account.elapsed);
         }
@@ -67,8 +72,8 @@ fn work_by_construction_is_the_work_that_was_done() {
     ];
     for (words, work) in programs {
         let (truth, account) = run(words);
-        close(words[0], truth.cpu_s, work);
-        close(words[0], account.cpu(), work);
+        as_asked(words[0], truth.cpu_s, work);
+        close(words[0], account.cpu(), truth.cpu_s);
     }
     // The two that never have two threads running take as long as they work.
     assert!(run(&["pipe-chain", "--work-s", "0.6"]).1.elapsed >= 0.6);
