@@ -45,18 +45,27 @@ fn close(what: &str, a: f64, b: f64) {
     assert!((a - b).abs() < 0.03 + 0.05 * a.max(b), "{what}: {a} and {b}");
 }
 
-/// As much work as was asked for; more only by pauses that the hypervisor does not tell the kernel of, one of which took 98 ms.
-fn as_asked(what: &str, done: f64, asked: f64) {
-    assert!((asked - 0.03..1.5 * asked).contains(&done), "{what}: {done} of {asked}");
+/// The same for a program that is to work so many seconds. A pause that the hypervisor does not tell the kernel of (one took 98 ms) counts
+/// as work that was done, and can only add: then the program is run again.
+fn run_undisturbed(words: &[&str], asked: f64) -> (Truth, Account) {
+    let mut least = run(words);
+    for _ in 0..2 {
+        if least.0.cpu_s > 1.05 * asked {
+            let again = run(words);
+            least = if again.0.cpu_s < least.0.cpu_s { again } else { least };
+        }
+    }
+    least
 }
 
 #[test]
 fn a_serial_part_takes_its_time_alone() {
     for program in ["serial-fork", "serial-threads"] {
         for (percent, least) in [("0", 0.5), ("50", 0.75), ("100", 1.0)] {
-            let (truth, account) = run(&[program, "--percent", percent, "--work-s", "1"]);
-            as_asked(program, truth.cpu_s, 1.0);
-            close(program, account.cpu(), truth.cpu_s);
+            let words = [program, "--percent", percent, "--work-s", "1"];
+            let (truth, account) = run_undisturbed(&words, 1.0);
+            close(program, truth.cpu_s, 1.0);
+            close(program, account.cpu(), 1.0);
             // Half the work in turn and half of the rest at once: no number of CPUs makes it faster.
             assert!(account.elapsed >= least, "{program} {percent}: {} s", account.elapsed);
         }
@@ -71,9 +80,9 @@ fn work_by_construction_is_the_work_that_was_done() {
         (&["pinned", "--work-s", "0.8"], 0.8),
     ];
     for (words, work) in programs {
-        let (truth, account) = run(words);
-        as_asked(words[0], truth.cpu_s, work);
-        close(words[0], account.cpu(), truth.cpu_s);
+        let (truth, account) = run_undisturbed(words, work);
+        close(words[0], truth.cpu_s, work);
+        close(words[0], account.cpu(), work);
     }
     // The two that never have two threads running take as long as they work.
     assert!(run(&["pipe-chain", "--work-s", "0.6"]).1.elapsed >= 0.6);

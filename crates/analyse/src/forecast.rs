@@ -80,7 +80,8 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
         from: evidence.points.iter().map(|point| point.cpus).collect(),
         first_limit: limits::first_limit(&panel, traced),
         peak_cpus: peak(&panel, evidence, &points, &told),
-        bounds: traced.map(|(program, bounds)| limits::bounds(program, bounds, evidence.pace(program))),
+        bounds: traced
+            .map(|(program, bounds)| limits::bounds(program, bounds, evidence.timed_over_traced(program))),
         models,
         karp_flatt: karp_flatt_trend(&evidence.models_points(), evidence.noise())
             .map_or(Vec::new(), |(fractions, _)| fractions),

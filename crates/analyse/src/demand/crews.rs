@@ -175,8 +175,9 @@ fn share(
         return;
     }
     // A team's work is work; who waits for messages meanwhile is no part of one, though they end together too.
-    let waits: usize = active.iter().map(|(member, begin, end, _)| sheets.waits(*member, *begin, *end)).sum();
-    if takes_part.is_some() && waits > active.len() {
+    let waits =
+        || active.iter().map(|(member, begin, end, _)| queues.waits(*member, *begin, *end)).sum::<usize>();
+    if takes_part.is_some() && waits() > active.len() {
         return;
     }
     // What each did after the first of them found nothing more to do is what was left of a job, on average as much as a whole one:
@@ -260,6 +261,12 @@ impl Queues {
         let inside = self.calls[first..].iter().take_while(|(at, _)| *at <= to);
         let called: HashSet<u32> = inside.map(|(_, thread)| *thread).collect();
         2 * members.iter().filter(|member| called.contains(member)).count() > members.len()
+    }
+
+    /// How often a thread began to wait between two instants.
+    fn waits(&self, member: u32, from: Nanos, to: Nanos) -> usize {
+        let before = |at: Nanos, waits: &[(Nanos, FutexId)]| waits.partition_point(|(from, _)| *from < at);
+        self.waits.get(&member).map_or(0, |waits| before(to, waits) - before(from, waits))
     }
 
     /// Whether most of them went to one futex with their last wait before an instant.

@@ -39,24 +39,6 @@ impl Act {
     }
 }
 
-impl Act {
-    const fn waits(&self) -> bool {
-        match self {
-            Self::Await(_) => true,
-            Self::Step(step) => matches!(
-                step,
-                Step::Await { .. }
-                    | Step::Join(_)
-                    | Step::Take { .. }
-                    | Step::Serve { .. }
-                    | Step::Sleep(_)
-                    | Step::Look(_)
-            ),
-            Self::Mark(_) | Self::Open(_) | Self::Close => false,
-        }
-    }
-}
-
 /// A dependency: of who awaits it on who marks it.
 #[derive(Clone, Copy, Debug)]
 struct Edge(u32);
@@ -156,12 +138,6 @@ impl Sheets {
         self.bags[bag as usize].0.members.push(thread);
         self.act(thread, from, Act::Open(bag));
         self.act(thread, to, Act::Close);
-    }
-
-    /// How often a thread waits for something between two instants.
-    pub(super) fn waits(&self, thread: u32, from: Nanos, to: Nanos) -> usize {
-        let inside = self.acts[thread as usize].iter().filter(|(at, _)| from <= *at && *at < to);
-        inside.filter(|(_, act)| act.waits()).count()
     }
 
     /// CPU time of a thread between two instants.

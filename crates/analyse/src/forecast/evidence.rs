@@ -139,7 +139,7 @@ impl Evidence {
 
     /// How long the program that `program` is takes on its CPUs where it is not traced, over what the traced run took: a tracer
     /// and a machine that had become slower are in that.
-    pub(super) fn pace(&self, program: &TracedProgram) -> f64 {
+    pub(super) fn timed_over_traced(&self, program: &TracedProgram) -> f64 {
         let measured = self.point(program.cpus).filter(|_| self.is_time);
         measured.map_or(1.0, |measured| measured.elapsed * self.told_more(program) / program.own_elapsed)
     }

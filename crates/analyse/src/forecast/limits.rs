@@ -13,9 +13,9 @@ const SIGHT: f64 = 512.0;
 /// What of an inflation is noise: CPU time is known to about this.
 const LEAST_INFLATION: f64 = 0.01;
 
-/// The same with names, and as long as it takes in a run that is not traced: `pace` is that over what the traced one took.
-pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, pace: f64) -> BoundsView {
-    let seconds = |time: &Nanos| time.as_secs_f64() * pace;
+/// The same with names, and as long as it takes in a run that is not traced.
+pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, timed_over_traced: f64) -> BoundsView {
+    let seconds = |time: &Nanos| time.as_secs_f64() * timed_over_traced;
     let mut locks: Vec<(String, f64)> =
         program.lock_names.iter().cloned().zip(bounds.holds.iter().map(seconds)).collect();
     locks.sort_by(|a, b| b.1.total_cmp(&a.1));
