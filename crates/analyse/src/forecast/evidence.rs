@@ -137,11 +137,13 @@ impl Evidence {
         (change * told).exp()
     }
 
-    /// How long the program that `program` is takes on its CPUs where it is not traced, over what the traced run took: a tracer
-    /// and a machine that had become slower are in that.
+    /// The least that the program that `program` is takes on its CPUs where it is not traced, over what the traced run took: a tracer
+    /// and a machine that had become slower are in that, and what more threads than CPUs cost, which may go where each has one.
     pub(super) fn timed_over_traced(&self, program: &TracedProgram) -> f64 {
         let measured = self.point(program.cpus).filter(|_| self.is_time);
-        measured.map_or(1.0, |measured| measured.elapsed * self.told_more(program) / program.own_elapsed)
+        measured.map_or(1.0, |measured| {
+            measured.elapsed * self.told_more(program) / program.own_elapsed / self.crowding(program)
+        })
     }
 
     /// How many times the CPU time of a run with a CPU for each thread one with more threads than CPUs took. Caches that too many

@@ -95,6 +95,18 @@ fn a_trace_on_one_cpu_tells_of_many() {
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
 
+/// Two jobs at a time took 1 s of CPU time, eight at a time on the same CPUs 2 s: that may go again.
+#[test]
+fn bounds_are_without_what_a_crowd_may_cost() {
+    let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
+    let eight = traced(2, 8, MS(1000), fork_and_join(MS(0), &[MS(250); 8]));
+    let evidence = Evidence { told_n: true, programs: vec![two, eight], ..timed(&[(1, 1.0), (2, 0.5)]) };
+    let found = forecast(&evidence, &[8]).unwrap();
+    let bounds = found.bounds.unwrap();
+    assert!(within(bounds.work_s, 1.0, 0.05), "{bounds:?}");
+    assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
+}
+
 #[test]
 fn a_lossy_trace_widens_the_band() {
     let width = |lost_share: f64| {
