@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod assumptions;
+pub mod compare;
 pub mod demand;
 mod design;
 pub mod forecast;
@@ -18,6 +19,7 @@ pub mod models;
 mod noise;
 mod ratio;
 pub mod replay;
+mod sample;
 mod scaling;
 mod stack;
 mod stopping;

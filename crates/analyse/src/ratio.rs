@@ -25,25 +25,26 @@ const ACCURACY: f64 = 1e-10;
 /// full instead of drawn: there is no seed, and the same runs give the same interval. How it was chosen, and what
 /// it covers beside the plain bootstrap, is in `docs/methods.md`, "Ratio of medians".
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
+    let alpha = match design {
+        Design::Fixed => ALPHA,
+        Design::Sequential { .. } => {
+            design.pointwise_alpha(numerator.len())?.max(design.pointwise_alpha(denominator.len())?)
+        }
+    };
+    ratio_interval_missing(numerator, denominator, alpha)
+}
+
+/// As [`ratio_interval`], but missing the ratio with a chance of `alpha`. What the samples cannot bear is not given: an end is
+/// never beyond what the extremes of the two say.
+pub(crate) fn ratio_interval_missing(numerator: &[f64], denominator: &[f64], alpha: f64) -> Option<Interval> {
     let above = median_points(numerator)?;
     let below = median_points(denominator)?;
-    let alpha = level(numerator.len(), denominator.len(), design)?;
     let tail = (alpha / 2.0 * (POINTS * POINTS) as f64) as usize;
     let lo = tail_quotient(&above, &below, tail);
     // The greatest quotients are the least ones upside down, so both ends are found alike and swapping the
     // samples inverts the interval.
     let hi = 1.0 / tail_quotient(&below, &above, tail);
     Some(Interval { lo, hi: hi.max(lo) })
-}
-
-/// The chance of a miss to allow the ratio.
-fn level(numerator: usize, denominator: usize, design: Design) -> Option<f64> {
-    match design {
-        Design::Fixed => Some(ALPHA),
-        Design::Sequential { .. } => {
-            Some(design.pointwise_alpha(numerator)?.max(design.pointwise_alpha(denominator)?))
-        }
-    }
 }
 
 /// The median's distribution as `POINTS` ascending values, each as likely; None where no interval can be had.

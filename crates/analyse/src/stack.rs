@@ -77,9 +77,9 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
     })
 }
 
-/// Each component's loss, from its CPU-seconds in both runs. What one of them cannot tell is in another component
+/// Each component's loss, from what it is in both. What one of them cannot tell is in another component
 /// there, and so it is here: of both.
-fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
+pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
     let of = |part: fn(&Components) -> f64| loss(part(here), part(base));
     // What it is, and what it is besides in the other component.
     let if_told = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
@@ -121,7 +121,7 @@ fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) 
 
 /// Lost CPUs by name, most first. Names of the baseline alone are kept, with what they no longer lose, so that the sum
 /// stays the loss of the component.
-fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f64) -> f64) -> Vec<Culprit> {
+pub(crate) fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f64) -> f64) -> Vec<Culprit> {
     let mut by_name: BTreeMap<&str, (f64, f64, Option<&String>)> = BTreeMap::new();
     for culprit in base {
         let entry = by_name.entry(&culprit.name).or_default();

@@ -8,10 +8,8 @@ mod warnings;
 
 use morecores_record::{Study, TraceView, VIEW_SCHEMA, View};
 
-use crate::design::Design;
+use crate::sample::{Sample, design};
 use crate::stack::stacks;
-
-use point::Sample;
 
 /// Computes the view of a study, finished or not, from its runs and from what `trace_view` says of
 /// its traced ones, in any order.
@@ -40,14 +38,5 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         stack,
         prediction: None,
         warnings,
-    }
-}
-
-/// How it was decided how many runs there are.
-fn design(study: &Study) -> Design {
-    let stop = &study.header.plan.stop;
-    match stop.precision {
-        Some(_) => Design::Sequential { max_runs: stop.max_runs as usize },
-        None => Design::Fixed,
     }
 }

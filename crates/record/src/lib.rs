@@ -46,8 +46,9 @@ pub use trace::{
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
-    Abstention, BoundsView, Caveat, CommandView, Components, Contestant, Culprit, Estimate, FirstLimit, Gain,
-    GainPoint, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism, PointView, PredictedPoint,
-    Prediction, Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, VIEW_SCHEMA, View,
-    Warning,
+    Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared, ComparedPoint,
+    ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, Culprit, Difference, Estimate,
+    FirstLimit, Gain, GainPoint, Judged, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism,
+    PointView, PredictedPoint, Prediction, Resource, SerialAndParallel, SerialPhase, StackView, Summary,
+    TraceView, Unlike, VIEW_SCHEMA, View, Warning,
 };

@@ -3,6 +3,7 @@
 //!
 //! These are only the shapes; `morecores-analyse` computes them.
 
+mod comparison;
 mod prediction;
 mod trace;
 
@@ -12,6 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
 
+pub use comparison::{
+    Aspect, COMPARISON_SCHEMA, Compared, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
+    Difference, Judged, Unlike,
+};
 pub use prediction::{
     Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainPoint, PredictedPoint, Prediction,
     Resource,
@@ -126,6 +131,9 @@ pub struct PointView {
     pub speedup: Estimate,
     /// Speedup over the growth in CPUs.
     pub efficiency: f64,
+    /// Its 95% interval.
+    #[serde(default)]
+    pub efficiency_ci95: Option<[f64; 2]>,
     /// Karp and Flatt's serial fraction; null at the base.
     pub serial_fraction: Option<f64>,
     /// Its 95% interval.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use morecores_record::{
-    Better, CpuEstimator, Estimate as EstimateView, MetricView, Nanos, Phase, Plan, Point, PointView, Run,
-    Study, Summary as SummaryView, Surroundings,
+    Better, CpuEstimator, Estimate as EstimateView, MetricView, Nanos, Plan, PointView, Run,
+    Summary as SummaryView, Surroundings,
 };
 
 use crate::design::Design;
 use crate::interval::{Interval, median_interval};
 use crate::noise::noise_floor;
+use crate::sample::Sample;
 use crate::scaling::{Estimate, serial_fraction, speedup};
 use crate::summary::{Summary, median, outliers};
 
@@ -21,51 +22,7 @@ const SPLIT_KNOWN: f64 = 0.1;
 /// of whole pages and huge pages.
 const ABOVE_FLOOR: f64 = 1.02;
 
-/// The timed runs of one CPU count.
-#[derive(Debug)]
-pub(super) struct Sample<'a> {
-    pub(super) point: &'a Point,
-    /// Those that succeeded, in the order made.
-    pub(super) runs: Vec<&'a Run>,
-    /// How many failed.
-    pub(super) failed: usize,
-}
-
-impl<'a> Sample<'a> {
-    /// The runs of `point`.
-    pub(super) fn of(study: &'a Study, point: &'a Point) -> Self {
-        let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
-        let (runs, failed): (Vec<_>, Vec<_>) =
-            study.runs.iter().filter(ours).partition(|run| run.exit.is_success());
-        Self { point, runs, failed: failed.len() }
-    }
-
-    /// Elapsed times in seconds.
-    pub(super) fn elapsed(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect()
-    }
-
-    /// What the study is about: the metric where there is one, the elapsed time elsewhere.
-    pub(super) fn values(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())).collect()
-    }
-
-    /// What went on around the runs.
-    pub(super) fn surroundings(&self) -> impl Iterator<Item = &'a Surroundings> + '_ {
-        self.runs.iter().filter_map(|run| run.surroundings.as_ref())
-    }
-
-    /// CPU time of others, in seconds over all runs: on the allotted CPUs and elsewhere; absent where nobody
-    /// looked. Only sums are compared: single readings are known to 10 ms.
-    pub(super) fn others(&self) -> Option<(f64, f64)> {
-        let sum = |what: fn(&Surroundings) -> Nanos| {
-            self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>()
-        };
-        self.surroundings().next()?;
-        let here = sum(|s| s.busy_allotted_ns) - sum(|s| s.tree_ns) - sum(|s| s.own_ns);
-        Some((here.max(0.0), sum(|s| s.busy_elsewhere_ns)))
-    }
-
+impl Sample<'_> {
     /// The figures of this count; `base` is the smallest count of the study, perhaps this one.
     pub(super) fn view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
@@ -141,6 +98,7 @@ impl<'a> Sample<'a> {
             }),
             speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
             efficiency: speedup.value / growth,
+            efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
             serial_fraction: serial.map(|serial| serial.value),
             serial_fraction_ci95: serial.and_then(|serial| serial.interval).map(ends),
             kernel_ratio: cpu.kernel_ratio(),

@@ -6,10 +6,10 @@ use morecores_record::{
     Command, CpuEstimator, CpuKind, Limit, Neighbour, PointView, StopReason, Study, Surroundings, Warning,
 };
 
-use super::point::Sample;
 use crate::assumptions::{serial_correlation, two_speeds};
 use crate::design::MIN_RUNS;
 use crate::noise::compare_same;
+use crate::sample::Sample;
 use crate::summary::{median, outliers};
 
 /// Share of the CPUs' time that is lost without a word: below it, it cannot move a speedup by more than the

@@ -131,6 +131,7 @@ impl Synthetic {
             metric: None,
             speedup: Estimate { value: 1.0, ci95: None },
             efficiency: 1.0,
+            efficiency_ci95: None,
             serial_fraction: None,
             serial_fraction_ci95: None,
             kernel_ratio: Some(0.15),

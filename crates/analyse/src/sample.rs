@@ -1,0 +1,62 @@
+//! The timed runs of one CPU count: which runs a figure is computed from.
+//!
+//! Timed ones that succeeded; what a failed run or a warm-up cost is nobody's estimate. No figure is computed here.
+
+use morecores_record::{Nanos, Phase, Point, Run, Study, Surroundings};
+
+use crate::design::Design;
+
+/// How it was decided how many runs there are.
+pub(crate) fn design(study: &Study) -> Design {
+    let stop = &study.header.plan.stop;
+    match stop.precision {
+        Some(_) => Design::Sequential { max_runs: stop.max_runs as usize },
+        None => Design::Fixed,
+    }
+}
+
+/// The timed runs of one CPU count.
+#[derive(Debug)]
+pub(crate) struct Sample<'a> {
+    pub(crate) point: &'a Point,
+    /// Those that succeeded, in the order made.
+    pub(crate) runs: Vec<&'a Run>,
+    /// How many failed.
+    pub(crate) failed: usize,
+}
+
+impl<'a> Sample<'a> {
+    /// The runs of `point`.
+    pub(crate) fn of(study: &'a Study, point: &'a Point) -> Self {
+        let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
+        let (runs, failed): (Vec<_>, Vec<_>) =
+            study.runs.iter().filter(ours).partition(|run| run.exit.is_success());
+        Self { point, runs, failed: failed.len() }
+    }
+
+    /// Elapsed times in seconds.
+    pub(crate) fn elapsed(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect()
+    }
+
+    /// What the study is about: the metric where there is one, the elapsed time elsewhere.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())).collect()
+    }
+
+    /// What went on around the runs.
+    pub(crate) fn surroundings(&self) -> impl Iterator<Item = &'a Surroundings> + '_ {
+        self.runs.iter().filter_map(|run| run.surroundings.as_ref())
+    }
+
+    /// CPU time of others, in seconds over all runs: on the allotted CPUs and elsewhere; absent where nobody
+    /// looked. Only sums are compared: single readings are known to 10 ms.
+    pub(crate) fn others(&self) -> Option<(f64, f64)> {
+        let sum = |what: fn(&Surroundings) -> Nanos| {
+            self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>()
+        };
+        self.surroundings().next()?;
+        let here = sum(|s| s.busy_allotted_ns) - sum(|s| s.tree_ns) - sum(|s| s.own_ns);
+        Some((here.max(0.0), sum(|s| s.busy_elsewhere_ns)))
+    }
+}
