@@ -16,6 +16,9 @@ _morecores() {
             ",$1")
                 cmd="morecores"
                 ;;
+            morecores,compare)
+                cmd="morecores__subcmd__compare"
+                ;;
             morecores,doctor)
                 cmd="morecores__subcmd__doctor"
                 ;;
@@ -73,6 +76,9 @@ _morecores() {
             morecores__subcmd__generate__subcmd__help,markdown)
                 cmd="morecores__subcmd__generate__subcmd__help__subcmd__markdown"
                 ;;
+            morecores__subcmd__help,compare)
+                cmd="morecores__subcmd__help__subcmd__compare"
+                ;;
             morecores__subcmd__help,doctor)
                 cmd="morecores__subcmd__help__subcmd__doctor"
                 ;;
@@ -122,12 +128,34 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if topology doctor suite work generate help"
+            opts="-h -V --help --version run trace show predict what-if compare topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__compare)
+            opts="-h --fail-if --strict --at-least --json --markdown --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --fail-if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at-least)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -276,8 +304,22 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if topology doctor suite work generate help"
+            opts="run trace show predict what-if compare topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__compare)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

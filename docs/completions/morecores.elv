@@ -27,6 +27,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study again, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
+            cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -120,6 +121,15 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;compare'= {
+            cand --fail-if 'Exit with status 3 if this holds: a figure at a CPU count, <, <=, > or >=, and a number, or a share of BASE with %; may be given more than once. Figures are the keys of `show --json`: speedup@2, elapsed_s@2, idle_disk@2, traces.waiting_ratio@2'
+            cand --at-least 'The smallest relative difference that is called one, in percent, besides noise'
+            cand --strict 'Exit with status 3 also where a condition cannot be told: its interval lies on both sides, or there are too few runs'
+            cand --json 'As JSON; its keys are described in docs/format.md'
+            cand --markdown 'For a comment on a pull request'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;topology'= {
             cand --record 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report'
             cand --from 'Read such a recording instead of this machine'
@@ -190,6 +200,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand show 'Show a study again, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
+            cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -206,6 +217,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;predict'= {
         }
         &'morecores;help;what-if'= {
+        }
+        &'morecores;help;compare'= {
         }
         &'morecores;help;topology'= {
         }

@@ -87,6 +87,7 @@ pub fn compare(base: Side<'_>, new: Side<'_>, at_least: f64) -> Result<Compariso
         schema: COMPARISON_SCHEMA.to_owned(),
         base: compared(base),
         new: compared(new),
+        metric: new.view.plan.metric.as_ref().map(|m| m.unit.clone().unwrap_or_else(|| "metric".to_owned())),
         unlike: likeness::unlike(base, new, &common),
         points,
         only_base: in_base.difference(&in_new).copied().collect(),

@@ -2,6 +2,7 @@
 //!
 //! Only shapes and help. What the texts mean, and whether they make sense together, is `options`' business.
 
+mod compare;
 mod literal_n;
 mod predict;
 mod run;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use compare::CompareArgs;
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use suite::SuiteArgs;
@@ -49,6 +51,7 @@ Examples:
   morecores show xz-20261121-093000.study --json      everything derived from a study
   morecores predict make.study --cpus 8,16,64         the same on machines that are not here
   morecores what-if make.study                        what would be worth mending
+  morecores compare before.study after.study          what changed, and what caused it
   morecores suite                                     the classic SMP benchmarks, then and now
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
@@ -60,6 +63,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Predict(PredictArgs),
     WhatIf(WhatIfArgs),
+    Compare(CompareArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
     Suite(SuiteArgs),

@@ -5,6 +5,7 @@ mod progress;
 mod traced;
 mod watch;
 
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod predict;

@@ -12,6 +12,8 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const COMMAND_FAILED: u8 = 1;
 /// Bad input, or a machine that cannot do what was asked.
 pub(crate) const BAD_INPUT: u8 = 2;
+/// A condition of `--fail-if` holds.
+pub(crate) const CONDITION_HOLDS: u8 = 3;
 /// The command is there but cannot be executed, as a shell says it.
 const NOT_EXECUTABLE: u8 = 126;
 /// The command is not there, as a shell says it.

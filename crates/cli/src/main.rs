@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::show(args),
         Command::Predict(args) => commands::predict::predict(args),
         Command::WhatIf(args) => commands::what_if::what_if(args),
+        Command::Compare(args) => commands::compare::compare(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Suite(args) => commands::suite::suite(args),

@@ -2,6 +2,7 @@
 //!
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
+mod compare;
 mod predict;
 mod suite;
 mod texts;
@@ -18,6 +19,7 @@ use morecores_record::{
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
+pub(crate) use compare::CompareOptions;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use suite::SuiteOptions;
 pub(crate) use texts::{duration, percent};

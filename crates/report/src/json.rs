@@ -2,7 +2,7 @@
 //!
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
-use morecores_record::{Gain, Prediction, View};
+use morecores_record::{Comparison, Gain, Prediction, View};
 use serde::Serialize;
 
 use crate::BenchmarkResult;
@@ -34,6 +34,15 @@ pub fn prediction_json(prediction: &Prediction) -> Result<String, serde_json::Er
 /// As [`view_json`].
 pub fn gains_json(gains: &[Gain]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(gains)? + "\n")
+}
+
+/// A comparison as JSON.
+///
+/// # Errors
+///
+/// As [`view_json`].
+pub fn comparison_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(comparison)? + "\n")
 }
 
 /// Name of the schema of the suite's JSON.

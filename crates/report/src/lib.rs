@@ -5,6 +5,7 @@
 
 mod causes;
 mod command;
+mod comparison;
 mod component;
 mod csv;
 mod doctor;
@@ -28,10 +29,12 @@ pub use csv::view_csv;
 pub use doctor::doctor;
 pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
-pub use json::{gains_json, prediction_json, suite_json, view_json};
-pub use markdown::{suite_markdown, view_markdown};
+pub use json::{comparison_json, gains_json, prediction_json, suite_json, view_json};
+pub use markdown::{comparison_markdown, suite_markdown, view_markdown};
 pub use suite::BenchmarkResult;
-pub use terminal::{Price, Style, gains_report, prediction_report, run_report, suite_report, trace_report};
+pub use terminal::{
+    Price, Style, comparison_report, gains_report, prediction_report, run_report, suite_report, trace_report,
+};
 pub use topology::topology;
 pub use verdict::{Answer, Gain, Planned, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices};

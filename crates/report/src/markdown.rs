@@ -2,6 +2,7 @@
 //!
 //! The figures are written as everywhere else; no colour, no curve.
 
+mod comparison;
 mod stack;
 mod suite;
 mod trace;
@@ -11,6 +12,7 @@ use std::fmt::{self, Write};
 use morecores_record::{PointView, View};
 
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
+pub use comparison::comparison_markdown;
 pub use suite::suite_markdown;
 
 use crate::{Severity, command, decide, notices, word};

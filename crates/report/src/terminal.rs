@@ -4,6 +4,7 @@
 //! asks the terminal or the environment.
 
 mod bars;
+mod comparison;
 mod curve;
 mod gains;
 mod glyph;
@@ -23,6 +24,7 @@ use morecores_record::{TraceView, View};
 
 use crate::warning::Severity;
 use crate::{Verdict, decide, notices, word};
+pub use comparison::comparison_report;
 pub use gains::gains_report;
 use paint::Paint;
 pub use prediction::{Price, prediction_report};

@@ -18,6 +18,8 @@ pub struct Comparison {
     pub base: Compared,
     /// What is compared with it.
     pub new: Compared,
+    /// What both are about, where that is not the elapsed time: its unit.
+    pub metric: Option<String>,
     /// What else differs between the two than time: a difference may be one of these.
     pub unlike: Vec<Unlike>,
     /// CPU counts that both have, ascending.

@@ -1,0 +1,48 @@
+//! `morecores compare`: two studies beside each other, and the gate for CI.
+
+use std::path::Path;
+
+use anyhow::Result;
+use morecores_analyse::compare::{Side, compare as analyse, judge};
+use morecores_record::{Study, View};
+use morecores_report as report;
+
+use super::derive;
+use crate::args::CompareArgs;
+use crate::options::CompareOptions;
+use crate::{exit, terminal};
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
+    let options = CompareOptions::new(args)?;
+    let (base, new) = (Study::read(&args.base)?, Study::read(&args.new)?);
+    let measured: Vec<u32> = new.header.plan.points.iter().map(|point| point.cpus).collect();
+    let predicted = options.conditions.iter().any(|condition| condition.is_beyond(&measured));
+    let derive = |study: &Study, path: &Path| derive::view(study, path, predicted);
+    let ((base_view, base_unread), (new_view, new_unread)) =
+        (derive(&base, &args.base), derive(&new, &args.new));
+    let names = [&args.base, &args.new].map(|path| path.display().to_string());
+    let mut comparison = analyse(
+        Side { name: &names[0], study: &base, view: &base_view },
+        Side { name: &names[1], study: &new, view: &new_view },
+        options.at_least,
+    )?;
+    let json = |view: &View| serde_json::to_value(view);
+    let (base_json, new_json) = (json(&base_view)?, json(&new_view)?);
+    for condition in &options.conditions {
+        comparison.conditions.push(judge(condition, (&names[0], &base_json), (&names[1], &new_json))?);
+    }
+    let text = if args.format.json {
+        report::comparison_json(&comparison)?
+    } else if args.format.markdown {
+        let mut text = String::new();
+        report::comparison_markdown(&comparison, &mut text)?;
+        text
+    } else {
+        report::comparison_report(&comparison, &terminal::style(false))
+    };
+    terminal::print(&text)?;
+    base_unread.iter().chain(&new_unread).for_each(|line| terminal::note(line));
+    let fails = |holds: Option<bool>| holds.unwrap_or(args.strict);
+    let failed = comparison.conditions.iter().any(|condition| fails(condition.holds));
+    Ok(if failed { exit::CONDITION_HOLDS } else { exit::SUCCESS })
+}

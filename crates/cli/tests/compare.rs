@@ -1,0 +1,101 @@
+//! Comparisons of real studies, those that are committed in `studies/`, and what a script can tell from the exit status.
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use harness::{Ran, World};
+use serde_json::Value;
+
+/// A committed study of the suite.
+fn study(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name)
+}
+
+/// A matrix product of 600 rows, and one of more.
+fn products() -> [PathBuf; 2] {
+    [study("2026-11-21-suite/matmul.study"), study("2026-11-22-suite/matmul.study")]
+}
+
+fn compare(world: &World, [base, new]: &[PathBuf; 2], options: &[&str]) -> Ran {
+    let paths = [base, new].map(|path| path.to_str().expect("a path of letters"));
+    world.morecores(&[&["compare"], &paths[..], options].concat())
+}
+
+#[test]
+fn what_changed_is_said_with_what_else_did() {
+    let world = World::new();
+    let ran = compare(&world, &products(), &[]);
+    ran.success().prints(&[
+        "Worse: on 1 CPU NEW takes",
+        "times as long (interval",
+        "Other commands",
+        "Other kernels",
+    ]);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100 || line.contains(".study")), "{ran}");
+    let told = compare(&world, &products(), &["--json"]);
+    let told: Value = serde_json::from_str(&told.success().stdout).expect("JSON");
+    assert_eq!(told["schema"], "morecores.comparison/1");
+    assert_eq!(told["points"][1]["difference"], "worse");
+    let stack = &told["stack"][0];
+    let grown =
+        stack["grown"].as_object().expect("components").values().filter_map(Value::as_f64).sum::<f64>();
+    let speedup = ["new_speedup", "base_speedup"].map(|key| stack[key].as_f64().expect("a number"));
+    assert!((grown + speedup[0] - speedup[1]).abs() < 1e-9, "both stacks add up to the CPUs: {stack}");
+}
+
+/// A study with itself: nothing, at any count, in any figure.
+#[test]
+fn a_study_does_not_differ_from_itself() {
+    let world = World::new();
+    let itself = [products()[0].clone(), products()[0].clone()];
+    let options = ["--fail-if", "speedup@2 < 99%", "--fail-if", "idle_too_little_work@2 < 100%"];
+    let ran = compare(&world, &itself, &options);
+    ran.success().prints(&[
+        "No difference: on 1 and 2 CPUs none",
+        "no kind of loss grew",
+        "cannot be told",
+        "does not hold",
+    ]);
+}
+
+#[test]
+fn a_condition_that_holds_is_status_3() {
+    let world = World::new();
+    let of = |options: &[&str]| compare(&world, &products(), options);
+    of(&["--fail-if", "elapsed@1 > 150%", "--markdown"]).code(3).prints(&["❌ elapsed@1 \\> 150% holds"]);
+    of(&["--fail-if", "elapsed@1 < 150%"]).success().prints(&["does not hold"]);
+    of(&["--fail-if", "traces.components.idle_disk@2 > 100000"]).success();
+    // Whether it is less is not known: 1.06 times, and the interval holds 1.
+    of(&["--fail-if", "speedup@2 < 100%"]).success().prints(&["cannot be told"]);
+    of(&["--fail-if", "speedup@2 < 100%", "--strict"]).code(3);
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_clear_line() {
+    let world = World::new();
+    let conditions = [
+        ("speedup", "write a figure at a CPU count"),
+        ("speedup@2 < much", "like 'speedup@2 < 95%'"),
+        ("speedup@64 < 2", "has no figure speedup@64"),
+        ("colour@2 < 2", "has no figure colour@2"),
+    ];
+    for (condition, says) in conditions {
+        let ran = compare(&world, &products(), &["--fail-if", condition]);
+        ran.refused(2, &[says]);
+    }
+    compare(&world, &products(), &["--at-least", "much"]).refused(2, &["--at-least `much`"]);
+    compare(&world, &[products()[0].clone(), world.path("none.study")], &[]).refused(2, &["none.study"]);
+
+    // A newer schema, and a damaged head.
+    let newer = world.path("newer.study");
+    fs::create_dir(&newer).expect("a directory");
+    let head = fs::read_to_string(products()[0].join("study.json")).expect("a head");
+    fs::write(newer.join("study.json"), head.replace("morecores.study/1", "morecores.study/9"))
+        .expect("a file");
+    fs::copy(products()[0].join("runs.jsonl"), newer.join("runs.jsonl")).expect("a copy");
+    compare(&world, &[products()[0].clone(), newer.clone()], &[]).refused(2, &["morecores.study/9"]);
+    fs::write(newer.join("study.json"), &head[..head.len() / 2]).expect("a file");
+    compare(&world, &[products()[0].clone(), newer], &[]).refused(2, &["study.json"]);
+}

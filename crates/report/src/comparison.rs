@@ -1,0 +1,298 @@
+//! A comparison in words: what changed, what else was not alike, what grew, and how the conditions came out.
+//!
+//! Only wording and the choice of what is worth a sentence; what is a difference was decided in the analysis.
+
+use morecores_record::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged};
+
+use crate::Component;
+use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list, percent, ratio};
+use crate::stack::FOLDED;
+use crate::warning::spoilt;
+
+/// Components that are named where something grew. A choice: more are in the table.
+const NAMED: usize = 3;
+
+/// What changed, as one paragraph. It begins with a short answer and a colon.
+pub(crate) fn answer(comparison: &Comparison) -> String {
+    let at = |difference: Difference| -> Vec<&ComparedPoint> {
+        comparison.points.iter().filter(|p| p.difference == difference).collect()
+    };
+    let (better, worse, same) = (at(Difference::Better), at(Difference::Worse), at(Difference::None));
+    let rate = is_rate(comparison);
+    let lead = match (better.is_empty(), worse.is_empty(), same.is_empty()) {
+        (true, true, true) => "Too few runs to tell",
+        (true, true, false) => "No difference",
+        (true, false, _) => "Worse",
+        (false, true, _) => "Better",
+        (false, false, _) => "Better and worse",
+    };
+    let mut clauses: Vec<String> =
+        [worse, better].into_iter().flatten().map(|point| claim(point, rate)).collect();
+    clauses.extend(same_clause(&same));
+    let unknown: Vec<String> = at(Difference::Unknown).iter().map(|p| p.cpus.to_string()).collect();
+    if !unknown.is_empty() {
+        clauses.push(format!(
+            "on {} there are fewer than the six runs that an interval needs (NEW takes {})",
+            counted(&unknown),
+            list(at(Difference::Unknown).iter().map(|p| format!("{} times as long", ratio(p.ratio.value))))
+        ));
+    }
+    let mut sentences = vec![format!("{lead}: {}.", clauses.join("; "))];
+    sentences.extend(scaling(comparison));
+    sentences.join(" ")
+}
+
+/// `on 2 CPUs NEW takes 1.09 times as long (interval 1.06 to 1.12)`.
+fn claim(point: &ComparedPoint, rate: bool) -> String {
+    let what = if rate { "of BASE's metric" } else { "as long" };
+    let verb = if rate { "has" } else { "takes" };
+    format!(
+        "on {} NEW {verb} {} times {what}{}",
+        cpus(point.cpus),
+        value(point),
+        interval(point.ratio.ci95, point.ratio.value)
+    )
+}
+
+fn value(point: &ComparedPoint) -> String {
+    bounded(point.ratio.value, point.ratio.ci95).0
+}
+
+fn interval(ci95: Option<[f64; 2]>, value: f64) -> String {
+    match bounded(value, ci95).1 {
+        Some([low, high]) => format!(" (interval {low} to {high})"),
+        None => " (no interval)".to_owned(),
+    }
+}
+
+/// Where none could be told, and how large one may be that was not seen.
+fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
+    if same.is_empty() {
+        return None;
+    }
+    let counts: Vec<String> = same.iter().map(|point| point.cpus.to_string()).collect();
+    let hidden = same.iter().filter_map(|point| hidden(point)).fold(0.0, f64::max);
+    Some(format!(
+        "on {} none that noise would not make, and any there is is below {}",
+        counted(&counts),
+        percent(hidden)
+    ))
+}
+
+/// The largest difference that the interval leaves open.
+fn hidden(point: &ComparedPoint) -> Option<f64> {
+    let [low, high] = point.ratio.ci95?;
+    Some((high - 1.0).max(1.0 / low - 1.0))
+}
+
+fn counted(counts: &[String]) -> String {
+    let noun = if counts == ["1"] { "CPU" } else { "CPUs" };
+    format!("{} {noun}", list(counts))
+}
+
+/// What became of the speedup, where that is a difference.
+fn scaling(comparison: &Comparison) -> Vec<String> {
+    let told = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
+    told.filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
+        .map(|(count, s)| {
+            let how = if s.difference == Difference::Better { "better" } else { "worse" };
+            let (times, _) = bounded(s.ratio.value, s.ratio.ci95);
+            format!(
+                "It scales {how}: a speedup of {} on {} instead of {}, {times} times{}.",
+                ratio(s.new),
+                cpus(count),
+                ratio(s.base),
+                interval(s.ratio.ci95, s.ratio.value)
+            )
+        })
+        .collect()
+}
+
+/// Whether both are about a metric, not a time.
+pub(crate) fn is_rate(comparison: &Comparison) -> bool {
+    comparison.metric.is_some()
+}
+
+/// What else was not alike, a sentence each, the most telling first.
+pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
+    let said = comparison.unlike.iter().map(|unlike| {
+        let what = match unlike.aspect {
+            Aspect::Command => "Other commands",
+            Aspect::Machine => "Other machines",
+            Aspect::Kernel => "Other kernels",
+            Aspect::Limit => "Held to their CPUs in other ways",
+            Aspect::Cache => "Other caches before each run",
+            Aspect::CpuSet => "Other CPUs",
+            Aspect::N => "Another {n}",
+            Aspect::Tool => "Other versions of morecores",
+        };
+        let means = match unlike.aspect {
+            Aspect::Machine => "; a difference may be the machine's, not the program's",
+            _ => "",
+        };
+        format!("{what}: {} in BASE, {} in NEW{means}.", unlike.base, unlike.new)
+    });
+    let mut lines: Vec<String> = said.collect();
+    for (counts, here, there) in
+        [(&comparison.only_base, "BASE", "NEW"), (&comparison.only_new, "NEW", "BASE")]
+    {
+        let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+        if !counts.is_empty() {
+            lines.push(format!(
+                "{} are in {here} alone, and compared with nothing in {there}.",
+                counted(&counts)
+            ));
+        }
+    }
+    for (side, compared) in [("BASE", &comparison.base), ("NEW", &comparison.new)] {
+        let spoilt = spoilt(&compared.warnings);
+        if !spoilt.is_empty() {
+            lines.push(format!("Of {side}: {}", spoilt.join(" ")));
+        }
+    }
+    lines
+}
+
+/// What grew and what shrank at the largest count, in CPUs; none without two stacks.
+pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
+    let stack = comparison.stack.last()?;
+    let least = FOLDED * f64::from(stack.cpus);
+    let mut parts: Vec<(Component, f64)> = Component::ALL
+        .into_iter()
+        .filter_map(|component| Some((component, component.loss(&stack.grown)?)))
+        .filter(|(_, more)| more.abs() >= least)
+        .collect();
+    parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    let whole = cpus(stack.cpus);
+    if parts.is_empty() {
+        return Some(format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED)));
+    }
+    let said = parts.iter().take(NAMED).map(|(component, more)| {
+        let who =
+            if *component == Component::IdleTooLittleWork { culprit(stack, *more) } else { String::new() };
+        format!("\"{}\" by {}{who}", component.loss_name(), signed(*more))
+    });
+    Some(format!(
+        "What changed most of {whole}, in CPUs lost: {}. From one traced run of each, without intervals.",
+        list(said)
+    ))
+}
+
+/// ` (cc1 +0.10)`: who ran meanwhile, if one stands out.
+fn culprit(stack: &ComparedStack, more: f64) -> String {
+    let of = |c: &&morecores_record::Culprit| c.lost_cpus * more.signum();
+    let most = stack.culprits.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
+    most.filter(|c| of(c) > 0.0)
+        .map(|c| format!(" (while {} ran {})", c.name, signed(c.lost_cpus)))
+        .unwrap_or_default()
+}
+
+/// CPUs with their sign: `+0.12`.
+pub(crate) fn signed(more: f64) -> String {
+    let text = cpu_share(more);
+    if text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+/// How one condition came out, in one sentence.
+pub(crate) fn judged(judged: &Judged) -> String {
+    let figure = |value: f64| if judged.of_base { percent(value) } else { ratio(value) };
+    let outcome = match judged.holds {
+        Some(true) => "holds",
+        Some(false) => "does not hold",
+        None => "cannot be told",
+    };
+    let ends = match judged.compared.ci95 {
+        Some([low, high]) => format!(" (95% interval {} to {})", figure(low), figure(high)),
+        None if judged.holds.is_none() => " (too few runs for an interval)".to_owned(),
+        None => String::new(),
+    };
+    let of_base = match judged.base {
+        Some(base) => format!(" of BASE: {} after {}", ratio(judged.new.value), ratio(base.value)),
+        None => String::new(),
+    };
+    format!("{} {outcome}: it is {}{of_base}{ends}", judged.condition, figure(judged.compared.value))
+}
+
+/// The figures of the table, column by column: header and cells.
+pub(crate) fn columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
+    let points = &comparison.points;
+    let medians = points.iter().flat_map(|p| [p.base.median, p.new.median]);
+    let (unit, name) = match &comparison.metric {
+        Some(metric) => (1.0, metric.clone()),
+        None => {
+            let unit = TimeUnit::for_column(medians);
+            (unit.seconds(), unit.symbol().to_owned())
+        }
+    };
+    let of_points = |cell: &dyn Fn(&ComparedPoint) -> String| points.iter().map(cell).collect::<Vec<_>>();
+    let mut columns = vec![
+        ("CPUs".to_owned(), of_points(&|p| p.cpus.to_string())),
+        (format!("BASE ({name})"), of_points(&|p| Uncertain::new(p.base.median, p.base.ci95, unit).inline())),
+        (format!("NEW ({name})"), of_points(&|p| Uncertain::new(p.new.median, p.new.ci95, unit).inline())),
+        ("NEW/BASE".to_owned(), of_points(&|p| Uncertain::new(p.ratio.value, p.ratio.ci95, 1.0).inline())),
+        ("that is".to_owned(), of_points(&|p| word(p.difference).to_owned())),
+    ];
+    if points.iter().any(|p| p.speedup.is_some()) {
+        let speedup = |cell: &dyn Fn(&morecores_record::ComparedSpeedup) -> String| {
+            of_points(&|p| p.speedup.as_ref().map_or(ABSENT.to_owned(), cell))
+        };
+        columns.push(("speedup".to_owned(), speedup(&|s| format!("{} → {}", ratio(s.base), ratio(s.new)))));
+        columns.push((
+            "NEW/BASE".to_owned(),
+            speedup(&|s| Uncertain::new(s.ratio.value, s.ratio.ci95, 1.0).inline()),
+        ));
+        columns.push(("that is".to_owned(), speedup(&|s| word(s.difference).to_owned())));
+    }
+    columns
+}
+
+fn word(difference: Difference) -> &'static str {
+    match difference {
+        Difference::Better => "better",
+        Difference::Worse => "worse",
+        Difference::None => "no difference",
+        Difference::Unknown => "not known",
+    }
+}
+
+/// What grew at each count: a name, and CPUs at each; only what is worth a row somewhere.
+pub(crate) fn grown_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
+    let stacks = &comparison.stack;
+    let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
+    let is_large = |component: &Component| {
+        let large =
+            |s: &ComparedStack| more(*component, s).is_some_and(|m| m.abs() >= FOLDED * f64::from(s.cpus));
+        stacks.iter().any(large)
+    };
+    let mut shown: Vec<Component> = Component::ALL.into_iter().filter(is_large).collect();
+    if let Some(largest) = stacks.last() {
+        let weight = |c: &Component| more(*c, largest).unwrap_or(0.0);
+        shown.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    }
+    if stacks.is_empty() || shown.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = vec![("speedup", stacks.iter().map(|s| signed(s.new_speedup - s.base_speedup)).collect())];
+    rows.extend(shown.into_iter().map(|component| {
+        let cell = |s: &ComparedStack| more(component, s).map_or(ABSENT.to_owned(), signed);
+        (component.loss_name(), stacks.iter().map(cell).collect())
+    }));
+    rows
+}
+
+/// How the figures are to be read.
+pub(crate) fn note(comparison: &Comparison) -> String {
+    let at_least = if comparison.at_least > 0.0 {
+        format!(", nor one below {}", percent(comparison.at_least))
+    } else {
+        String::new()
+    };
+    format!(
+        "±: its wider side. The {} the truth in 95% of comparisons, all at once; a difference inside them, or inside what \
+         two measurements of the same thing differ by, is not called one{at_least}. What changes between sessions is in no interval.",
+        match comparison.ratios {
+            1 => "interval of the ratio holds".to_owned(),
+            ratios => format!("intervals of the {ratios} ratios hold"),
+        }
+    )
+}

@@ -1,0 +1,137 @@
+//! Two studies beside each other on the terminal and for a pull request: how that looks, and what must hold however it looks.
+
+mod support;
+
+use insta::assert_snapshot;
+use morecores_record::*;
+use morecores_report::{Style, comparison_markdown, comparison_report};
+use support::{PLAIN, keeps_to};
+
+fn side(study: &str) -> Compared {
+    let command = ["make", "-j{n}"].map(str::to_owned).to_vec();
+    Compared { study: study.to_owned(), command, created_at_s: 1.8e9, warnings: Vec::new() }
+}
+
+fn summary(median: f64) -> Summary {
+    let [lo, hi] = [median * 0.99, median * 1.01];
+    Summary { median, mean: median, min: lo, max: hi, ci95: Some([lo, hi]) }
+}
+
+fn around(value: f64) -> Estimate {
+    Estimate { value, ci95: Some([value * 0.98, value * 1.02]) }
+}
+
+/// As fast on 1 CPU, slower on 2, where less ran in parallel; on another machine, with three conditions.
+fn slower_build() -> Comparison {
+    let point = |cpus, base, new, difference, speedup| ComparedPoint {
+        cpus,
+        base: summary(base),
+        new: summary(new),
+        base_runs: 10,
+        new_runs: 10,
+        ratio: around(new / base),
+        noise_floor: Some(0.012),
+        difference,
+        speedup,
+    };
+    let speedup =
+        ComparedSpeedup { base: 1.9, new: 1.75, ratio: around(1.75 / 1.9), difference: Difference::Worse };
+    let condition = |condition: &str, new, value, limit, of_base: bool, holds| Judged {
+        condition: condition.to_owned(),
+        base: of_base.then(|| around(1.9)),
+        new,
+        compared: value,
+        limit,
+        of_base,
+        holds,
+    };
+    Comparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        base: side("main.study"),
+        new: Compared { warnings: vec![Warning::Steal { cpus: 2, share: 0.03 }], ..side("branch.study") },
+        metric: None,
+        unlike: vec![Unlike {
+            aspect: Aspect::Machine,
+            base: "runner1 (EPYC, 2 usable CPUs)".to_owned(),
+            new: "runner2 (Xeon, 2 usable CPUs)".to_owned(),
+        }],
+        points: vec![
+            point(1, 98.4, 98.9, Difference::None, None),
+            point(2, 51.8, 56.5, Difference::Worse, Some(speedup)),
+        ],
+        only_base: vec![4],
+        only_new: Vec::new(),
+        stack: vec![ComparedStack {
+            cpus: 2,
+            base_speedup: 1.9,
+            new_speedup: 1.75,
+            grown: Losses {
+                idle_too_little_work: 0.13,
+                user_work: 0.04,
+                idle_disk: Some(-0.03),
+                other_processes: 0.002,
+                ..Losses::default()
+            },
+            culprits: vec![Culprit { name: "ld".to_owned(), lost_cpus: 0.11, waiting_in: None }],
+        }],
+        ratios: 3,
+        at_least: 0.0,
+        conditions: vec![
+            condition("speedup@2 < 95%", around(1.75), around(0.921), 0.95, true, Some(true)),
+            condition("elapsed_s@1 > 120", around(98.9), around(98.9), 120.0, false, Some(false)),
+            condition("speedup@2 < 92%", around(1.75), around(0.921), 0.92, true, None),
+        ],
+    }
+}
+
+#[test]
+fn a_slower_build() {
+    let text = comparison_report(&slower_build(), &PLAIN);
+    keeps_to(PLAIN, &text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_slower_build_for_a_pull_request() {
+    let mut text = String::new();
+    comparison_markdown(&slower_build(), &mut text).unwrap();
+    assert_snapshot!(text);
+}
+
+#[test]
+fn too_few_runs() {
+    let mut few = slower_build();
+    few.stack.clear();
+    few.conditions.clear();
+    few.unlike.clear();
+    few.only_base.clear();
+    few.new.warnings.clear();
+    for point in &mut few.points {
+        point.ratio.ci95 = None;
+        point.difference = Difference::Unknown;
+        if let Some(speedup) = &mut point.speedup {
+            speedup.ratio.ci95 = None;
+            speedup.difference = Difference::Unknown;
+        }
+    }
+    assert_snapshot!(comparison_report(&few, &PLAIN));
+}
+
+/// No width, no name and no escape sequence in one breaks the layout.
+#[test]
+fn it_fits_every_terminal() {
+    let mut odd = slower_build();
+    odd.new.command = vec!["\u{1b}[31mred\u{7}".to_owned(), "x".repeat(200)];
+    odd.unlike[0].new = "\u{1b}]0;title\u{7}".to_owned();
+    for width in [20, 40, 60, 80, 200] {
+        for unicode in [true, false] {
+            let style = Style { width, unicode, ..PLAIN };
+            keeps_to(style, &comparison_report(&odd, &style));
+        }
+    }
+    let mut text = String::new();
+    odd.new.command = vec!["`|<script>".to_owned()];
+    odd.unlike[0].new = "a | b <img src=x>".to_owned();
+    comparison_markdown(&odd, &mut text).unwrap();
+    assert!(text.contains("a \\| b \\<img src=x\\>"), "{text}");
+}
