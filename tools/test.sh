@@ -28,6 +28,12 @@ if [[ $# -eq 0 ]]; then
         tee -a "$work/output" || status=$?
 fi
 
+# The types of the viewer are made of the record's by a feature of their own.
+if [[ $# -eq 0 ]]; then
+    cargo test --locked -p morecores-record --features typescript --test typescript 2>&1 |
+        tee -a "$work/output" || status=$?
+fi
+
 # `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
 read -r binaries passed failed ignored < <(
     awk '/^test result: / { n++; p += $4; f += $6; i += $8 } END { print n + 0, p + 0, f + 0, i + 0 }' "$work/output"

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The command, with `{n}` not yet replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Command {
     /// A program and its arguments, started without a shell.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number the kernel gave a logical CPU (one hardware thread). Numbers may have gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -25,6 +26,7 @@ pub(crate) const MAX_CPU: u32 = 8191;
 
 /// An ordered set of CPUs. Text form: the kernel's list format, `0-3,8,10-11`; also its form in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(as = "String"))]
 pub struct CpuSet(BTreeSet<CpuId>);
 
 impl CpuSet {

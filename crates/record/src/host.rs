@@ -8,6 +8,7 @@ use crate::{Bytes, Topology};
 
 /// What keeps the clock rate where it is, as far as the kernel tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Frequency {
     /// The cpufreq governor, where there is one (`performance`, `schedutil`, …).
     pub governor: Option<String>,
@@ -19,6 +20,7 @@ pub struct Frequency {
 
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Host {
     /// Its name.
     pub hostname: String,
@@ -42,5 +44,6 @@ pub struct Host {
     pub topology: Topology,
     /// Fields written by a later version.
     #[serde(flatten)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }

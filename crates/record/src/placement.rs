@@ -10,6 +10,7 @@ use crate::CpuId;
 
 /// A policy for the order in which CPUs are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// A thread of every core before a second thread of any.
@@ -39,6 +40,7 @@ impl fmt::Display for Placement {
 /// All but `SmtSibling` compare with the *first* CPU of the order, so that all cores of a second node are of
 /// one kind and a curve can be fitted, or not, to each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuKind {
     /// The first CPU.
@@ -71,6 +73,7 @@ impl fmt::Display for CpuKind {
 
 /// One step of an order: the CPU added and what it is to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PlacedCpu {
     /// The CPU.
     pub cpu: CpuId,

@@ -12,6 +12,7 @@ use crate::{CpuKind, CpuSet, Nanos, Placement};
 
 /// By what means a run is held to its allotted CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// `sched_setaffinity(2)`; a program can widen it again.
@@ -34,6 +35,7 @@ impl fmt::Display for Limit {
 
 /// One CPU count of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Point {
     /// How many CPUs are allotted.
     pub cpus: u32,
@@ -47,6 +49,7 @@ pub struct Point {
 
 /// When a sweep has measured enough.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stop {
     /// Half-width of the 95% interval of every median, as a share of that median, at which to stop; none: go
     /// on to `max_runs`.
@@ -61,6 +64,7 @@ pub struct Stop {
 
 /// The state of the page cache before each run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Cache {
     /// As the run before left it, after the warm-up runs.
@@ -75,6 +79,7 @@ pub enum Cache {
 
 /// Whether more or less of a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// A rate: operations a second.
@@ -85,6 +90,7 @@ pub enum Better {
 
 /// A figure that the command prints and that is measured instead of its elapsed time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Metric {
     /// Regular expression; its first group, or the whole match, is the number. The last match counts.
     pub regex: String,
@@ -96,6 +102,7 @@ pub struct Metric {
 
 /// Commands of the user's that run around the measured ones, through `/bin/sh -c`, and are never measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Hooks {
     /// Once, before the first run.
     pub setup: Option<String>,
@@ -107,6 +114,7 @@ pub struct Hooks {
 
 /// Where the command's standard output and error go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
     /// To a file in memory whose end is shown when the command fails.
@@ -120,6 +128,7 @@ pub enum Output {
 
 /// Whether runs are traced after the timing runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceMode {
     /// Never.
@@ -133,6 +142,7 @@ pub enum TraceMode {
 
 /// Everything that was decided before the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Plan {
     /// The CPU counts, ascending.
     pub points: Vec<Point>,

@@ -39,6 +39,7 @@ impl Exit {
 
 /// Where the user and system times of a run come from; see `docs/methods.md`, "User and system time".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuEstimator {
     /// `cpu.stat` of a version 2 cgroup that held the tree.

@@ -25,6 +25,7 @@ pub const STUDY_SCHEMA: &str = "morecores.study/1";
 
 /// Why a sweep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Every median is known as closely as was asked.
@@ -41,6 +42,7 @@ pub enum StopReason {
 
 /// A process outside the command's tree that used CPU time while the study was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Neighbour {
     /// Its name.
     pub name: String,
@@ -50,6 +52,7 @@ pub struct Neighbour {
 
 /// What is known only at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Closing {
     /// When the last run had ended: nanoseconds of `CLOCK_REALTIME` since 1970.
     pub ended_at_ns: Nanos,
@@ -63,6 +66,7 @@ pub struct Closing {
 
 /// How busy the machine was while nothing was being measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quiet {
     /// How long it was watched.
     pub watched_ns: Nanos,

@@ -9,6 +9,7 @@ use crate::{Bytes, CpuId, CpuSet, Kilohertz, Usable};
 
 /// The machine's CPUs, their order of kinship, and which of them may be used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Topology {
     /// CPU numbers the kernel could ever use, places for hotplug included.
     pub possible: CpuSet,
@@ -41,6 +42,7 @@ pub struct Topology {
 
 /// A physical package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Package {
     /// The kernel's number of it; absent where it gives none, as in some virtual machines.
     pub id: Option<u32>,
@@ -50,6 +52,7 @@ pub struct Package {
 
 /// A NUMA node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NumaNode {
     /// Its number; numbers may have gaps.
     pub id: u32,
@@ -62,6 +65,7 @@ pub struct NumaNode {
 
 /// A core: hardware threads that share execution units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Core {
     /// Its online hardware threads; more than one with SMT.
     pub cpus: CpuSet,
@@ -73,6 +77,7 @@ pub struct Core {
 
 /// A kind of core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CoreType {
     /// What sets it apart.
     pub class: CoreClass,
@@ -82,6 +87,7 @@ pub struct CoreType {
 
 /// By what a kind of core is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CoreClass {
     /// All cores are alike, or the kernel does not tell them apart.
@@ -98,6 +104,7 @@ pub enum CoreClass {
 
 /// A cache and the CPUs that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CpuCache {
     /// 1 is nearest to the core.
     pub level: u8,
@@ -111,6 +118,7 @@ pub struct CpuCache {
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
     /// Data alone.
@@ -123,6 +131,7 @@ pub enum CacheKind {
 
 /// Something the kernel did not tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Unread {
     /// The file or directory.
     pub path: String,

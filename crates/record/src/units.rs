@@ -15,6 +15,7 @@ const NANOS_PER_SEC: f64 = 1e9;
 
 /// A length of time in whole nanoseconds, the unit of `clock_gettime(2)`; enough for 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
@@ -82,6 +83,7 @@ impl From<Nanos> for Duration {
 
 /// An amount of memory or data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -116,6 +118,7 @@ impl fmt::Display for Bytes {
 
 /// A clock rate in kilohertz, the unit of cpufreq's files in sysfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Kilohertz(pub u64);
 

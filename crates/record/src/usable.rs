@@ -11,6 +11,7 @@ use crate::{CpuSet, Nanos};
 
 /// The CPUs that may be used, how many of them at once, and why not more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Usable {
     /// Online CPUs that the affinity mask and all cpusets allow.
     pub cpus: CpuSet,
@@ -38,6 +39,7 @@ impl Usable {
 
 /// Something that keeps CPUs, or time on them, from a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Restriction {
     /// CPUs that are there but switched off.
@@ -86,11 +88,13 @@ pub enum Restriction {
 
 /// How far up from the process a cgroup is: 0 is its own, 1 the parent of that, and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct CgroupLevel(pub u32);
 
 /// So much CPU time in every period, over all CPUs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quota {
     /// CPU time allowed in a period.
     pub time: Nanos,

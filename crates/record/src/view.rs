@@ -31,6 +31,7 @@ pub const VIEW_SCHEMA: &str = "morecores.view/1";
 
 /// A sample in five numbers, in the unit that the field's name ends in.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// The median: the estimate.
     pub median: f64,
@@ -46,6 +47,7 @@ pub struct Summary {
 
 /// An estimate with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
@@ -55,6 +57,7 @@ pub struct Estimate {
 
 /// The figure that the command printed, where `--metric` asked for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricView {
     /// The values.
     #[serde(flatten)]
@@ -67,6 +70,7 @@ pub struct MetricView {
 
 /// One CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PointView {
     /// How many CPUs were allotted.
     pub cpus: u32,
@@ -150,6 +154,7 @@ pub struct PointView {
 
 /// Something that spoils, or may spoil, the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
     /// Fewer than six runs: no interval.
@@ -333,6 +338,7 @@ pub enum Warning {
 
 /// Everything derived from a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct View {
     /// [`VIEW_SCHEMA`].
     pub schema: String,

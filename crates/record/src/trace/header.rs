@@ -13,6 +13,7 @@ pub const TRACE_SCHEMA: &str = "morecores.trace/1";
 
 /// What told the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceSource {
     /// BPF programs at the kernel's tracepoints.
@@ -72,6 +73,7 @@ pub type KernelStack = Vec<KernelFrame>;
 /// Something that this trace cannot tell, and why: the kernel, the hypervisor, the privilege, or what happened during
 /// the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Untraced {
     /// What is missing, as words that follow "without".
     pub what: String,

@@ -11,6 +11,7 @@ pub const COMPARISON_SCHEMA: &str = "morecores.comparison/1";
 
 /// What changed from one study to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: String,
@@ -40,6 +41,7 @@ pub struct Comparison {
 
 /// One of the two studies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Compared {
     /// Where it is.
     pub study: String,
@@ -53,6 +55,7 @@ pub struct Compared {
 
 /// Something in which the two were not made alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Unlike {
     /// What.
     pub aspect: Aspect,
@@ -64,6 +67,7 @@ pub struct Unlike {
 
 /// What two studies may differ in besides their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
     /// The command's words.
@@ -86,6 +90,7 @@ pub enum Aspect {
 
 /// What can be said of a ratio of two measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// NEW is better, beyond the noise.
@@ -100,6 +105,7 @@ pub enum Difference {
 
 /// One CPU count in both studies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedPoint {
     /// How many CPUs.
     pub cpus: u32,
@@ -123,6 +129,7 @@ pub struct ComparedPoint {
 
 /// The speedup of both studies over their smallest common count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSpeedup {
     /// In BASE.
     pub base: f64,
@@ -136,6 +143,7 @@ pub struct ComparedSpeedup {
 
 /// The difference of two speedup stacks at one CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedStack {
     /// How many CPUs.
     pub cpus: u32,
@@ -152,6 +160,7 @@ pub struct ComparedStack {
 
 /// A condition that was asked about, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Judged {
     /// As it was written.
     pub condition: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A prediction from the measured CPU counts of a study to others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Prediction {
     /// What has the largest say in it: `replay`, or the name of a closed form.
     pub model: String,
@@ -35,6 +36,7 @@ pub struct Prediction {
 
 /// One CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PredictedPoint {
     /// How many CPUs.
     pub cpus: u32,
@@ -52,6 +54,7 @@ pub struct PredictedPoint {
 
 /// What stops a program from using more CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FirstLimit {
     /// What.
     pub resource: Resource,
@@ -61,6 +64,7 @@ pub struct FirstLimit {
 
 /// Something that only one can use at a time, or that is shared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Resource {
     /// The longest chain of work that depends on each other.
@@ -86,6 +90,7 @@ pub enum Resource {
 
 /// Time that something takes at least, on any number of CPUs like the traced ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BoundsView {
     /// CPU time in all: divided by the CPUs it is a bound.
     pub work_s: f64,
@@ -99,6 +104,7 @@ pub struct BoundsView {
 
 /// A model in the contest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Contestant {
     /// `replay`, or the name of a closed form.
     pub model: String,
@@ -112,6 +118,7 @@ pub struct Contestant {
 
 /// Why no point is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Abstention {
     /// The trace of the largest count does not account for so much of its CPUs' time.
@@ -144,6 +151,7 @@ pub enum Abstention {
 
 /// What a prediction could not use, or what it takes on trust.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "caveat")]
 pub enum Caveat {
     /// No run was traced: closed forms only.
@@ -184,6 +192,7 @@ pub enum Caveat {
 
 /// What would be gained if something were not in the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Gain {
     /// What is changed, as it was asked for or found: `the disk`, `ld`, `ld=2x`.
     pub change: String,
@@ -193,6 +202,7 @@ pub struct Gain {
 
 /// What would be gained on so many CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GainPoint {
     /// How many CPUs.
     pub cpus: u32,

@@ -11,6 +11,7 @@ use crate::{CpuId, CpuSet, TraceSource, Untraced};
 /// contained in another: work in the kernel in user work, spinning in the work of whoever spins, interrupts and steal
 /// in what they hit, pinned threads in scheduling, other idle time in too little work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Components {
     /// Work of the tree in user mode.
     pub user_work_s: f64,
@@ -48,6 +49,7 @@ pub struct Components {
 
 /// What did not fit together in the events of a trace, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Misfits {
     /// Switches away from a thread that was not known to run there, and threads that began to run while running
     /// elsewhere.
@@ -64,6 +66,7 @@ pub struct Misfits {
 /// Shares of the elapsed time by how many threads of the tree there were: index k is exactly k, the last index that
 /// many or more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Parallelism {
     /// Running.
     pub running: Vec<f64>,
@@ -73,6 +76,7 @@ pub struct Parallelism {
 
 /// A stretch with at most one running thread and none runnable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SerialPhase {
     /// Since the run began.
     pub start_s: f64,
@@ -85,6 +89,7 @@ pub struct SerialPhase {
 
 /// One command: all processes of the tree that ran a program of this name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CommandView {
     /// Its name.
     pub name: String,
@@ -104,6 +109,7 @@ pub struct CommandView {
 
 /// One kernel lock, or all locks that are waited for in the same place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockView {
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `percpu_rwsem`, `rtmutex`, `semaphore`.
     pub kind: String,
@@ -124,6 +130,7 @@ pub struct LockView {
 
 /// The part of a run with one thread at most, and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SerialAndParallel {
     /// Elapsed time in serial phases.
     pub serial_s: f64,
@@ -136,6 +143,7 @@ pub const NOBODY: &str = "nothing";
 
 /// Who was running while CPUs were idle for want of parallel work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Culprit {
     /// The command.
     pub name: String,
@@ -147,6 +155,7 @@ pub struct Culprit {
 
 /// One traced run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceView {
     /// How many CPUs it was allotted.
     pub cpus: u32,
@@ -217,6 +226,7 @@ pub struct TraceView {
 /// speedup, would be. May be negative. Named as in [`Components`], without the unit; null where either run cannot tell
 /// it, and then contained in the same other one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "one per field of Components, described there")]
 pub struct Losses {
     pub user_work: f64,
@@ -239,6 +249,7 @@ pub struct Losses {
 
 /// The speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses` for the baseline's CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct StackView {
     /// The CPU count.
     pub cpus: u32,
