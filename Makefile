@@ -75,10 +75,12 @@ study-kernel: build ## The study of a kernel build in studies/ (40 minutes on 2 
 	@tools/install-deps.sh kernel-study
 	@tools/study-kernel.sh
 
-generate: cargo install-deps ## Write docs/reference.md, the man pages and completions anew, from the command line's definition
+generate: cargo install-deps ## Write anew what is made of sources: docs/reference.md, man pages, completions, the viewer
 	@cargo run -q --locked -p morecores -- generate markdown docs
 	@cargo run -q --locked -p morecores -- generate man docs/man
 	@cargo run -q --locked -p morecores -- generate completions docs/completions
+	@tools/install-deps.sh viewer
+	@tools/viewer.sh generate
 
 install-deps: ## Install the Debian packages that building needs, through sudo when not root
 	@tools/install-deps.sh build

@@ -31,6 +31,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
+            [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, to be opened in a browser without a network')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -140,6 +141,13 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'morecores;report' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'morecores;topology' {
             [CompletionResult]::new('--record', '--record', [CompletionResultType]::ParameterName, 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report')
             [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Read such a recording instead of this machine')
@@ -224,6 +232,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
+            [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, to be opened in a browser without a network')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -248,6 +257,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;compare' {
+            break
+        }
+        'morecores;help;report' {
             break
         }
         'morecores;help;topology' {

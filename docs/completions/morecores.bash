@@ -31,6 +31,9 @@ _morecores() {
             morecores,predict)
                 cmd="morecores__subcmd__predict"
                 ;;
+            morecores,report)
+                cmd="morecores__subcmd__report"
+                ;;
             morecores,run)
                 cmd="morecores__subcmd__run"
                 ;;
@@ -91,6 +94,9 @@ _morecores() {
             morecores__subcmd__help,predict)
                 cmd="morecores__subcmd__help__subcmd__predict"
                 ;;
+            morecores__subcmd__help,report)
+                cmd="morecores__subcmd__help__subcmd__report"
+                ;;
             morecores__subcmd__help,run)
                 cmd="morecores__subcmd__help__subcmd__run"
                 ;;
@@ -128,7 +134,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if compare topology doctor suite work generate help"
+            opts="-h -V --help --version run trace show predict what-if compare report topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -304,7 +310,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if compare topology doctor suite work generate help"
+            opts="run trace show predict what-if compare report topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -416,6 +422,20 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help__subcmd__predict)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -543,6 +563,28 @@ _morecores() {
                     return 0
                     ;;
                 --price)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__report)
+            opts="-o -h --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -28,6 +28,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
+            cand report 'Write a report page: one file with every picture and table, to be opened in a browser without a network'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -130,6 +131,12 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;report'= {
+            cand -o 'Where to write the page; `-` for standard output'
+            cand --output 'Where to write the page; `-` for standard output'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;topology'= {
             cand --record 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report'
             cand --from 'Read such a recording instead of this machine'
@@ -201,6 +208,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
+            cand report 'Write a report page: one file with every picture and table, to be opened in a browser without a network'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -219,6 +227,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;what-if'= {
         }
         &'morecores;help;compare'= {
+        }
+        &'morecores;help;report'= {
         }
         &'morecores;help;topology'= {
         }

@@ -37,5 +37,5 @@ pub use ratio::ratio_interval;
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers};
-pub use tables::trace_view;
+pub use tables::{Lane, Lanes, lanes, trace_view};
 pub use view::view;

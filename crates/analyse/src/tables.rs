@@ -6,6 +6,7 @@ mod callers;
 mod commands;
 mod concurrency;
 mod culprits;
+mod lanes;
 mod locks;
 mod phases;
 mod profile;
@@ -15,6 +16,7 @@ mod waiting;
 use morecores_record::{Decoded, EventKind, TraceHeader, TraceSource, TraceView};
 
 use crate::trace::{Timeline, account, causes, idle};
+pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 
 /// Everything derived from one traced run: what its stream tells, with the header beside it. Its overhead is not: that

@@ -5,6 +5,7 @@
 mod compare;
 mod literal_n;
 mod predict;
+mod report;
 mod run;
 mod suite;
 mod trace;
@@ -15,6 +16,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
+pub(crate) use report::ReportArgs;
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use suite::SuiteArgs;
 pub(crate) use trace::TraceArgs;
@@ -52,6 +54,7 @@ Examples:
   morecores predict make.study --cpus 8,16,64         the same on machines that are not here
   morecores what-if make.study                        what would be worth mending
   morecores compare before.study after.study          what changed, and what caused it
+  morecores report make.study -o make.html            a page with every picture
   morecores suite                                     the classic SMP benchmarks, then and now
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
@@ -64,6 +67,7 @@ pub(crate) enum Command {
     Predict(PredictArgs),
     WhatIf(WhatIfArgs),
     Compare(CompareArgs),
+    Report(ReportArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
     Suite(SuiteArgs),

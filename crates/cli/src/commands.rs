@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod predict;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod suite;

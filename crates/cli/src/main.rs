@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::predict(args),
         Command::WhatIf(args) => commands::what_if::what_if(args),
         Command::Compare(args) => commands::compare::compare(args),
+        Command::Report(args) => commands::report::report(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Suite(args) => commands::suite::suite(args),

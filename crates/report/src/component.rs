@@ -116,6 +116,28 @@ impl Component {
         })
     }
 
+    /// Its key in the record, without the unit.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::UserWork => "user_work",
+            Self::KernelWork => "kernel_work",
+            Self::Interrupt => "interrupt",
+            Self::KernelLockSpin => "kernel_lock_spin",
+            Self::OtherProcesses => "other_processes",
+            Self::Tracer => "tracer",
+            Self::Steal => "steal",
+            Self::IdleScheduling => "idle_scheduling",
+            Self::IdlePinned => "idle_pinned",
+            Self::IdleKernelLock => "idle_kernel_lock",
+            Self::IdleUserLock => "idle_user_lock",
+            Self::IdleDisk => "idle_disk",
+            Self::IdlePeer => "idle_peer",
+            Self::IdleTimer => "idle_timer",
+            Self::IdleTooLittleWork => "idle_too_little_work",
+            Self::Unexplained => "unexplained",
+        }
+    }
+
     /// What a part of a run is called.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! Draws and lays out nothing, and judges nothing that the prediction does not say.
 
-use morecores_record::{Abstention, BoundsView, Caveat, FirstLimit, Prediction, Resource};
+use morecores_record::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
 use crate::format::{cpus, list, percent, ratio, rough, time};
 
@@ -47,6 +47,19 @@ pub(crate) fn form_name(form: &str) -> &str {
 pub(crate) fn signed(error: f64) -> String {
     let sign = if error < 0.0 { "-" } else { "+" };
     format!("{sign}{}", percent(error.abs()))
+}
+
+/// The predicted points, a sentence each.
+pub(crate) fn expected(prediction: &Prediction) -> Vec<String> {
+    let point = |point: &PredictedPoint| {
+        let [low, high] = point.band90;
+        let band = format!("90% band {} to {}", rough(low), rough(high));
+        match point.speedup {
+            Some(speedup) => format!("{}: a speedup of {} ({band}).", cpus(point.cpus), rough(speedup)),
+            None => format!("{}: no figure can be given ({band}).", cpus(point.cpus)),
+        }
+    };
+    prediction.points.iter().map(point).collect()
 }
 
 /// What there is to say beside the table.

@@ -1,0 +1,138 @@
+//! The report page: written from real studies, and looked at in a browser. What the browser does is in `viewer/tests`.
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::{World, skipped};
+
+/// Where there is no browser: the status of `viewer/tests/run.mjs`, and of other tests that could not run (automake).
+const NO_BROWSER: i32 = 77;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+/// A committed study of a part of a kernel build, traced on 1 and 2 CPUs.
+fn build() -> PathBuf {
+    root().join("studies/2026-11-21-build/kernel-affinity.study")
+}
+
+/// The page of these studies.
+fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
+    let mut words = vec!["report".to_owned(), "-o".to_owned(), "page.html".to_owned()];
+    words.extend(studies.iter().map(|path| path.to_string_lossy().into_owned()));
+    world.morecores(&words).success().says(&["wrote page.html"]);
+    world.path("page.html")
+}
+
+/// Plays a scenario of `viewer/tests/scenarios.mjs` on a page.
+fn play(test: &str, scenario: &str, page: &Path) {
+    let viewer = root().join("viewer");
+    if !viewer.join("node_modules").exists() {
+        return skipped(
+            test,
+            "the viewer's packages are not there; install them with: tools/viewer.sh install",
+        );
+    }
+    let ran = Command::new("node").arg(viewer.join("tests/run.mjs")).arg(scenario).arg(page).output();
+    let ran = ran.expect("node, by which its packages were installed");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    if ran.status.code() == Some(NO_BROWSER) {
+        return skipped(test, "no chromium; install it with: tools/install-deps.sh viewer");
+    }
+    assert!(ran.status.success(), "{scenario}: {said}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// One test for each scenario on the page of a kernel build.
+macro_rules! on_the_build {
+    ($($test:ident: $scenario:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            let world = World::new();
+            play(stringify!($test), $scenario, &page(&world, &[build()]));
+        })*
+    };
+}
+
+on_the_build! {
+    every_picture_is_drawn: "pictures";
+    the_curve_shows_what_is_asked_for: "curve";
+    a_component_filters_the_tables: "filter";
+    tables_are_sorted_searched_and_copied: "tables";
+    the_timeline_is_zoomed_and_panned: "timeline";
+    everybody_can_use_it: "accessible";
+    the_data_can_be_had: "json";
+}
+
+#[test]
+fn several_studies_are_on_one_page() {
+    let world = World::new();
+    let studies =
+        ["2026-11-21-suite/build.study", "2026-11-21-suite/matmul.study", "2026-11-21-suite/quicksort.study"];
+    let studies = studies.map(|name| root().join("studies").join(name));
+    play("several_studies_are_on_one_page", "several", &page(&world, &studies));
+}
+
+/// Markup and script in every text that a study brings: the command, the machine, hooks, and names in its trace.
+#[test]
+fn a_hostile_study_is_harmless() {
+    let world = World::new();
+    let evil = r#"</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"'`<b>{n}"#;
+    let study = world.path("evil.study");
+    let copied = Command::new("cp").arg("-r").arg(build()).arg(&study).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let head = fs::read_to_string(study.join("study.json")).expect("a head");
+    let mut head: serde_json::Value = serde_json::from_str(&head).expect("JSON");
+    head["command"] = serde_json::json!({"kind": "program", "argv": [evil, evil]});
+    for key in ["hostname", "cpu_model", "os", "kernel", "hypervisor"] {
+        head["host"][key] = evil.into();
+    }
+    head["plan"]["hooks"]["prepare"] = evil.into();
+    head["tool"] = evil.into();
+    fs::write(study.join("study.json"), head.to_string()).expect("a head");
+    let page = page(&world, &[study]);
+    // Names in a trace are 15 bytes at most; as if they could be longer.
+    let html = fs::read_to_string(&page).expect("the page");
+    let quoted = serde_json::to_string(evil).expect("a text").replace('<', "\\u003c");
+    assert!(html.contains("\"cc1\""));
+    fs::write(&page, html.replace("\"cc1\"", &quoted).replace("\"wait4\"", &quoted)).expect("the page");
+    play("a_hostile_study_is_harmless", "hostile", &page);
+}
+
+/// At most 600 KiB beside the data, in one file.
+#[test]
+fn the_viewer_is_small() {
+    let bundle = fs::metadata(root().join("viewer/dist/page.html")).expect("the bundled viewer");
+    assert!(bundle.len() <= 600 << 10, "{} bytes", bundle.len());
+}
+
+/// The committed bundle is what its sources give.
+#[test]
+fn the_bundle_is_up_to_date() {
+    let viewer = root().join("viewer");
+    if !viewer.join("node_modules").exists() {
+        return skipped(
+            "the_bundle_is_up_to_date",
+            "the viewer's packages are not there: tools/viewer.sh install",
+        );
+    }
+    let world = World::new();
+    let made = Command::new("node").arg(viewer.join("build.mjs")).arg(world.path("page.html")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let same = fs::read(world.path("page.html")).ok() == fs::read(viewer.join("dist/page.html")).ok();
+    assert!(same, "viewer/dist/page.html differs: run `make generate`");
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_one_clear_line() {
+    let world = World::new();
+    let path = build().to_string_lossy().into_owned();
+    world
+        .morecores(&["report", path.as_str(), "-o", "none/page.html"])
+        .refused(2, &["cannot write none/page.html"]);
+    world.morecores(&["report", "none.study"]).refused(2, &["none.study"]);
+    assert!(!world.path("report.html").exists());
+}

@@ -1,0 +1,158 @@
+//! The report page: the data that it holds, and the page with that data in it.
+//!
+//! What the page says is said by the same functions as on the terminal. How it looks and what it does is the viewer's, which
+//! comes as one bundled file; nothing here knows markup but where the data goes.
+
+mod timeline;
+
+use morecores_record::{
+    ComponentName, Gain, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase, Run, Said, SaidNotice,
+    Study, View,
+};
+
+use crate::causes::word_causes;
+use crate::stack::{besides, notes};
+use crate::{Component, Severity, causes, command, decide, notices, prediction, word};
+
+pub use timeline::page_timeline;
+
+/// The bundled viewer.
+const VIEWER: &str = include_str!("../../../viewer/dist/page.html");
+
+/// Where in it the data goes.
+const DATA: &str = "@DATA@";
+
+/// A page of these studies, whose order they keep.
+pub fn page(tool: &str, studies: Vec<PageStudy>) -> Page {
+    Page {
+        schema: PAGE_SCHEMA.to_owned(),
+        tool: tool.to_owned(),
+        studies,
+        components: components(),
+        comparison: None,
+    }
+}
+
+/// One study of a page, called `name`.
+pub fn page_study(
+    name: &str,
+    study: &Study,
+    view: View,
+    gains: Vec<Gain>,
+    timelines: Vec<PageTimeline>,
+) -> PageStudy {
+    let said = said(&view);
+    let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
+    PageStudy { name: name.to_owned(), said, runs: timed.map(run).collect(), view, gains, timelines }
+}
+
+/// The page as one file that needs no other.
+///
+/// # Errors
+///
+/// Never for a page that was made of studies: only where a map's key is not a text.
+pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
+    // Inside a script element only "<" can end it or begin something else (HTML, 13.2.5.4); in JSON it stands in strings alone.
+    let data = serde_json::to_string(page)?.replace('<', "\\u003c");
+    Ok(VIEWER.replacen(DATA, &data, 1))
+}
+
+fn run(run: &Run) -> PageRun {
+    PageRun {
+        round: run.round,
+        cpus: run.cpus,
+        n: run.n,
+        elapsed_s: run.elapsed_ns.as_secs_f64(),
+        user_s: run.cpu.user_ns.as_secs_f64(),
+        system_s: run.cpu.system_ns.as_secs_f64(),
+        metric: run.metric,
+        succeeded: run.exit.is_success(),
+    }
+}
+
+fn said(view: &View) -> Said {
+    let verdict = decide(view);
+    let causes = view.stack.last().map(|stack| {
+        let mut clauses = word_causes(&causes(stack, view));
+        clauses.extend(besides(stack, view));
+        clauses
+    });
+    let prediction = view.prediction.as_ref().map(|prediction| {
+        let mut said = vec![prediction::headline(prediction)];
+        said.extend(prediction::expected(prediction));
+        said.extend(prediction::sentences(prediction));
+        said.extend(prediction.caveats.iter().map(prediction::caveat));
+        said
+    });
+    let severity = |severity: Severity| match severity {
+        Severity::Note => "note",
+        Severity::Caution => "caution",
+        Severity::Serious => "serious",
+    };
+    let notices = notices(&view.warnings, &verdict);
+    Said {
+        command: command::for_reading(&view.command),
+        verdict: if verdict.is_worth_saying(view) { word(&verdict) } else { "One traced run.".to_owned() },
+        causes: causes.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
+        prediction: prediction.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
+        notices: notices
+            .into_iter()
+            .map(|notice| SaidNotice { severity: severity(notice.severity).to_owned(), text: notice.text })
+            .collect(),
+        stack_notes: notes(view),
+    }
+}
+
+/// A clause as a sentence: its first letter large, a full stop at its end.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
+}
+
+/// Keys and names of the components. The keys are those of the record, so they are taken from it.
+fn components() -> Vec<ComponentName> {
+    Component::ALL
+        .into_iter()
+        .map(|component| ComponentName {
+            key: component.key().to_owned(),
+            name: component.name().to_owned(),
+            loss_name: component.loss_name().to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_record::{Components, Losses};
+
+    use super::*;
+
+    /// The keys by which the page looks a component up are those that the record writes.
+    #[test]
+    fn keys_are_those_of_the_record() {
+        let keys: std::collections::BTreeSet<String> = components().into_iter().map(|c| c.key).collect();
+        let of = |value: serde_json::Value| -> std::collections::BTreeSet<String> {
+            value.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
+        };
+        assert_eq!(keys, of(serde_json::to_value(Losses::default()).unwrap()));
+        let with_unit = keys.iter().map(|key| format!("{key}_s")).collect();
+        assert_eq!(of(serde_json::to_value(Components::default()).unwrap()), with_unit);
+    }
+
+    #[test]
+    fn no_string_can_leave_its_script_element() {
+        let mut page = page("</script><script>alert(1)</script><!--", Vec::new());
+        page.components.clear();
+        let html = page_html(&page).unwrap();
+        let data = html.split("id=\"data\">").nth(1).unwrap();
+        assert!(
+            data.starts_with("{\"schema\":\"morecores.page/1\",\"tool\":\"\\u003c/script>"),
+            "{}",
+            &data[..80]
+        );
+        let back: Page = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+        assert_eq!(back, page);
+    }
+}

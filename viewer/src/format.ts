@@ -1,0 +1,57 @@
+// Figures as text, by the rules of the terminal's report: three significant digits, one unit a column.
+
+const UNITS: [string, number][] = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
+
+/** A number with three significant digits, and no exponent. */
+export function figure(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const magnitude = Math.floor(Math.log10(Math.abs(value) * 1.0005));
+  const places = Math.min(Math.max(2 - magnitude, 0), 3);
+  const text = value.toFixed(places);
+  return Number(text) === 0 ? (0).toFixed(places) : text;
+}
+
+/** A number as it is, for an axis. */
+export function plain(value: number): string {
+  return String(Number(value.toPrecision(6)));
+}
+
+/** The unit for times of this size, and its length in seconds. */
+export function unitOf(seconds: number): [string, number] {
+  const fitting = UNITS.filter(([, length]) => seconds >= length);
+  return fitting.at(-1) ?? UNITS[0]!;
+}
+
+export function time(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const [symbol, length] = unitOf(Math.abs(seconds));
+  return `${figure(seconds / length)} ${symbol}`;
+}
+
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined || !Number.isFinite(share)) return "–";
+  const value = share * 100;
+  const size = Math.abs(value);
+  return `${value.toFixed(size === 0 || size >= 9.95 ? 0 : size < 0.995 ? 2 : 1)}%`;
+}
+
+/** `1.93 (1.91 to 1.95)`. */
+export function withInterval(value: number, interval: [number, number] | null | undefined, of: (v: number) => string = figure): string {
+  return interval ? `${of(value)} (${of(interval[0])} to ${of(interval[1])})` : of(value);
+}
+
+export function cpus(count: number): string {
+  return count === 1 ? "1 CPU" : `${count} CPUs`;
+}
+
+/** A decoded amount of data: `24.5 MiB`. */
+export function bytes(value: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let index = 0;
+  while (value >= 999.5 && index + 1 < units.length) {
+    value /= 1024;
+    index += 1;
+  }
+  return `${figure(value)} ${units[index]}`;
+}

@@ -1,0 +1,87 @@
+// A table of names and figures: sortable by every column, searchable, copyable as CSV.
+
+import { download, h } from "../dom.ts";
+
+export interface Column<Row> {
+  title: string;
+  /** What is shown. */
+  text: (row: Row) => string;
+  /** What it is sorted by, and what stands in the CSV; without it the text. */
+  value?: (row: Row) => number | null;
+}
+
+/** A cell of CSV (RFC 4180); one that a spreadsheet would take for a formula is quoted by an apostrophe. */
+export function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) && !/^-?[\d.]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+export interface TableHandle {
+  element: HTMLElement;
+  /** Shows only the rows for which this holds. */
+  keep: (test: ((row: unknown) => boolean) | null) => void;
+}
+
+export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): TableHandle {
+  let kept: ((row: Row) => boolean) | null = null;
+  let sorted: { column: number; up: boolean } | null = null;
+  let searched = "";
+  const body = h("tbody");
+  const state = h("p", { class: "quiet", "aria-live": "polite" });
+  const shown = () => {
+    const found = rows.filter((row) => (!kept || kept(row)) && columns.some((column) => column.text(row).toLowerCase().includes(searched)));
+    if (!sorted) return found;
+    const { column, up } = sorted;
+    const { text, value } = columns[column]!;
+    const order = (a: Row, b: Row) => (value ? (value(a) ?? -Infinity) - (value(b) ?? -Infinity) : text(a).localeCompare(text(b)));
+    return found.toSorted((a, b) => (up ? order(a, b) : order(b, a)));
+  };
+  const draw = () => {
+    const found = shown();
+    body.replaceChildren(
+      ...found.map((row) =>
+        h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: column.value ? "figure" : "name", ...(i === 0 ? { scope: "row" } : {}) }, column.text(row)))),
+      ),
+    );
+    state.textContent = found.length === rows.length ? "" : `${found.length} of ${rows.length} rows`;
+  };
+  const headers = columns.map((column, index) => {
+    const cell: HTMLTableCellElement = h(
+      "th",
+      { scope: "col", class: column.value ? "figure" : "name", "aria-sort": "none" },
+      h("button", {
+        type: "button",
+        click: () => {
+          const up: boolean = sorted?.column === index ? !sorted.up : !column.value;
+          sorted = { column: index, up };
+          headers.forEach((header) => header.setAttribute("aria-sort", "none"));
+          cell.setAttribute("aria-sort", up ? "ascending" : "descending");
+          draw();
+        },
+      }, column.title),
+    );
+    return cell;
+  });
+  const csv = () => {
+    const line = (cells: string[]) => cells.map(csvCell).join(",");
+    const cell = (column: Column<Row>, row: Row) => (column.value ? String(column.value(row) ?? "") : column.text(row));
+    return [line(columns.map((c) => c.title)), ...shown().map((row) => line(columns.map((c) => cell(c, row))))].join("\r\n") + "\r\n";
+  };
+  const search = h("input", { type: "search", placeholder: "search", "aria-label": `search ${name}`, input: () => { searched = search.value.toLowerCase(); draw(); } });
+  const copy = h("button", {
+    type: "button",
+    click: () => {
+      const text = csv();
+      // A page from the disk may not use the clipboard in every browser: then it is a file.
+      navigator.clipboard?.writeText(text).then(() => { copy.textContent = "copied"; }, () => download(`${name}.csv`, "text/csv", text)) ?? download(`${name}.csv`, "text/csv", text);
+    },
+  }, "copy as CSV");
+  draw();
+  const element = h(
+    "div",
+    { class: "table" },
+    h("div", { class: "tools" }, h("h3", {}, name), search, copy, state),
+    h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": name }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), body)),
+  );
+  return { element, keep: (test) => { kept = test as typeof kept; draw(); element.hidden = test !== null && rows.every((row) => !test(row)); } };
+}

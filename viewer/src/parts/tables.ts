@@ -1,0 +1,128 @@
+// The tables of a study, and which of their rows a component of the stack is about.
+
+import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
+import { kindOf } from "../pictures/curve.ts";
+import type { PageStudy } from "../record/PageStudy.ts";
+import type { TraceView } from "../record/TraceView.ts";
+import { type Column, table, type TableHandle } from "./table.ts";
+
+/** A row knows of which components it tells. */
+interface Tagged {
+  about: string[];
+}
+
+const LOCKS = ["kernel_lock_spin", "idle_kernel_lock"];
+const LABELS: Record<string, string[]> = { disk: ["idle_disk"], serial: ["idle_too_little_work"], timer: ["idle_timer"] };
+
+function column<Row>(title: string, text: (row: Row) => string, value?: (row: Row) => number | null): Column<Row> {
+  return value ? { title, text, value } : { title, text };
+}
+
+/** The measured points. */
+export function points(study: PageStudy): TableHandle {
+  const metric = study.view.points.find((point) => point.metric)?.metric;
+  type Row = PageStudy["view"]["points"][number];
+  const columns: Column<Row>[] = [
+    column("CPUs", (p) => String(p.cpus), (p) => p.cpus),
+    column("kind", kindOf),
+    column("elapsed", (p) => withInterval(p.elapsed_s.median, p.elapsed_s.ci95, time), (p) => p.elapsed_s.median),
+    ...(metric ? [column<Row>(metric.unit ?? "metric", (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
+    column("speedup", (p) => withInterval(p.speedup.value, p.speedup.ci95), (p) => p.speedup.value),
+    column("efficiency", (p) => percent(p.efficiency), (p) => p.efficiency),
+    column("serial fraction", (p) => (p.serial_fraction === null ? "–" : withInterval(p.serial_fraction, p.serial_fraction_ci95, percent)), (p) => p.serial_fraction),
+    column("kernel ratio", (p) => percent(p.kernel_ratio), (p) => p.kernel_ratio),
+    column("user", (p) => time(p.user_s.median), (p) => p.user_s.median),
+    column("system", (p) => time(p.system_s.median), (p) => p.system_s.median),
+    column("memory", (p) => `${p.max_rss_is_bound ? "≤ " : ""}${bytes(p.max_rss_bytes)}`, (p) => p.max_rss_bytes),
+    column("noise floor", (p) => percent(p.noise_floor), (p) => p.noise_floor),
+    column("runs", (p) => String(p.runs), (p) => p.runs),
+  ];
+  return table("Measured", columns, study.view.points);
+}
+
+export function runs(study: PageStudy): TableHandle {
+  type Row = PageStudy["runs"][number];
+  const hasMetric = study.runs.some((run) => run.metric !== null);
+  return table<Row>("Every timed run", [
+    column("round", (r) => String(r.round), (r) => r.round),
+    column("CPUs", (r) => String(r.cpus), (r) => r.cpus),
+    column("elapsed (s)", (r) => String(r.elapsed_s), (r) => r.elapsed_s),
+    column("user (s)", (r) => String(r.user_s), (r) => r.user_s),
+    column("system (s)", (r) => String(r.system_s), (r) => r.system_s),
+    ...(hasMetric ? [column<Row>("metric", (r) => String(r.metric ?? "–"), (r) => r.metric)] : []),
+    column("result", (r) => (r.succeeded ? "ok" : "failed, in no figure")),
+  ], study.runs);
+}
+
+/** The tables of one traced run, and the what-if ranking; `keep` shows the rows about a component. */
+export function traced(study: PageStudy, trace: TraceView): { tables: TableHandle[]; keep: (component: string | null) => void } {
+  const tag = <T extends object>(row: T, about: string[]): T & Tagged => ({ ...row, about });
+  const work = ["user_work", "kernel_work"];
+  const culprits = new Set(trace.culprits.map((culprit) => culprit.name));
+  const commands = trace.commands.map((c) => tag(c, culprits.has(c.name) ? [...work, "idle_too_little_work"] : work));
+  type Command = (typeof commands)[number];
+  const locks = trace.locks.map((lock) => tag(lock, LOCKS));
+  type Lock = (typeof locks)[number];
+  const phases = trace.serial_phases.map((phase) => tag(phase, ["idle_too_little_work", ...(LABELS[phase.culprit] ?? [])]));
+  type Phase = (typeof phases)[number];
+  const who = trace.culprits.map((culprit) => tag(culprit, ["idle_too_little_work"]));
+  type Who = (typeof who)[number];
+  const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
+  type Other = (typeof others)[number];
+  const gains = study.gains.map((gain) => tag(gain, about(gain.change, trace)));
+  type Gain = (typeof gains)[number];
+
+  const all: TableHandle[] = [];
+  const add = <Row,>(name: string, columns: Column<Row>[], rows: Row[]) => { if (rows.length) all.push(table(name, columns, rows)); };
+  add<Command>("Commands", [
+    column("command", (c) => c.name),
+    column("calls", (c) => String(c.calls), (c) => c.calls),
+    column("CPU time", (c) => time(c.cpu_s), (c) => c.cpu_s),
+    column("share", (c) => percent(c.cpu_ratio), (c) => c.cpu_ratio),
+    column("kernel ratio", (c) => percent(c.kernel_ratio), (c) => c.kernel_ratio),
+    column("waiting ratio", (c) => percent(c.waiting_ratio), (c) => c.waiting_ratio),
+  ], commands);
+  add<Who>("Who ran while CPUs were idle for want of work", [
+    column("command", (c) => c.name),
+    column("idle CPU time", (c) => time(c.lost_cpus), (c) => c.lost_cpus),
+    column("the others waited in", (c) => c.waiting_in ?? "–"),
+  ], who);
+  add<Phase>("Serial phases", [
+    column("culprit", (p) => p.culprit),
+    column("start", (p) => time(p.start_s), (p) => p.start_s),
+    column("duration", (p) => time(p.duration_s), (p) => p.duration_s),
+  ], phases);
+  add<Lock>("Kernel locks", [
+    column("lock", (l) => l.symbol),
+    column("kind", (l) => l.kind),
+    column("caller", (l) => l.caller ?? "–"),
+    column("waits", (l) => String(l.count), (l) => l.count),
+    column("waited", (l) => time(l.wait_s), (l) => l.wait_s),
+    column("of that spinning", (l) => time(l.spin_s), (l) => l.spin_s),
+    column("longest", (l) => time(l.max_wait_s), (l) => l.max_wait_s),
+  ], locks);
+  add<Other>("Other processes on these CPUs", [
+    column("process", (o) => o.name),
+    column("CPU time", (o) => time(o.seconds), (o) => o.seconds),
+  ], others);
+  const counts = gains[0]?.points ?? [];
+  add<Gain>("What would be worth mending (by replay)", [
+    column("without, or faster", (g) => g.change),
+    ...counts.flatMap((point, i) => [
+      column<Gain>(`saved on ${cpus(point.cpus)}`, (g) => time(g.points[i]?.saved_s), (g) => g.points[i]?.saved_s ?? null),
+      column<Gain>(`CPUs gained of ${point.cpus}`, (g) => figure(g.points[i]?.gained_cpus), (g) => g.points[i]?.gained_cpus ?? null),
+    ]),
+  ], gains);
+  return {
+    tables: all,
+    keep: (component) => all.forEach(({ keep }) => keep(component === null ? null : (row) => (row as Tagged).about.includes(component))),
+  };
+}
+
+/** The components that a change of the what-if ranking is about. */
+function about(change: string, trace: TraceView): string[] {
+  if (change.includes("disk")) return ["idle_disk"];
+  if (change.includes("serial")) return ["idle_too_little_work"];
+  if (trace.commands.some((command) => change.startsWith(command.name))) return ["user_work", "kernel_work", "idle_too_little_work"];
+  return [...LOCKS, "idle_user_lock"];
+}

@@ -1,0 +1,173 @@
+// The speedup curve: what was measured, with intervals and every run, and what is predicted, with its band.
+//
+// Draws what the view holds; the only arithmetic is that of one run over the median of the smallest count.
+
+import * as Plot from "@observablehq/plot";
+
+import { cpus, figure, percent, plain, time } from "../format.ts";
+import type { PageStudy } from "../record/PageStudy.ts";
+import type { PointView } from "../record/PointView.ts";
+
+export type Quantity = "speedup" | "elapsed" | "efficiency" | "rate";
+
+export interface CurveOptions {
+  quantity: Quantity;
+  log: boolean;
+  width: number;
+}
+
+const BLUE = "#0072b2";
+const ORANGE = "#d55e00";
+
+interface Measured {
+  cpus: number;
+  value: number;
+  interval: [number, number] | null;
+  kind: string;
+  study: string;
+}
+
+interface Dot {
+  cpus: number;
+  value: number;
+  study: string;
+}
+
+interface Predicted {
+  cpus: number;
+  value: number | null;
+  band: [number, number];
+}
+
+/** Which quantities a study has; the rate only where it measured one. */
+export function quantities(study: PageStudy): [Quantity, string][] {
+  const metric = study.view.points.find((point) => point.metric)?.metric;
+  const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
+  if (metric) all.push(["rate", metric.unit ?? "metric"]);
+  return all;
+}
+
+/** The kind of CPU that a count adds, in words. */
+export function kindOf(point: PointView): string {
+  const kinds = point.adds as string[];
+  if (kinds.includes("smt-sibling")) return "adds SMT siblings";
+  if (kinds.includes("other-node")) return "adds another NUMA node";
+  return kinds.length > 1 ? `adds ${kinds.join(", ")}` : "whole cores";
+}
+
+function measured(study: PageStudy, quantity: Quantity): Measured[] {
+  return study.view.points.map((point) => {
+    const [value, interval] = {
+      speedup: [point.speedup.value, point.speedup.ci95],
+      elapsed: [point.elapsed_s.median, point.elapsed_s.ci95],
+      efficiency: [point.efficiency, point.efficiency_ci95],
+      rate: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
+    }[quantity] as [number, [number, number] | null];
+    return { cpus: point.cpus, value, interval, kind: kindOf(point), study: study.name };
+  });
+}
+
+/** Each run by itself, as a speedup over the median of the smallest count where that is what is shown. */
+function dots(study: PageStudy, quantity: Quantity): Dot[] {
+  const base = study.view.points[0];
+  if (!base) return [];
+  const metric = study.view.plan.metric;
+  const median = metric ? base.metric?.median ?? NaN : base.elapsed_s.median;
+  const speedup = (value: number) => (metric?.better === "higher" ? value / median : median / value);
+  return study.runs
+    .filter((run) => run.succeeded)
+    .map((run) => {
+      const value = metric ? run.metric ?? NaN : run.elapsed_s;
+      const shown = {
+        speedup: speedup(value),
+        elapsed: run.elapsed_s,
+        efficiency: (speedup(value) * base.cpus) / run.cpus,
+        rate: run.metric ?? NaN,
+      }[quantity];
+      return { cpus: run.cpus, value: shown, study: study.name };
+    })
+    .filter((dot) => Number.isFinite(dot.value));
+}
+
+/** The prediction, beginning at the largest measured count. */
+function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
+  const prediction = study.view.prediction;
+  const last = study.view.points.at(-1);
+  const base = study.view.points[0]?.cpus ?? 1;
+  if (!prediction || !last || quantity === "rate") return [];
+  const start = measured(study, quantity).at(-1)!;
+  const points = prediction.points.flatMap((point): Predicted[] => {
+    if (quantity === "speedup") return [{ cpus: point.cpus, value: point.speedup, band: point.band90 }];
+    if (quantity === "efficiency") {
+      const of = (speedup: number) => (speedup * base) / point.cpus;
+      return [{ cpus: point.cpus, value: point.speedup === null ? null : of(point.speedup), band: [of(point.band90[0]), of(point.band90[1])] }];
+    }
+    return point.elapsed_band90_s ? [{ cpus: point.cpus, value: point.elapsed_s, band: point.elapsed_band90_s }] : [];
+  });
+  return points.length ? [{ cpus: last.cpus, value: start.value, band: start.interval ?? [start.value, start.value] }, ...points] : [];
+}
+
+/** What the picture shows, in a sentence, for who does not see it. */
+export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
+  const of = quantity === "elapsed" ? time : quantity === "efficiency" ? percent : figure;
+  return studies
+    .map((study) => {
+      const points = measured(study, quantity).map((point) => `${of(point.value)} on ${cpus(point.cpus)}`);
+      return `${study.name}: ${points.join(", ")}`;
+    })
+    .join("; ");
+}
+
+const LABELS: Record<Quantity, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", rate: "metric" };
+
+/** The picture. With several studies each is a line of its own and none is predicted. */
+export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElement | HTMLElement {
+  const { quantity, log, width } = options;
+  const points = studies.flatMap((study) => measured(study, quantity));
+  const one = studies.length === 1 ? studies[0] : undefined;
+  const future = one ? predicted(one, quantity) : [];
+  const most = Math.max(...points.map((point) => point.cpus), ...future.map((point) => point.cpus), 2);
+  const least = Math.min(...points.map((point) => point.cpus));
+  const counts = [...new Set([...points, ...future].map((point) => point.cpus))].sort((a, b) => a - b);
+  const ideal = idealLine(one, quantity, least, most);
+  const colour = one ? () => BLUE : undefined;
+  const stroke = colour ? BLUE : "study";
+  const marks: Plot.Markish[] = [
+    Plot.gridY({ strokeOpacity: 0.15 }),
+    ideal.length ? Plot.line(ideal, { x: "cpus", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
+    ideal.length ? Plot.text([ideal.at(-1)!], { x: "cpus", y: "value", text: () => "ideal", dx: -4, dy: -6, textAnchor: "end", fillOpacity: 0.75, fill: "currentColor" }) : null,
+    future.length ? Plot.areaY(future, { x: "cpus", y1: (d: Predicted) => d.band[0], y2: (d: Predicted) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
+    future.length ? Plot.line(future.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
+    future.length ? Plot.dot(future.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: "var(--ground, white)", symbol: "diamond", r: 4, title: (d: Predicted) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: true }) : null,
+    Plot.dot(studies.flatMap((study) => dots(study, quantity)), { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
+    Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: Measured) => d.interval![0], y2: (d: Measured) => d.interval![1], stroke, strokeWidth: 2 }),
+    Plot.dot(points, {
+      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: Measured) => (d.kind === "whole cores" ? "circle" : "triangle"),
+      title: (d: Measured) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
+      tip: true,
+    }),
+  ].filter((mark) => mark !== null);
+  return Plot.plot({
+    width,
+    height: Math.min(Math.max(width * 0.55, 240), 420),
+    marginLeft: 52,
+    marginTop: 28,
+    marginBottom: 44,
+    style: { fontSize: "13px", background: "none", overflow: "visible" },
+    x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: counts, tickFormat: (d: number) => String(d), domain: [least === most ? least - 1 || 0.5 : least, most], inset: 14 },
+    y: { type: log ? "log" : "linear", label: `↑ ${LABELS[quantity]}`, zero: !log, nice: true, tickFormat: plain },
+    color: one ? undefined : { legend: true, domain: studies.map((study) => study.name), scheme: "Observable10" },
+    symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
+    marks,
+  });
+}
+
+function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { cpus: number; value: number }[] {
+  const base = study?.view.points[0];
+  if (quantity === "rate" || (quantity === "elapsed" && !base)) return [];
+  return Array.from({ length: 33 }, (_, i) => least * (most / least) ** (i / 32)).map((count) => ({
+    cpus: count,
+    value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : (base!.elapsed_s.median * least) / count,
+  }));
+}

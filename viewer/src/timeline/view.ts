@@ -1,0 +1,113 @@
+// The timeline of a traced run, to be looked at nearer: buttons, keys, wheel and drag.
+
+import { commandColour } from "../colours.ts";
+import { append, h } from "../dom.ts";
+import { cpus, time } from "../format.ts";
+import type { PageTimeline } from "../record/PageTimeline.ts";
+import type { TraceView } from "../record/TraceView.ts";
+import { draw, LEFT, type Scene } from "./draw.ts";
+import { decode } from "./lanes.ts";
+import { moved, type Window, zoomed } from "./window.ts";
+
+const HEIGHT = 280;
+
+/** The element; it is drawn when it first comes into sight. */
+export function timelineView(timeline: PageTimeline, trace: TraceView | undefined): HTMLElement {
+  const canvas = h("canvas", { tabindex: 0, role: "img" });
+  const label = h("p", { class: "quiet", "aria-live": "polite" });
+  const legend = h("div", { class: "legend" });
+  const figure = h("div", { class: "timeline" });
+  let scene: Scene | null = null;
+  let window_: Window = { from: 0, to: 1 };
+  let waiting = false;
+
+  const redraw = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      const context = canvas.getContext("2d");
+      if (!scene || !context) return;
+      const width = canvas.clientWidth;
+      const ratio = devicePixelRatio || 1;
+      if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(HEIGHT * ratio)) {
+        canvas.width = Math.round(width * ratio);
+        canvas.height = Math.round(HEIGHT * ratio);
+      }
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      draw(context, scene, window_, width, HEIGHT, getComputedStyle(canvas).color);
+    });
+  };
+  const look = (to: Window) => {
+    window_ = to;
+    label.textContent = `from ${to.from === 0 ? "0" : time(to.from / 1e6)} to ${time(to.to / 1e6)}`;
+    redraw();
+  };
+  const zoom = (factor: number, at = 0.5) => scene && look(zoomed(window_, scene.lanes.end, factor, at));
+  const pan = (share: number) => scene && look(moved(window_, scene.lanes.end, share));
+  const all = () => scene && look({ from: 0, to: scene.lanes.end });
+  const button = (text: string, says: string, does: () => void) => h("button", { type: "button", "aria-label": says, title: says, click: does }, text);
+
+  canvas.addEventListener("keydown", (event) => {
+    const does: Record<string, () => void> = { "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), "0": all, Home: all };
+    const action = does[event.key];
+    if (action) {
+      event.preventDefault();
+      action();
+    }
+  });
+  canvas.addEventListener("wheel", (event) => {
+    // Without a key held the wheel scrolls the page, as everywhere.
+    if (!event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    if (event.ctrlKey) zoom(1.002 ** -event.deltaY, (event.offsetX - LEFT) / (canvas.clientWidth - LEFT));
+    else pan((event.deltaY || event.deltaX) / canvas.clientWidth);
+  }, { passive: false });
+  let held: number | null = null;
+  canvas.addEventListener("pointerdown", (event) => { held = event.clientX; canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointermove", (event) => {
+    if (held === null) return;
+    pan((held - event.clientX) / (canvas.clientWidth - LEFT));
+    held = event.clientX;
+  });
+  for (const name of ["pointerup", "pointercancel"] as const) canvas.addEventListener(name, () => { held = null; });
+  canvas.addEventListener("dblclick", (event) => zoom(3, (event.offsetX - LEFT) / (canvas.clientWidth - LEFT)));
+
+  const open = async () => {
+    const lanes = await decode(timeline);
+    scene = { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set() };
+    canvas.setAttribute("aria-label", inWords(timeline, trace));
+    append(legend, lanes.commands.map(({ name }, index) => {
+      const box = h("input", { type: "checkbox", checked: true, change: () => { scene!.hidden[box.checked ? "delete" : "add"](name); redraw(); } });
+      const swatch = h("span", { class: "swatch" });
+      swatch.style.background = commandColour(index);
+      return h("label", {}, box, swatch, name);
+    }));
+    append(legend, [h("span", {}, h("span", { class: "swatch ready" }), "ready, but not running")]);
+    all();
+    figure.dataset.drawn = "true";
+  };
+  new IntersectionObserver((entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    void open();
+  }, { rootMargin: "300px" }).observe(canvas);
+  new ResizeObserver(redraw).observe(canvas);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+  append(figure, [
+    h("div", { class: "tools" },
+      button("+", "nearer", () => zoom(2)), button("−", "farther", () => zoom(0.5)),
+      button("←", "earlier", () => pan(-0.25)), button("→", "later", () => pan(0.25)), button("all", "the whole run", all), label),
+    canvas,
+    legend,
+  ]);
+  return figure;
+}
+
+function inWords(timeline: PageTimeline, trace: TraceView | undefined): string {
+  const phases = trace?.serial_phases ?? [];
+  const serial = phases.reduce((sum, phase) => sum + phase.duration_s, 0);
+  const told = phases.length ? `; ${phases.length} serial phases, ${time(serial)} together, are in the table below` : "";
+  return `Running threads over time on ${cpus(timeline.cpus)}, by command: ${timeline.commands.join(", ")}${told}. Keys: plus and minus zoom, arrows pan, 0 shows all.`;
+}
