@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-workloads accuracy validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads accuracy validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,11 @@ bench-trace: build ## What tracing costs, beside perf in one session (40 minutes
 	@tools/install-deps.sh bench-trace kernel-study
 	@tools/kernel-part.sh prepare
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
+
+bench-page: build ## How fast a report page opens and its timeline is panned (1 minute, quiet machine)
+	@tools/install-deps.sh viewer
+	@tools/viewer.sh install
+	@tools/bench-page.sh
 
 bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk in one session (15 minutes, quiet machine); ONLY=matmul for one part
 	@tools/install-deps.sh bench-workloads

@@ -31,6 +31,8 @@ const COMMANDS = [
   "#999933", "#882255", "#44aa99", "#aa4499", "#ddcc77", "#888888",
 ];
 
-export function commandColour(index: number): string {
-  return COMMANDS[index % COMMANDS.length]!;
+/** A colour for each command of a study, the same in all of its timelines: those of the first have the first ones. */
+export function commandColours(timelines: string[][]): Map<string, string> {
+  const names = [...new Set(timelines.flat())];
+  return new Map(names.map((name, index) => [name, COMMANDS[index % COMMANDS.length]!]));
 }

@@ -32,6 +32,7 @@ export function time(seconds: number | null | undefined): string {
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined || !Number.isFinite(share)) return "–";
   const value = share * 100;
+  if (value > 0 && value < 0.005) return "<0.01%";
   const size = Math.abs(value);
   return `${value.toFixed(size === 0 || size >= 9.95 ? 0 : size < 0.995 ? 2 : 1)}%`;
 }

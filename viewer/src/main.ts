@@ -1,7 +1,7 @@
 // The page: reads its data and puts the parts of each study one below the other.
 
 import { checkbox, choice, h, section } from "./dom.ts";
-import { componentColour } from "./colours.ts";
+import { commandColours, componentColour } from "./colours.ts";
 import { cpus } from "./format.ts";
 import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
@@ -88,6 +88,7 @@ function studyParts(study: PageStudy, index: number, page: Page): HTMLElement[] 
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
   const tables = trace ? traced(study, trace) : null;
+  const colours = commandColours(study.timelines.map((timeline) => timeline.commands).reverse());
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.said.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
@@ -101,7 +102,7 @@ function studyParts(study: PageStudy, index: number, page: Page): HTMLElement[] 
     study.timelines.length > 0
       ? section(id("timeline"), "Over time", ...study.timelines.flatMap((timeline) => {
           const of = study.view.traces.find((t) => t.cpus === timeline.cpus && t.n === timeline.n);
-          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`}`), timelineView(timeline, of)];
+          return [h("h3", {}, `traced on ${cpus(timeline.cpus)}${timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`}`), timelineView(timeline, of, colours)];
         }))
       : null,
     tables && trace ? section(id("tables"), `What ran, on ${cpus(trace.cpus)}`, filter, ...tables.tables.map((t) => t.element)) : null,

@@ -109,6 +109,21 @@ fn the_viewer_is_small() {
     assert!(bundle.len() <= 600 << 10, "{} bytes", bundle.len());
 }
 
+/// The arithmetic of the viewer, without a browser: `viewer/tests/unit.mjs`.
+#[test]
+fn the_viewer_computes_what_is_true() {
+    let viewer = root().join("viewer");
+    if !viewer.join("node_modules").exists() {
+        return skipped(
+            "the_viewer_computes_what_is_true",
+            "the viewer's packages are not there: tools/viewer.sh install",
+        );
+    }
+    let ran = Command::new("node").arg("--test").arg(viewer.join("tests/unit.mjs")).output();
+    let ran = ran.expect("node, by which its packages were installed");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
 /// The committed bundle is what its sources give.
 #[test]
 fn the_bundle_is_up_to_date() {

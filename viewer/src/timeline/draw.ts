@@ -1,6 +1,5 @@
 // The timeline on a canvas: running threads by command, ready ones above them, against the CPU count; serial phases below.
 
-import { commandColour } from "../colours.ts";
 import { plain, unitOf } from "../format.ts";
 import type { SerialPhase } from "../record/SerialPhase.ts";
 import { type Lanes, means } from "./lanes.ts";
@@ -17,6 +16,7 @@ export interface Scene {
   cpus: number;
   phases: SerialPhase[];
   hidden: Set<string>;
+  colours: Map<string, string>;
 }
 
 /** Draws `window` of `scene`; sizes are in CSS pixels. */
@@ -25,7 +25,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, window: Wi
   const bottom = height - BELOW;
   const buffer = new Float64Array(columns);
   const level = new Float64Array(columns);
-  const shown = scene.lanes.commands.map(({ lane, name }, index) => ({ lane, name, colour: commandColour(index) })).filter(({ name }) => !scene.hidden.has(name));
+  const shown = scene.lanes.commands.map(({ lane, name }) => ({ lane, name, colour: scene.colours.get(name) ?? ink })).filter(({ name }) => !scene.hidden.has(name));
   const stacks = shown.map(({ lane, colour }) => ({ values: means(lane, window.from, window.to, columns, buffer).slice(), colour }));
   const ready = means(scene.lanes.ready, window.from, window.to, columns, new Float64Array(columns));
   let most = scene.cpus;

@@ -1,6 +1,5 @@
 // The timeline of a traced run, to be looked at nearer: buttons, keys, wheel and drag.
 
-import { commandColour } from "../colours.ts";
 import { append, h } from "../dom.ts";
 import { cpus, time } from "../format.ts";
 import type { PageTimeline } from "../record/PageTimeline.ts";
@@ -12,7 +11,7 @@ import { moved, type Window, zoomed } from "./window.ts";
 const HEIGHT = 280;
 
 /** The element; it is drawn when it first comes into sight. */
-export function timelineView(timeline: PageTimeline, trace: TraceView | undefined): HTMLElement {
+export function timelineView(timeline: PageTimeline, trace: TraceView | undefined, colours: Map<string, string>): HTMLElement {
   const canvas = h("canvas", { tabindex: 0, role: "img" });
   const label = h("p", { class: "quiet", "aria-live": "polite" });
   const legend = h("div", { class: "legend" });
@@ -75,12 +74,12 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
 
   const open = async () => {
     const lanes = await decode(timeline);
-    scene = { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set() };
+    scene = { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set(), colours };
     canvas.setAttribute("aria-label", inWords(timeline, trace));
-    append(legend, lanes.commands.map(({ name }, index) => {
+    append(legend, lanes.commands.map(({ name }) => {
       const box = h("input", { type: "checkbox", checked: true, change: () => { scene!.hidden[box.checked ? "delete" : "add"](name); redraw(); } });
       const swatch = h("span", { class: "swatch" });
-      swatch.style.background = commandColour(index);
+      swatch.style.background = colours.get(name) ?? "";
       return h("label", {}, box, swatch, name);
     }));
     append(legend, [h("span", {}, h("span", { class: "swatch ready" }), "ready, but not running")]);

@@ -1,0 +1,86 @@
+// The viewer's arithmetic on data whose answer is known: no browser.
+//
+//     node --test tests/unit.mjs
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+/** A module of the viewer, as JavaScript. */
+async function load(path) {
+  const entry = new URL(`../src/${path}`, import.meta.url).pathname;
+  const bundle = await build({ entryPoints: [entry], bundle: true, format: "esm", write: false });
+  return import(`data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].text).toString("base64")}`);
+}
+
+const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
+const { moved, zoomed } = await load("timeline/window.ts");
+const { csvCell } = await load("parts/table.ts");
+const { figure, percent, time } = await load("format.ts");
+
+/** As the page carries one list of stretches and no ready ones. */
+function packed(stretches) {
+  const bytes = [];
+  for (const side of [0, 1]) {
+    let before = 0;
+    for (const at of stretches.map((s) => s[side]).sort((a, b) => a - b)) {
+      let value = at - before;
+      before = at;
+      for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) | 128);
+      bytes.push(value);
+    }
+  }
+  return { cpus: 2, n: 2, commands: ["a"], stretches: [stretches.length, 0], data: gzipSync(Uint8Array.from(bytes)).toString("base64") };
+}
+
+test("what is decoded is what was packed, beyond 32 bits too", async () => {
+  const lanes = await decode(packed([[0, 5], [3, 2 ** 41], [200, 300]]));
+  assert.deepEqual([...lanes.commands[0].lane.starts], [0, 3, 200]);
+  assert.deepEqual([...lanes.commands[0].lane.ends], [5, 300, 2 ** 41]);
+  assert.equal(lanes.end, 2 ** 41);
+  assert.equal(countUntil(lanes.commands[0].lane.starts, 3), 2);
+});
+
+test("the mean of overlapping stretches is that of counting them at every instant", async () => {
+  let seed = 7;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  const stretches = Array.from({ length: 200 }, () => {
+    const from = random(1000);
+    return [from, from + random(90)];
+  });
+  const { commands } = await decode(packed(stretches));
+  const { lane } = commands[0];
+  const running = (instant) => stretches.filter(([from, to]) => from <= instant && instant < to).length;
+  for (const [from, to, columns] of [[0, 1100, 10], [37, 61, 24], [500, 510, 2], [1050, 1200, 3]]) {
+    const shown = means(lane, from, to, columns, new Float64Array(columns));
+    const width = (to - from) / columns;
+    for (let column = 0; column < columns; column++) {
+      // Times are whole microseconds, and so are the columns of these windows.
+      let sum = 0;
+      for (let instant = from + column * width; instant < from + (column + 1) * width; instant++) sum += running(instant);
+      assert.ok(Math.abs(shown[column] - sum / width) < 1e-9, `${from} to ${to}, column ${column}`);
+    }
+  }
+  assert.equal(timeUntil(lane, 2000), stretches.reduce((all, [from, to]) => all + to - from, 0));
+});
+
+test("a window keeps what is under the pointer, and stays in the run", () => {
+  const near = zoomed({ from: 0, to: 1000 }, 1000, 4, 0.25);
+  assert.deepEqual(near, { from: 187.5, to: 437.5 });
+  assert.deepEqual(zoomed(near, 1000, 0.01, 0.5), { from: 0, to: 1000 });
+  assert.deepEqual(moved({ from: 100, to: 200 }, 1000, -5), { from: 0, to: 100 });
+  assert.deepEqual(moved({ from: 800, to: 900 }, 1000, 5), { from: 900, to: 1000 });
+  const nearest = zoomed({ from: 100, to: 121 }, 1000, 1000, 0.5);
+  assert.equal(nearest.to - nearest.from, 20);
+});
+
+test("a cell of CSV is quoted, and no formula", () => {
+  assert.deepEqual(['a"b', "a,b", "=1+1", "-5.2", "-x", "two\nlines"].map(csvCell), ['"a""b"', '"a,b"', "'=1+1", "-5.2", "'-x", '"two\nlines"']);
+});
+
+test("figures have three digits and a unit", () => {
+  assert.deepEqual([1.934, 28, 1234.4, 0, null, NaN].map(figure), ["1.93", "28.0", "1234", "0", "–", "–"]);
+  assert.deepEqual([98.4, 569.2e-6, 0.0015].map(time), ["98.4 s", "569 µs", "1.50 ms"]);
+  assert.deepEqual([0.036, 0.962, 0.00001, 0].map(percent), ["3.6%", "96%", "<0.01%", "0%"]);
+});
