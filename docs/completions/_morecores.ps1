@@ -32,6 +32,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, to be opened in a browser without a network')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -148,6 +149,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'morecores;serve' {
+            [CompletionResult]::new('--port', '--port', [CompletionResultType]::ParameterName, 'The port to listen on; 0: any that is free')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'morecores;topology' {
             [CompletionResult]::new('--record', '--record', [CompletionResultType]::ParameterName, 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report')
             [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Read such a recording instead of this machine')
@@ -233,6 +240,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Write a report page: one file with every picture and table, to be opened in a browser without a network')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Show the studies of a directory in a browser on this machine')
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
@@ -260,6 +268,9 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;report' {
+            break
+        }
+        'morecores;help;serve' {
             break
         }
         'morecores;help;topology' {

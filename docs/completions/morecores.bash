@@ -37,6 +37,9 @@ _morecores() {
             morecores,run)
                 cmd="morecores__subcmd__run"
                 ;;
+            morecores,serve)
+                cmd="morecores__subcmd__serve"
+                ;;
             morecores,show)
                 cmd="morecores__subcmd__show"
                 ;;
@@ -100,6 +103,9 @@ _morecores() {
             morecores__subcmd__help,run)
                 cmd="morecores__subcmd__help__subcmd__run"
                 ;;
+            morecores__subcmd__help,serve)
+                cmd="morecores__subcmd__help__subcmd__serve"
+                ;;
             morecores__subcmd__help,show)
                 cmd="morecores__subcmd__help__subcmd__show"
                 ;;
@@ -134,7 +140,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if compare report topology doctor suite work generate help"
+            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -310,7 +316,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if compare report topology doctor suite work generate help"
+            opts="run trace show predict what-if compare report serve topology doctor suite work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -450,6 +456,20 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -695,6 +715,24 @@ _morecores() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__serve)
+            opts="-h --port --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --port)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

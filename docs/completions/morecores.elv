@@ -29,6 +29,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, to be opened in a browser without a network'
+            cand serve 'Show the studies of a directory in a browser on this machine'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -137,6 +138,11 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;serve'= {
+            cand --port 'The port to listen on; 0: any that is free'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;topology'= {
             cand --record 'Write all that was read from the system to FILE (`-` for standard output), to be sent with a bug report'
             cand --from 'Read such a recording instead of this machine'
@@ -209,6 +215,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
             cand report 'Write a report page: one file with every picture and table, to be opened in a browser without a network'
+            cand serve 'Show the studies of a directory in a browser on this machine'
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
@@ -229,6 +236,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;compare'= {
         }
         &'morecores;help;report'= {
+        }
+        &'morecores;help;serve'= {
         }
         &'morecores;help;topology'= {
         }

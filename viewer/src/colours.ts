@@ -25,14 +25,18 @@ export function componentColour(key: string): string {
   return COMPONENTS[key] ?? "#888888";
 }
 
-/** For commands, in the order of their CPU time: as many as the timeline tells apart. */
+/** For commands in the order of their CPU time, as many as the timeline tells apart, and for studies side by side. */
 const COMMANDS = [
   "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
   "#999933", "#882255", "#44aa99", "#aa4499", "#ddcc77", "#888888",
 ];
 
+export function seriesColour(index: number): string {
+  return COMMANDS[index % COMMANDS.length]!;
+}
+
 /** A colour for each command of a study, the same in all of its timelines: those of the first have the first ones. */
 export function commandColours(timelines: string[][]): Map<string, string> {
   const names = [...new Set(timelines.flat())];
-  return new Map(names.map((name, index) => [name, COMMANDS[index % COMMANDS.length]!]));
+  return new Map(names.map((name, index) => [name, seriesColour(index)]));
 }

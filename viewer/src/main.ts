@@ -5,6 +5,7 @@ import { commandColours, componentColour } from "./colours.ts";
 import { cpus } from "./format.ts";
 import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
+import { comparisonSection, list } from "./parts/list.ts";
 import { points, runs, traced } from "./parts/tables.ts";
 import { curve, curveInWords, type Quantity, quantities } from "./pictures/curve.ts";
 import { parts, stack, stackInWords } from "./pictures/stack.ts";
@@ -114,10 +115,17 @@ function studyParts(study: PageStudy, index: number, page: Page): HTMLElement[] 
 
 function show(page: Page): void {
   const main = document.querySelector("main")!;
+  if (page.studies.length === 0) {
+    document.title = "studies · morecores";
+    main.replaceChildren(...list(page.listed), footer(page));
+    main.dataset.shown = "true";
+    return;
+  }
   document.title = page.studies.length === 1 ? `${page.studies[0]!.said.command} · morecores` : `${page.studies.length} studies · morecores`;
   const several = page.studies.length > 1;
   const contents = several
     ? [h("nav", { "aria-label": "studies" }, h("h1", {}, `${page.studies.length} studies`), h("ol", {}, ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)))),
+       ...(page.comparison ? [comparisonSection(page.comparison)] : []),
        curveSection("together", page.studies.filter((study) => study.view.points.length > 0))]
     : [];
   main.replaceChildren(...contents, ...page.studies.flatMap((study, index) => {

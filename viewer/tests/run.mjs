@@ -1,6 +1,6 @@
 // Runs one scenario on one page in Debian's chromium, and sees that the page neither complains nor asks for anything.
 //
-//     node tests/run.mjs SCENARIO PAGE.html
+//     node tests/run.mjs SCENARIO PAGE.html|URL
 //
 // Exit status 0 where all is as it must be; 77 where there is no browser.
 
@@ -8,7 +8,8 @@ import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 import * as scenarios from "./scenarios.mjs";
 
-const [, , scenario, file] = process.argv;
+const [, , scenario, place] = process.argv;
+const address = place.startsWith("http:") ? place : `file://${place}`;
 const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 if (!browserPath) {
   console.log("there is no chromium");
@@ -25,8 +26,8 @@ try {
   page.on("console", (message) => complaints.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(`error: ${error.stack}`));
   page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
-  page.on("request", (request) => { if (!/^(file|blob|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
-  await page.goto(`file://${file}`);
+  page.on("request", (request) => { if (!/^(file|blob|data):/.test(request.url()) && !(address.startsWith("http:") && request.url().startsWith(address))) complaints.push(`request: ${request.url()}`); });
+  await page.goto(address);
   await page.waitForSelector("main[data-shown]");
   await scenarios[scenario](page);
 } catch (error) {

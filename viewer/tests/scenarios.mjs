@@ -165,3 +165,23 @@ export async function json(page) {
   for await (const chunk of stream) text += chunk;
   assert.equal(JSON.parse(text).schema, "morecores.view/1");
 }
+
+/** A directory is listed, searched, opened and compared. */
+export async function served(page) {
+  const rows = () => page.locator("tbody tr").count();
+  const all = await rows();
+  assert.ok(all >= 2);
+  assert.deepEqual(await violations(page), []);
+  await page.locator("input[type=search]").fill("matmul.study");
+  assert.ok((await rows()) < all);
+  await page.locator("tbody a").first().click();
+  await page.waitForSelector("main[data-shown] .picture svg");
+  assert.match(await page.title(), /matmul/);
+  await page.goBack();
+  await page.waitForSelector("main[data-shown]");
+  await page.getByRole("button", { name: "compare" }).click();
+  await page.waitForSelector("#comparison");
+  assert.match(await page.locator("#comparison .verdict").innerText(), /CPU/);
+  assert.ok((await page.locator("#comparison tbody tr").count()) >= 1);
+  assert.deepEqual(await violations(page), []);
+}

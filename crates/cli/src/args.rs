@@ -7,6 +7,7 @@ mod literal_n;
 mod predict;
 mod report;
 mod run;
+mod serve;
 mod suite;
 mod trace;
 
@@ -18,6 +19,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+pub(crate) use serve::ServeArgs;
 pub(crate) use suite::SuiteArgs;
 pub(crate) use trace::TraceArgs;
 
@@ -55,6 +57,7 @@ Examples:
   morecores what-if make.study                        what would be worth mending
   morecores compare before.study after.study          what changed, and what caused it
   morecores report make.study -o make.html            a page with every picture
+  morecores serve                                     the same for a directory, on this machine
   morecores suite                                     the classic SMP benchmarks, then and now
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
@@ -68,6 +71,7 @@ pub(crate) enum Command {
     WhatIf(WhatIfArgs),
     Compare(CompareArgs),
     Report(ReportArgs),
+    Serve(ServeArgs),
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
     Suite(SuiteArgs),

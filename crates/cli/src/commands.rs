@@ -11,6 +11,7 @@ pub(crate) mod generate;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod suite;
 pub(crate) mod topology;

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::WhatIf(args) => commands::what_if::what_if(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Report(args) => commands::report::report(args),
+        Command::Serve(args) => commands::serve::serve(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Suite(args) => commands::suite::suite(args),

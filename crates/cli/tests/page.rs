@@ -3,17 +3,11 @@
 mod harness;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use harness::browser::{play, root};
 use harness::{World, skipped};
-
-/// Where there is no browser: the status of `viewer/tests/run.mjs`, and of other tests that could not run (automake).
-const NO_BROWSER: i32 = 77;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
-}
 
 /// A committed study of a part of a kernel build, traced on 1 and 2 CPUs.
 fn build() -> PathBuf {
@@ -28,31 +22,13 @@ fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
     world.path("page.html")
 }
 
-/// Plays a scenario of `viewer/tests/scenarios.mjs` on a page.
-fn play(test: &str, scenario: &str, page: &Path) {
-    let viewer = root().join("viewer");
-    if !viewer.join("node_modules").exists() {
-        return skipped(
-            test,
-            "the viewer's packages are not there; install them with: tools/viewer.sh install",
-        );
-    }
-    let ran = Command::new("node").arg(viewer.join("tests/run.mjs")).arg(scenario).arg(page).output();
-    let ran = ran.expect("node, by which its packages were installed");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    if ran.status.code() == Some(NO_BROWSER) {
-        return skipped(test, "no chromium; install it with: tools/install-deps.sh viewer");
-    }
-    assert!(ran.status.success(), "{scenario}: {said}{}", String::from_utf8_lossy(&ran.stderr));
-}
-
 /// One test for each scenario on the page of a kernel build.
 macro_rules! on_the_build {
     ($($test:ident: $scenario:literal;)*) => {
         $(#[test]
         fn $test() {
             let world = World::new();
-            play(stringify!($test), $scenario, &page(&world, &[build()]));
+            play(stringify!($test), $scenario, &page(&world, &[build()]).to_string_lossy());
         })*
     };
 }
@@ -73,7 +49,7 @@ fn several_studies_are_on_one_page() {
     let studies =
         ["2026-11-21-suite/build.study", "2026-11-21-suite/matmul.study", "2026-11-21-suite/quicksort.study"];
     let studies = studies.map(|name| root().join("studies").join(name));
-    play("several_studies_are_on_one_page", "several", &page(&world, &studies));
+    play("several_studies_are_on_one_page", "several", &page(&world, &studies).to_string_lossy());
 }
 
 /// Markup and script in every text that a study brings: the command, the machine, hooks, and names in its trace.
@@ -99,7 +75,7 @@ fn a_hostile_study_is_harmless() {
     let quoted = serde_json::to_string(evil).expect("a text").replace('<', "\\u003c");
     assert!(html.contains("\"cc1\""));
     fs::write(&page, html.replace("\"cc1\"", &quoted).replace("\"wait4\"", &quoted)).expect("the page");
-    play("a_hostile_study_is_harmless", "hostile", &page);
+    play("a_hostile_study_is_harmless", "hostile", &page.to_string_lossy());
 }
 
 /// At most 600 KiB beside the data, in one file.

@@ -28,7 +28,10 @@ pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
-pub use page::{ComponentName, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Said, SaidNotice};
+pub use page::{
+    ComponentName, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Said, SaidComparison,
+    SaidNotice,
+};
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Comparison, Gain, View};
+use crate::{Gain, View};
 
 /// Name of the schema of [`Page`].
 pub const PAGE_SCHEMA: &str = "morecores.page/1";
@@ -23,7 +23,43 @@ pub struct Page {
     /// What the kinds of CPU time are called, in the order in which they are drawn.
     pub components: Vec<ComponentName>,
     /// The comparison of the first two studies, where one was asked for.
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<SaidComparison>,
+    /// The studies that can be opened, where the page is a directory's.
+    pub listed: Vec<ListedStudy>,
+}
+
+/// A comparison in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SaidComparison {
+    /// What changed.
+    pub answer: String,
+    /// The columns of its table, each a header and a cell for each CPU count.
+    pub columns: Vec<(String, Vec<String>)>,
+    /// What grew most.
+    pub grown: Option<String>,
+    /// What was not alike.
+    pub unlike: Vec<String>,
+    /// How the figures are to be read.
+    pub note: String,
+}
+
+/// A study in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct ListedStudy {
+    /// Its directory's name.
+    pub name: String,
+    /// The command as a person would type it; what is wrong with the study where it cannot be read.
+    pub command: String,
+    /// The machine's name.
+    pub host: String,
+    /// When it was begun, in seconds since 1970.
+    pub created_at_s: f64,
+    /// CPU counts.
+    pub cpus: Vec<u32>,
+    /// `measuring`, `ended` or `unreadable`.
+    pub state: String,
 }
 
 /// A component and its names.

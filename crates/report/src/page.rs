@@ -6,13 +6,13 @@
 mod timeline;
 
 use morecores_record::{
-    ComponentName, Gain, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase, Run, Said, SaidNotice,
-    Study, View,
+    Comparison, ComponentName, Gain, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase,
+    Run, Said, SaidComparison, SaidNotice, Study, View,
 };
 
 use crate::causes::word_causes;
 use crate::stack::{besides, notes};
-use crate::{Component, Severity, causes, command, decide, notices, prediction, word};
+use crate::{Component, Severity, causes, command, comparison, decide, notices, prediction, word};
 
 pub use timeline::page_timeline;
 
@@ -30,6 +30,23 @@ pub fn page(tool: &str, studies: Vec<PageStudy>) -> Page {
         studies,
         components: components(),
         comparison: None,
+        listed: Vec::new(),
+    }
+}
+
+/// A page that lists the studies of a directory.
+pub fn page_of_list(tool: &str, listed: Vec<ListedStudy>) -> Page {
+    Page { listed, ..page(tool, Vec::new()) }
+}
+
+/// What changed between two studies, as a page says it.
+pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
+    SaidComparison {
+        answer: comparison::answer(comparison),
+        columns: comparison::columns(comparison),
+        grown: comparison::grown(comparison),
+        unlike: comparison::unlike(comparison),
+        note: comparison::note(comparison),
     }
 }
 

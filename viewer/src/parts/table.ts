@@ -8,6 +8,8 @@ export interface Column<Row> {
   text: (row: Row) => string;
   /** What it is sorted by, and what stands in the CSV; without it the text. */
   value?: (row: Row) => number | null;
+  /** Where the cell leads. */
+  link?: (row: Row) => string;
 }
 
 /** A cell of CSV (RFC 4180); one that a spreadsheet would take for a formula is quoted by an apostrophe. */
@@ -40,7 +42,7 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
     const found = shown();
     body.replaceChildren(
       ...found.map((row) =>
-        h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: column.value ? "figure" : "name", ...(i === 0 ? { scope: "row" } : {}) }, column.text(row)))),
+        h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: column.value ? "figure" : "name", ...(i === 0 ? { scope: "row" } : {}) }, column.link ? h("a", { href: column.link(row) }, column.text(row)) : column.text(row)))),
       ),
     );
     state.textContent = found.length === rows.length ? "" : `${found.length} of ${rows.length} rows`;

@@ -4,6 +4,7 @@
 
 import * as Plot from "@observablehq/plot";
 
+import { seriesColour } from "../colours.ts";
 import { cpus, figure, percent, plain, time } from "../format.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
@@ -157,7 +158,7 @@ export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElemen
     style: { fontSize: "13px", background: "none", overflow: "visible" },
     x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: counts, tickFormat: (d: number) => String(d), domain: [least === most ? least - 1 || 0.5 : least, most], inset: 14 },
     y: { type: log ? "log" : "linear", label: `↑ ${LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks: log && quantity === "speedup" ? counts : undefined, tickFormat: plain },
-    color: one ? undefined : { legend: true, domain: studies.map((study) => study.name), scheme: "Observable10" },
+    color: one ? undefined : { legend: true, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
   });

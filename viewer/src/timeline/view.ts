@@ -12,7 +12,7 @@ const HEIGHT = 280;
 
 /** The element; it is drawn when it first comes into sight. */
 export function timelineView(timeline: PageTimeline, trace: TraceView | undefined, colours: Map<string, string>): HTMLElement {
-  const canvas = h("canvas", { tabindex: 0, role: "img" });
+  const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": inWords(timeline, trace) });
   const label = h("p", { class: "quiet", "aria-live": "polite" });
   const legend = h("div", { class: "legend" });
   const figure = h("div", { class: "timeline" });
@@ -75,7 +75,6 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
   const open = async () => {
     const lanes = await decode(timeline);
     scene = { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set(), colours };
-    canvas.setAttribute("aria-label", inWords(timeline, trace));
     append(legend, lanes.commands.map(({ name }) => {
       const box = h("input", { type: "checkbox", checked: true, change: () => { scene!.hidden[box.checked ? "delete" : "add"](name); redraw(); } });
       const swatch = h("span", { class: "swatch" });

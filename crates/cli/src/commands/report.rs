@@ -33,7 +33,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 }
 
 /// One study of the page, and a line on each trace that cannot be read.
-fn read(path: &Path) -> Result<(PageStudy, Vec<String>)> {
+pub(super) fn read(path: &Path) -> Result<(PageStudy, Vec<String>)> {
     let study = Study::read(path)?;
     let (view, unread) = derive::view(&study, path, true);
     let gains = gains(&study, path);
@@ -43,10 +43,14 @@ fn read(path: &Path) -> Result<(PageStudy, Vec<String>)> {
         of_point.then(|| timeline(header.run.cpus, header.run.n, &lanes(header, &decoded)))
     });
     let timelines = timelines.collect::<Result<_>>()?;
+    Ok((words::page_study(&study_name(path), &study, view, gains, timelines), unread))
+}
+
+/// What a study is called: its directory's name.
+pub(super) fn study_name(path: &Path) -> String {
     let name =
         path.canonicalize().ok().and_then(|full| Some(full.file_name()?.to_string_lossy().into_owned()));
-    let name = name.unwrap_or_else(|| path.display().to_string());
-    Ok((words::page_study(&name, &study, view, gains, timelines), unread))
+    name.unwrap_or_else(|| path.display().to_string())
 }
 
 /// Runs that were traced for a prediction alone are not shown over time.

@@ -4,6 +4,8 @@
 //! Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod browser;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn times_are_differences_in_microseconds() {
         let times = [0, 1_999, 130_000, 130_000, 5_000_000_000].map(Nanos);
-        assert_eq!(differences(&times), [0, 1, 0x81, 1, 0, 0xbe, 0x91, 0xb1, 2]);
+        assert_eq!(differences(&times), [0, 1, 0x81, 1, 0, 0xbe, 0x95, 0xb1, 2]);
     }
 
     #[test]

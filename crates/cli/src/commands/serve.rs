@@ -1,0 +1,175 @@
+//! `morecores serve`: the report page over a directory of studies, for a browser on this machine.
+//!
+//! What may be asked for is decided by `routes`, from texts alone; this reads, derives and answers.
+
+mod routes;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use morecores_analyse::compare::{Side, compare};
+use morecores_record::{ListedStudy, Page, Study};
+use morecores_report as words;
+use tiny_http::{Header, Request, Response, Server};
+
+use super::report::{read, study_name};
+use crate::args::ServeArgs;
+use crate::{exit, terminal};
+use routes::{Asked, asked};
+
+/// How long a browser waits before it looks again at a study that is being measured, in seconds.
+const LOOK_AGAIN: &str = "5";
+
+pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
+    let named = args.directory.display();
+    let directory = args.directory.canonicalize().with_context(|| format!("cannot read {named}"))?;
+    ensure!(directory.is_dir(), "{named} is not a directory: name one that holds studies");
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let server = Server::http(address).map_err(|error| {
+        anyhow!("cannot listen on {address} ({error}): choose another port with --port, or 0 for any")
+    })?;
+    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
+    let where_ = directory.display();
+    terminal::print(&format!("http://localhost:{port}/ shows the studies in {where_}; Ctrl-C ends it\n"))?;
+    for request in server.incoming_requests() {
+        let answer = answer(&directory, port, &request);
+        // Whoever asked may have gone.
+        let _ = respond(request, answer);
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// What is answered: a status, a text, and whether that is a page, and one that changes.
+struct Answer {
+    status: u16,
+    text: String,
+    is_page: bool,
+    changes: bool,
+}
+
+impl Answer {
+    fn plain(status: u16, text: String) -> Self {
+        Self { status, text, is_page: false, changes: false }
+    }
+
+    fn page(page: &Page, changes: bool) -> Result<Self> {
+        Ok(Self { status: 200, text: words::page_html(page)?, is_page: true, changes })
+    }
+}
+
+fn answer(directory: &Path, port: u16, request: &Request) -> Answer {
+    let hosts: Vec<&str> =
+        request.headers().iter().filter(|h| h.field.equiv("Host")).map(|h| h.value.as_str()).collect();
+    let made = match asked(request.method().as_str(), &hosts, port, request.url()) {
+        Err(refusal) => return Answer::plain(refusal.status(), refusal.to_string()),
+        Ok(Asked::List) => list(directory),
+        Ok(Asked::Study(name)) => study(directory, &name),
+        Ok(Asked::Compare { base, new }) => compared(directory, &base, &new),
+    };
+    made.unwrap_or_else(|error| Answer::plain(404, format!("{error:#}\n")))
+}
+
+fn respond(request: Request, answer: Answer) -> io::Result<()> {
+    let kind = if answer.is_page { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
+    let mut headers = vec![
+        ("Content-Type", kind),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+        ("X-Frame-Options", "DENY"),
+        ("Cache-Control", "no-store"),
+    ];
+    if answer.changes {
+        headers.push(("Refresh", LOOK_AGAIN));
+    }
+    let mut response = Response::from_string(answer.text).with_status_code(answer.status);
+    // All of these are plain ASCII, so each is a header.
+    for header in headers.iter().filter_map(|(name, value)| Header::from_bytes(*name, *value).ok()) {
+        response.add_header(header);
+    }
+    request.respond(response)
+}
+
+/// The directories of `directory` that hold a study, by name. A link may lead out of it: what it leads to is not served.
+fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok()?.path().canonicalize().ok())
+        .filter(|path| path.parent() == Some(directory) && is_study(path))
+        .collect();
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Whether a directory holds a study, none of whose files is a link to somewhere else.
+fn is_study(path: &Path) -> bool {
+    let is_inside = |name: &str| path.join(name).canonicalize().is_ok_and(|full| full.starts_with(path));
+    let is_absent = |name: &str| path.join(name).symlink_metadata().is_err();
+    is_inside("study.json") && ["runs.jsonl", "traces"].iter().all(|name| is_absent(name) || is_inside(name))
+}
+
+/// The study of that name: only names that the list holds are known, so no name can lead elsewhere.
+fn named(directory: &Path, name: &str) -> Result<PathBuf> {
+    let found = studies(directory)?.into_iter().find(|path| study_name(path) == name);
+    found.ok_or_else(|| anyhow!("there is no study {name} here"))
+}
+
+fn list(directory: &Path) -> Result<Answer> {
+    let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
+    let changes = listed.iter().any(|study| study.state == MEASURING);
+    Answer::page(&words::page_of_list(env!("CARGO_PKG_VERSION"), listed), changes)
+}
+
+/// The state of a study to which nobody has written an end.
+const MEASURING: &str = "measuring";
+
+fn listed(path: &Path) -> ListedStudy {
+    let name = study_name(path);
+    match Study::read(path) {
+        Err(error) => ListedStudy {
+            name,
+            command: error.to_string(),
+            host: String::new(),
+            created_at_s: 0.0,
+            cpus: Vec::new(),
+            state: "unreadable".to_owned(),
+        },
+        Ok(study) => ListedStudy {
+            name,
+            command: words::for_reading(&study.header.command.words()),
+            host: study.header.host.hostname.clone(),
+            created_at_s: study.header.created_at_ns.as_secs_f64(),
+            cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
+            state: if is_measuring(&study) { MEASURING } else { "ended" }.to_owned(),
+        },
+    }
+}
+
+/// Of a study that was killed nobody wrote an end either: it is looked at again for nothing.
+fn is_measuring(study: &Study) -> bool {
+    study.header.closing.is_none()
+}
+
+fn study(directory: &Path, name: &str) -> Result<Answer> {
+    let path = named(directory, name)?;
+    let changes = is_measuring(&Study::read(&path)?);
+    let (study, _) = read(&path)?;
+    Answer::page(&words::page(env!("CARGO_PKG_VERSION"), vec![study]), changes)
+}
+
+fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
+    let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
+    let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
+    let ((base_page, _), (new_page, _)) = (read(&base_path)?, read(&new_path)?);
+    let comparison = compare(
+        Side { name: base, study: &base_study, view: &base_page.view },
+        Side { name: new, study: &new_study, view: &new_page.view },
+        0.0,
+    )?;
+    let comparison = Some(words::said_comparison(&comparison));
+    let both = words::page(env!("CARGO_PKG_VERSION"), vec![base_page, new_page]);
+    Answer::page(&Page { comparison, ..both }, false)
+}

@@ -1,0 +1,123 @@
+//! What a request asks for, and whether it may: decided from its method, its Host and its address alone.
+//!
+//! A page of another site can make a browser send requests here, also by a name of its own that leads to this machine (DNS rebinding). Such a
+//! request names that site as its host, and is refused; no request changes anything.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+
+/// What may be asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// All studies.
+    List,
+    /// One of this name.
+    Study(String),
+    /// Two, compared.
+    Compare {
+        /// The name of BASE.
+        base: String,
+        /// The name of NEW.
+        new: String,
+    },
+}
+
+/// Why nothing is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Neither GET nor HEAD.
+    Method,
+    /// Called by another name than this machine's own.
+    Host,
+    /// Nothing is there.
+    Unknown,
+}
+
+impl Refusal {
+    /// The HTTP status.
+    pub(super) const fn status(&self) -> u16 {
+        match self {
+            Self::Method => 405,
+            Self::Host => 403,
+            Self::Unknown => 404,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Method => "only GET and HEAD are answered\n",
+            Self::Host => "this server answers on localhost and 127.0.0.1 alone\n",
+            Self::Unknown => "there is nothing here; / lists the studies\n",
+        })
+    }
+}
+
+/// Reads a request that came to `port`.
+pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Result<Asked, Refusal> {
+    if !matches!(method, "GET" | "HEAD") {
+        return Err(Refusal::Method);
+    }
+    let ours = ["localhost", "127.0.0.1"].map(|name| format!("{name}:{port}"));
+    let is_ours = |host: &str| ours.iter().any(|name| host.eq_ignore_ascii_case(name));
+    if !matches!(hosts, [host] if is_ours(host)) {
+        return Err(Refusal::Host);
+    }
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let text = |part: &str| {
+        percent_decode_str(part).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::Unknown)
+    };
+    let parameter = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        text(pairs.find(|(key, _)| *key == name).ok_or(Refusal::Unknown)?.1)
+    };
+    match path {
+        "/" => Ok(Asked::List),
+        "/compare" => Ok(Asked::Compare { base: parameter("base")?, new: parameter("new")? }),
+        _ => Ok(Asked::Study(text(path.strip_prefix("/study/").ok_or(Refusal::Unknown)?)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(url: &str) -> Result<Asked, Refusal> {
+        asked("GET", &["localhost:7373"], 7373, url)
+    }
+
+    #[test]
+    fn addresses_say_what_is_asked_for() {
+        assert_eq!(get("/"), Ok(Asked::List));
+        assert_eq!(get("/study/make.study"), Ok(Asked::Study("make.study".to_owned())));
+        assert_eq!(get("/study/a%20b%2Fc.study"), Ok(Asked::Study("a b/c.study".to_owned())));
+        let (base, new) = ("a&b.study".to_owned(), "c.study".to_owned());
+        assert_eq!(get("/compare?base=a%26b.study&new=c.study"), Ok(Asked::Compare { base, new }));
+        for wrong in ["/etc/passwd", "/study", "/compare?base=a", "//", "/study/%ff", ""] {
+            assert_eq!(get(wrong), Err(Refusal::Unknown), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nobody_else_is_answered() {
+        let others = [
+            "evil.example:7373",
+            "localhost",
+            "localhost:80",
+            "127.0.0.1.evil.example:7373",
+            "[::1]:7373",
+            "",
+        ];
+        for host in others {
+            assert_eq!(asked("GET", &[host], 7373, "/"), Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(asked("GET", &[], 7373, "/"), Err(Refusal::Host));
+        assert_eq!(asked("GET", &["localhost:7373", "evil.example"], 7373, "/"), Err(Refusal::Host));
+        assert_eq!(asked("POST", &["localhost:7373"], 7373, "/"), Err(Refusal::Method));
+        assert_eq!(asked("GET", &["LOCALHOST:7373"], 7373, "/"), Ok(Asked::List));
+        assert_eq!(asked("HEAD", &["127.0.0.1:7373"], 7373, "/"), Ok(Asked::List));
+    }
+}
