@@ -16,6 +16,7 @@ async function load(path) {
 
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { moved, zoomed } = await load("timeline/window.ts");
+const { kindOf } = await load("pictures/curve.ts");
 const { csvCell } = await load("parts/table.ts");
 const { figure, percent, time } = await load("format.ts");
 
@@ -77,6 +78,14 @@ test("a window keeps what is under the pointer, and stays in the run", () => {
 
 test("a cell of CSV is quoted, and no formula", () => {
   assert.deepEqual(['a"b', "a,b", "=1+1", "-5.2", "-x", "two\nlines"].map(csvCell), ['"a""b"', '"a,b"', "'=1+1", "-5.2", "'-x", '"two\nlines"']);
+});
+
+test("a count is called by what it adds that is not like the first CPU", () => {
+  const kinds = (...adds) => kindOf({ adds });
+  assert.equal(kinds("first", "core"), "whole cores");
+  assert.equal(kinds("core"), "whole cores");
+  assert.equal(kinds("core", "smt-sibling"), "adds SMT siblings");
+  assert.equal(kinds("other-node", "other-package"), "adds cores of another node, cores of another package");
 });
 
 test("figures have three digits and a unit", () => {

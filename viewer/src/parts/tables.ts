@@ -27,7 +27,7 @@ export function points(study: PageStudy): TableHandle {
     column("kind", kindOf),
     column("elapsed", (p) => withInterval(p.elapsed_s.median, p.elapsed_s.ci95, time), (p) => p.elapsed_s.median),
     ...(metric ? [column<Row>(metric.unit ?? "metric", (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
-    column("speedup", (p) => withInterval(p.speedup.value, p.speedup.ci95), (p) => p.speedup.value),
+    column("speedup", (p) => (p.cpus === study.view.points[0]?.cpus ? "1" : withInterval(p.speedup.value, p.speedup.ci95)), (p) => p.speedup.value),
     column("efficiency", (p) => percent(p.efficiency), (p) => p.efficiency),
     column("serial fraction", (p) => (p.serial_fraction === null ? "–" : withInterval(p.serial_fraction, p.serial_fraction_ci95, percent)), (p) => p.serial_fraction),
     column("kernel ratio", (p) => percent(p.kernel_ratio), (p) => p.kernel_ratio),

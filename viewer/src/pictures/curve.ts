@@ -6,6 +6,7 @@ import * as Plot from "@observablehq/plot";
 
 import { seriesColour } from "../colours.ts";
 import { cpus, figure, percent, plain, time } from "../format.ts";
+import type { CpuKind } from "../record/CpuKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
 
@@ -48,12 +49,22 @@ export function quantities(study: PageStudy): [Quantity, string][] {
   return all;
 }
 
-/** The kind of CPU that a count adds, in words. */
+/** What a kind of CPU is called; nothing where it is like the first. */
+const KINDS: Record<CpuKind, string | null> = {
+  first: null,
+  core: null,
+  "smt-sibling": "SMT siblings",
+  "other-node": "cores of another node",
+  "other-package": "cores of another package",
+  "other-core-type": "cores of another type",
+};
+
+const ALIKE = "whole cores";
+
+/** The kinds of CPU that a count adds, in words. */
 export function kindOf(point: PointView): string {
-  const kinds = point.adds as string[];
-  if (kinds.includes("smt-sibling")) return "adds SMT siblings";
-  if (kinds.includes("other-node")) return "adds another NUMA node";
-  return kinds.length > 1 ? `adds ${kinds.join(", ")}` : "whole cores";
+  const other = point.adds.map((kind) => KINDS[kind]).filter((kind) => kind !== null);
+  return other.length > 0 ? `adds ${other.join(", ")}` : ALIKE;
 }
 
 function measured(study: PageStudy, quantity: Quantity): Measured[] {
@@ -144,7 +155,7 @@ export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElemen
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: Measured) => d.interval![0], y2: (d: Measured) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
-      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: Measured) => (d.kind === "whole cores" ? "circle" : "triangle"),
+      x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: Measured) => (d.kind === ALIKE ? "circle" : "triangle"),
       title: (d: Measured) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
       tip: true,
     }),

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use morecores_analyse::forecast::{Evidence, TracedProgram, forecast};
+use morecores_analyse::forecast::{Evidence, TracedProgram, forecast, what_if};
 use morecores_analyse::trace_view;
 use morecores_experiment::spawn;
 use morecores_record::{
-    Command, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView, View,
+    Command, Gain, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView, View,
     read_trace_events,
 };
 
@@ -67,6 +67,21 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
         view.prediction = prediction.filter(|prediction| !prediction.points.is_empty());
     }
     (view, unread)
+}
+
+/// The same for a page: with any prediction that it bears, and what would be worth mending.
+pub(super) fn view_and_gains(study: &Study, path: &Path) -> (View, Vec<Gain>, Vec<String>) {
+    let Derived { mut view, programs, unread } = read(study, path);
+    let is_replayed = !programs.is_empty();
+    let evidence = Evidence::of(&view, programs, is_told_n(study), None);
+    let prediction = view
+        .points
+        .last()
+        .and_then(|point| forecast(&evidence, &default_targets(&view, point.cpus)))
+        .filter(|prediction| !prediction.points.is_empty());
+    let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };
+    view.prediction = prediction;
+    (view, gains, unread)
 }
 
 /// Whether the command was told how many CPUs there are.

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_analyse::forecast::{Evidence, what_if};
 use morecores_analyse::{Lane, lanes};
-use morecores_record::{Gain, Nanos, PageStudy, PageTimeline, Study, View, read_trace_events};
+use morecores_record::{Nanos, PageStudy, PageTimeline, Study, View, read_trace_events};
 use morecores_report as words;
 
 use super::derive;
@@ -35,8 +34,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 /// One study of the page, and a line on each trace that cannot be read.
 pub(super) fn read(path: &Path) -> Result<(PageStudy, Vec<String>)> {
     let study = Study::read(path)?;
-    let (view, unread) = derive::view(&study, path, true);
-    let gains = gains(&study, path);
+    let (view, gains, unread) = derive::view_and_gains(&study, path);
     let timelines = study.traces.iter().filter_map(|header| {
         let decoded = read_trace_events(path, header).ok()?;
         let of_point = view.points.is_empty() || is_of_a_point(&view, header.run.cpus, header.run.n);
@@ -56,16 +54,6 @@ pub(super) fn study_name(path: &Path) -> String {
 /// Runs that were traced for a prediction alone are not shown over time.
 fn is_of_a_point(view: &View, cpus: u32, n: u32) -> bool {
     view.points.iter().any(|point| (point.cpus, point.n) == (cpus, n))
-}
-
-/// What would be worth mending; nothing where there is no trace to replay.
-fn gains(study: &Study, path: &Path) -> Vec<Gain> {
-    let derived = derive::read(study, path);
-    if derived.programs.is_empty() {
-        return Vec::new();
-    }
-    let evidence = Evidence::of(&derived.view, derived.programs, derive::is_told_n(study), None);
-    what_if(&evidence, &[], None).unwrap_or_default()
 }
 
 fn timeline(cpus: u32, n: u32, lanes: &morecores_analyse::Lanes) -> Result<PageTimeline> {
