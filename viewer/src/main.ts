@@ -8,7 +8,7 @@ import { details, downloadView, footer, METHOD } from "./parts/details.ts";
 import { comparisonSection, list } from "./parts/list.ts";
 import { points, runs, traced } from "./parts/tables.ts";
 import { curve, curveInWords, type Quantity, quantities } from "./pictures/curve.ts";
-import { parts, stack, stackInWords } from "./pictures/stack.ts";
+import { stack, stackInWords } from "./pictures/stack.ts";
 import type { Page } from "./record/Page.ts";
 import type { PageStudy } from "./record/PageStudy.ts";
 import { timelineView } from "./timeline/view.ts";
@@ -57,8 +57,8 @@ function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   );
 }
 
-function stackSection(id: string, study: PageStudy, page: Page, chosen: (component: string | null, name: string) => void): HTMLElement | null {
-  const all = parts(study, page.components);
+function stackSection(id: string, study: PageStudy, chosen: (component: string | null, name: string) => void): HTMLElement | null {
+  const all = study.parts;
   if (all.length === 0) return null;
   const keys = [...new Map(all.map((part) => [part.key, part.name]))];
   const buttons = keys.map(([key, name]) => {
@@ -85,7 +85,7 @@ function stackSection(id: string, study: PageStudy, page: Page, chosen: (compone
   );
 }
 
-function studyParts(study: PageStudy, index: number, page: Page): HTMLElement[] {
+function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
   const tables = trace ? traced(study, trace) : null;
@@ -95,7 +95,7 @@ function studyParts(study: PageStudy, index: number, page: Page): HTMLElement[] 
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.said.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
     section(id("answer"), "Will more cores help?", answer(study)),
     study.view.points.length > 0 ? curveSection(id("curve"), [study]) : null,
-    stackSection(id("stack"), study, page, (component, name) => {
+    stackSection(id("stack"), study, (component, name) => {
       tables?.keep(component);
       filter.hidden = component === null;
       filter.textContent = `Tables below: what is about "${name}".`;
@@ -129,7 +129,7 @@ function show(page: Page): void {
        curveSection("together", page.studies.filter((study) => study.view.points.length > 0))]
     : [];
   main.replaceChildren(...contents, ...page.studies.flatMap((study, index) => {
-    const parts = studyParts(study, index, page);
+    const parts = studyParts(study, index);
     if (!several) return parts;
     // The same sections stand below each study: each is called by its study too.
     for (const part of parts.slice(1)) part.setAttribute("aria-labelledby", `study-${index}-title ${part.id}-title`);

@@ -29,8 +29,8 @@ pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, S
 pub use host::{Frequency, Host};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use page::{
-    ComponentName, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Said, SaidComparison,
-    SaidNotice,
+    ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Said, SaidComparison, SaidNotice,
+    StackPart,
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};

@@ -20,8 +20,6 @@ pub struct Page {
     pub tool: String,
     /// The studies, in the order in which they were named.
     pub studies: Vec<PageStudy>,
-    /// What the kinds of CPU time are called, in the order in which they are drawn.
-    pub components: Vec<ComponentName>,
     /// The comparison of the first two studies, where one was asked for.
     pub comparison: Option<SaidComparison>,
     /// The studies that can be opened, where the page is a directory's.
@@ -62,16 +60,18 @@ pub struct ListedStudy {
     pub state: String,
 }
 
-/// A component and its names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A part of a bar of the speedup stacks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct ComponentName {
-    /// Its key among the losses of a stack; with `_s` that among the components of a traced run.
+pub struct StackPart {
+    /// The CPU count of the bar.
+    pub of: u32,
+    /// `speedup`, the key of a component among the losses of a stack, or `other`: those too small to be shown one by one.
     pub key: String,
-    /// What it is called in a traced run.
+    /// What it is called.
     pub name: String,
-    /// What it is called as a loss.
-    pub loss_name: String,
+    /// How many CPUs it is; below zero: gained.
+    pub cpus: f64,
 }
 
 /// One study of a page.
@@ -84,6 +84,8 @@ pub struct PageStudy {
     pub view: View,
     /// The same in words.
     pub said: Said,
+    /// The speedup stacks, each bar in the order in which it is drawn from zero.
+    pub parts: Vec<StackPart>,
     /// The timed runs, in the order in which they were made.
     pub runs: Vec<PageRun>,
     /// What would be worth mending, ranked; empty without a trace.

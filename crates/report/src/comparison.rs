@@ -2,7 +2,7 @@
 //!
 //! Only wording and the choice of what is worth a sentence; what is a difference was decided in the analysis.
 
-use morecores_record::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged};
+use morecores_record::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged, Warning};
 
 use crate::Component;
 use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list, percent, ratio};
@@ -164,18 +164,30 @@ pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
         .collect();
     parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let whole = cpus(stack.cpus);
-    if parts.is_empty() {
-        return Some(format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED)));
-    }
-    let said = parts.iter().take(NAMED).map(|(component, more)| {
-        let who =
-            if *component == Component::IdleTooLittleWork { culprit(stack, *more) } else { String::new() };
-        format!("\"{}\" by {}{who}", component.loss_name(), signed(*more))
-    });
-    Some(format!(
-        "What changed most of {whole}, in CPUs lost: {}. From one traced run of each, without intervals.",
-        list(said)
-    ))
+    let told = if parts.is_empty() {
+        format!("Of {whole} no kind of loss grew or shrank by more than {}.", percent(FOLDED))
+    } else {
+        let said = parts.iter().take(NAMED).map(|(component, more)| {
+            let who = if *component == Component::IdleTooLittleWork {
+                culprit(stack, *more)
+            } else {
+                String::new()
+            };
+            format!("\"{}\" by {}{who}", component.loss_name(), signed(*more))
+        });
+        let said = list(said);
+        format!(
+            "What changed most of {whole}, in CPUs lost: {said}. From one traced run of each, without intervals."
+        )
+    };
+    let guess = if lossy(comparison) { " A trace lost events: these are guesses." } else { "" };
+    Some(told + guess)
+}
+
+/// Whether a trace of either lost events.
+fn lossy(comparison: &Comparison) -> bool {
+    let warnings = [&comparison.base, &comparison.new].into_iter().flat_map(|side| &side.warnings);
+    warnings.into_iter().any(|warning| matches!(warning, Warning::LossyTrace { .. }))
 }
 
 /// ` (cc1 +0.10)`: who ran meanwhile, if one stands out.

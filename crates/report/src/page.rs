@@ -6,13 +6,13 @@
 mod timeline;
 
 use morecores_record::{
-    Comparison, ComponentName, Gain, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase,
-    Run, Said, SaidComparison, SaidNotice, Study, View,
+    Comparison, Gain, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase, Run, Said,
+    SaidComparison, SaidNotice, StackPart, StackView, Study, View,
 };
 
 use crate::causes::word_causes;
-use crate::stack::{besides, notes};
-use crate::{Component, Severity, causes, command, comparison, decide, notices, prediction, word};
+use crate::stack::{Part, Parts, besides, notes};
+use crate::{Severity, causes, command, comparison, decide, notices, prediction, word};
 
 pub use timeline::page_timeline;
 
@@ -28,7 +28,6 @@ pub fn page(tool: &str, studies: Vec<PageStudy>) -> Page {
         schema: PAGE_SCHEMA.to_owned(),
         tool: tool.to_owned(),
         studies,
-        components: components(),
         comparison: None,
         listed: Vec::new(),
     }
@@ -58,9 +57,9 @@ pub fn page_study(
     gains: Vec<Gain>,
     timelines: Vec<PageTimeline>,
 ) -> PageStudy {
-    let said = said(&view);
+    let (said, parts) = (said(&view), parts(&view));
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
-    PageStudy { name: name.to_owned(), said, runs: timed.map(run).collect(), view, gains, timelines }
+    PageStudy { name: name.to_owned(), said, parts, runs: timed.map(run).collect(), view, gains, timelines }
 }
 
 /// The page as one file that needs no other.
@@ -128,40 +127,43 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// Keys and names of the components. The keys are those of the record, so they are taken from it.
-fn components() -> Vec<ComponentName> {
-    Component::ALL
-        .into_iter()
-        .map(|component| ComponentName {
-            key: component.key().to_owned(),
-            name: component.name().to_owned(),
-            loss_name: component.loss_name().to_owned(),
-        })
-        .collect()
+/// The parts of the bars, by the rules of the terminal's.
+fn parts(view: &View) -> Vec<StackPart> {
+    let parts = Parts::of(view, false);
+    let of = |stack: &StackView| {
+        let part = |part: Part| StackPart {
+            of: stack.cpus,
+            key: part.key().to_owned(),
+            name: parts.name(part),
+            cpus: parts.cpus(part, stack),
+        };
+        parts.rows().into_iter().map(part).collect::<Vec<_>>()
+    };
+    view.stack.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use morecores_record::{Components, Losses};
+    use std::collections::BTreeSet;
+
+    use morecores_record::Losses;
 
     use super::*;
+    use crate::Component;
 
-    /// The keys by which the page looks a component up are those that the record writes.
+    /// The keys of the components are those that the record writes.
     #[test]
     fn keys_are_those_of_the_record() {
-        let keys: std::collections::BTreeSet<String> = components().into_iter().map(|c| c.key).collect();
-        let of = |value: serde_json::Value| -> std::collections::BTreeSet<String> {
+        let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.key().to_owned()).collect();
+        let of = |value: serde_json::Value| -> BTreeSet<String> {
             value.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
         };
         assert_eq!(keys, of(serde_json::to_value(Losses::default()).unwrap()));
-        let with_unit = keys.iter().map(|key| format!("{key}_s")).collect();
-        assert_eq!(of(serde_json::to_value(Components::default()).unwrap()), with_unit);
     }
 
     #[test]
     fn no_string_can_leave_its_script_element() {
-        let mut page = page("</script><script>alert(1)</script><!--", Vec::new());
-        page.components.clear();
+        let page = page("</script><script>alert(1)</script><!--", Vec::new());
         let html = page_html(&page).unwrap();
         let data = html.split("id=\"data\">").nth(1).unwrap();
         assert!(

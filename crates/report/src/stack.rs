@@ -27,6 +27,17 @@ pub(crate) enum Part {
     Folded,
 }
 
+impl Part {
+    /// Its key on the report page.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Speedup => "speedup",
+            Self::Of(component) => component.key(),
+            Self::Folded => "other",
+        }
+    }
+}
+
 /// The parts of a view's stacks, the same for all of them.
 pub(crate) struct Parts {
     shown: Vec<Component>,

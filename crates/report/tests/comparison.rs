@@ -98,6 +98,16 @@ fn a_slower_build_for_a_pull_request() {
     assert_snapshot!(text);
 }
 
+/// What grew is said to be a guess where a trace lost events, and only there.
+#[test]
+fn a_lossy_trace_is_marked() {
+    let mut lossy = slower_build();
+    assert!(!comparison_report(&lossy, &PLAIN).contains("lost events"));
+    lossy.new.warnings.push(Warning::LossyTrace { cpus: 2, lost_events: 5, share: 0.01 });
+    let flat = comparison_report(&lossy, &PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("without intervals. A trace lost events: these are guesses."), "{flat}");
+}
+
 #[test]
 fn too_few_runs() {
     let mut few = slower_build();

@@ -3,6 +3,7 @@ import type { Gain } from "./Gain.ts";
 import type { PageRun } from "./PageRun.ts";
 import type { PageTimeline } from "./PageTimeline.ts";
 import type { Said } from "./Said.ts";
+import type { StackPart } from "./StackPart.ts";
 import type { View } from "./View.ts";
 
 /**
@@ -21,6 +22,10 @@ view: View,
  * The same in words.
  */
 said: Said, 
+/**
+ * The speedup stacks, each bar in the order in which it is drawn from zero.
+ */
+parts: Array<StackPart>, 
 /**
  * The timed runs, in the order in which they were made.
  */

@@ -7,8 +7,8 @@ use morecores_analyse::forecast::{Evidence, TracedProgram, forecast, what_if};
 use morecores_analyse::trace_view;
 use morecores_experiment::spawn;
 use morecores_record::{
-    Command, Gain, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView, View,
-    read_trace_events,
+    Command, Gain, Header, Host, Plan, Prediction, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView,
+    View, read_trace_events,
 };
 
 use crate::options::default_targets;
@@ -63,8 +63,7 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     let largest = view.points.last().map(|point| point.cpus);
     if let Some(largest) = largest.filter(|_| always || !view.plan.predict.is_empty()) {
         let evidence = Evidence::of(&view, programs, is_told_n(study), None);
-        let prediction = forecast(&evidence, &default_targets(&view, largest));
-        view.prediction = prediction.filter(|prediction| !prediction.points.is_empty());
+        view.prediction = bearable(&evidence, &view, largest);
     }
     (view, unread)
 }
@@ -74,14 +73,16 @@ pub(super) fn view_and_gains(study: &Study, path: &Path) -> (View, Vec<Gain>, Ve
     let Derived { mut view, programs, unread } = read(study, path);
     let is_replayed = !programs.is_empty();
     let evidence = Evidence::of(&view, programs, is_told_n(study), None);
-    let prediction = view
-        .points
-        .last()
-        .and_then(|point| forecast(&evidence, &default_targets(&view, point.cpus)))
-        .filter(|prediction| !prediction.points.is_empty());
+    let prediction = view.points.last().and_then(|point| bearable(&evidence, &view, point.cpus));
     let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };
     view.prediction = prediction;
     (view, gains, unread)
+}
+
+/// The prediction of the counts that nobody named; none where nothing can be said.
+fn bearable(evidence: &Evidence, view: &View, largest: u32) -> Option<Prediction> {
+    let prediction = forecast(evidence, &default_targets(view, largest))?;
+    Some(prediction).filter(|prediction| !prediction.points.is_empty())
 }
 
 /// Whether the command was told how many CPUs there are.
