@@ -53,6 +53,15 @@ impl Design {
         (rank > 0).then_some(rank)
     }
 
+    /// The chance of a miss that a sample of `runs` allows a ratio of medians: the whole of it where the number of runs was fixed
+    /// beforehand, else what the stopping rule leaves.
+    pub(crate) fn ratio_alpha(self, runs: usize) -> Option<f64> {
+        match self {
+            Self::Fixed => Some(ALPHA),
+            Self::Sequential { .. } => self.pointwise_alpha(runs),
+        }
+    }
+
     /// The chance, by binomial tail, that the interval of [`rank`](Self::rank) misses the median if `runs` had
     /// been fixed beforehand; at most 5%.
     pub(crate) fn pointwise_alpha(self, runs: usize) -> Option<f64> {

@@ -2,7 +2,7 @@
 //!
 //! It must not assume that the two samples are alike: one CPU is often quiet where four are noisy.
 
-use crate::design::{ALPHA, Design, MIN_RUNS, fair_coin};
+use crate::design::{Design, MIN_RUNS, fair_coin};
 use crate::interval::Interval;
 use crate::summary::sorted;
 
@@ -25,12 +25,7 @@ const ACCURACY: f64 = 1e-10;
 /// full instead of drawn: there is no seed, and the same runs give the same interval. How it was chosen, and what
 /// it covers beside the plain bootstrap, is in `docs/methods.md`, "Ratio of medians".
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
-    let alpha = match design {
-        Design::Fixed => ALPHA,
-        Design::Sequential { .. } => {
-            design.pointwise_alpha(numerator.len())?.max(design.pointwise_alpha(denominator.len())?)
-        }
-    };
+    let alpha = design.ratio_alpha(numerator.len())?.max(design.ratio_alpha(denominator.len())?);
     ratio_interval_missing(numerator, denominator, alpha)
 }
 

@@ -6,7 +6,7 @@
 use morecores_record::{Better, Difference, Estimate};
 
 use super::Ratio;
-use crate::design::{ALPHA, Design};
+use crate::design::Design;
 use crate::interval::Interval;
 use crate::noise::noise_floor;
 use crate::ratio::ratio_interval_missing;
@@ -84,11 +84,7 @@ impl<'a> Verdicts<'a> {
         of_below: Design,
     ) -> (f64, Option<Interval>) {
         let value = median(above).zip(median(below)).map_or(f64::NAN, |(a, b)| a / b);
-        let alpha = |design: Design, runs: usize| match design {
-            Design::Fixed => Some(ALPHA),
-            Design::Sequential { .. } => design.pointwise_alpha(runs),
-        };
-        let alpha = alpha(of_above, above.len()).zip(alpha(of_below, below.len()));
+        let alpha = of_above.ratio_alpha(above.len()).zip(of_below.ratio_alpha(below.len()));
         let interval = alpha.and_then(|(a, b)| {
             ratio_interval_missing(above, below, a.max(b) / f64::from(self.ratios.max(1)))
         });
