@@ -1,15 +1,25 @@
 #!/usr/bin/env bash
-# README's picture: what `morecores show STUDY` prints on a terminal, as docs/demo.png.
+# README's pictures: what `morecores show STUDY` prints on a terminal, as docs/demo.png, and the upper part of a report page, as
+# docs/page.png.
 #
-#   tools/picture.sh STUDY
+#   tools/picture.sh terminal STUDY
+#   tools/picture.sh page STUDY
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-study=${1:?name a study, for example the one that \`make demo\` left}
-tools/install-deps.sh picture
+kind=${1:?terminal or page}
+study=${2:?name a study, for example the one that \`make demo\` left}
+tools/install-deps.sh picture viewer
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+if [[ $kind == page ]]; then
+    tools/viewer.sh install
+    cargo run -q --release --locked -p morecores -- report "$study" -o "$work/page.html"
+    node viewer/picture.mjs "$work/page.html" docs/page.png
+    echo "picture: docs/page.png of $study"
+    exit
+fi
 cargo run -q --release --locked -p morecores --example picture -- "$study" >"$work/picture.svg"
 size=$(sed -n 's/^<svg width="\([0-9]*\)px" height="\([0-9]*\)px".*/\1,\2/p' "$work/picture.svg")
 # Twice the pixels, for screens that have them. Nothing is fetched; the flags keep the browser from trying.

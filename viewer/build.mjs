@@ -1,27 +1,31 @@
-// Bundles the viewer into one page without a network: dist/page.html, with a place for the title and one for the data.
+// Bundles the viewer: into one page without a network, dist/page.html, with a place for its data; and what draws one of its pictures
+// without a browser into dist/sheet.js.
 //
-//     node build.mjs [FILE]
+//     node build.mjs [DIRECTORY]
 //
 // The page's policy names the hash of its one script, so that nothing else can run in it, and allows no request at all.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { join } from "node:path";
 import { build } from "esbuild";
 
 const here = new URL(".", import.meta.url);
-const bundle = await build({
-  entryPoints: [new URL("src/main.ts", here).pathname],
-  bundle: true,
-  minify: true,
-  format: "iife",
-  target: "es2023",
-  charset: "utf8",
-  legalComments: "none",
-  write: false,
-});
+const bundle = async (entry) => {
+  const built = await build({
+    entryPoints: [new URL(entry, here).pathname],
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2023",
+    charset: "utf8",
+    legalComments: "none",
+    write: false,
+  });
+  return built.outputFiles[0].text;
+};
 // A script ends at the first "</script", wherever that stands.
-const script = bundle.outputFiles[0].text.replaceAll("</script", "<\\/script");
+const script = (await bundle("src/main.ts")).replaceAll("</script", "<\\/script");
 const style = (await readFile(new URL("src/style.css", here), "utf8")).trim();
 const hash = createHash("sha256").update(script).digest("base64");
 const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;
@@ -43,6 +47,7 @@ ${style}
 </body>
 </html>
 `;
-const output = process.argv[2] ?? new URL("dist/page.html", here).pathname;
-await mkdir(dirname(output), { recursive: true });
-await writeFile(output, page);
+const directory = process.argv[2] ?? new URL("dist", here).pathname;
+await mkdir(directory, { recursive: true });
+await writeFile(join(directory, "page.html"), page);
+await writeFile(join(directory, "sheet.js"), await bundle("src/sheet/main.ts"));

@@ -143,8 +143,13 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;report' {
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]')
+            [CompletionResult]::new('--plot', '--plot', [CompletionResultType]::ParameterName, 'Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times')
+            [CompletionResult]::new('--picture', '--picture', [CompletionResultType]::ParameterName, 'Which picture --plot draws, whatever its file is called')
+            [CompletionResult]::new('--width', '--width', [CompletionResultType]::ParameterName, 'Width of a picture in pixels; a PNG has twice as many, for sharp screens')
+            [CompletionResult]::new('--axes', '--axes', [CompletionResultType]::ParameterName, 'Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]')
+            [CompletionResult]::new('--dark', '--dark', [CompletionResultType]::ParameterName, 'Draw on a dark ground')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break

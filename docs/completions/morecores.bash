@@ -594,7 +594,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__report)
-            opts="-o -h --output --help"
+            opts="-o -h --output --plot --picture --width --axes --dark --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -606,6 +606,22 @@ _morecores() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --plot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --picture)
+                    COMPREPLY=($(compgen -W "speedup elapsed efficiency metric stack timeline" -- "${cur}"))
+                    return 0
+                    ;;
+                --width)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --axes)
+                    COMPREPLY=($(compgen -W "linear log" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -133,8 +133,13 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
         }
         &'morecores;report'= {
-            cand -o 'Where to write the page; `-` for standard output'
-            cand --output 'Where to write the page; `-` for standard output'
+            cand -o 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]'
+            cand --output 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]'
+            cand --plot 'Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times'
+            cand --picture 'Which picture --plot draws, whatever its file is called'
+            cand --width 'Width of a picture in pixels; a PNG has twice as many, for sharp screens'
+            cand --axes 'Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]'
+            cand --dark 'Draw on a dark ground'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }

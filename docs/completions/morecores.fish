@@ -123,7 +123,18 @@ complete -c morecores -n "__fish_morecores_using_subcommand compare" -l strict -
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l json -d 'As JSON; its keys are described in docs/format.md'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -l markdown -d 'For a comment on a pull request'
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l output -d 'Where to write the page; `-` for standard output' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l output -d 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l plot -d 'Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times' -r -F
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l picture -d 'Which picture --plot draws, whatever its file is called' -r -f -a "speedup\t'Speedup against CPUs, with every run, intervals and the prediction'
+elapsed\t'Elapsed time against CPUs'
+efficiency\t'Efficiency against CPUs'
+metric\t'The metric against CPUs'
+stack\t'Where the CPUs went'
+timeline\t'The traced run on the most CPUs over time'"
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l width -d 'Width of a picture in pixels; a PNG has twice as many, for sharp screens' -r
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l axes -d 'Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]' -r -f -a "linear\t'Equal steps'
+log\t'Equal ratios'"
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l dark -d 'Draw on a dark ground'
 complete -c morecores -n "__fish_morecores_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand serve" -l port -d 'The port to listen on; 0: any that is free' -r
 complete -c morecores -n "__fish_morecores_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'

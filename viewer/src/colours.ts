@@ -40,3 +40,15 @@ export function commandColours(timelines: string[][]): Map<string, string> {
   const names = [...new Set(timelines.flat())];
   return new Map(names.map((name, index) => [name, seriesColour(index)]));
 }
+
+/** The ground and what is written on it; those of style.css. */
+export interface Inks {
+  ground: string;
+  ink: string;
+  quiet: string;
+}
+
+export const INKS: Record<"light" | "dark", Inks> = {
+  light: { ground: "#fff", ink: "#1c1e21", quiet: "#555c66" },
+  dark: { ground: "#14161a", ink: "#e8eaed", quiet: "#a8b0ba" },
+};

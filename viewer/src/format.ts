@@ -1,4 +1,4 @@
-// Figures as text, by the rules of the terminal's report: three significant digits, one unit a column.
+// Figures as text, by the rules of the terminal's report: three significant digits, and a unit in which they are short.
 
 const UNITS: [string, number][] = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
 

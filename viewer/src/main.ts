@@ -5,16 +5,15 @@ import { commandColours, componentColour } from "./colours.ts";
 import { cpus } from "./format.ts";
 import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
-import { comparisonSection, list } from "./parts/list.ts";
+import { list, served } from "./parts/list.ts";
+import { benchmarkSection, comparisonSection } from "./parts/said.ts";
 import { points, runs, traced } from "./parts/tables.ts";
-import { curve, curveInWords, type Quantity, quantities } from "./pictures/curve.ts";
-import { stack, stackInWords } from "./pictures/stack.ts";
+import { curve, curveInWords, curveKey, isFar, type Quantity, quantities } from "./pictures/curve.ts";
+import { onPage } from "./pictures/setting.ts";
+import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts";
 import type { Page } from "./record/Page.ts";
 import type { PageStudy } from "./record/PageStudy.ts";
 import { timelineView } from "./timeline/view.ts";
-
-/** The largest CPU count over the smallest one from which axes are logarithmic; that of the terminal's curve. */
-const LOG_FROM = 8;
 
 /** A picture that is drawn anew wherever its place changes its width. */
 function responsive(draw: (width: number) => Element, label: () => string): { element: HTMLElement; redraw: () => void } {
@@ -24,12 +23,8 @@ function responsive(draw: (width: number) => Element, label: () => string): { el
     if (last < 50) return;
     element.setAttribute("aria-label", label());
     const picture = draw(last);
-    // The picture as a whole is said in words; names of its parts without a role say nothing (ARIA 1.2, 5.2.8.6).
-    for (const part of picture.querySelectorAll("[aria-label]")) {
-      part.setAttribute("data-mark", part.getAttribute("aria-label")!);
-      part.removeAttribute("aria-label");
-      part.removeAttribute("aria-description");
-    }
+    // The picture as a whole is said in words; its parts say nothing to who does not see them (ARIA 1.2, 5.2.8.6).
+    picture.setAttribute("aria-hidden", "true");
     element.replaceChildren(picture);
   };
   new ResizeObserver(([entry]) => {
@@ -43,9 +38,8 @@ function responsive(draw: (width: number) => Element, label: () => string): { el
 
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   let quantity: Quantity = "speedup";
-  const counts = studies.flatMap((study) => [...study.view.points, ...(studies.length > 1 ? [] : study.view.prediction?.points ?? [])].map((point) => point.cpus));
-  let log = Math.max(...counts) >= LOG_FROM * Math.min(...counts);
-  const picture = responsive((width) => curve(studies, { quantity, log, width }), () => curveInWords(studies, quantity));
+  let log = isFar(studies);
+  const picture = responsive((width) => curve(studies, { quantity, log }, onPage(width)), () => curveInWords(studies, quantity));
   return section(
     id,
     studies.length > 1 ? "Speedup, side by side" : "Speedup",
@@ -53,33 +47,31 @@ function curveSection(id: string, studies: PageStudy[]): HTMLElement {
       choice("show", quantities(studies[0]!), quantity, (value) => { quantity = value as Quantity; picture.redraw(); }),
       checkbox("logarithmic axes", log, (on) => { log = on; picture.redraw(); })),
     picture.element,
-    h("p", { class: "quiet" }, studies.length > 1 ? "Bars: 95% intervals. Small dots: single runs." : "Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. Small dots: single runs. Dashed, with its 90% band: predicted. Dotted: ideal."),
+    h("p", { class: "quiet" }, curveKey(studies)),
   );
 }
 
 function stackSection(id: string, study: PageStudy, chosen: (component: string | null, name: string) => void): HTMLElement | null {
   const all = study.parts;
   if (all.length === 0) return null;
-  const keys = [...new Map(all.map((part) => [part.key, part.name]))];
-  const buttons = keys.map(([key, name]) => {
+  const legend = stackLegend(all);
+  const buttons = legend.map(({ key, name, figures }) => {
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = componentColour(key);
-    const figures = all.filter((part) => part.key === key).map((part) => part.cpus.toFixed(2)).join(" · ");
     return h("button", { type: "button", class: "part", "aria-pressed": "false", "data-key": key, click: () => press(key) }, swatch, `${name} `, h("span", { class: "figure" }, figures));
   });
   let pressed: string | null = null;
   const press = (key: string) => {
     pressed = pressed === key || key === "speedup" || key === "other" ? null : key;
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.key === pressed));
-    chosen(pressed, keys.find(([k]) => k === pressed)?.[1] ?? "");
+    chosen(pressed, legend.find((part) => part.key === pressed)?.name ?? "");
   };
-  const picture = responsive((width) => stack(all, width, press), () => stackInWords(all));
-  const counts = [...new Set(all.map((part) => part.of))];
+  const picture = responsive((width) => stack(all, onPage(width), press), () => stackInWords(all));
   return section(
     id,
     "Where the CPUs went",
     picture.element,
-    h("p", { class: "quiet" }, `In CPUs, of ${counts.join(" · ")}. Choose a part to see what in the tables below it is about.`),
+    h("p", { class: "quiet" }, `${stackKey(all)} Choose a part to see what in the tables below it is about.`),
     h("div", { class: "parts" }, ...buttons),
     ...study.said.stack_notes.map((note) => h("p", { class: "quiet" }, note)),
   );
@@ -89,7 +81,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   const id = (name: string) => `study-${index}-${name}`;
   const trace = study.view.traces.filter((t) => t.overhead !== null).at(-1) ?? study.view.traces.at(-1);
   const tables = trace ? traced(study, trace) : null;
-  const colours = commandColours(study.timelines.map((timeline) => timeline.commands).reverse());
+  const colours = commandColours(study.timelines.map((timeline) => timeline.commands));
   const filter = h("p", { class: "filter", "aria-live": "polite", hidden: true });
   const all: (HTMLElement | null)[] = [
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.said.command)), h("p", { class: "quiet" }, [study.name, study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · "))),
@@ -113,29 +105,61 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   return all.filter((part) => part !== null);
 }
 
+/** The study that a reader was led to: one that is folded up opens. */
+function unfold(): void {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target && target.closest("details");
+  if (!folded || folded.open) return;
+  folded.open = true;
+  target.scrollIntoView();
+}
+
+/** The classic benchmarks then and now, and below them the studies, folded up, where the page holds them. */
+function suite(page: Page): HTMLElement[] {
+  const index = new Map(page.studies.map((study, i) => [study.name, i]));
+  const address = (name: string) => (index.has(name) ? `#study-${index.get(name)}` : served(name));
+  window.addEventListener("hashchange", unfold);
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
+  return [
+    h("header", {}, h("h1", {}, "The classic SMP benchmarks, then and now")),
+    h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((said, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, said.title))))),
+    ...page.benchmarks.map((said, i) => benchmarkSection(said, i, address)),
+    ...page.studies.map((study, i) =>
+      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), article(study, i))),
+  ];
+}
+
+/** One of several studies: its sections are called by it too. */
+function article(study: PageStudy, index: number): HTMLElement {
+  const parts = studyParts(study, index);
+  for (const part of parts.slice(1)) part.setAttribute("aria-labelledby", `study-${index}-title ${part.id}-title`);
+  return h("article", {}, ...parts);
+}
+
+function sideBySide(page: Page): HTMLElement[] {
+  return [
+    h("nav", { "aria-label": "studies" }, h("h1", {}, `${page.studies.length} studies`), h("ol", {}, ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)))),
+    ...(page.comparison ? [comparisonSection(page.comparison)] : []),
+    curveSection("together", page.studies.filter((study) => study.view.points.length > 0)),
+    ...page.studies.map(article),
+  ];
+}
+
+/** What kind of page it is: its title and its parts. */
+function contents(page: Page): [string, HTMLElement[]] {
+  const [first, ...others] = page.studies;
+  if (page.benchmarks.length > 0) return ["then and now", suite(page)];
+  if (!first) return ["studies", list(page.listed)];
+  return others.length === 0 ? [first.said.command, studyParts(first, 0)] : [`${page.studies.length} studies`, sideBySide(page)];
+}
+
 function show(page: Page): void {
+  const [title, parts] = contents(page);
   const main = document.querySelector("main")!;
-  if (page.studies.length === 0) {
-    document.title = "studies · morecores";
-    main.replaceChildren(...list(page.listed), footer(page));
-    main.dataset.shown = "true";
-    return;
-  }
-  document.title = page.studies.length === 1 ? `${page.studies[0]!.said.command} · morecores` : `${page.studies.length} studies · morecores`;
-  const several = page.studies.length > 1;
-  const contents = several
-    ? [h("nav", { "aria-label": "studies" }, h("h1", {}, `${page.studies.length} studies`), h("ol", {}, ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)))),
-       ...(page.comparison ? [comparisonSection(page.comparison)] : []),
-       curveSection("together", page.studies.filter((study) => study.view.points.length > 0))]
-    : [];
-  main.replaceChildren(...contents, ...page.studies.flatMap((study, index) => {
-    const parts = studyParts(study, index);
-    if (!several) return parts;
-    // The same sections stand below each study: each is called by its study too.
-    for (const part of parts.slice(1)) part.setAttribute("aria-labelledby", `study-${index}-title ${part.id}-title`);
-    return [h("article", {}, ...parts)];
-  }), footer(page));
+  document.title = `${title} · morecores`;
+  main.replaceChildren(...parts, footer(page));
   main.dataset.shown = "true";
+  unfold();
 }
 
 show(JSON.parse(document.getElementById("data")!.textContent!) as Page);

@@ -64,7 +64,7 @@ export async function filter(page) {
   assert.ok(some < all, `${some} of ${all}`);
   await part.click();
   assert.equal(await rows(), all);
-  await page.locator(".picture g[data-mark=bar] rect").nth(1).click();
+  await page.locator(".picture g[aria-label=bar] rect").nth(1).click();
   assert.equal(await page.locator(".part[aria-pressed=true]").count(), 1);
 }
 
@@ -157,6 +157,23 @@ export async function several(page) {
   assert.deepEqual(await violations(page), []);
 }
 
+/** A suite: tables of then and now, and the studies folded up below them. */
+export async function suite(page) {
+  assert.match(await page.title(), /then and now/);
+  const build = page.locator("section", { hasText: "a parallel build" }).first();
+  const rows = await build.locator("tbody tr").allInnerTexts();
+  assert.ok(rows.some((row) => row.startsWith("now")) && rows.some((row) => !row.startsWith("now")), "rows of then and rows of now");
+  assert.deepEqual(await violations(page), []);
+  assert.equal(await page.locator("article:visible").count(), 0);
+  await page.getByRole("link", { name: "matmul.study" }).first().click();
+  await page.waitForSelector("article:visible .picture svg");
+  assert.equal(await page.locator("article:visible").count(), 1);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await page.locator("details:not([open])").count(), 0, "all of it is printed");
+  await readAll(page);
+  assert.deepEqual(await violations(page), []);
+}
+
 /** The data can be had as JSON, and is the view. */
 export async function json(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Download as JSON").first().click()]);
@@ -177,6 +194,12 @@ export async function served(page) {
   await page.locator("tbody a").first().click();
   await page.waitForSelector("main[data-shown] .picture svg");
   assert.match(await page.title(), /matmul/);
+  await page.goBack();
+  await page.getByRole("link", { name: "then and now" }).click();
+  await page.waitForSelector("main[data-shown] #benchmark-0");
+  await page.getByRole("link", { name: "matmul.study" }).first().click();
+  await page.waitForSelector("main[data-shown] .picture svg");
+  await page.goBack();
   await page.goBack();
   await page.waitForSelector("main[data-shown]");
   await page.getByRole("button", { name: "compare" }).click();

@@ -17,7 +17,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
-pub(crate) use report::ReportArgs;
+pub(crate) use report::{AxesArg, PictureArg, ReportArgs};
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use serve::ServeArgs;
 pub(crate) use suite::SuiteArgs;

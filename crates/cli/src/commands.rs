@@ -1,5 +1,6 @@
 //! The subcommands: each calls the crates below and prints.
 
+mod benchmarks;
 mod derive;
 mod progress;
 mod traced;

@@ -4,6 +4,7 @@
 
 mod compare;
 mod predict;
+mod report;
 mod suite;
 mod texts;
 mod trace;
@@ -21,7 +22,8 @@ use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
-pub(crate) use suite::SuiteOptions;
+pub(crate) use report::{PlotFormat, ReportOptions};
+pub(crate) use suite::{SuiteOptions, study_in};
 pub(crate) use texts::{duration, percent};
 pub(crate) use trace::TraceOptions;
 

@@ -7,12 +7,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use harness::browser::{play, root};
+use harness::studies::{EVIL, build, hostile};
 use harness::{World, skipped};
-
-/// A committed study of a part of a kernel build, traced on 1 and 2 CPUs.
-fn build() -> PathBuf {
-    root().join("studies/2026-11-21-build/kernel-affinity.study")
-}
 
 /// The page of these studies.
 fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
@@ -52,27 +48,29 @@ fn several_studies_are_on_one_page() {
     play("several_studies_are_on_one_page", "several", &page(&world, &studies).to_string_lossy());
 }
 
+/// A suite's directory: what was published of each benchmark beside what was measured, and the studies.
+#[test]
+fn a_suite_is_then_and_now() {
+    let world = World::new();
+    let suite = world.path("suite");
+    fs::create_dir(&suite).expect("a directory");
+    for name in ["build.study", "matmul.study"] {
+        let from = root().join("studies/2026-11-21-suite").join(name);
+        let copied = Command::new("cp").arg("-r").arg(from).arg(&suite).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+    }
+    play("a_suite_is_then_and_now", "suite", &page(&world, &[suite]).to_string_lossy());
+}
+
 /// Markup and script in every text that a study brings: the command, the machine, hooks, and names in its trace.
 #[test]
 fn a_hostile_study_is_harmless() {
     let world = World::new();
-    let evil = r#"</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"'`<b>{n}"#;
-    let study = world.path("evil.study");
-    let copied = Command::new("cp").arg("-r").arg(build()).arg(&study).status();
-    assert!(copied.is_ok_and(|status| status.success()));
-    let head = fs::read_to_string(study.join("study.json")).expect("a head");
-    let mut head: serde_json::Value = serde_json::from_str(&head).expect("JSON");
-    head["command"] = serde_json::json!({"kind": "program", "argv": [evil, evil]});
-    for key in ["hostname", "cpu_model", "os", "kernel", "hypervisor"] {
-        head["host"][key] = evil.into();
-    }
-    head["plan"]["hooks"]["prepare"] = evil.into();
-    head["tool"] = evil.into();
-    fs::write(study.join("study.json"), head.to_string()).expect("a head");
+    let study = hostile(&world);
     let page = page(&world, &[study]);
     // Names in a trace are 15 bytes at most; as if they could be longer.
     let html = fs::read_to_string(&page).expect("the page");
-    let quoted = serde_json::to_string(evil).expect("a text").replace('<', "\\u003c");
+    let quoted = serde_json::to_string(EVIL).expect("a text").replace('<', "\\u003c");
     assert!(html.contains("\"cc1\""));
     fs::write(&page, html.replace("\"cc1\"", &quoted).replace("\"wait4\"", &quoted)).expect("the page");
     play("a_hostile_study_is_harmless", "hostile", &page.to_string_lossy());
@@ -111,10 +109,13 @@ fn the_bundle_is_up_to_date() {
         );
     }
     let world = World::new();
-    let made = Command::new("node").arg(viewer.join("build.mjs")).arg(world.path("page.html")).status();
+    let made = Command::new("node").arg(viewer.join("build.mjs")).arg(world.path("dist")).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let same = fs::read(world.path("page.html")).ok() == fs::read(viewer.join("dist/page.html")).ok();
-    assert!(same, "viewer/dist/page.html differs: run `make generate`");
+    for name in ["page.html", "sheet.js"] {
+        let made = fs::read(world.path("dist").join(name)).expect("a bundle");
+        let committed = fs::read(viewer.join("dist").join(name)).expect("the committed bundle");
+        assert!(made == committed, "viewer/dist/{name} differs: run `make generate`");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use morecores_record::Page;
+use morecores_record::{Page, PictureOrder};
 use ts_rs::{Config, TS};
 
 fn main() -> ExitCode {
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     // Every number of ours is below 2^53.
     let config =
         Config::new().with_out_dir(directory).with_large_int("number").with_import_extension(Some("ts"));
-    match Page::export_all(&config) {
+    match Page::export_all(&config).and_then(|()| PictureOrder::export_all(&config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

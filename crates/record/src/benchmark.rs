@@ -60,7 +60,17 @@ impl BenchmarkPart {
     }
 }
 
+/// The program that holds the workloads, as it is found on the PATH.
+pub const WORK: &str = "morecores-work";
+
 impl Benchmark {
+    /// The benchmark that a command is a run of, if it is one: `morecores-work build …`.
+    pub fn of_command(words: &[String]) -> Option<&'static Self> {
+        let [program, name, ..] = words else { return None };
+        let is_ours = program.rsplit('/').next() == Some(WORK);
+        if is_ours { Self::named(name) } else { None }
+    }
+
     /// All of them, in alphabetical order.
     pub const ALL: &'static [Self] = &[
         Self {

@@ -22,15 +22,15 @@ mod units;
 mod usable;
 mod view;
 
-pub use benchmark::{Benchmark, BenchmarkPart, Measure};
+pub use benchmark::{Benchmark, BenchmarkPart, Measure, WORK};
 pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use page::{
-    ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Said, SaidComparison, SaidNotice,
-    StackPart,
+    ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Picture, PictureOrder, Said,
+    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart,
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};

@@ -22,8 +22,58 @@ pub struct Page {
     pub studies: Vec<PageStudy>,
     /// The comparison of the first two studies, where one was asked for.
     pub comparison: Option<SaidComparison>,
+    /// The classic benchmarks then and now, where the page is a suite's.
+    pub benchmarks: Vec<SaidBenchmark>,
     /// The studies that can be opened, where the page is a directory's.
     pub listed: Vec<ListedStudy>,
+}
+
+impl Page {
+    /// An empty page, written by `tool`.
+    pub fn new(tool: &str) -> Self {
+        Self {
+            schema: PAGE_SCHEMA.to_owned(),
+            tool: tool.to_owned(),
+            studies: Vec::new(),
+            comparison: None,
+            benchmarks: Vec::new(),
+            listed: Vec::new(),
+        }
+    }
+}
+
+/// A classic benchmark in words: what was published of it and what was measured here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SaidBenchmark {
+    /// Its name and what it is.
+    pub title: String,
+    /// Rows of then above rows of now.
+    pub tables: Vec<SaidTable>,
+    /// What has to be known to read the tables, and what is missing from them.
+    pub notes: Vec<String>,
+    /// The names of the studies that the rows of now are from.
+    pub studies: Vec<String>,
+}
+
+/// A table as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SaidTable {
+    /// Its columns, of equal length.
+    pub columns: Vec<SaidColumn>,
+}
+
+/// A column of such a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SaidColumn {
+    /// What it is of.
+    pub header: String,
+    /// Whether its cells are figures; names otherwise.
+    pub figures: bool,
+    /// Its cells.
+    pub cells: Vec<String>,
 }
 
 /// A comparison in words.
@@ -58,6 +108,8 @@ pub struct ListedStudy {
     pub cpus: Vec<u32>,
     /// `measuring`, `ended` or `unreadable`.
     pub state: String,
+    /// The classic benchmark that it is a study of, if it is one.
+    pub benchmark: Option<String>,
 }
 
 /// A part of a bar of the speedup stacks.
@@ -90,7 +142,7 @@ pub struct PageStudy {
     pub runs: Vec<PageRun>,
     /// What would be worth mending, ranked; empty without a trace.
     pub gains: Vec<Gain>,
-    /// Traced runs over time.
+    /// Traced runs over time, the one on the most CPUs first.
     pub timelines: Vec<PageTimeline>,
 }
 
@@ -159,4 +211,37 @@ pub struct PageTimeline {
     /// Base64 of gzip of variable-length integers (LEB128), for each of these lists of stretches: all starts, then all ends, both ascending,
     /// each as the difference to the one before in microseconds since the run began.
     pub data: String,
+}
+
+/// A picture of a page that can be drawn by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum Picture {
+    /// Speedup against CPUs, with every run, and the prediction.
+    Speedup,
+    /// Elapsed time against CPUs.
+    Elapsed,
+    /// Efficiency against CPUs.
+    Efficiency,
+    /// The metric against CPUs.
+    Metric,
+    /// Where the CPUs went: the speedup stacks.
+    Stack,
+    /// The traced run on the most CPUs over time.
+    Timeline,
+}
+
+/// How a picture is to be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PictureOrder {
+    /// Which.
+    pub picture: Picture,
+    /// In pixels.
+    pub width: u32,
+    /// Whether its axes are logarithmic; where it is not said, as on the page.
+    pub log: Option<bool>,
+    /// Whether light on a dark ground.
+    pub dark: bool,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use morecores_record::Page;
+use morecores_record::{Page, PictureOrder};
 use ts_rs::{Config, TS};
 
 fn texts(directory: &Path) -> BTreeMap<String, String> {
@@ -24,6 +24,7 @@ fn the_viewers_types_are_up_to_date() {
     let config =
         Config::new().with_out_dir(new.path()).with_large_int("number").with_import_extension(Some("ts"));
     Page::export_all(&config).expect("types");
+    PictureOrder::export_all(&config).expect("types");
     let committed = texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/record"));
     for (name, text) in texts(new.path()) {
         assert!(committed.get(&name) == Some(&text), "viewer/src/record/{name} differs: run `make generate`");

@@ -32,7 +32,7 @@ pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::{comparison_json, gains_json, prediction_json, suite_json, view_json};
 pub use markdown::{comparison_markdown, suite_markdown, view_markdown};
-pub use page::{page, page_html, page_of_list, page_study, page_timeline, said_comparison};
+pub use page::{page_html, page_study, page_timeline, said_benchmark, said_comparison};
 pub use suite::BenchmarkResult;
 pub use terminal::{
     Price, Style, comparison_report, gains_report, prediction_report, run_report, suite_report, trace_report,

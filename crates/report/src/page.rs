@@ -6,12 +6,13 @@
 mod timeline;
 
 use morecores_record::{
-    Comparison, Gain, ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Phase, Run, Said,
-    SaidComparison, SaidNotice, StackPart, StackView, Study, View,
+    Comparison, Gain, Page, PageRun, PageStudy, PageTimeline, Phase, Published, Run, Said, SaidBenchmark,
+    SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart, StackView, Study, View,
 };
 
 use crate::causes::word_causes;
 use crate::stack::{Part, Parts, besides, notes};
+use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, Tables, tables};
 use crate::{Severity, causes, command, comparison, decide, notices, prediction, word};
 
 pub use timeline::page_timeline;
@@ -22,22 +23,6 @@ const VIEWER: &str = include_str!("../../../viewer/dist/page.html");
 /// Where in it the data goes.
 const DATA: &str = "@DATA@";
 
-/// A page of these studies, whose order they keep.
-pub fn page(tool: &str, studies: Vec<PageStudy>) -> Page {
-    Page {
-        schema: PAGE_SCHEMA.to_owned(),
-        tool: tool.to_owned(),
-        studies,
-        comparison: None,
-        listed: Vec::new(),
-    }
-}
-
-/// A page that lists the studies of a directory.
-pub fn page_of_list(tool: &str, listed: Vec<ListedStudy>) -> Page {
-    Page { listed, ..page(tool, Vec::new()) }
-}
-
 /// What changed between two studies, as a page says it.
 pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
     SaidComparison {
@@ -47,6 +32,23 @@ pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
         unlike: comparison::unlike(comparison),
         note: comparison::note(comparison),
     }
+}
+
+/// The tables of a classic benchmark, as a page shows them; `studies` are the names of those they are from.
+pub fn said_benchmark(
+    result: &BenchmarkResult<'_>,
+    published: &Published,
+    studies: Vec<String>,
+) -> SaidBenchmark {
+    let Tables { title, tables, notes } = tables(result, published);
+    let column = |column: Column| SaidColumn {
+        header: column.header.replace('\n', " "),
+        figures: column.kind != ColumnKind::Name,
+        cells: column.cells,
+    };
+    let table = |table: Table| SaidTable { columns: table.columns.into_iter().map(column).collect() };
+    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(table).collect();
+    SaidBenchmark { title, tables, notes, studies }
 }
 
 /// One study of a page, called `name`.
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn no_string_can_leave_its_script_element() {
-        let page = page("</script><script>alert(1)</script><!--", Vec::new());
+        let page = Page::new("</script><script>alert(1)</script><!--");
         let html = page_html(&page).unwrap();
         let data = html.split("id=\"data\">").nth(1).unwrap();
         assert!(

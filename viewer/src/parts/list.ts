@@ -1,16 +1,16 @@
-// The studies of a directory, to be opened and compared; and what a comparison says.
+// The studies of a directory, to be opened and compared.
 
 import { h, section } from "../dom.ts";
 import type { ListedStudy } from "../record/ListedStudy.ts";
-import type { SaidComparison } from "../record/SaidComparison.ts";
 import { table } from "./table.ts";
 
-const address = (study: ListedStudy) => `/study/${encodeURIComponent(study.name)}`;
+/** Where a server has the study of that name. */
+export const served = (name: string) => `/study/${encodeURIComponent(name)}`;
 
 export function list(studies: ListedStudy[]): HTMLElement[] {
   const newest = studies.toSorted((a, b) => b.created_at_s - a.created_at_s);
   const all = table<ListedStudy>("Studies", [
-    { title: "study", text: (s) => s.name, link: address },
+    { title: "study", text: (s) => s.name, link: (s) => served(s.name) },
     { title: "command", text: (s) => s.command },
     { title: "host", text: (s) => s.host },
     { title: "CPUs", text: (s) => s.cpus.join(", ") },
@@ -25,20 +25,6 @@ export function list(studies: ListedStudy[]): HTMLElement[] {
   const go = () => location.assign(`/compare?base=${encodeURIComponent(base.value)}&new=${encodeURIComponent(now.value)}`);
   const compare = readable.length > 1 && section("compare", "Compare", h("div", { class: "tools" }, base, " with ", now, h("button", { type: "button", click: go }, "compare")));
   const none = studies.length === 0 && h("p", {}, "No studies here yet: morecores run makes one.");
-  return [h("h1", {}, "Studies"), none, studies.length > 0 && section("list", "In this directory", all.element), compare].filter((part) => part !== false);
-}
-
-export function comparisonSection(said: SaidComparison): HTMLElement {
-  const [first] = said.columns;
-  const headers = said.columns.map(([header]) => h("th", { scope: "col", class: "figure" }, header));
-  const rows = (first?.[1] ?? []).map((_, row) => h("tr", {}, ...said.columns.map(([, cells]) => h("td", { class: "figure" }, cells[row]))));
-  return section(
-    "comparison",
-    "What changed",
-    h("p", { class: "verdict" }, said.answer),
-    h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "ratios" }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), h("tbody", {}, ...rows))),
-    said.grown && h("p", {}, said.grown),
-    said.unlike.length > 0 && h("ul", {}, ...said.unlike.map((line) => h("li", {}, line))),
-    h("p", { class: "quiet" }, said.note),
-  );
+  const suite = studies.some((study) => study.benchmark !== null) && h("p", {}, h("a", { href: "/suite" }, "The classic benchmarks, then and now"));
+  return [h("h1", {}, "Studies"), none, suite, studies.length > 0 && section("list", "In this directory", all.element), compare].filter((part) => part !== false);
 }

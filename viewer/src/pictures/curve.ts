@@ -9,14 +9,17 @@ import { cpus, figure, percent, plain, time } from "../format.ts";
 import type { CpuKind } from "../record/CpuKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
+import type { Setting } from "./setting.ts";
 
-export type Quantity = "speedup" | "elapsed" | "efficiency" | "rate";
+export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric";
 
 export interface CurveOptions {
   quantity: Quantity;
   log: boolean;
-  width: number;
 }
+
+/** The largest CPU count over the smallest one from which axes are logarithmic; that of the terminal's curve. */
+const LOG_FROM = 8;
 
 const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
@@ -41,11 +44,11 @@ interface Predicted {
   band: [number, number];
 }
 
-/** Which quantities a study has; the rate only where it measured one. */
+/** Which quantities a study has; the metric only where it has one. */
 export function quantities(study: PageStudy): [Quantity, string][] {
   const metric = study.view.points.find((point) => point.metric)?.metric;
   const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
-  if (metric) all.push(["rate", metric.unit ?? "metric"]);
+  if (metric) all.push(["metric", metric.unit ?? "metric"]);
   return all;
 }
 
@@ -73,7 +76,7 @@ function measured(study: PageStudy, quantity: Quantity): Measured[] {
       speedup: [point.speedup.value, point.speedup.ci95],
       elapsed: [point.elapsed_s.median, point.elapsed_s.ci95],
       efficiency: [point.efficiency, point.efficiency_ci95],
-      rate: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
+      metric: [point.metric?.median ?? NaN, point.metric?.ci95 ?? null],
     }[quantity] as [number, [number, number] | null];
     return { cpus: point.cpus, value, interval, kind: kindOf(point), study: study.name };
   });
@@ -94,7 +97,7 @@ function dots(study: PageStudy, quantity: Quantity): Dot[] {
         speedup: speedup(value),
         elapsed: run.elapsed_s,
         efficiency: (speedup(value) * base.cpus) / run.cpus,
-        rate: run.metric ?? NaN,
+        metric: run.metric ?? NaN,
       }[quantity];
       return { cpus: run.cpus, value: shown, study: study.name };
     })
@@ -106,7 +109,7 @@ function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
   const prediction = study.view.prediction;
   const last = study.view.points.at(-1);
   const base = study.view.points[0]?.cpus ?? 1;
-  if (!prediction || !last || quantity === "rate") return [];
+  if (!prediction || !last || quantity === "metric") return [];
   const start = measured(study, quantity).at(-1)!;
   const points = prediction.points.flatMap((point): Predicted[] => {
     if (quantity === "speedup") return [{ cpus: point.cpus, value: point.speedup, band: point.band90 }];
@@ -130,11 +133,24 @@ export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
     .join("; ");
 }
 
-const LABELS: Record<Quantity, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", rate: "metric" };
+const LABELS: Record<Quantity, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
+
+/** Whether the counts of these studies reach so far that axes are logarithmic unless somebody says otherwise. */
+export function isFar(studies: PageStudy[]): boolean {
+  const counts = studies.flatMap((study) => [...study.view.points, ...(studies.length > 1 ? [] : study.view.prediction?.points ?? [])].map((point) => point.cpus));
+  return Math.max(...counts) >= LOG_FROM * Math.min(...counts);
+}
+
+/** What the marks of the picture mean. */
+export function curveKey(studies: PageStudy[]): string {
+  return studies.length > 1
+    ? "Bars: 95% intervals. Small dots: single runs."
+    : "Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. Small dots: single runs. Dashed, with its 90% band: predicted. Dotted: ideal.";
+}
 
 /** The picture. With several studies each is a line of its own and none is predicted. */
-export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElement | HTMLElement {
-  const { quantity, log, width } = options;
+export function curve(studies: PageStudy[], options: CurveOptions, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
+  const { quantity, log } = options;
   const points = studies.flatMap((study) => measured(study, quantity));
   const one = studies.length === 1 ? studies[0] : undefined;
   const future = one ? predicted(one, quantity) : [];
@@ -144,23 +160,25 @@ export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElemen
   const ideal = idealLine(one, quantity, least, most);
   const colour = one ? () => BLUE : undefined;
   const stroke = colour ? BLUE : "study";
+  const ticks = log && quantity === "speedup" ? counts : undefined;
   const marks: Plot.Markish[] = [
-    Plot.gridY({ strokeOpacity: 0.15 }),
+    Plot.gridY({ strokeOpacity: 0.15, ticks }),
     ideal.length ? Plot.line(ideal, { x: "cpus", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
     ideal.length ? Plot.text([ideal.at(-1)!], { x: "cpus", y: "value", text: () => "ideal", dx: -4, dy: -6, textAnchor: "end", fillOpacity: 0.75, fill: "currentColor" }) : null,
     future.length ? Plot.areaY(future, { x: "cpus", y1: (d: Predicted) => d.band[0], y2: (d: Predicted) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
     future.length ? Plot.line(future.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
-    future.length ? Plot.dot(future.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: "var(--ground, white)", symbol: "diamond", r: 4, title: (d: Predicted) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: true }) : null,
+    future.length ? Plot.dot(future.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: Predicted) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: alive }) : null,
     Plot.dot(studies.flatMap((study) => dots(study, quantity)), { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: Measured) => d.interval![0], y2: (d: Measured) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
       x: "cpus", y: "value", fill: stroke, r: 4, symbol: (d: Measured) => (d.kind === ALIKE ? "circle" : "triangle"),
       title: (d: Measured) => `${studies.length > 1 ? `${d.study}\n` : ""}${cpus(d.cpus)} (${d.kind}): ${figure(d.value)}${d.interval ? `\n95% interval ${figure(d.interval[0])} to ${figure(d.interval[1])}` : "\nno interval: fewer than six runs"}`,
-      tip: true,
+      tip: alive,
     }),
   ].filter((mark) => mark !== null);
   return Plot.plot({
+    document,
     width,
     height: Math.min(Math.max(width * 0.55, 240), 420),
     marginLeft: 52,
@@ -168,8 +186,8 @@ export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElemen
     marginBottom: 44,
     style: { fontSize: "13px", background: "none", overflow: "visible" },
     x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: counts, tickFormat: (d: number) => String(d), domain: [least === most ? least - 1 || 0.5 : least, most], inset: 14 },
-    y: { type: log ? "log" : "linear", label: `↑ ${LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks: log && quantity === "speedup" ? counts : undefined, tickFormat: plain },
-    color: one ? undefined : { legend: true, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
+    y: { type: log ? "log" : "linear", label: `↑ ${LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks, tickFormat: plain },
+    color: one ? undefined : { legend: alive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
   });
@@ -177,7 +195,7 @@ export function curve(studies: PageStudy[], options: CurveOptions): SVGSVGElemen
 
 function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { cpus: number; value: number }[] {
   const base = study?.view.points[0];
-  if (quantity === "rate" || (quantity === "elapsed" && !base)) return [];
+  if (quantity === "metric" || (quantity === "elapsed" && !base)) return [];
   return Array.from({ length: 33 }, (_, i) => least * (most / least) ** (i / 32)).map((count) => ({
     cpus: count,
     value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : (base!.elapsed_s.median * least) / count,

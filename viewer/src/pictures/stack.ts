@@ -5,6 +5,7 @@ import * as Plot from "@observablehq/plot";
 import { componentColour } from "../colours.ts";
 import { cpus, plain } from "../format.ts";
 import type { StackPart } from "../record/StackPart.ts";
+import type { Setting } from "./setting.ts";
 
 export function stackInWords(all: StackPart[]): string {
   const most = Math.max(...all.map((part) => part.of));
@@ -12,11 +13,23 @@ export function stackInWords(all: StackPart[]): string {
   return `Of ${cpus(most)}: ${shown.map((part) => `${part.name} ${part.cpus.toFixed(2)}`).join(", ")}.`;
 }
 
+/** The parts, each once, in the order of the bars, with its CPUs on each count: what the picture's colours mean. */
+export function stackLegend(all: StackPart[]): { key: string; name: string; figures: string }[] {
+  const names = new Map(all.map((part) => [part.key, part.name]));
+  return [...names].map(([key, name]) => ({ key, name, figures: all.filter((part) => part.key === key).map((part) => part.cpus.toFixed(2)).join(" · ") }));
+}
+
+/** What its figures are of. */
+export function stackKey(all: StackPart[]): string {
+  return `In CPUs, of ${[...new Set(all.map((part) => part.of))].join(" · ")}.`;
+}
+
 /** The picture; `choose` is told the key of a part that was clicked. */
-export function stack(all: StackPart[], width: number, choose: (key: string) => void): SVGSVGElement | HTMLElement {
+export function stack(all: StackPart[], { document, width, alive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
   const counts = [...new Set(all.map((part) => part.of))];
   const keys = [...new Set(all.map((part) => part.key))];
   const picture = Plot.plot({
+    document,
     width,
     height: Math.max(90, 70 + counts.length * 44),
     marginLeft: 66,
@@ -26,7 +39,7 @@ export function stack(all: StackPart[], width: number, choose: (key: string) => 
     y: { label: null, type: "band", domain: counts, tickFormat: (count: number) => cpus(count), padding: 0.25 },
     color: { domain: keys, range: keys.map(componentColour) },
     marks: [
-      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${part.cpus.toFixed(2)} of ${cpus(part.of)}`, tip: true })),
+      Plot.barX(all, Plot.stackX({ y: "of", x: "cpus", fill: "key", order: keys, insetRight: 1, className: "parts", title: (part: StackPart) => `${part.name}: ${part.cpus.toFixed(2)} of ${cpus(part.of)}`, tip: alive })),
       Plot.ruleX([0]),
     ],
   });

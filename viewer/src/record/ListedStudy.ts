@@ -27,4 +27,8 @@ cpus: Array<number>,
 /**
  * `measuring`, `ended` or `unreadable`.
  */
-state: string, };
+state: string, 
+/**
+ * The classic benchmark that it is a study of, if it is one.
+ */
+benchmark: string | null, };

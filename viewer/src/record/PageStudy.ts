@@ -35,6 +35,6 @@ runs: Array<PageRun>,
  */
 gains: Array<Gain>, 
 /**
- * Traced runs over time.
+ * Traced runs over time, the one on the most CPUs first.
  */
 timelines: Array<PageTimeline>, };

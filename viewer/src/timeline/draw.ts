@@ -1,15 +1,23 @@
-// The timeline on a canvas: running threads by command, ready ones above them, against the CPU count; serial phases below.
+// The timeline: running threads by command, ready ones above them, against the CPU count; serial phases below.
+//
+// Knows what is drawn where; what it is drawn on is the pen's.
 
 import { plain, unitOf } from "../format.ts";
 import type { SerialPhase } from "../record/SerialPhase.ts";
+import { cut } from "./cut.ts";
 import { type Lanes, means } from "./lanes.ts";
+import type { Pen } from "./pen.ts";
 import type { Window } from "./window.ts";
 
+/** How high the timeline is, in CSS pixels. */
+export const HEIGHT = 280;
 /** Pixels left of the picture, for its axis. */
 export const LEFT = 34;
 /** Pixels below it: the axis of time, and the serial phases. */
 const BELOW = 44;
 const ABOVE = 8;
+/** How much of the ink ready threads have. */
+export const READY_OPACITY = 0.22;
 
 export interface Scene {
   lanes: Lanes;
@@ -20,7 +28,7 @@ export interface Scene {
 }
 
 /** Draws `window` of `scene`; sizes are in CSS pixels. */
-export function draw(context: CanvasRenderingContext2D, scene: Scene, window: Window, width: number, height: number, ink: string): void {
+export function draw(pen: Pen, scene: Scene, window: Window, width: number, height: number, ink: string): void {
   const columns = Math.max(Math.floor(width - LEFT - 2), 1);
   const bottom = height - BELOW;
   const buffer = new Float64Array(columns);
@@ -32,84 +40,53 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, window: Wi
   for (let i = 0; i < columns; i++) most = Math.max(most, stacks.reduce((sum, stack) => sum + stack.values[i]!, 0) + Math.min(ready[i]!, 3 * scene.cpus));
   const scale = (bottom - ABOVE) / (most * 1.04);
 
-  context.clearRect(0, 0, width, height);
-  const area = (values: Float64Array, colour: string) => {
-    context.fillStyle = colour;
+  const tops = new Float64Array(columns);
+  const heights = new Float64Array(columns);
+  const area = (values: Float64Array, colour: string, opacity: number) => {
     for (let i = 0; i < columns; i++) {
-      const value = values[i]!;
-      if (value <= 0) continue;
-      const top = level[i]! + value;
-      context.fillRect(LEFT + i, bottom - top * scale, 1, value * scale + 0.5);
-      level[i] = top;
+      const value = Math.max(values[i]!, 0);
+      level[i] = level[i]! + value;
+      tops[i] = bottom - level[i]! * scale;
+      heights[i] = value * scale;
     }
+    pen.columns(LEFT, tops, heights, colour, opacity);
   };
-  for (const stack of stacks) area(stack.values, stack.colour);
-  context.globalAlpha = 0.22;
-  area(ready, ink);
-  context.globalAlpha = 1;
-  axes(context, scene, window, { width, bottom, scale, most, ink });
-  phases(context, scene, window, { width, bottom, ink });
+  for (const stack of stacks) area(stack.values, stack.colour, 1);
+  area(ready, ink, READY_OPACITY);
+  axes(pen, scene, window, { width, bottom, scale, most });
+  phases(pen, scene, window, { width, bottom });
 }
 
 interface Frame {
   width: number;
   bottom: number;
-  ink: string;
 }
 
-function axes(context: CanvasRenderingContext2D, scene: Scene, window: Window, frame: Frame & { scale: number; most: number }): void {
-  const { width, bottom, scale, most, ink } = frame;
-  context.fillStyle = ink;
-  context.strokeStyle = ink;
-  context.lineWidth = 1;
-  context.font = "12px system-ui, sans-serif";
-  context.textAlign = "right";
-  context.textBaseline = "middle";
+function axes(pen: Pen, scene: Scene, window: Window, { width, bottom, scale, most }: Frame & { scale: number; most: number }): void {
   const every = Math.max(1, Math.ceil(most / 8));
-  for (let count = 0; count <= most; count += every) context.fillText(String(count), LEFT - 6, bottom - count * scale);
-  context.beginPath();
-  context.moveTo(LEFT, bottom + 0.5);
-  context.lineTo(width, bottom + 0.5);
-  context.stroke();
-  context.setLineDash([4, 4]);
-  context.beginPath();
-  const line = Math.round(bottom - scene.cpus * scale) + 0.5;
-  context.moveTo(LEFT, line);
-  context.lineTo(width, line);
-  context.stroke();
-  context.setLineDash([]);
-  context.textBaseline = "top";
+  for (let count = 0; count <= most; count += every) pen.text(String(count), LEFT - 6, bottom - count * scale, "end", "middle");
+  const y = bottom + 0.5;
+  pen.line(LEFT, width, y, false);
+  pen.line(LEFT, width, Math.round(bottom - scene.cpus * scale) + 0.5, true);
   const step = niceStep((window.to - window.from) / Math.max(2, Math.floor(width / 110)));
   for (let at = Math.ceil(window.from / step) * step; at <= window.to; at += step) {
     const x = LEFT + ((at - window.from) / (window.to - window.from)) * (width - LEFT);
-    context.textAlign = x > width - 24 ? "right" : x < LEFT + 24 ? "left" : "center";
-    context.fillText(axisTime(at / 1e6, step / 1e6), Math.min(x, width - 1), bottom + 5);
+    const anchor = x > width - 24 ? "end" : x < LEFT + 24 ? "start" : "middle";
+    pen.text(axisTime(at / 1e6, step / 1e6), Math.min(x, width - 1), bottom + 5, anchor, "top");
   }
 }
 
-function phases(context: CanvasRenderingContext2D, scene: Scene, window: Window, { width, bottom, ink }: Frame): void {
+function phases(pen: Pen, scene: Scene, window: Window, { width, bottom }: Frame): void {
   const length = window.to - window.from;
   const x = (seconds: number) => LEFT + ((seconds * 1e6 - window.from) / length) * (width - LEFT);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
   for (const phase of scene.phases) {
     const from = Math.max(x(phase.start_s), LEFT);
     const to = Math.min(x(phase.start_s + phase.duration_s), width);
     if (to <= LEFT || from >= width) continue;
-    context.globalAlpha = 0.25;
-    context.fillStyle = ink;
-    context.fillRect(from, bottom + 24, Math.max(to - from, 1), 16);
-    context.globalAlpha = 1;
+    pen.box(from, bottom + 24, Math.max(to - from, 1), 16, 0.25);
     const room = to - from - 8;
-    if (room > 20) context.fillText(cut(context, phase.culprit, room), from + 4, bottom + 32);
+    if (room > 20) pen.text(cut(phase.culprit, room, pen.widthOf), from + 4, bottom + 32, "start", "middle");
   }
-}
-
-function cut(context: CanvasRenderingContext2D, text: string, room: number): string {
-  if (context.measureText(text).width <= room) return text;
-  let end = text.length;
-  while (end > 0 && context.measureText(`${text.slice(0, end)}…`).width > room) end -= 1;
-  return end > 0 ? `${text.slice(0, end)}…` : "";
 }
 
 /** An instant on the axis, in the unit of its steps. */

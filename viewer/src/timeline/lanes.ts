@@ -21,7 +21,11 @@ export interface Lanes {
 export async function decode(timeline: PageTimeline): Promise<Lanes> {
   const packed = Uint8Array.from(atob(timeline.data), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  return unpacked(timeline, new Uint8Array(await new Response(stream).arrayBuffer()));
+}
+
+/** The same from bytes that are no longer compressed. */
+export function unpacked(timeline: PageTimeline, bytes: Uint8Array): Lanes {
   let at = 0;
   const list = (count: number): [Float64Array, Float64Array] => {
     const values = new Float64Array(count);

@@ -4,11 +4,10 @@ import { append, h } from "../dom.ts";
 import { cpus, time } from "../format.ts";
 import type { PageTimeline } from "../record/PageTimeline.ts";
 import type { TraceView } from "../record/TraceView.ts";
-import { draw, LEFT, type Scene } from "./draw.ts";
+import { draw, HEIGHT, LEFT, type Scene } from "./draw.ts";
 import { decode } from "./lanes.ts";
+import { canvasPen } from "./pen.ts";
 import { moved, type Window, zoomed } from "./window.ts";
-
-const HEIGHT = 280;
 
 /** The element; it is drawn when it first comes into sight. */
 export function timelineView(timeline: PageTimeline, trace: TraceView | undefined, colours: Map<string, string>): HTMLElement {
@@ -34,7 +33,8 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
         canvas.height = Math.round(HEIGHT * ratio);
       }
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      draw(context, scene, window_, width, HEIGHT, getComputedStyle(canvas).color);
+      const ink = getComputedStyle(canvas).color;
+      draw(canvasPen(context, width, HEIGHT, ink), scene, window_, width, HEIGHT, ink);
     });
   };
   const look = (to: Window) => {

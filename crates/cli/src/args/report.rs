@@ -2,19 +2,69 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Write a report page: one file with every picture and table, to be opened in a browser without a network
 ///
 /// The answer in words, the speedup curve with every run and the prediction, the speedup stack, the timeline of the traced runs, tables
 /// of commands, locks and serial phases, and how all of it was measured. Several studies are shown one below the other, with their
-/// speedups in one picture.
+/// speedups in one picture. With --plot, single pictures are drawn instead, in the same style and without a browser.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
     /// The studies' directories
     #[arg(required = true)]
     pub(crate) studies: Vec<PathBuf>,
-    /// Where to write the page; `-` for standard output
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
-    pub(crate) output: PathBuf,
+    /// Where to write the page; `-` for standard output [default: report.html; no page with --plot]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Single pictures")]
+    pub(crate) plot: Vec<PathBuf>,
+    /// Which picture --plot draws, whatever its file is called
+    #[arg(long, requires = "plot", help_heading = "Single pictures")]
+    pub(crate) picture: Option<PictureArg>,
+    /// Width of a picture in pixels; a PNG has twice as many, for sharp screens
+    #[arg(long, requires = "plot", default_value_t = 900, value_parser = clap::value_parser!(u32).range(320..=4000), help_heading = "Single pictures")]
+    pub(crate) width: u32,
+    /// Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]
+    #[arg(long, requires = "plot", help_heading = "Single pictures")]
+    pub(crate) axes: Option<AxesArg>,
+    /// Draw on a dark ground
+    #[arg(long, requires = "plot", help_heading = "Single pictures")]
+    pub(crate) dark: bool,
 }
+
+/// A picture by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureArg {
+    /// Speedup against CPUs, with every run, intervals and the prediction
+    Speedup,
+    /// Elapsed time against CPUs
+    Elapsed,
+    /// Efficiency against CPUs
+    Efficiency,
+    /// The metric against CPUs
+    Metric,
+    /// Where the CPUs went
+    Stack,
+    /// The traced run on the most CPUs over time
+    Timeline,
+}
+
+/// Axes by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AxesArg {
+    /// Equal steps
+    Linear,
+    /// Equal ratios
+    Log,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  morecores report make.study                                    everything, in report.html
+  morecores report gcc.study clang.study -o both.html            two studies side by side
+  morecores report make.study --plot speedup.svg                 one picture
+  morecores report make.study --plot stack.png --plot timeline.png --dark";

@@ -68,10 +68,10 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     (view, unread)
 }
 
-/// The same for a page: with any prediction that it bears, and what would be worth mending.
-pub(super) fn view_and_gains(study: &Study, path: &Path) -> (View, Vec<Gain>, Vec<String>) {
+/// The same for a page: with any prediction that it bears, and, where `gains`, what would be worth mending.
+pub(super) fn for_page(study: &Study, path: &Path, gains: bool) -> (View, Vec<Gain>, Vec<String>) {
     let Derived { mut view, programs, unread } = read(study, path);
-    let is_replayed = !programs.is_empty();
+    let is_replayed = gains && !programs.is_empty();
     let evidence = Evidence::of(&view, programs, is_told_n(study), None);
     let prediction = view.points.last().and_then(|point| bearable(&evidence, &view, point.cpus));
     let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };

@@ -1,41 +1,75 @@
-//! `morecores report`: studies as a page.
+//! `morecores report`: studies as a page, or single pictures of them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use morecores_analyse::{Lane, lanes};
-use morecores_record::{Nanos, PageStudy, PageTimeline, Study, View, read_trace_events};
+use morecores_record::{Nanos, Page, PageStudy, PageTimeline, Study, View, read_trace_events};
 use morecores_report as words;
 
+use super::benchmarks::{is_suite, then_and_now};
 use super::derive;
 use crate::args::ReportArgs;
+use crate::options::{PlotFormat, ReportOptions};
 use crate::{exit, terminal};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
-    let mut studies = Vec::new();
-    let mut unread = Vec::new();
-    for path in &args.studies {
-        let (study, lines) = read(path)?;
-        studies.push(study);
-        unread.extend(lines);
+    let options = ReportOptions::new(args)?;
+    let (page, unread) = match args.studies.as_slice() {
+        [directory] if options.page.is_some() && is_suite(directory) => of_suite(directory)?,
+        paths => of_studies(paths, options.page.is_some())?,
+    };
+    for plot in &options.plots {
+        let svg = morecores_picture::svg(&page, plot.order)
+            .with_context(|| format!("cannot draw {}", plot.path.display()))?;
+        let bytes = match plot.format {
+            PlotFormat::Svg => svg.into_bytes(),
+            PlotFormat::Png => morecores_picture::png(&svg)?,
+        };
+        write(&plot.path, &bytes)?;
     }
-    let html = words::page_html(&words::page(env!("CARGO_PKG_VERSION"), studies))?;
-    if args.output == Path::new("-") {
-        terminal::print(&html)?;
-    } else {
-        fs::write(&args.output, html).with_context(|| format!("cannot write {}", args.output.display()))?;
-        terminal::note(&format!("wrote {}", args.output.display()));
+    match &options.page {
+        Some(path) if path == Path::new("-") => terminal::print(&words::page_html(&page)?)?,
+        Some(path) => write(path, words::page_html(&page)?.as_bytes())?,
+        None => {}
     }
     unread.iter().for_each(|line| terminal::note(line));
     Ok(exit::SUCCESS)
 }
 
-/// One study of the page, and a line on each trace that cannot be read.
-pub(super) fn read(path: &Path) -> Result<(PageStudy, Vec<String>)> {
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    terminal::note(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// A page of these studies, with what would be worth mending in them where `gains`, and a line on each trace that cannot be read.
+fn of_studies(paths: &[PathBuf], gains: bool) -> Result<(Page, Vec<String>)> {
+    let read = paths.iter().map(|path| read(path, gains)).collect::<Result<Vec<_>>>()?;
+    let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    Ok((Page { studies, ..new_page() }, unread.concat()))
+}
+
+/// The same of a suite's directory.
+fn of_suite(directory: &Path) -> Result<(Page, Vec<String>)> {
+    let (benchmarks, read) = then_and_now(directory, |path| read(path, true), |(study, _)| &study.view)?;
+    let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    Ok((Page { studies, benchmarks, ..new_page() }, unread.concat()))
+}
+
+/// An empty page of this version.
+pub(super) fn new_page() -> Page {
+    Page::new(env!("CARGO_PKG_VERSION"))
+}
+
+/// One study of the page, and a line on each trace that cannot be read. What would be worth mending takes the longest: the traces are
+/// replayed once for each change.
+pub(super) fn read(path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)> {
     let study = Study::read(path)?;
-    let (view, gains, unread) = derive::view_and_gains(&study, path);
-    let timelines = study.traces.iter().filter_map(|header| {
+    let (view, gains, unread) = derive::for_page(&study, path, gains);
+    // The largest machine is what people ask about.
+    let timelines = study.traces.iter().rev().filter_map(|header| {
         let decoded = read_trace_events(path, header).ok()?;
         let of_point = view.points.is_empty() || is_of_a_point(&view, header.run.cpus, header.run.n);
         of_point.then(|| timeline(header.run.cpus, header.run.n, &lanes(header, &decoded)))

@@ -10,11 +10,13 @@ use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::compare::{Side, compare};
-use morecores_record::{ListedStudy, Page, Study};
+use morecores_record::{Benchmark, ListedStudy, Page, Study};
 use morecores_report as words;
 use tiny_http::{Header, Request, Response, Server};
 
-use super::report::{read, study_name};
+use super::benchmarks::then_and_now;
+use super::derive;
+use super::report::{new_page, read, study_name};
 use crate::args::ServeArgs;
 use crate::{exit, terminal};
 use routes::{Asked, asked};
@@ -65,6 +67,7 @@ fn answer(directory: &Path, port: u16, request: &Request) -> Answer {
     let made = match asked(request.method().as_str(), &hosts, port, request.url()) {
         Err(refusal) => return Answer::plain(refusal.status(), refusal.to_string()),
         Ok(Asked::List) => list(directory),
+        Ok(Asked::Suite) => suite(directory),
         Ok(Asked::Study(name)) => study(directory, &name),
         Ok(Asked::Compare { base, new }) => compared(directory, &base, &new),
     };
@@ -120,7 +123,20 @@ fn named(directory: &Path, name: &str) -> Result<PathBuf> {
 fn list(directory: &Path) -> Result<Answer> {
     let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
     let changes = listed.iter().any(|study| study.state == MEASURING);
-    Answer::page(&words::page_of_list(env!("CARGO_PKG_VERSION"), listed), changes)
+    Answer::page(&Page { listed, ..new_page() }, changes)
+}
+
+/// The classic benchmarks among the studies, beside what was published. Only studies that the list holds are read.
+fn suite(directory: &Path) -> Result<Answer> {
+    let known = studies(directory)?;
+    let read = |path: &Path| {
+        ensure!(known.iter().any(|study| study == path), "there is no such study here");
+        let study = Study::read(path)?;
+        Ok(derive::view(&study, path, false).0)
+    };
+    let (benchmarks, _) = then_and_now(directory, read, |view| view)?;
+    ensure!(!benchmarks.is_empty(), "there is no study of a classic benchmark here");
+    Answer::page(&Page { benchmarks, ..new_page() }, false)
 }
 
 /// The state of a study to which nobody has written an end.
@@ -136,6 +152,7 @@ fn listed(path: &Path) -> ListedStudy {
             created_at_s: 0.0,
             cpus: Vec::new(),
             state: "unreadable".to_owned(),
+            benchmark: None,
         },
         Ok(study) => ListedStudy {
             name,
@@ -144,6 +161,7 @@ fn listed(path: &Path) -> ListedStudy {
             created_at_s: study.header.created_at_ns.as_secs_f64(),
             cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
             state: if is_measuring(&study) { MEASURING } else { "ended" }.to_owned(),
+            benchmark: Benchmark::of_command(&study.header.command.words()).map(|of| of.name.to_owned()),
         },
     }
 }
@@ -156,20 +174,19 @@ fn is_measuring(study: &Study) -> bool {
 fn study(directory: &Path, name: &str) -> Result<Answer> {
     let path = named(directory, name)?;
     let changes = is_measuring(&Study::read(&path)?);
-    let (study, _) = read(&path)?;
-    Answer::page(&words::page(env!("CARGO_PKG_VERSION"), vec![study]), changes)
+    let (study, _) = read(&path, true)?;
+    Answer::page(&Page { studies: vec![study], ..new_page() }, changes)
 }
 
 fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
     let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
-    let ((base_page, _), (new_page, _)) = (read(&base_path)?, read(&new_path)?);
+    let ((base_shown, _), (new_shown, _)) = (read(&base_path, true)?, read(&new_path, true)?);
     let comparison = compare(
-        Side { name: base, study: &base_study, view: &base_page.view },
-        Side { name: new, study: &new_study, view: &new_page.view },
+        Side { name: base, study: &base_study, view: &base_shown.view },
+        Side { name: new, study: &new_study, view: &new_shown.view },
         0.0,
     )?;
     let comparison = Some(words::said_comparison(&comparison));
-    let both = words::page(env!("CARGO_PKG_VERSION"), vec![base_page, new_page]);
-    Answer::page(&Page { comparison, ..both }, false)
+    Answer::page(&Page { studies: vec![base_shown, new_shown], comparison, ..new_page() }, false)
 }

@@ -8,11 +8,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
+use morecores_record::WORK;
 
 use crate::args::WorkArgs;
-
-/// The program's name.
-const WORK: &str = "morecores-work";
 
 pub(crate) fn work(args: &WorkArgs) -> Result<u8> {
     let program = beside_us().unwrap_or_else(|| PathBuf::from(WORK));

@@ -4,12 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
 use jiff::Zoned;
-use morecores_record::{Benchmark, BenchmarkPart, Measure};
+use morecores_record::{Benchmark, BenchmarkPart, Measure, WORK};
 
 use crate::args::SuiteArgs;
-
-/// The program that holds the workloads, as it is found on the PATH.
-pub(crate) const WORK: &str = "morecores-work";
 
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
 const QUICK: &str = "--runs 6 --precision 0";
@@ -88,7 +85,8 @@ impl SuiteOptions {
     }
 }
 
-fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
+/// Where a part's study is in the directory of a suite.
+pub(crate) fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
     directory.join(format!("{}.study", part.study))
 }
 

@@ -13,6 +13,8 @@ use percent_encoding::percent_decode_str;
 pub(super) enum Asked {
     /// All studies.
     List,
+    /// The classic benchmarks among them, then and now.
+    Suite,
     /// One of this name.
     Study(String),
     /// Two, compared.
@@ -76,6 +78,7 @@ pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Resul
     };
     match path {
         "/" => Ok(Asked::List),
+        "/suite" => Ok(Asked::Suite),
         "/compare" => Ok(Asked::Compare { base: parameter("base")?, new: parameter("new")? }),
         _ => Ok(Asked::Study(text(path.strip_prefix("/study/").ok_or(Refusal::Unknown)?)?)),
     }
@@ -92,6 +95,7 @@ mod tests {
     #[test]
     fn addresses_say_what_is_asked_for() {
         assert_eq!(get("/"), Ok(Asked::List));
+        assert_eq!(get("/suite"), Ok(Asked::Suite));
         assert_eq!(get("/study/make.study"), Ok(Asked::Study("make.study".to_owned())));
         assert_eq!(get("/study/a%20b%2Fc.study"), Ok(Asked::Study("a b/c.study".to_owned())));
         let (base, new) = ("a&b.study".to_owned(), "c.study".to_owned());

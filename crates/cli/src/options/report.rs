@@ -1,0 +1,101 @@
+//! From the texts of `morecores report` to the files that are to be written.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum;
+use morecores_record::{Picture, PictureOrder};
+
+use crate::args::{AxesArg, PictureArg, ReportArgs};
+
+/// Where the page goes unless somebody says otherwise.
+const PAGE: &str = "report.html";
+
+/// What `morecores report` is to write.
+#[derive(Debug)]
+pub(crate) struct ReportOptions {
+    /// Where the page goes, if there is to be one.
+    pub(crate) page: Option<PathBuf>,
+    /// Single pictures.
+    pub(crate) plots: Vec<Plot>,
+}
+
+/// A picture and its file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plot {
+    pub(crate) path: PathBuf,
+    pub(crate) format: PlotFormat,
+    pub(crate) order: PictureOrder,
+}
+
+/// What is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlotFormat {
+    Svg,
+    Png,
+}
+
+impl ReportOptions {
+    /// Reads the arguments.
+    pub(crate) fn new(args: &ReportArgs) -> Result<Self> {
+        let plots: Vec<Plot> = args.plot.iter().map(|path| plot(args, path)).collect::<Result<_>>()?;
+        let page = args.output.clone().or_else(|| plots.is_empty().then(|| PAGE.into()));
+        Ok(Self { page, plots })
+    }
+}
+
+fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
+    let named = path.display();
+    let format = match path.extension().map(|end| end.to_ascii_lowercase()) {
+        Some(end) if end == "svg" => PlotFormat::Svg,
+        Some(end) if end == "png" => PlotFormat::Png,
+        _ => bail!("{named}: a picture is SVG or PNG: name a file that ends in .svg or .png"),
+    };
+    let order = PictureOrder {
+        picture: picture(args.picture.map_or_else(|| called_after(path), Ok)?),
+        width: args.width,
+        log: args.axes.map(|axes| axes == AxesArg::Log),
+        dark: args.dark,
+    };
+    Ok(Plot { path: path.to_owned(), format, order })
+}
+
+/// The picture whose name is a word of the file's.
+fn called_after(path: &Path) -> Result<PictureArg> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    let mut words = stem.split(|c: char| !c.is_alphanumeric());
+    words.find_map(|word| PictureArg::from_str(word, true).ok()).ok_or_else(|| {
+        let names: Vec<_> = PictureArg::value_variants()
+            .iter()
+            .filter_map(|picture| Some(picture.to_possible_value()?.get_name().to_owned()))
+            .collect();
+        let (path, names) = (path.display(), names.join(", "));
+        anyhow!("{path}: which picture? Say it by --picture, or call the file after it: {names}")
+    })
+}
+
+fn picture(named: PictureArg) -> Picture {
+    match named {
+        PictureArg::Speedup => Picture::Speedup,
+        PictureArg::Elapsed => Picture::Elapsed,
+        PictureArg::Efficiency => Picture::Efficiency,
+        PictureArg::Metric => Picture::Metric,
+        PictureArg::Stack => Picture::Stack,
+        PictureArg::Timeline => Picture::Timeline,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_its_picture() {
+        let of = |path: &str| called_after(Path::new(path)).ok();
+        assert_eq!(of("speedup.svg"), Some(PictureArg::Speedup));
+        assert_eq!(of("docs/make-j64_stack.png"), Some(PictureArg::Stack));
+        assert_eq!(of("Timeline.PNG"), Some(PictureArg::Timeline));
+        assert_eq!(of("speedups.svg"), None);
+        assert_eq!(of("stack/picture.svg"), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Studies that several tests show.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::World;
+use super::browser::root;
+
+/// A committed study of a part of a kernel build, traced on 1 and 2 CPUs.
+pub(crate) fn build() -> PathBuf {
+    root().join("studies/2026-11-21-build/kernel-affinity.study")
+}
+
+/// Markup and script.
+pub(crate) const EVIL: &str =
+    r#"</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"'`<b>{n}"#;
+
+/// The same study, with markup and script in every text of its head: the command, the machine, hooks.
+pub(crate) fn hostile(world: &World) -> PathBuf {
+    let study = world.path("evil.study");
+    let copied = Command::new("cp").arg("-r").arg(build()).arg(&study).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let head = fs::read_to_string(study.join("study.json")).expect("a head");
+    let mut head: serde_json::Value = serde_json::from_str(&head).expect("JSON");
+    head["command"] = serde_json::json!({"kind": "program", "argv": [EVIL, EVIL]});
+    for key in ["hostname", "cpu_model", "os", "kernel", "hypervisor"] {
+        head["host"][key] = EVIL.into();
+    }
+    head["plan"]["hooks"]["prepare"] = EVIL.into();
+    head["tool"] = EVIL.into();
+    fs::write(study.join("study.json"), head.to_string()).expect("a head");
+    study
+}

@@ -1,0 +1,38 @@
+//! The JavaScript engine that evaluates the viewer's drawing code. That code is ours and asks for nothing; the engine gives it
+//! neither files nor a network.
+
+use morecores_record::{Page, PictureOrder};
+use rquickjs::{CatchResultExt, CaughtError, Context, Error, Function, Runtime, TypedArray};
+
+use crate::PictureError;
+
+/// The bundled drawing code: `viewer/src/sheet`.
+const SHEET: &str = include_str!("../../../viewer/dist/sheet.js");
+
+/// What it defines.
+const FUNCTION: &str = "sheetOf";
+
+/// How deep calls may go, in bytes: the serialising of a picture is recursive.
+const STACK: usize = 1 << 20;
+
+pub(crate) fn draw(
+    page: &Page,
+    order: PictureOrder,
+    stretches: Option<Vec<u8>>,
+) -> Result<String, PictureError> {
+    let json = |error: serde_json::Error| PictureError::Drawing(error.to_string());
+    let page = serde_json::to_string(page).map_err(json)?;
+    let order = serde_json::to_string(&order).map_err(json)?;
+    let failed = |error: Error| PictureError::Drawing(error.to_string());
+    let runtime = Runtime::new().map_err(failed)?;
+    runtime.set_max_stack_size(STACK);
+    let context = Context::full(&runtime).map_err(failed)?;
+    context.with(|ctx| {
+        let caught = |error: CaughtError<'_>| PictureError::Drawing(error.to_string());
+        ctx.eval::<(), _>(SHEET).catch(&ctx).map_err(caught)?;
+        let draw: Function<'_> = ctx.globals().get(FUNCTION).catch(&ctx).map_err(caught)?;
+        let stretches = stretches.map(|bytes| TypedArray::new(ctx.clone(), bytes)).transpose();
+        let stretches = stretches.catch(&ctx).map_err(caught)?;
+        draw.call((page, order, stretches)).catch(&ctx).map_err(caught)
+    })
+}

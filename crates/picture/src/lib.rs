@@ -1,0 +1,102 @@
+//! One picture of the report page as a file of its own, SVG or PNG, drawn without a browser.
+//!
+//! The page's own drawing code draws it, in a small JavaScript engine, so that both look the same; nothing here knows what is in a
+//! picture. It gets data and gives text or bytes; which files those become is the command line's.
+
+mod engine;
+mod raster;
+
+use std::io::Read;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use morecores_record::{Page, PageStudy, PageTimeline, Picture, PictureOrder};
+use thiserror::Error;
+
+pub use raster::png;
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum PictureError {
+    /// The studies have nothing of the kind that was asked for.
+    #[error("{study} has no {what}")]
+    Nothing {
+        /// The study's name.
+        study: String,
+        /// What it would have to have.
+        what: &'static str,
+    },
+    /// One study at most is in such a picture.
+    #[error("a picture of the {0} is of one study: name one")]
+    OneStudy(&'static str),
+    /// The data of a timeline is damaged.
+    #[error("the timeline cannot be read: {0}")]
+    Timeline(String),
+    /// The drawing code failed: a fault of ours.
+    #[error("the picture cannot be drawn: {0}")]
+    Drawing(String),
+}
+
+/// Draws what `order` asks for of `studies` as an SVG file. Speedup, elapsed time, efficiency and metric may be of several studies.
+///
+/// # Errors
+///
+/// [`PictureError`], where the studies have no such picture or it cannot be drawn.
+pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
+    let wanted = wanted(&page.studies, order.picture)?;
+    let stretches = wanted.timeline.map(unpacked).transpose()?;
+    let studies = page.studies.iter().map(|study| without_stretches(study, wanted.timeline)).collect();
+    let page = Page { studies, ..Page::new(&page.tool) };
+    engine::draw(&page, order, stretches)
+}
+
+/// What a picture needs beside the study.
+struct Wanted<'a> {
+    timeline: Option<&'a PageTimeline>,
+}
+
+fn wanted(studies: &[PageStudy], picture: Picture) -> Result<Wanted<'_>, PictureError> {
+    let lacks =
+        |study: &PageStudy, what: &'static str| PictureError::Nothing { study: study.name.clone(), what };
+    let without = |test: &dyn Fn(&PageStudy) -> bool| studies.iter().find(|study| !test(study));
+    if let Some(study) = without(&|study| !study.view.points.is_empty() || picture == Picture::Timeline) {
+        return Err(lacks(study, "measured CPU count"));
+    }
+    match (picture, studies) {
+        (Picture::Stack, [study]) if study.parts.is_empty() => Err(lacks(
+            study,
+            "speedup stack: it takes a trace of every CPU count, which `morecores run` makes as root",
+        )),
+        (Picture::Timeline, [study]) => {
+            let timeline = study.timelines.iter().max_by_key(|timeline| (timeline.cpus, timeline.n));
+            let what = "traced run, which `morecores run` makes as root";
+            Ok(Wanted { timeline: Some(timeline.ok_or_else(|| lacks(study, what))?) })
+        }
+        (Picture::Stack, [_]) => Ok(Wanted { timeline: None }),
+        (Picture::Stack, _) => Err(PictureError::OneStudy("stack")),
+        (Picture::Timeline, _) => Err(PictureError::OneStudy("timeline")),
+        (Picture::Metric, _) => match without(&|study| study.view.plan.metric.is_some()) {
+            Some(study) => {
+                Err(lacks(study, "metric: it is of elapsed times; `morecores run --metric` takes one"))
+            }
+            None => Ok(Wanted { timeline: None }),
+        },
+        _ => Ok(Wanted { timeline: None }),
+    }
+}
+
+/// The study with the one timeline that is drawn, whose stretches go another way.
+fn without_stretches(study: &PageStudy, timeline: Option<&PageTimeline>) -> PageStudy {
+    let bare = |timeline: &PageTimeline| PageTimeline { data: String::new(), ..timeline.clone() };
+    PageStudy { timelines: timeline.map(bare).into_iter().collect(), ..study.clone() }
+}
+
+fn unpacked(timeline: &PageTimeline) -> Result<Vec<u8>, PictureError> {
+    let packed =
+        STANDARD.decode(&timeline.data).map_err(|error| PictureError::Timeline(error.to_string()))?;
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed.as_slice())
+        .read_to_end(&mut bytes)
+        .map_err(|error| PictureError::Timeline(error.to_string()))?;
+    Ok(bytes)
+}

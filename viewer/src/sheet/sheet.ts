@@ -1,0 +1,119 @@
+// One picture of the page by itself: its title, the picture, what its colours and marks mean, and where it is from.
+
+import { commandColours, componentColour, type Inks, INKS, seriesColour } from "../colours.ts";
+import { cpus } from "../format.ts";
+import { curve, curveKey, isFar, quantities } from "../pictures/curve.ts";
+import type { Setting } from "../pictures/setting.ts";
+import { stack, stackKey, stackLegend } from "../pictures/stack.ts";
+import type { Page } from "../record/Page.ts";
+import type { PageStudy } from "../record/PageStudy.ts";
+import type { PictureOrder } from "../record/PictureOrder.ts";
+import { draw, HEIGHT, READY_OPACITY } from "../timeline/draw.ts";
+import { unpacked } from "../timeline/lanes.ts";
+import { cut } from "../timeline/cut.ts";
+import { svgPen } from "./pen.ts";
+import { svg, widthOf, wrapped } from "./svg.ts";
+
+/** Around all, and the sizes of the texts, in pixels. */
+const MARGIN = 16;
+const TITLE = 17;
+const NAME = 13;
+const NOTE = 12;
+const LINE = 1.45;
+const FONT = "system-ui, 'DejaVu Sans', sans-serif";
+
+interface Swatch {
+  colour: string;
+  opacity?: number;
+  text: string;
+}
+
+interface Content {
+  title: string;
+  picture: Element;
+  height: number;
+  legend: Swatch[];
+  notes: string[];
+}
+
+/** The picture that is asked for, of the studies of `page`; `stretches` are those of the first timeline, no longer compressed. */
+export function sheet(document: Document, page: Page, order: PictureOrder, stretches: Uint8Array | null): Element {
+  const inks = INKS[order.dark ? "dark" : "light"];
+  const inner = order.width - 2 * MARGIN;
+  const content = contentOf(page.studies, order, { document, width: inner, ground: inks.ground, alive: false }, inks, stretches);
+  const root = svg(document, "svg", { xmlns: "http://www.w3.org/2000/svg", width: order.width, "font-family": FONT, color: inks.ink, fill: inks.ink });
+  let y = MARGIN;
+  const line = (text: string, x: number, size: number, fill: string, weight = "normal") =>
+    root.appendChild(svg(document, "text", { x, y: y + size, "font-size": size, "font-weight": weight, fill }, text));
+  const title = cut(content.title, inner, (text) => widthOf(text, TITLE) * 1.1);
+  root.appendChild(svg(document, "rect", { width: "100%", height: "100%", fill: inks.ground }));
+  root.appendChild(svg(document, "title", {}, content.title));
+  line(title, MARGIN, TITLE, inks.ink, "bold");
+  y += TITLE * LINE + 4;
+  content.picture.setAttribute("x", String(MARGIN));
+  content.picture.setAttribute("y", String(y));
+  root.appendChild(content.picture);
+  y += content.height + 8;
+  let x = MARGIN;
+  for (const { colour, opacity, text } of content.legend) {
+    const shown = cut(text, inner - 18, (part) => widthOf(part, NAME));
+    const width = 18 + widthOf(shown, NAME) + 14;
+    if (x > MARGIN && x + width > order.width - MARGIN) {
+      x = MARGIN;
+      y += NAME * LINE;
+    }
+    root.appendChild(svg(document, "rect", { x, y: y + 2, width: 12, height: 12, rx: 2, fill: colour, "fill-opacity": opacity ?? 1 }));
+    line(shown, x + 18, NAME, inks.ink);
+    x += width;
+  }
+  if (content.legend.length > 0) y += NAME * LINE + 6;
+  for (const note of content.notes.flatMap((note) => wrapped(note, inner, NOTE))) {
+    line(note, MARGIN, NOTE, inks.quiet);
+    y += NOTE * LINE;
+  }
+  const height = Math.ceil(y + MARGIN - 4);
+  root.setAttribute("height", String(height));
+  root.setAttribute("viewBox", `0 0 ${order.width} ${height}`);
+  return root;
+}
+
+function contentOf(studies: PageStudy[], order: PictureOrder, setting: Setting, inks: Inks, stretches: Uint8Array | null): Content {
+  const one = studies[0]!;
+  const title = one.said.command;
+  const from = [...new Set(studies.map((study) => [study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · ")))];
+  switch (order.picture) {
+    case "stack": {
+      const legend = stackLegend(one.parts).map(({ key, name, figures }) => ({ colour: componentColour(key), text: `${name} ${figures}` }));
+      return { title: `${title}: where the CPUs went`, ...plotted(stack(one.parts, setting)), legend, notes: [stackKey(one.parts), ...one.said.stack_notes, ...from] };
+    }
+    case "timeline": {
+      const timeline = one.timelines[0]!;
+      const trace = one.view.traces.find((t) => t.cpus === timeline.cpus && t.n === timeline.n);
+      const colours = commandColours(one.timelines.map((t) => t.commands));
+      const lanes = unpacked(timeline, stretches!);
+      const group = svg(setting.document, "svg", { width: setting.width, height: HEIGHT, "font-family": FONT });
+      draw(svgPen(group, inks.ink), { lanes, cpus: timeline.cpus, phases: trace?.serial_phases ?? [], hidden: new Set(), colours }, { from: 0, to: lanes.end }, setting.width, HEIGHT, inks.ink);
+      const legend = [...timeline.commands.map((name): Swatch => ({ colour: colours.get(name)!, text: name })), { colour: inks.ink, opacity: READY_OPACITY, text: "ready, but not running" }];
+      const told = timeline.n === timeline.cpus ? "" : `, told ${timeline.n}`;
+      return { title: `${title}: over time`, picture: group, height: HEIGHT, legend, notes: [`Threads over time, traced on ${cpus(timeline.cpus)}${told}. Dashed: the CPUs. Below: serial phases.`, ...from] };
+    }
+    default: {
+      const quantity = order.picture;
+      const name = quantities(one).find(([key]) => key === quantity)?.[1] ?? quantity;
+      const picture = curve(studies, { quantity, log: order.log ?? isFar(studies) }, setting);
+      const legend = studies.length > 1 ? studies.map((study, i) => ({ colour: seriesColour(i), text: study.name })) : [];
+      return { title: studies.length > 1 ? name : `${title}: ${name}`, ...plotted(picture), legend, notes: [curveKey(studies), ...from] };
+    }
+  }
+}
+
+/** A picture of Plot's without what only a browser understands. */
+function plotted(picture: Element): { picture: Element; height: number } {
+  picture.querySelector("style")?.remove();
+  picture.removeAttribute("class");
+  picture.removeAttribute("style");
+  picture.setAttribute("font-size", "13");
+  picture.setAttribute("overflow", "visible");
+  picture.setAttribute("font-family", FONT);
+  return { picture, height: Number(picture.getAttribute("height")) };
+}

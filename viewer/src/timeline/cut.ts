@@ -1,0 +1,9 @@
+// Texts that have little room.
+
+/** As much of `text` as has room, with a mark where it is cut. */
+export function cut(text: string, room: number, widthOf: (text: string) => number): string {
+  if (widthOf(text) <= room) return text;
+  let end = text.length;
+  while (end > 0 && widthOf(`${text.slice(0, end)}…`) > room) end -= 1;
+  return end > 0 ? `${text.slice(0, end)}…` : "";
+}
