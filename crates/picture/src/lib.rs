@@ -43,19 +43,15 @@ pub enum PictureError {
 ///
 /// [`PictureError`], where the studies have no such picture or it cannot be drawn.
 pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
-    let wanted = wanted(&page.studies, order.picture)?;
-    let stretches = wanted.timeline.map(unpacked).transpose()?;
-    let studies = page.studies.iter().map(|study| without_stretches(study, wanted.timeline)).collect();
+    let timeline = timeline_of(&page.studies, order.picture)?;
+    let stretches = timeline.map(unpacked).transpose()?;
+    let studies = page.studies.iter().map(|study| without_stretches(study, timeline)).collect();
     let page = Page { studies, ..Page::new(&page.tool) };
     engine::draw(&page, order, stretches)
 }
 
-/// What a picture needs beside the study.
-struct Wanted<'a> {
-    timeline: Option<&'a PageTimeline>,
-}
-
-fn wanted(studies: &[PageStudy], picture: Picture) -> Result<Wanted<'_>, PictureError> {
+/// The timeline that is to be drawn, where one is: the traced run on the most CPUs.
+fn timeline_of(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTimeline>, PictureError> {
     let lacks =
         |study: &PageStudy, what: &'static str| PictureError::Nothing { study: study.name.clone(), what };
     let without = |test: &dyn Fn(&PageStudy) -> bool| studies.iter().find(|study| !test(study));
@@ -70,18 +66,18 @@ fn wanted(studies: &[PageStudy], picture: Picture) -> Result<Wanted<'_>, Picture
         (Picture::Timeline, [study]) => {
             let timeline = study.timelines.iter().max_by_key(|timeline| (timeline.cpus, timeline.n));
             let what = "traced run, which `morecores run` makes as root";
-            Ok(Wanted { timeline: Some(timeline.ok_or_else(|| lacks(study, what))?) })
+            timeline.ok_or_else(|| lacks(study, what)).map(Some)
         }
-        (Picture::Stack, [_]) => Ok(Wanted { timeline: None }),
+        (Picture::Stack, [_]) => Ok(None),
         (Picture::Stack, _) => Err(PictureError::OneStudy("stack")),
         (Picture::Timeline, _) => Err(PictureError::OneStudy("timeline")),
         (Picture::Metric, _) => match without(&|study| study.view.plan.metric.is_some()) {
             Some(study) => {
                 Err(lacks(study, "metric: it is of elapsed times; `morecores run --metric` takes one"))
             }
-            None => Ok(Wanted { timeline: None }),
+            None => Ok(None),
         },
-        _ => Ok(Wanted { timeline: None }),
+        _ => Ok(None),
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use morecores_record::{Benchmark, Published, SaidBenchmark, Study, View};
 use morecores_report::{self as words, BenchmarkResult};
 
-use super::report::study_name;
+use super::derive::study_name;
 use crate::options::study_in;
 
 /// Whether a directory that is no study itself holds one of a classic benchmark, as `morecores suite` makes them.

@@ -27,6 +27,13 @@ pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
     }
 }
 
+/// What a study is called: its directory's name.
+pub(super) fn study_name(path: &Path) -> String {
+    let name =
+        path.canonicalize().ok().and_then(|full| Some(full.file_name()?.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| path.display().to_string())
+}
+
 /// Everything derived from a study.
 pub(super) struct Derived {
     pub(super) view: View,

@@ -75,14 +75,7 @@ pub(super) fn read(path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)>
         of_point.then(|| timeline(header.run.cpus, header.run.n, &lanes(header, &decoded)))
     });
     let timelines = timelines.collect::<Result<_>>()?;
-    Ok((words::page_study(&study_name(path), &study, view, gains, timelines), unread))
-}
-
-/// What a study is called: its directory's name.
-pub(super) fn study_name(path: &Path) -> String {
-    let name =
-        path.canonicalize().ok().and_then(|full| Some(full.file_name()?.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| path.display().to_string())
+    Ok((words::page_study(&derive::study_name(path), &study, view, gains, timelines), unread))
 }
 
 /// Runs that were traced for a prediction alone are not shown over time.

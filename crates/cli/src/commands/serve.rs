@@ -15,8 +15,8 @@ use morecores_report as words;
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::then_and_now;
-use super::derive;
-use super::report::{new_page, read, study_name};
+use super::derive::{self, study_name};
+use super::report::{new_page, read};
 use crate::args::ServeArgs;
 use crate::{exit, terminal};
 use routes::{Asked, asked};
