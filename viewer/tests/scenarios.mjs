@@ -163,6 +163,8 @@ export async function suite(page) {
   const build = page.locator("section", { hasText: "a parallel build" }).first();
   const rows = await build.locator("tbody tr").allInnerTexts();
   assert.ok(rows.some((row) => row.startsWith("now")) && rows.some((row) => !row.startsWith("now")), "rows of then and rows of now");
+  assert.equal(await build.locator("tr.now").count() >= 2, true, "rows of now are marked");
+  assert.ok((await build.locator("tr.then").first().innerText()).includes("Pentium"));
   assert.deepEqual(await violations(page), []);
   assert.equal(await page.locator("article:visible").count(), 0);
   await page.getByRole("link", { name: "matmul.study" }).first().click();

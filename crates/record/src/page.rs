@@ -62,6 +62,8 @@ pub struct SaidBenchmark {
 pub struct SaidTable {
     /// Its columns, of equal length.
     pub columns: Vec<SaidColumn>,
+    /// Whether each row is of today.
+    pub now: Vec<bool>,
 }
 
 /// A column of such a table.

@@ -46,7 +46,8 @@ pub fn said_benchmark(
         figures: column.kind != ColumnKind::Name,
         cells: column.cells,
     };
-    let table = |table: Table| SaidTable { columns: table.columns.into_iter().map(column).collect() };
+    let table =
+        |table: Table| SaidTable { columns: table.columns.into_iter().map(column).collect(), now: table.now };
     let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(table).collect();
     SaidBenchmark { title, tables, notes, studies }
 }

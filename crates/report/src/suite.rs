@@ -35,6 +35,8 @@ pub(crate) struct Tables {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
+    /// Whether each row is of today.
+    pub(crate) now: Vec<bool>,
 }
 
 /// A column.
@@ -182,7 +184,8 @@ fn table<const N: usize>(
         cells: (0..rows.len()).map(|row| cell(index, row)).collect(),
         kind: columns[index].1,
     });
-    Table { columns: shown.collect() }
+    let is_now = |row: &[String; N]| row.iter().any(|cell| cell.starts_with(NOW));
+    Table { columns: shown.collect(), now: rows.iter().map(is_now).collect() }
 }
 
 fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] {

@@ -4,19 +4,13 @@ import { h, section } from "../dom.ts";
 import type { SaidBenchmark } from "../record/SaidBenchmark.ts";
 import type { SaidColumn } from "../record/SaidColumn.ts";
 import type { SaidComparison } from "../record/SaidComparison.ts";
+import type { SaidTable } from "../record/SaidTable.ts";
 
-/** What the machine of today is called in these tables. */
-const NOW = "now";
-
-function saidTable(label: string, columns: SaidColumn[]): HTMLElement {
+function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
   const kind = (column: SaidColumn) => (column.figures ? "figure" : "name");
   const headers = columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.header));
-  let machine = "";
-  const rows = (columns[0]?.cells ?? []).map((first, row) => {
-    // A machine that is the one above is not named again.
-    machine = first || machine;
-    return h("tr", { class: machine === NOW ? "now" : "then" }, ...columns.map((column) => h("td", { class: kind(column) }, column.cells[row])));
-  });
+  const row = (index: number) => h("tr", { class: now[index] ? "now" : "then" }, ...columns.map((column) => h("td", { class: kind(column) }, column.cells[index])));
+  const rows = (columns[0]?.cells ?? []).map((_, index) => row(index));
   return h("div", { class: "scroll whole", tabindex: 0, role: "group", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), h("tbody", {}, ...rows)));
 }
 
@@ -26,7 +20,7 @@ export function comparisonSection(said: SaidComparison): HTMLElement {
     "comparison",
     "What changed",
     h("p", { class: "verdict" }, said.answer),
-    saidTable("ratios", columns),
+    saidTable("ratios", { columns, now: [] }),
     said.grown && h("p", {}, said.grown),
     said.unlike.length > 0 && h("ul", {}, ...said.unlike.map((line) => h("li", {}, line))),
     h("p", { class: "quiet" }, said.note),
@@ -38,7 +32,7 @@ export function benchmarkSection(said: SaidBenchmark, index: number, address: (s
   return section(
     `benchmark-${index}`,
     said.title,
-    ...said.tables.map((table, i) => saidTable(`${said.title}: ${table.columns[0]?.header ?? i}`, table.columns)),
+    ...said.tables.map((table, i) => saidTable(`${said.title}: ${table.columns[0]?.header ?? i}`, table)),
     said.notes.length > 0 && h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
     said.studies.length > 0 && h("p", {}, "Studies of now: ", ...said.studies.flatMap((study, i) => [i > 0 && ", ", h("a", { href: address(study) }, study)])),
   );

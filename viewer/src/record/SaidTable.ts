@@ -8,4 +8,8 @@ export type SaidTable = {
 /**
  * Its columns, of equal length.
  */
-columns: Array<SaidColumn>, };
+columns: Array<SaidColumn>, 
+/**
+ * Whether each row is of today.
+ */
+now: Array<boolean>, };

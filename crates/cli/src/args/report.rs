@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// The studies' directories
+    /// The studies' directories; or one that `morecores suite` made, whose benchmarks are shown beside what was published
     #[arg(required = true)]
     pub(crate) studies: Vec<PathBuf>,
     /// Where to write the page; `-` for standard output [default: report.html; no page with --plot]
@@ -66,5 +66,6 @@ const EXAMPLES: &str = "\
 Examples:
   morecores report make.study                                    everything, in report.html
   morecores report gcc.study clang.study -o both.html            two studies side by side
+  morecores report mine -o suite.html                            what `morecores suite -o mine` made, then and now
   morecores report make.study --plot speedup.svg                 one picture
   morecores report make.study --plot stack.png --plot timeline.png --dark";

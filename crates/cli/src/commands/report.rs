@@ -25,7 +25,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
             .with_context(|| format!("cannot draw {}", plot.path.display()))?;
         let bytes = match plot.format {
             PlotFormat::Svg => svg.into_bytes(),
-            PlotFormat::Png => morecores_picture::png(&svg)?,
+            PlotFormat::Png => morecores_picture::png(&svg)
+                .with_context(|| format!("cannot draw {}", plot.path.display()))?,
         };
         write(&plot.path, &bytes)?;
     }
