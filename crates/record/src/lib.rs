@@ -9,6 +9,7 @@ mod command;
 mod cpu;
 mod diagnosis;
 mod host;
+mod lock;
 mod noise;
 mod page;
 mod placement;
@@ -27,9 +28,13 @@ pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
+pub use lock::{
+    ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockClosing, LockHeader, LockName, LockPlan, LockRun,
+    LockSample, LockStudy, Think, UnknownLock, Waits, Whose,
+};
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use page::{
-    ListedStudy, PAGE_SCHEMA, Page, PageRun, PageStudy, PageTimeline, Picture, PictureOrder, Said,
+    ListedStudy, PAGE_SCHEMA, Page, PageLocks, PageRun, PageStudy, PageTimeline, Picture, PictureOrder, Said,
     SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart,
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
@@ -52,8 +57,9 @@ pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared, ComparedPoint,
-    ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, Culprit, Difference, Estimate,
-    FirstLimit, Gain, GainPoint, Judged, LockView, Losses, MetricView, Misfits, NOBODY, Parallelism,
-    PointView, PredictedPoint, Prediction, Resource, SerialAndParallel, SerialPhase, StackView, Summary,
-    TraceView, Unlike, VIEW_SCHEMA, View, Warning,
+    ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel, CostModelPoint, Culprit,
+    Difference, Estimate, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice,
+    LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView, Misfits,
+    NOBODY, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource, SerialAndParallel,
+    SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
 };

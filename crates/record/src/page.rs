@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gain, View};
+use crate::{Gain, LocksView, View};
 
 /// Name of the schema of [`Page`].
 pub const PAGE_SCHEMA: &str = "morecores.page/1";
@@ -20,6 +20,8 @@ pub struct Page {
     pub tool: String,
     /// The studies, in the order in which they were named.
     pub studies: Vec<PageStudy>,
+    /// The studies of locks, in the order in which they were named.
+    pub locks: Vec<PageLocks>,
     /// The comparison of the first two studies, where one was asked for.
     pub comparison: Option<SaidComparison>,
     /// The classic benchmarks then and now, where the page is a suite's.
@@ -35,6 +37,7 @@ impl Page {
             schema: PAGE_SCHEMA.to_owned(),
             tool: tool.to_owned(),
             studies: Vec::new(),
+            locks: Vec::new(),
             comparison: None,
             benchmarks: Vec::new(),
             listed: Vec::new(),
@@ -76,6 +79,26 @@ pub struct SaidColumn {
     pub figures: bool,
     /// Its cells.
     pub cells: Vec<String>,
+}
+
+/// One study of locks of a page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PageLocks {
+    /// Its directory's name.
+    pub name: String,
+    /// The command that made it.
+    pub command: String,
+    /// What `morecores show --json` prints.
+    pub view: LocksView,
+    /// Which lock to take when, a sentence each, as the terminal says it.
+    pub advice: Vec<String>,
+    /// What the machine's waits cost, a sentence each.
+    pub prices: Vec<String>,
+    /// Tables with what each is of, in the order in which they are shown.
+    pub tables: Vec<(String, SaidTable)>,
+    /// What has to be known to read the figures, the most serious first.
+    pub notices: Vec<SaidNotice>,
 }
 
 /// A comparison in words.

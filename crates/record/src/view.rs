@@ -4,6 +4,7 @@
 //! These are only the shapes; `morecores-analyse` computes them.
 
 mod comparison;
+mod locks;
 mod prediction;
 mod trace;
 
@@ -16,6 +17,10 @@ use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbo
 pub use comparison::{
     Aspect, COMPARISON_SCHEMA, Compared, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
     Difference, Judged, Unlike,
+};
+pub use locks::{
+    CostModel, CostModelPoint, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult,
+    LockSituation, LocksView, Prices,
 };
 pub use prediction::{
     Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainPoint, PredictedPoint, Prediction,

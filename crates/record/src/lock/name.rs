@@ -1,0 +1,162 @@
+//! The table of locks that the laboratory knows: names, and how each waits.
+
+use serde::{Deserialize, Serialize};
+
+/// Who made a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// `morecores-locks`.
+    Ours,
+    /// The C library, the standard library, another crate, the kernel.
+    System,
+}
+
+/// What a thread does while another has the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Spins until it is free.
+    Spins,
+    /// Sleeps for a fixed time between tries.
+    Sleeps,
+    /// Is woken by who unlocks.
+    Blocks,
+    /// Spins for a bounded time, then is woken.
+    SpinsThenBlocks,
+}
+
+/// A lock of the laboratory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum LockName {
+    /// Implementation 1: spins until it is free (test and test-and-set).
+    Spin,
+    /// The same, waiting longer after each failed try.
+    SpinBackoff,
+    /// Implementation 2: sleeps between tries.
+    Sleep,
+    /// Implementation 3: blocks on an event, with a count of waiters.
+    Block,
+    /// Implementation 4: spins a bounded number of times, then blocks.
+    Adaptive,
+    /// First come, first served, spinning.
+    Ticket,
+    /// The same, each waiter spinning on a word of its own (Mellor-Crummey and Scott).
+    Mcs,
+    /// `std::sync::Mutex`.
+    Std,
+    /// `parking_lot::Mutex`.
+    ParkingLot,
+    /// `pthread_mutex_t` of the default kind.
+    PthreadNormal,
+    /// `pthread_mutex_t` of the kind `PTHREAD_MUTEX_ADAPTIVE_NP`.
+    PthreadAdaptive,
+    /// `pthread_spinlock_t`.
+    PthreadSpin,
+    /// A C11 `atomic_flag` and a loop.
+    C11Spin,
+    /// A lock of the kernel's, met by a system call that takes it.
+    Kernel,
+}
+
+impl LockName {
+    /// Every lock, ours first, in the order in which they are shown.
+    pub const ALL: [Self; 14] = [
+        Self::Spin,
+        Self::SpinBackoff,
+        Self::Sleep,
+        Self::Block,
+        Self::Adaptive,
+        Self::Ticket,
+        Self::Mcs,
+        Self::Std,
+        Self::ParkingLot,
+        Self::PthreadNormal,
+        Self::PthreadAdaptive,
+        Self::PthreadSpin,
+        Self::C11Spin,
+        Self::Kernel,
+    ];
+
+    /// What `adaptive` is held against: the locks that programs use today.
+    pub const PEERS: [Self; 4] = [Self::Std, Self::ParkingLot, Self::PthreadNormal, Self::PthreadAdaptive];
+
+    /// Its name on the command line, in tables and in JSON.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Who made it.
+    pub const fn whose(self) -> Whose {
+        self.row().1
+    }
+
+    /// What its waiters do.
+    pub const fn waits(self) -> Waits {
+        self.row().2
+    }
+
+    /// What it is, in a few words.
+    pub const fn title(self) -> &'static str {
+        self.row().3
+    }
+
+    const fn row(self) -> (&'static str, Whose, Waits, &'static str) {
+        use Waits::{Blocks, Sleeps, Spins, SpinsThenBlocks};
+        use Whose::{Ours, System};
+        match self {
+            Self::Spin => ("spin", Ours, Spins, "1: spins until it is free"),
+            Self::SpinBackoff => {
+                ("spin-backoff", Ours, Spins, "1 with backoff: spins, ever longer between tries")
+            }
+            Self::Sleep => ("sleep", Ours, Sleeps, "2: sleeps between tries"),
+            Self::Block => ("block", Ours, Blocks, "3: blocks, and counts its waiters"),
+            Self::Adaptive => ("adaptive", Ours, SpinsThenBlocks, "4: spins a bounded time, then blocks"),
+            Self::Ticket => ("ticket", Ours, Spins, "first come, first served, spinning"),
+            Self::Mcs => ("mcs", Ours, Spins, "a queue of spinners, each on a word of its own"),
+            Self::Std => ("std", System, SpinsThenBlocks, "std::sync::Mutex"),
+            Self::ParkingLot => ("parking-lot", System, SpinsThenBlocks, "parking_lot::Mutex"),
+            Self::PthreadNormal => ("pthread-normal", System, Blocks, "pthread_mutex_t"),
+            Self::PthreadAdaptive => {
+                ("pthread-adaptive", System, SpinsThenBlocks, "pthread_mutex_t, PTHREAD_MUTEX_ADAPTIVE_NP")
+            }
+            Self::PthreadSpin => ("pthread-spin", System, Spins, "pthread_spinlock_t"),
+            Self::C11Spin => ("c11-spin", System, Spins, "C11 atomic_flag in a loop"),
+            Self::Kernel => ("kernel", System, SpinsThenBlocks, "a mutex of the kernel, by a system call"),
+        }
+    }
+}
+
+impl std::fmt::Display for LockName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no lock has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no lock `{0}`; there are: {names}", names = LockName::ALL.map(LockName::name).join(", "))]
+pub struct UnknownLock(pub String);
+
+impl std::str::FromStr for LockName {
+    type Err = UnknownLock;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLock> {
+        Self::ALL.into_iter().find(|lock| lock.name() == text).ok_or_else(|| UnknownLock(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_has_one_name_everywhere() {
+        for lock in LockName::ALL {
+            assert_eq!(lock.name().parse(), Ok(lock));
+            assert_eq!(serde_json::to_value(lock).unwrap(), lock.name());
+        }
+        let error = "spine".parse::<LockName>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no lock `spine`; there are: spin, spin-backoff"), "{error}");
+    }
+}
