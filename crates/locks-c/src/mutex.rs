@@ -18,19 +18,19 @@ use crate::tried;
 
 /// Makes a free lock.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_lock_init(lock: &mut MaybeUninit<RawAdaptive>) {
+pub extern "C-unwind" fn morecores_lock_init(lock: &mut MaybeUninit<RawAdaptive>) {
     lock.write(RawAdaptive::new());
 }
 
 /// Waits until this thread has it.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_lock_lock(lock: &RawAdaptive) {
+pub extern "C-unwind" fn morecores_lock_lock(lock: &RawAdaptive) {
     lock.lock();
 }
 
 /// Takes it where it is free: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_lock_trylock(lock: &RawAdaptive) -> c_int {
+pub extern "C-unwind" fn morecores_lock_trylock(lock: &RawAdaptive) -> c_int {
     tried(lock.try_lock())
 }
 
@@ -39,19 +39,19 @@ pub extern "C" fn morecores_lock_trylock(lock: &RawAdaptive) -> c_int {
 /// # Safety
 /// The caller has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn morecores_lock_unlock(lock: &RawAdaptive) {
+pub unsafe extern "C-unwind" fn morecores_lock_unlock(lock: &RawAdaptive) {
     // SAFETY: the caller has it.
     unsafe { RawMutex::unlock(lock) }
 }
 
 /// Whether anybody has it.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
+pub extern "C-unwind" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
     lock.is_locked()
 }
 
 /// Measures now what a wait costs, unless this process has done so.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_lock_prepare() {
+pub extern "C-unwind" fn morecores_lock_prepare() {
     cost::prepare();
 }

@@ -14,19 +14,19 @@ use crate::tried;
 
 /// Makes a free lock.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_init(lock: &mut MaybeUninit<RawAdaptiveRw>) {
+pub extern "C-unwind" fn morecores_rwlock_init(lock: &mut MaybeUninit<RawAdaptiveRw>) {
     lock.write(RawAdaptiveRw::new());
 }
 
 /// Waits until this thread may read.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_rdlock(lock: &RawAdaptiveRw) {
+pub extern "C-unwind" fn morecores_rwlock_rdlock(lock: &RawAdaptiveRw) {
     lock.lock_shared();
 }
 
 /// Reads where no writer is there or waits: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_int {
+pub extern "C-unwind" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_int {
     tried(lock.try_lock_shared())
 }
 
@@ -35,20 +35,20 @@ pub extern "C" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_int {
 /// # Safety
 /// The caller reads.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn morecores_rwlock_rdunlock(lock: &RawAdaptiveRw) {
+pub unsafe extern "C-unwind" fn morecores_rwlock_rdunlock(lock: &RawAdaptiveRw) {
     // SAFETY: the caller reads.
     unsafe { RawRwLock::unlock_shared(lock) }
 }
 
 /// Waits until this thread alone may read and write.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
+pub extern "C-unwind" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
     lock.lock_exclusive();
 }
 
 /// Writes where nobody is there: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_int {
+pub extern "C-unwind" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_int {
     tried(lock.try_lock_exclusive())
 }
 
@@ -57,13 +57,13 @@ pub extern "C" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_int {
 /// # Safety
 /// The caller writes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn morecores_rwlock_wrunlock(lock: &RawAdaptiveRw) {
+pub unsafe extern "C-unwind" fn morecores_rwlock_wrunlock(lock: &RawAdaptiveRw) {
     // SAFETY: the caller writes.
     unsafe { RawRwLock::unlock_exclusive(lock) }
 }
 
 /// Whether anybody reads or writes.
 #[unsafe(no_mangle)]
-pub extern "C" fn morecores_rwlock_is_locked(lock: &RawAdaptiveRw) -> bool {
+pub extern "C-unwind" fn morecores_rwlock_is_locked(lock: &RawAdaptiveRw) -> bool {
     lock.is_locked()
 }
