@@ -1,6 +1,7 @@
 //! Where the library is, and how C programs are built with it.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -39,6 +40,16 @@ pub(crate) fn build(source: &Path, arguments: &[&str], program: &Path) {
     let mut cc = compiler("cc", "c11");
     cc.args(arguments).arg(source).arg(libraries().join("libmorecores_locks_c.a")).arg("-o").arg(program);
     succeed(&mut cc);
+}
+
+/// Builds `source` with the shared library, in a folder that has it by the name by which the program will ask for it.
+pub(crate) fn build_shared(source: &Path, arguments: &[&str], program: &Path) {
+    let library = libraries().join("libmorecores_locks_c.so");
+    let folder = program.parent().expect("the folder of the program");
+    symlink(&library, folder.join("libmorecores_locks.so.0")).expect("a link");
+    let mut cc = compiler("cc", "c11");
+    cc.args(arguments).arg(source).arg(library).arg("-o").arg(program);
+    succeed(cc.arg(format!("-Wl,-rpath,{}", folder.display())));
 }
 
 /// Runs a command that must end well, and returns what it printed.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use morecores_testkit::skipped;
 use tempfile::TempDir;
 
-use crate::built::{build, compiler, file, has, run, text};
+use crate::built::{build, build_shared, compiler, file, has, run, text};
 
 /// A status that neither program ends with, for valgrind to end with where it found something.
 const FOUND: i32 = 99;
@@ -14,13 +14,13 @@ const FOUND: i32 = 99;
 /// The faults of `faults.c`, and the function in which each is to be found.
 const FAULTS: [(&str, &str); 3] = [("unlocked", "main"), ("shared", "work"), ("split", "work")];
 
-/// Both programs, told of to checkers.
+/// Both programs, which tell checkers of their locks; one has the static library, the other the shared one.
 fn programs(arguments: &[&str]) -> (TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let (counter, faults) = (folder.path().join("counter"), folder.path().join("faults"));
     let arguments = [arguments, &["-DMORECORES_LOCKS_CHECK"]].concat();
     build(&file("examples/counter.c"), &arguments, &counter);
-    build(&file("tests/c/faults.c"), &arguments, &faults);
+    build_shared(&file("tests/c/faults.c"), &arguments, &faults);
     (folder, counter, faults)
 }
 
@@ -74,7 +74,8 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
     let name = "the_thread_sanitizer_finds_the_faults_and_no_others";
     let folder = tempfile::tempdir().expect("a folder");
     let (source, probe) = (folder.path().join("probe.c"), folder.path().join("probe"));
-    std::fs::write(&source, "#include <sanitizer/tsan_interface.h>\nint main(void) { return 0; }\n").expect("a file");
+    std::fs::write(&source, "#include <sanitizer/tsan_interface.h>\nint main(void) { return 0; }\n")
+        .expect("a file");
     let built = run(compiler("cc", "c11").arg("-fsanitize=thread").arg(&source).arg("-o").arg(&probe));
     if !built.status.success() {
         return skipped(name, "the C compiler has no -fsanitize=thread");
