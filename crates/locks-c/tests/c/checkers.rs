@@ -95,6 +95,21 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
     }
 }
 
+#[test]
+fn the_memory_of_a_lock_may_go_with_its_last_owner() {
+    let name = "the_memory_of_a_lock_may_go_with_its_last_owner";
+    if !has("valgrind") {
+        return skipped(name, "there is no valgrind; install it with: tools/install-deps.sh locks");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("last");
+    build(&file("tests/c/last.c"), &[], &program);
+    let mut valgrind = Command::new("valgrind");
+    // Threads are to take turns often, or the one that unlocks is through before another runs.
+    valgrind.args(["--tool=memcheck", "--fair-sched=try"]).arg(format!("--error-exitcode={FOUND}"));
+    clean(&run(valgrind.arg(program)));
+}
+
 fn compiles(source: &str) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("probe.c");

@@ -91,7 +91,6 @@ fn the_header_is_cpp_too() {
     }
     for name in compilers {
         let mut syntax = compiler(name, "c++11");
-        // With nothing but the compiler, clang++ may lack the C++ library, and with it the C headers in their C++ form.
         let output = run(syntax.args(["-fsyntax-only", "-x", "c++"]).arg(&path));
         assert!(output.status.success(), "{name}: {}", text(&output));
     }
@@ -99,8 +98,7 @@ fn the_header_is_cpp_too() {
 
 #[test]
 fn waiting_leaves_errno_alone() {
-    let lock = MaybeUninit::<morecores_locks::RawAdaptive>::uninit();
-    let mut lock = lock;
+    let mut lock = MaybeUninit::<morecores_locks::RawAdaptive>::uninit();
     morecores_lock_init(&mut lock);
     #[allow(unsafe_code)]
     // SAFETY: made by the line above.
