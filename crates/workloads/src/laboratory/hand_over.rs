@@ -116,16 +116,17 @@ pub(super) fn of_the_kernel(cpus: [CpuId; 2], window: Nanos) -> Result<f64, Work
             let mine = round % 2 == 1 - index;
             if mine {
                 until(&between.coming, round - 1);
-                if between.end.0.load(Relaxed) {
-                    break;
-                }
                 let now = clock::now();
-                if round >= MOST || (round >= LEAST && now.since(begun) >= window) {
+                let end = round >= MOST || (round >= LEAST && now.since(begun) >= window);
+                if end {
                     between.end.0.store(true, Relaxed);
                 }
                 between.held.0.store(round, Release);
                 file.turn(&mut long);
                 stamps.gave.push((round, clock::now()));
+                if end {
+                    break;
+                }
             } else {
                 until(&between.held, round);
                 third.run();
@@ -153,14 +154,36 @@ fn two(cpus: [CpuId; 2], side: impl Fn(u64) -> Stamps + Sync) -> Result<f64, Wor
         }
     };
     let mut stamps = team::run("lock", (0..2).map(piece).collect())?.into_iter();
-    let (Some(one), Some(other)) = (stamps.next(), stamps.next()) else { return Ok(f64::NAN) };
+    let (Some(one), Some(other)) = (stamps.next(), stamps.next()) else {
+        return Err(WorkloadError::Unfit("two threads are needed".to_owned()));
+    };
     let (one, other) = (one?, other?);
     let mut times = between(&one.gave, &other.got);
     times.extend(between(&other.gave, &one.got));
+    if times.is_empty() {
+        return Err(WorkloadError::Unfit(
+            "no hand-over could be timed: the machine is too busy, run it again".to_owned(),
+        ));
+    }
     // A stamp is taken within a reading of the clock: from one to the next is a reading besides.
-    let reading =
-        median((0..1000).map(|_| clock::now()).map(|now| clock::now().since(now).0 as f64).collect());
-    Ok((median(times) - reading).max(0.0))
+    let reading = (0..1000).map(|_| clock::now()).map(|now| clock::now().since(now).0 as f64).collect();
+    Ok((median_of_ticks(times) - median_of_ticks(reading)).max(0.0))
+}
+
+/// The median of times by a clock that counts in steps, which may be a good part of them: 10 ns where the time stamp counter
+/// is driven by a clock of 100 MHz. Times that read alike are taken to lie evenly within the step.
+fn median_of_ticks(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let middle = median(times.clone());
+    let below = times.partition_point(|time| *time < middle);
+    let above = times.partition_point(|time| *time <= middle);
+    let lower = below.checked_sub(1).and_then(|index| times.get(index)).map(|time| middle - time);
+    let upper = times.get(above).map(|time| time - middle);
+    let (Some(lower), Some(upper)) = (lower, upper) else { return middle };
+    // The step is the shorter way: the other may lead over a gap.
+    let (alike, step) = ((above - below).max(1) as f64, lower.min(upper));
+    let rank = if above == below { 0.5 } else { (times.len() as f64 / 2.0 - below as f64) / alike };
+    middle + (rank - 0.5) * step
 }
 
 /// From each round's end to the beginning of the next. One that seems to have begun before was not waited for.
@@ -179,6 +202,22 @@ fn between(gave: &[(u64, Nanos)], got: &[(u64, Nanos)]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_of_the_clock_do_not_make_steps_of_the_median() {
+        // Times from 42 to 61.99, read in steps of 10 around 40, 50 and 60.
+        let times = |offset: f64| -> Vec<f64> {
+            (0..2000).map(|i| ((offset + f64::from(i) / 100.0) / 10.0).round() * 10.0).collect()
+        };
+        for offset in [42.0, 43.0, 46.0] {
+            let found = median_of_ticks(times(offset));
+            assert!((found - offset - 10.0).abs() < 0.1, "{offset} {found}");
+        }
+        // Nothing to share out where no two are alike.
+        assert_eq!(median_of_ticks(vec![1.0, 2.0, 30.0]), 2.0);
+        assert_eq!(median_of_ticks(vec![7.0; 5]), 7.0);
+        assert_eq!(median_of_ticks(vec![1.0, 3.0]), 2.0);
+    }
 
     #[test]
     fn a_hand_over_is_from_one_round_to_the_next() {

@@ -6,10 +6,10 @@
 //!
 //! When a call has got the lock is out of sight: the wait for it cannot be told from the call.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use morecores_record::{Bytes, Nanos};
-use rustix::fs::{MemfdFlags, SeekFrom, ftruncate, memfd_create, seek};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, ftruncate, memfd_create, open, seek};
 use rustix::io::read;
 
 use super::post::Post;
@@ -38,8 +38,12 @@ impl Offset {
                 reason: error.to_string(),
             }
         };
-        let file = memfd_create("morecores-lock", MemfdFlags::CLOEXEC).map_err(failed("memfd_create"))?;
-        ftruncate(&file, LENGTH).map_err(failed("ftruncate"))?;
+        let made = memfd_create("morecores-lock", MemfdFlags::CLOEXEC).map_err(failed("memfd_create"))?;
+        ftruncate(&made, LENGTH).map_err(failed("ftruncate"))?;
+        // Opened once more by its name: the kernel locks the offset of a file that was opened, and not of one that was made
+        // without a name.
+        let name = format!("/proc/self/fd/{}", made.as_raw_fd());
+        let file = open(name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed("openat"))?;
         Ok(Self(file))
     }
 
@@ -122,6 +126,15 @@ impl Post for Offset {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_keep_each_other_out() {
+        const EACH: u64 = 20_000;
+        let file = &Offset::new().unwrap();
+        let piece = || (0..EACH).for_each(|_| file.turn(&mut vec![1; 3]));
+        crate::team::run("lock", vec![piece; 4]).unwrap();
+        assert_eq!(file.turns(3), 4 * EACH);
+    }
 
     #[test]
     fn turns_are_counted_by_the_offset() {
