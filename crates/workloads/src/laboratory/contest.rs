@@ -1,7 +1,8 @@
 //! Threads that take turns at one lock for a time: how often each had it, and what CPU time that took.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 use morecores_record::{ContestSample, CpuId, Nanos};
 
@@ -9,7 +10,6 @@ use super::cpu::{self, Used};
 use super::post::Post;
 use super::work::Work;
 use crate::clock::Span;
-use crate::gate::Gate;
 use crate::{WorkloadError, team};
 
 /// A contest at one lock.
@@ -41,6 +41,36 @@ impl Over {
     }
 }
 
+/// Where threads begin together. They wait awake and let each other run: whoever is woken first would have had turns before
+/// the others are awake.
+#[derive(Debug)]
+pub(super) struct Start {
+    there: AtomicUsize,
+    expected: usize,
+}
+
+impl Start {
+    /// For so many.
+    pub(super) const fn of(expected: usize) -> Self {
+        Self { there: AtomicUsize::new(0), expected }
+    }
+
+    /// Waits for the others.
+    pub(super) fn pass(&self) {
+        self.there.fetch_add(1, Relaxed);
+        while self.there.load(Relaxed) < self.expected {
+            thread::yield_now();
+        }
+    }
+
+    /// Waits for all of them, and is none of them.
+    pub(super) fn watch(&self) {
+        while self.there.load(Relaxed) < self.expected {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
 /// What one thread did.
 #[derive(Clone, Copy, Debug)]
 struct Done {
@@ -55,18 +85,18 @@ impl Contest {
     pub(super) fn at<P: Post>(self, post: &P, cpus: &[CpuId]) -> Result<ContestSample, WorkloadError> {
         let first = cpus[0];
         let (hold, think) = on(first, || Ok((P::hold(self.hold)?, Work::lasting(self.think))))?;
-        let (over, gate) = (&Over::default(), &Gate::new(self.threads + 1)?);
+        let (over, start) = (&Over::default(), &Start::of(self.threads));
         // One more thread sleeps meanwhile: it tells the others when it is over.
         let piece = |index: usize| {
             move || {
                 if index == self.threads {
-                    gate.pass();
+                    start.watch();
                     over.after(self.window);
                     return Ok(None);
                 }
                 let pinned = cpu::pin(cpus[index % cpus.len()]);
                 let mut hand = P::hand(hold);
-                gate.pass();
+                start.pass();
                 pinned?;
                 Ok(Some(if self.watched {
                     take_turns::<P, true>(post, &mut hand, think, over)

@@ -2,11 +2,10 @@
 
 use morecores_record::{CpuId, LockSample, Nanos};
 
-use super::contest::{Over, on};
+use super::contest::{Over, Start, on};
 use super::cpu;
 use super::post::Post;
 use super::work::Work;
-use crate::gate::Gate;
 use crate::{WorkloadError, clock, team};
 
 /// CPU time for which the owner holds the lock, and leaves it to others between. As long as that: so the waiter gets it
@@ -28,7 +27,7 @@ pub(super) fn measured<P: Post>(
 ) -> Result<LockSample, WorkloadError> {
     let (hold, none, think) =
         on(cpus[0], || Ok((P::hold(HOLD)?, P::hold(Nanos::ZERO)?, Work::lasting(HOLD))))?;
-    let (over, gate) = (&Over::default(), &Gate::new(4)?);
+    let (over, start) = (&Over::default(), &Start::of(3));
     let piece = |role: usize| {
         move || {
             let pinned = match role {
@@ -37,7 +36,9 @@ pub(super) fn measured<P: Post>(
                 _ => Ok(()),
             };
             let mut waits = Waits::default();
-            gate.pass();
+            if role < 3 {
+                start.pass();
+            }
             match role {
                 0 => {
                     let mut hand = P::hand(hold);
@@ -58,7 +59,10 @@ pub(super) fn measured<P: Post>(
                         think.run();
                     }
                 }
-                _ => over.after(window.max(LEAST)),
+                _ => {
+                    start.watch();
+                    over.after(window.max(LEAST));
+                }
             }
             pinned.map(|()| waits)
         }

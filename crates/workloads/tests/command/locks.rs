@@ -1,5 +1,7 @@
 //! `lock-cell`: every cell of the laboratory gives what can be true.
 
+use std::sync::{Mutex, PoisonError};
+
 use morecores_record::{ContestSample, CpuSet, LockCell, LockName, LockSample, Nanos};
 use morecores_testkit::skipped;
 
@@ -20,8 +22,12 @@ fn two(name: &str) -> bool {
     cpus().len() >= 2
 }
 
+/// One measurement at a time: they would have each other's CPUs.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Measures a cell for so many milliseconds.
 fn measured(cell: LockCell, ms: u64) -> LockSample {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = serde_json::to_string(&cell).expect("a cell");
     let assert = work("lock-cell")
         .args([&cell, "--cpus", &cpus().to_string(), "--window-ns", &(ms * 1_000_000).to_string()])
@@ -97,14 +103,15 @@ fn a_lock_goes_from_one_cpu_to_another() {
 }
 
 #[test]
-fn one_thread_alone_has_the_lock_half_of_the_time() {
+fn one_thread_alone_holds_the_lock_and_thinks_for_as_long_as_was_asked_for() {
     for lock in LockName::ALL {
         soon(lock.name(), || {
             let sample = contest(lock, 1, 10_000, false, 20);
-            let expected = sample.window_ns.0 as f64 / 20_000.0;
-            let right = (0.8..1.2).contains(&(sample.turns[0] as f64 / expected));
-            let busy = (sample.user_ns + sample.system_ns).0 as f64 / sample.window_ns.0 as f64;
-            held(right && (0.8..1.1).contains(&busy), sample)
+            // Of its CPU time: somebody else may have the CPU meanwhile.
+            let used = sample.user_ns + sample.system_ns;
+            let right = (0.8..1.2).contains(&(sample.turns[0] as f64 * 20_000.0 / used.0 as f64));
+            // The clocks of CPU time and of the window are read one after the other.
+            held(right && used.0 as f64 <= sample.window_ns.0 as f64 * 1.01, sample)
         });
     }
 }
@@ -116,7 +123,7 @@ fn threads_take_turns_and_their_waits_are_told_where_they_can_be() {
             let sample = contest(lock, 4, 0, watched, 5);
             assert_eq!(sample.turns.len(), 4, "{lock}");
             assert!(sample.turns.iter().sum::<u64>() > 4, "{lock} {sample:?}");
-            assert!(sample.window_ns >= Nanos::from_millis(4), "{lock} {sample:?}");
+            assert!(sample.window_ns >= Nanos::from_millis(5), "{lock} {sample:?}");
             assert!(sample.user_ns + sample.system_ns > Nanos::ZERO, "{lock} {sample:?}");
             match &sample.longest_waits_ns {
                 Some(waits) => {
