@@ -18,7 +18,7 @@ mod post;
 mod preempted;
 mod work;
 
-use morecores_record::{CpuId, CpuSet, LockCell, LockSample, Nanos};
+use morecores_record::{CpuId, CpuSet, LockCell, LockSample, Nanos, SpinTuning};
 
 use self::contest::Contest;
 use self::kernel::Offset;
@@ -42,9 +42,22 @@ pub struct Args {
 }
 
 /// What was measured, as a line of JSON.
-pub fn line(sample: &LockSample) -> String {
+pub fn line(measured: &impl serde::Serialize) -> String {
     // Numbers, lists and fixed names always have a form in JSON.
-    serde_json::to_string(sample).unwrap_or_default() + "\n"
+    serde_json::to_string(measured).unwrap_or_default() + "\n"
+}
+
+/// Measures how long our adaptive lock spins here: what it does in every process by itself, at the first wait.
+pub fn spin_tuning() -> SpinTuning {
+    let tuning = morecores_locks::cost::measure();
+    SpinTuning {
+        cpus: tuning.cpus,
+        sleep_ns: tuning.sleep_ns as f64,
+        sleeps: tuning.sleeps_ns.map(|ns| ns as f64).to_vec(),
+        // From picoseconds.
+        spin_ns: tuning.look_ps as f64 / 1e3,
+        spins: tuning.spins,
+    }
 }
 
 /// Measures the cell that `args` name.

@@ -31,6 +31,9 @@ enum Command {
     /// Measure one property of one lock, for `morecores locks`
     #[command(hide = true)]
     LockCell(laboratory::Args),
+    /// Measure how long the adaptive lock spins on this machine, for `morecores tune-spin`
+    #[command(hide = true)]
+    TuneSpin,
     #[command(flatten)]
     Workload(Workload),
 }
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
             Ok(line) => line,
             Err(error) => return failed(&error),
         },
+        Command::TuneSpin => laboratory::line(&laboratory::spin_tuning()),
         Command::Workload(workload) => match workload.run() {
             Ok(outcome) => format!("{outcome}\n"),
             Err(error) => return failed(&error),

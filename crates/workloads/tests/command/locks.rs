@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use morecores_record::{ContestSample, CpuSet, LockCell, LockName, LockSample, Nanos};
+use morecores_record::{ContestSample, CpuSet, LockCell, LockName, LockSample, Nanos, SpinTuning};
 use morecores_testkit::skipped;
 
 use crate::work;
@@ -192,6 +192,30 @@ fn a_switch_takes_microseconds_and_a_line_less() {
         let line = time(LockCell::Line { from, to });
         held((3.0..2_000.0).contains(&line) && line < switch, line)
     });
+}
+
+#[test]
+fn the_bound_of_a_spin_comes_from_what_was_timed() {
+    let line = {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        crate::output("tune-spin")
+    };
+    let tuning: SpinTuning = serde_json::from_str(&line).expect("a tuning");
+    assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
+    assert_eq!(tuning.cpus > 1, cpus().len() > 1, "{line}");
+    assert_eq!(tuning.spins > 0, tuning.cpus > 1, "{line}");
+    let mut sleeps = tuning.sleeps.clone();
+    sleeps.sort_by(f64::total_cmp);
+    // Within the bounds that the lock sets to what it believes.
+    let median = sleeps[sleeps.len() / 2].clamp(1_000.0, 50_000.0);
+    assert_eq!(tuning.sleep_ns, median, "{line}");
+    // A pause is 4 to some hundred cycles.
+    assert!((0.5..200.0).contains(&tuning.spin_ns), "{line}");
+    if tuning.cpus > 1 {
+        // Some sleeps' worth, and no more than 16 bits hold.
+        let worth = f64::from(tuning.spins) * tuning.spin_ns / tuning.sleep_ns;
+        assert!((0.9..4.1).contains(&worth) || tuning.spins == 65_535, "{line}");
+    }
 }
 
 #[test]
