@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use morecores_record::{ContestSample, CpuId, Nanos};
+use morecores_record::{Bytes, ContestSample, CpuId, Nanos};
 
 use super::cpu::{self, Used};
 use super::post::Post;
 use super::work::Work;
 use crate::clock::Span;
-use crate::{WorkloadError, team};
+use crate::{WorkloadError, memory, team};
 
 /// A contest at one lock.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +85,8 @@ impl Contest {
     pub(super) fn at<P: Post>(self, post: &P, cpus: &[CpuId]) -> Result<ContestSample, WorkloadError> {
         let first = cpus[0];
         let (hold, think) = on(first, || Ok((P::hold(self.hold)?, Work::lasting(self.think))))?;
+        let memory = Bytes(P::memory(hold).0 * self.threads as u64);
+        memory::require(memory, "the number of threads, or the time for which they hold the lock")?;
         let (over, start) = (&Over::default(), &Start::of(self.threads));
         // One more thread sleeps meanwhile: it tells the others when it is over.
         let piece = |index: usize| {
@@ -161,4 +163,66 @@ fn take_turns<P: Post, const WATCHED: bool>(post: &P, hand: &mut P::Hand, think:
         longest = Some(Nanos::ZERO);
     }
     Done { span, turns, used, longest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    /// Keeps nobody out: a turn in a thousand leaves nothing.
+    #[derive(Default)]
+    struct Open(AtomicU64);
+
+    impl Post for Open {
+        type Hold = ();
+        type Hand = u64;
+
+        fn hold(_: Nanos) -> Result<(), WorkloadError> {
+            Ok(())
+        }
+
+        fn memory((): ()) -> Bytes {
+            Bytes(0)
+        }
+
+        fn hand((): ()) -> u64 {
+            0
+        }
+
+        fn turn(&self, turns: &mut u64) {
+            *turns += 1;
+            self.0.fetch_add(u64::from(!turns.is_multiple_of(1000)), Relaxed);
+        }
+
+        fn watched(&self, turns: &mut u64) -> Option<Nanos> {
+            self.turn(turns);
+            None
+        }
+
+        fn touch(&self, turns: &mut u64) {
+            self.turn(turns);
+        }
+
+        fn turns(&self, (): ()) -> u64 {
+            self.0.load(Relaxed)
+        }
+    }
+
+    #[test]
+    fn turns_that_left_nothing_are_a_wrong_result() {
+        let cpu = super::super::cpu::usable().unwrap().first().unwrap();
+        for watched in [false, true] {
+            let contest = Contest {
+                threads: 2,
+                hold: Nanos::ZERO,
+                think: Nanos::ZERO,
+                watched,
+                window: Nanos::from_millis(10),
+            };
+            let error = contest.at(&Open::default(), &[cpu]).unwrap_err();
+            assert_eq!(error.exit_status(), 1, "{error}");
+            assert!(error.to_string().contains("turns that 2 threads left under the lock"), "{error}");
+        }
+    }
 }

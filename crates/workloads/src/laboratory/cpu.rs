@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::WorkloadError;
 
 /// CPUs that this process may use.
-fn usable() -> Result<CpuSet, WorkloadError> {
+pub(super) fn usable() -> Result<CpuSet, WorkloadError> {
     let mask = sched_getaffinity(None).map_err(|error| {
         WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
     })?;

@@ -13,8 +13,8 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, ftruncate, memfd_create, op
 use rustix::io::read;
 
 use super::post::Post;
+use crate::WorkloadError;
 use crate::clock::Span;
-use crate::{WorkloadError, memory};
 
 /// Length of the file: no contest comes to its end, which at a hundred gigabytes a second is a year away, and every file
 /// system in memory takes it.
@@ -79,7 +79,6 @@ impl Post for Offset {
         if time == Nanos::ZERO {
             return Ok(1);
         }
-        memory::require(MOST, "the time for which the lock is held")?;
         let file = Self::new()?;
         let call = file.measured(&mut [0]);
         // From so many that the call is little beside them.
@@ -96,6 +95,10 @@ impl Post for Offset {
             bytes = (wanted as usize).max(1);
         }
         Ok(bytes)
+    }
+
+    fn memory(hold: usize) -> Bytes {
+        Bytes(hold as u64)
     }
 
     fn hand(hold: usize) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //!
 //! Who takes turns, and how long it is measured, is the business of each cell.
 
-use morecores_record::Nanos;
+use morecores_record::{Bytes, Nanos};
 
 use super::lock::{Lock, Seat};
 use super::work::Work;
@@ -17,6 +17,9 @@ pub(super) trait Post: Sync {
 
     /// Finds out, on the CPU on which the caller is, how to hold it for so much CPU time.
     fn hold(time: Nanos) -> Result<Self::Hold, WorkloadError>;
+
+    /// Memory that each thread takes for that.
+    fn memory(hold: Self::Hold) -> Bytes;
 
     /// Of the calling thread.
     fn hand(hold: Self::Hold) -> Self::Hand;
@@ -41,6 +44,10 @@ impl<L: Lock> Post for Seat<L> {
 
     fn hold(time: Nanos) -> Result<Work, WorkloadError> {
         Ok(Work::lasting(time))
+    }
+
+    fn memory(_: Work) -> Bytes {
+        Bytes(0)
     }
 
     fn hand(hold: Work) -> Work {
