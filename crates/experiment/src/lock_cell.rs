@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use morecores_record::{CpuSet, Exit, LockCell, LockPlan, LockRun, LockSample, Nanos, Output};
+use morecores_record::{CpuSet, Exit, LockCell, LockName, LockPlan, LockRun, LockSample, Nanos, Output};
 
 use crate::capture::Capture;
 use crate::control::Control;
@@ -112,9 +112,12 @@ impl ProcessLaboratory {
         })
     }
 
-    /// For how long threads contend in a cell.
+    /// For how long threads contend in a cell: longer where waits are timed, the longest of which are rare.
     fn window_of(&self, cell: &LockCell) -> Nanos {
-        if matches!(cell, LockCell::Contest { watched: true, .. }) { self.watched } else { self.window }
+        match cell {
+            LockCell::Contest { watched: true, .. } | LockCell::Preempted { .. } => self.watched,
+            _ => self.window,
+        }
     }
 
     /// What the program's process printed.
@@ -182,8 +185,10 @@ fn understood(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError
     let sample: LockSample = serde_json::from_str(output.trim())
         .map_err(|error| LockCellError::NotASample { why: error.to_string() })?;
     let fits = match (cell, &sample) {
-        (LockCell::Contest { threads, watched, .. }, LockSample::Contest(contest)) => {
-            contest.turns.len() == *threads as usize && (!watched || contest.longest_waits_ns.is_some())
+        (LockCell::Contest { lock, threads, watched, .. }, LockSample::Contest(contest)) => {
+            // A kernel lock's waits are out of our sight.
+            let is_seen = *watched && *lock != LockName::Kernel;
+            contest.turns.len() == *threads as usize && (!is_seen || contest.longest_waits_ns.is_some())
         }
         (LockCell::Preempted { .. }, LockSample::Preempted { .. }) => true,
         (
@@ -212,7 +217,6 @@ fn failed(exit: Exit, said: &str) -> LockCellError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::LockName;
 
     const FREE: LockCell = LockCell::Free { lock: LockName::Std };
 
@@ -273,17 +277,19 @@ mod tests {
 
     #[test]
     fn a_contest_has_a_count_for_each_thread_and_waits_where_they_are_timed() {
-        let contest = |threads, watched| LockCell::Contest {
-            lock: LockName::Mcs,
+        let of = |lock, threads, watched| LockCell::Contest {
+            lock,
             threads,
             hold_ns: Nanos::ZERO,
             think_ns: Nanos::ZERO,
             watched,
         };
+        let contest = |threads, watched| of(LockName::Mcs, threads, watched);
         let line = r#"{"of":"contest","window_ns":5,"turns":[1,2],"user_ns":3,"system_ns":1}"#;
         assert!(understood(&contest(2, false), line).is_ok());
         assert!(understood(&contest(3, false), line).is_err());
         assert!(understood(&contest(2, true), line).is_err());
+        assert!(understood(&of(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
         assert!(understood(&FREE, line).is_err());
     }
 }

@@ -7,6 +7,9 @@ use morecores_record::SpinTuning;
 use crate::Style;
 use crate::format::{cpus, ratio, time};
 
+/// Two times that differ by less than this share of them are called alike.
+const ALIKE: f64 = 0.05;
+
 /// The whole text, each line ended by a newline.
 pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
     let (sleep, spin) = (tuning.sleep_ns * 1e-9, tuning.spin_ns * 1e-9);
@@ -34,13 +37,18 @@ pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
         format!("A spin, which is a look at the lock and a pause: {}.", time(spin)),
     ];
     if tuning.spins > 0 {
+        let times = bound / sleep;
+        // The bound is whole turns, and the times are rounded.
+        let beside = if (times - 1.0).abs() < ALIKE {
+            "as long as".to_owned()
+        } else {
+            format!("{} times", ratio(times))
+        };
         paragraphs.push(format!(
-            "{} · {} = {}, {} times a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
+            "{} spins take {}, {beside} a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
              pays at most twice what knowing the wait beforehand would have cost (Karlin and others, 1990).",
             tuning.spins,
-            time(spin),
             time(bound),
-            ratio(bound / sleep),
         ));
         paragraphs.push(format!("{} usable; with one, no waiter would spin.", are(tuning.cpus)));
     }
@@ -79,11 +87,13 @@ mod tests {
             "800 spins at most before a waiter sleeps.",
             "A sleep and a wake-up: 5.00 µs, the median of 3, which took from 4.90 µs to 62.0 µs.",
             "a look at the lock and a pause: 12.5 ns.",
-            "800 · 12.5 ns = 10.0 µs, 2.00 times a sleep",
+            "800 spins take 10.0 µs, 2.00 times a sleep and a wake-up.",
             "2 CPUs are usable",
         ] {
             assert!(said.contains(part), "`{part}` is not in: {said}");
         }
+        let alike = SpinTuning { spins: 399, ..tuning.clone() };
+        assert!(self::said(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
         assert!(spin_tuning(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
     }
 
@@ -93,6 +103,6 @@ mod tests {
             SpinTuning { cpus: 1, sleep_ns: 10_000.0, sleeps: vec![0.0; 3], spin_ns: 12.5, spins: 0 };
         let said = said(&tuning);
         assert!(said.starts_with("No spinning: 1 CPU is usable"), "{said}");
-        assert!(said.contains("10.0 µs, assumed") && !said.contains("·"), "{said}");
+        assert!(said.contains("10.0 µs, assumed") && !said.contains("take"), "{said}");
     }
 }

@@ -16,8 +16,8 @@ const HOLD: Nanos = Nanos::from_micros(200);
 /// (`base_slice_ns` of the scheduler, rounded up to a tick).
 const LONG: Nanos = Nanos::from_millis(1);
 
-/// The shortest window, in which there are some tens of slices.
-const LEAST: Nanos = Nanos::from_millis(300);
+/// The shortest window, in which there are some tens of slices and the waiter meets several. A study has rounds of it.
+const LEAST: Nanos = Nanos::from_millis(100);
 
 /// Lets an owner and a busy thread share the first CPU, and a waiter have the second.
 pub(super) fn measured<P: Post>(
