@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The spin bound of a machine: one JSON line of `morecores-work tune-spin`.
-///
-/// A waiter that spins for as long as a sleep and a wake-up cost, and then sleeps, never pays more than twice what the
-/// better of the two would have cost it (Karlin, Li, Manasse and Owicki, SOSP 1991).
+/// The spin bound of a machine: one JSON line of `morecores-work tune-spin`. How it follows from the times is the lock's own
+/// business.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpinTuning {
     /// CPUs that this process may use; on one, spinning is useless and `spins` is 0.
@@ -16,7 +14,8 @@ pub struct SpinTuning {
     pub sleeps: Vec<f64>,
     /// What one turn of the spinning loop takes, in nanoseconds.
     pub spin_ns: f64,
-    /// How many turns cost as much as a sleep: `sleep_ns` over `spin_ns`.
+    /// How many turns a waiter makes at most before it sleeps: as many as take about as long as a sleep and a wake-up, or a small
+    /// multiple of that.
     pub spins: u32,
 }
 
