@@ -19,7 +19,7 @@ use crate::{RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin, Raw
 pub(crate) const PREEMPTIONS: usize = 2;
 
 /// What the models need of a lock.
-trait Lock: Send + Sync + 'static {
+pub(crate) trait Lock: Send + Sync + 'static {
     fn new() -> Self;
     fn lock(&self);
     fn try_lock(&self) -> bool;
@@ -86,7 +86,7 @@ pub(crate) fn check(preemptions: Option<usize>, model: impl Fn() + Send + Sync +
 }
 
 /// `others` threads and this one, each of which adds so many times.
-fn adding<L: Lock>(others: usize, turns: u32) {
+pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
     let guarded = Arc::new(Guarded::<L>::new());
     let threads: Vec<_> = (0..others)
         .map(|_| {
@@ -103,7 +103,7 @@ fn adding<L: Lock>(others: usize, turns: u32) {
 }
 
 /// A thread that tries beside one that waits.
-fn trying<L: Lock>() {
+pub(crate) fn trying<L: Lock>() {
     let guarded = Arc::new(Guarded::<L>::new());
     let other = {
         let guarded = Arc::clone(&guarded);

@@ -40,7 +40,9 @@ fn in_words(estimate: Estimate) -> String {
 
 fn throughput(against: &Against, is_ours: bool, lines: &mut Vec<String>) {
     for point in &against.points {
-        let cpu = point.cpu_per_hold.map_or_else(String::new, |ratio| format!("   CPU per hold {}", in_words(ratio)));
+        let cpu = point
+            .cpu_per_hold
+            .map_or_else(String::new, |ratio| format!("   CPU per hold {}", in_words(ratio)));
         let lost = if point.ratio.ci95.is_some_and(|[_, high]| high < 0.95) { "  LOST" } else { "" };
         let ratio = in_words(point.ratio);
         lines.push(format!(
@@ -51,15 +53,22 @@ fn throughput(against: &Against, is_ours: bool, lines: &mut Vec<String>) {
             point.best.name(),
         ));
     }
-    let aim = |text: &str| if is_ours { format!("   (aim: {text})") } else { "   (to show what is noise)".to_owned() };
+    let aim = |text: &str| {
+        if is_ours { format!("   (aim: {text})") } else { "   (to show what is noise)".to_owned() }
+    };
     if let Some(mean) = against.geometric_mean {
         lines.push(format!("  geometric mean {mean:.3}{}", aim("at least 1.0")));
     }
     let (lost, points) = (against.lost().count(), against.points.len());
     lines.push(format!("  points wholly below 0.95: {lost} of {points}{}", aim("none")));
-    let worst = against.points.iter().filter_map(|point| point.cpu_per_hold).max_by(|a, b| a.value.total_cmp(&b.value));
+    let worst = against
+        .points
+        .iter()
+        .filter_map(|point| point.cpu_per_hold)
+        .max_by(|a, b| a.value.total_cmp(&b.value));
     if let (true, Some(worst)) = (is_ours, worst) {
-        let above = against.points.iter().filter(|p| p.cpu_per_hold.is_some_and(|ratio| ratio.value > 1.1)).count();
+        let above =
+            against.points.iter().filter(|p| p.cpu_per_hold.is_some_and(|ratio| ratio.value > 1.1)).count();
         lines.push(format!(
             "  CPU time per hold over the fastest peer's, more threads than CPUs: at most {}, {above} points above 1.1   (aim: none)",
             in_words(worst)
