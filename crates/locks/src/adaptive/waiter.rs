@@ -32,11 +32,7 @@ const LONGEST_NAP_NS: u32 = 1_000_000;
 /// sleepers in turn, a few percent.
 const HUNGER_NS: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
 
-/// loom's machine: two CPUs, and a look.
-#[cfg(loom)]
-fn cpus() -> u32 {
-    2
-}
+/// Of loom's machine; a spin there is a look.
 #[cfg(loom)]
 fn spins() -> u32 {
     16
@@ -82,7 +78,10 @@ impl<'a> Waiter<'a> {
             lock,
             awake: false,
             counted: false,
+            #[cfg(not(loom))]
             hungry: false,
+            #[cfg(loom)]
+            hungry: lock.model.is_giving,
             outrun: false,
             since_ns: None,
             next_nap_ns: FIRST_NAP_NS,
@@ -108,6 +107,8 @@ impl<'a> Waiter<'a> {
 
     /// Looks without sleeping: where there is one CPU, not at all.
     fn look_around(&mut self) -> Look {
+        #[cfg(loom)]
+        let cpus = || self.lock.model.cpus;
         if cpus() < 2 {
             return Look::Held;
         }
