@@ -112,7 +112,7 @@ function logTicks(low: number, high: number): number[] {
   const powers = Array.from({ length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 }, (_, i) => 10 ** (Math.floor(Math.log10(low)) + i));
   const within = (ticks: number[]) => ticks.filter((tick) => tick >= low && tick <= high);
   const tenths = within(powers);
-  return tenths.length > 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+  return tenths.length >= 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
 }
 
 /** The picture of one contest; `cpus` is how many its threads are pinned to. */
@@ -151,7 +151,7 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
     marginTop: 26,
     marginBottom: 40,
     style: { fontSize: "12px", background: "none", overflow: "visible" },
-    x: { type: "log", label: "threads →", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
+    x: { type: "log", label: "threads →", labelAnchor: "center", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
     y: { type: log ? "log" : "linear", label: `↑ ${label}`, domain: [low, high], ticks: log ? logTicks(low, high) : 5, tickFormat: quantity === "burned" || quantity === "luck" ? plain : of },
     marks: [
       Plot.gridY({ strokeOpacity: 0.15, ticks: log ? logTicks(low, high) : 5 }),
@@ -170,7 +170,7 @@ function names(locks: LockName[], all: Drawn[], shift: (lock: LockName) => numbe
   return (_, scales, __, { height, marginBottom, marginTop, width, marginRight }) => {
     const y = scales.y as unknown as (value: number) => number;
     const x = scales.x as unknown as (value: number) => number;
-    const group = svg(document, "g", { "aria-label": "names", "font-size": 11 });
+    const group = svg(document, "g", { "aria-label": "names", "font-size": 11, "text-anchor": "start" });
     const last = locks.flatMap((lock) => {
       const own = all.filter((d) => d.lock === lock);
       const end = own.filter((d) => d.line === own[0]!.line).at(-1)!;
