@@ -20,6 +20,7 @@ mod suite;
 mod terminal;
 mod topology;
 mod trace;
+mod tuning;
 mod verdict;
 mod warning;
 
@@ -38,5 +39,6 @@ pub use terminal::{
     Price, Style, comparison_report, gains_report, prediction_report, run_report, suite_report, trace_report,
 };
 pub use topology::topology;
+pub use tuning::spin_tuning;
 pub use verdict::{Answer, Gain, Planned, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices};

@@ -1,0 +1,183 @@
+//! Every lock as programs use it: it excludes, it loses no wake-up, a try does not wait, and nested ownership nests.
+//! Every order of steps is checked by the models (`src/models.rs`), on a modelled machine; this is on the real one.
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_api::{Mutex, RawMutex, RwLock};
+use morecores_locks::{
+    AdaptiveMutex, AdaptiveRwLock, RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin,
+    RawSpinBackoff, RawTicket, ReentrantAdaptiveMutex,
+};
+
+/// More than the CPUs of a small machine, few enough for locks that spin in line.
+const THREADS: u64 = 4;
+
+/// Adds under the lock without an atomic operation: a lost exclusion loses additions.
+fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
+    let counter = Mutex::<R, u64>::new(0);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for turn in 0..turns {
+                    let mut counter = counter.lock();
+                    *counter += 1;
+                    // Now and then long enough for others to go to sleep.
+                    if turn % 256 == 0 {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(*counter.lock(), THREADS * turns);
+    assert!(!counter.is_locked());
+}
+
+/// A try fails while another has the lock, and at once, and succeeds afterwards.
+fn tries<R: RawMutex + Sync + Send>() {
+    let data = Mutex::<R, u8>::new(1);
+    {
+        let _guard = data.lock();
+        assert!(data.is_locked());
+        thread::scope(|scope| {
+            assert!(scope.spawn(|| data.try_lock().is_none()).join().expect("a thread"));
+        });
+    }
+    let guard = data.try_lock().expect("it is free");
+    assert!(data.try_lock().is_none());
+    drop(guard);
+    assert!(!data.is_locked());
+}
+
+/// Whoever waits while the owner sleeps has it soon after.
+fn hands_over<R: RawMutex + Sync + Send>() {
+    let data = Mutex::<R, Option<Instant>>::new(None);
+    let (waits, is_waiting) = mpsc::channel();
+    let mut guard = data.lock();
+    thread::scope(|scope| {
+        let data = &data;
+        let waiter = scope.spawn(move || {
+            waits.send(()).expect("the other thread listens");
+            data.lock().expect("a time").elapsed()
+        });
+        is_waiting.recv().expect("the other thread comes");
+        thread::sleep(Duration::from_millis(30));
+        *guard = Some(Instant::now());
+        drop(guard);
+        // A lost wake-up would be for ever; a busy machine is slow.
+        assert!(waiter.join().expect("a thread") < Duration::from_secs(5));
+    });
+}
+
+macro_rules! each_lock {
+    ($($name:ident: $lock:ty, $turns:expr;)*) => { $(
+        #[test]
+        fn $name() {
+            excludes::<$lock>($turns);
+            tries::<$lock>();
+            hands_over::<$lock>();
+        }
+    )* };
+}
+
+each_lock! {
+    spin: RawSpin, 20_000;
+    spin_backoff: RawSpinBackoff, 20_000;
+    sleep: RawSleep, 5_000;
+    block: RawBlock, 50_000;
+    adaptive: RawAdaptive, 200_000;
+    // Each hand-over to a thread that is off its CPU takes a time slice.
+    ticket: RawTicket, 60;
+    mcs: RawMcs, 60;
+}
+
+#[test]
+fn readers_read_together_and_a_writer_is_alone() {
+    let data = RwLock::<RawAdaptiveRw, [u64; 2]>::new([0; 2]);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    let mut data = data.write();
+                    data[0] += 1;
+                    data[1] += 1;
+                }
+            });
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    let data = data.read();
+                    assert_eq!(data[0], data[1], "half of a write was seen");
+                }
+            });
+        }
+    });
+    assert_eq!(*data.read(), [40_000; 2]);
+    let first = data.read();
+    assert!(data.try_read().is_some() && data.try_write().is_none());
+    drop(first);
+    let writer = data.try_write().expect("nobody is there");
+    assert!(data.try_read().is_none() && data.try_write().is_none());
+    drop(writer);
+    assert!(!data.is_locked());
+}
+
+#[test]
+fn a_writer_gets_in_among_readers_that_never_stop() {
+    let data = AdaptiveRwLock::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| while !*data.read() {});
+        }
+        thread::sleep(Duration::from_millis(20));
+        *data.write() = true;
+    });
+}
+
+#[test]
+fn an_owner_may_lock_again_and_others_may_not() {
+    let nested = ReentrantAdaptiveMutex::new(5);
+    let outer = nested.lock();
+    let inner = nested.lock();
+    let others_get_it =
+        || thread::scope(|scope| scope.spawn(|| nested.try_lock().is_some()).join().expect("a thread"));
+    assert_eq!(*outer + *inner, 10);
+    assert!(!others_get_it());
+    drop(inner);
+    assert!(!others_get_it(), "unlocked once of twice");
+    drop(outer);
+    assert!(others_get_it());
+}
+
+#[test]
+fn a_thread_that_never_rests_starves_nobody() {
+    let data = AdaptiveMutex::new(0_u64);
+    let longest = thread::scope(|scope| {
+        // It takes the lock again before anybody who was woken can come.
+        let data = &data;
+        let (stop, is_over) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            while is_over.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                let mut data = data.lock();
+                let begin = Instant::now();
+                while begin.elapsed() < Duration::from_micros(200) {
+                    *data += 1;
+                }
+            }
+        });
+        let mut longest = Duration::ZERO;
+        for _ in 0..50 {
+            thread::sleep(Duration::from_millis(1));
+            let begin = Instant::now();
+            *data.lock() += 1;
+            longest = longest.max(begin.elapsed());
+        }
+        drop(stop);
+        longest
+    });
+    // A sleeper is given the lock some 10 ms after it came; without that it has it by luck alone. A machine that takes a virtual
+    // CPU away adds to it.
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+}
