@@ -27,7 +27,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, of a command or of locks, for people or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
@@ -106,7 +106,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;show' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The derived view as JSON; its keys are described in docs/format.md')
-            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count; of locks one row a lock and contest')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
@@ -203,7 +203,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with this study; its plan holds, but --rounds may differ')
             [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Shorter contests, fewer of them: about a minute on 2 CPUs')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The derived view as JSON; its keys are described in docs/format.md')
-            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count; of locks one row a lock and contest')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
@@ -269,7 +269,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         'morecores;help' {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, of a command or of locks, for people or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')

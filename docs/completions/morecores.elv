@@ -24,7 +24,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --version 'Print version'
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
-            cand show 'Show a study again, for people or for programs'
+            cand show 'Show a study again, of a command or of locks, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
@@ -100,7 +100,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;show'= {
             cand --json 'The derived view as JSON; its keys are described in docs/format.md'
-            cand --csv 'One row a CPU count'
+            cand --csv 'One row a CPU count; of locks one row a lock and contest'
             cand --markdown 'A table and the verdict, for a pull request or an issue'
             cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
             cand -w 'Every column of the table'
@@ -188,7 +188,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --resume 'Go on with this study; its plan holds, but --rounds may differ'
             cand --quick 'Shorter contests, fewer of them: about a minute on 2 CPUs'
             cand --json 'The derived view as JSON; its keys are described in docs/format.md'
-            cand --csv 'One row a CPU count'
+            cand --csv 'One row a CPU count; of locks one row a lock and contest'
             cand --markdown 'A table and the verdict, for a pull request or an issue'
             cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
             cand -q 'Print nothing but errors'
@@ -242,7 +242,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help'= {
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
-            cand show 'Show a study again, for people or for programs'
+            cand show 'Show a study again, of a command or of locks, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'

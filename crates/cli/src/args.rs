@@ -100,7 +100,7 @@ impl Command {
     }
 }
 
-/// Show a study again, for people or for programs
+/// Show a study again, of a command or of locks, for people or for programs
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The study's directory
@@ -118,7 +118,7 @@ pub(crate) struct FormatArgs {
     /// The derived view as JSON; its keys are described in docs/format.md
     #[arg(long)]
     pub(crate) json: bool,
-    /// One row a CPU count
+    /// One row a CPU count; of locks one row a lock and contest
     #[arg(long)]
     pub(crate) csv: bool,
     /// A table and the verdict, for a pull request or an issue

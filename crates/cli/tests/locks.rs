@@ -190,6 +190,36 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
 }
 
 #[test]
+fn a_study_survives_kill_9_between_any_two_cells() {
+    let world = World::new();
+    install(&world, SCRIPT);
+    let whole = morecores_testkit::lock_plan().cells(0).len();
+    let plan =
+        ["locks", "-q", "--lock", "adaptive,std", "--threads", "1,2", "--hold", "0,1us", "--think", "0"];
+    for wanted in [0, 1, whole / 2, whole + 1] {
+        let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
+        command.args(plan).args(["--rounds", "3", "-o", "study"]);
+        let running = start(command);
+        wait_until("cells are kept", || {
+            world.path("study/study.json").exists() && lines(&world, "study/cells.jsonl") >= wanted
+        });
+        running.signal("KILL");
+        assert_eq!(running.wait().status.code(), None, "it was still running");
+        let before = study(&world);
+        assert!(before.header.closing.is_none() && before.runs.len() >= wanted && before.damaged_lines <= 1);
+        installed(&world, &["show", "study"]).success();
+        installed(&world, &["locks", "-q", "--resume", "study"]).success();
+        let after = study(&world);
+        assert_eq!(after.runs[..before.runs.len()], before.runs[..], "what was kept stays");
+        let cells: BTreeSet<_> = after.runs.iter().map(|run| (run.round, run.cell)).collect();
+        let all: usize = (0..3).map(|round| after.header.plan.cells(round).len()).sum();
+        assert_eq!((after.runs.len(), cells.len()), (all, all), "all is there, and nothing twice");
+        fs::remove_dir_all(world.path("study")).expect("the study");
+    }
+    wait_until("what it started has ended", || world.processes().is_empty());
+}
+
+#[test]
 fn a_cell_that_fails_is_said_and_the_others_are_kept() {
     let world = World::new();
     install(&world, &SCRIPT.replace("case $2 in", "case $2 in\n*free*) echo 'no room' >&2; exit 2 ;;"));

@@ -77,9 +77,7 @@ pub trait Laboratory {
 #[derive(Debug)]
 pub struct ProcessLaboratory {
     program: PathBuf,
-    cpus: CpuSet,
-    window: Nanos,
-    watched: Nanos,
+    plan: LockPlan,
     control: Arc<Control>,
     input: File,
     output: Arc<Capture>,
@@ -101,9 +99,7 @@ impl ProcessLaboratory {
         control.watch_output(Arc::clone(&output));
         Ok(Self {
             program,
-            cpus: plan.cpus.clone(),
-            window: plan.window_ns,
-            watched: plan.watched_ns,
+            plan: plan.clone(),
             control,
             input: File::open("/dev/null").map_err(io_error("open /dev/null"))?,
             output,
@@ -112,29 +108,21 @@ impl ProcessLaboratory {
         })
     }
 
-    /// For how long threads contend in a cell: longer where waits are timed, the longest of which are rare.
-    fn window_of(&self, cell: &LockCell) -> Nanos {
-        match cell {
-            LockCell::Contest { watched: true, .. } | LockCell::Preempted { .. } => self.watched,
-            _ => self.window,
-        }
-    }
-
     /// What the program's process printed.
     fn output_of(&mut self, cell: &LockCell) -> Result<String, LockCellError> {
         let io_error = |action| move |source| LockCellError::Io { action, source };
         for capture in [&*self.output, &self.said] {
             capture.clear().map_err(io_error("cut the captured output"))?;
         }
-        let window = self.window_of(cell);
+        let window = self.plan.window_of(cell);
         let limit = PATIENCE + window;
-        let image = program::plain_image(&self.program, &words(cell, &self.cpus, window))?;
+        let image = program::plain_image(&self.program, &words(cell, &self.plan.cpus, window))?;
         let start = Start {
             image: &image,
             stdin: self.input.as_fd(),
             stdout: self.output.stdout(),
             stderr: self.said.stderr(),
-            affinity: Some(&self.cpus),
+            affinity: Some(&self.plan.cpus),
             cgroup: None,
         };
         self.control.set_limit(Some(limit));
@@ -157,7 +145,7 @@ impl Laboratory for ProcessLaboratory {
         let before = Clocks::read();
         let output = self.output_of(cell)?;
         let after = Clocks::read();
-        let stolen = || after.since(&before, |cpu| self.cpus.contains(cpu)).steal;
+        let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
         let steal_ns = (!before.is_empty()).then(stolen);
         let sample = understood(cell, &output)?;
         Ok(LockRun { round, cell: *cell, sample, steal_ns, unknown: serde_json::Map::new() })
@@ -246,7 +234,7 @@ mod tests {
         let run = laboratory.measure(3, &FREE).unwrap();
         assert_eq!((run.round, run.cell, run.sample), (3, FREE, LockSample::Time { ns: 15.5 }));
         assert!(run.steal_ns.is_some(), "/proc/stat is there");
-        let cpus = laboratory.cpus.to_string();
+        let cpus = laboratory.plan.cpus.to_string();
         assert_eq!(
             std::fs::read_to_string(words).unwrap(),
             format!("lock-cell|{{\"what\":\"free\",\"lock\":\"std\"}}|--cpus|{cpus}|--window-ns|10000000|")

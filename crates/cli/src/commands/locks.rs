@@ -140,7 +140,7 @@ fn finish(args: &LocksArgs, path: &Path, watched: Watched<LockFinish>) -> Result
     if let Some((cell, error)) = failed.first() {
         let more = match failed.len() - 1 {
             0 => String::new(),
-            more => format!(", and {more} more like it or for reasons of their own"),
+            more => format!("; nor could {more} more"),
         };
         terminal::note(&format!("{} could not be measured: {error}{more}", progress::in_words(cell)));
     }

@@ -93,12 +93,7 @@ impl Display for LockProgress {
 }
 
 fn expected(plan: &LockPlan, cell: &LockCell) -> Nanos {
-    OVERHEAD
-        + if matches!(cell, LockCell::Contest { watched: true, .. }) {
-            plan.watched_ns
-        } else {
-            plan.window_ns
-        }
+    OVERHEAD + plan.window_of(cell)
 }
 
 /// What a cell is, for people.
@@ -125,14 +120,16 @@ mod tests {
         let plan = lock_plan();
         let mut study = LockStudy { header: lock_header(plan.clone()), runs: Vec::new(), damaged_lines: 0 };
         let whole = LockProgress::new(&study, true);
-        // Six rounds of 8 short cells and 8 contests of 10 ms, and once 8 watched ones of 300 ms; 10 ms more for each.
-        assert_eq!(whole.all, Nanos::from_millis(6 * 16 * 20 + 8 * 310));
+        // Six rounds of 6 cells and 8 contests of 10 ms and of 2 preempted owners of 300 ms, and once 8 watched contests of
+        // 300 ms; 10 ms more for each.
+        let rounds = 6 * (14 * 20 + 2 * 310);
+        assert_eq!(whole.all, Nanos::from_millis(rounds + 8 * 310));
         let left = |done| whole.left(Nanos::from_millis(done), Duration::from_secs(10));
-        assert_eq!((left(480), left(2_200)), (None, Some(Duration::from_secs(10))));
+        assert_eq!((left(480), left(whole.all.0 / 2_000_000)), (None, Some(Duration::from_secs(10))));
 
         let watched = |cell: &LockCell| matches!(cell, LockCell::Contest { watched: true, .. });
         study.runs.extend(plan.cells(0).into_iter().filter(watched).map(|cell| lock_time(0, cell, 1.0)));
-        assert_eq!(LockProgress::new(&study, true).all, Nanos::from_millis(6 * 16 * 20));
+        assert_eq!(LockProgress::new(&study, true).all, Nanos::from_millis(rounds));
     }
 
     #[test]

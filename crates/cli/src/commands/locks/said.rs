@@ -5,25 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_record::{LOCKS_VIEW_SCHEMA, LockStudy, LocksView, PageLocks, Prices};
+use morecores_record::{LocksView, PageLocks};
 use morecores_report::Style;
 
-pub(super) fn locks_view(study: &LockStudy) -> LocksView {
-    LocksView {
-        schema: LOCKS_VIEW_SCHEMA.to_owned(),
-        plan: study.header.plan.clone(),
-        host: study.header.host.clone(),
-        rounds: study.runs.iter().map(|run| run.round + 1).max().unwrap_or(0),
-        whole: false,
-        damaged_lines: study.damaged_lines as u64,
-        steal: None,
-        prices: Prices { switch_ns: None, wake_ns: None, lines: Vec::new() },
-        locks: Vec::new(),
-        points: Vec::new(),
-        cost_model: None,
-        advice: Vec::new(),
-    }
-}
+pub(super) use morecores_analyse::locks_view;
 
 pub(super) fn locks_report(view: &LocksView, path: Option<&Path>, _: &Style) -> String {
     let path = path.map(|path| format!("\nstudy: {}", path.display())).unwrap_or_default();
