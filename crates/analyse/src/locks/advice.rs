@@ -7,7 +7,7 @@ use morecores_record::{Estimate, LockAdvice, LockCell, LockName, LockPoint, Lock
 use super::cells::{Cells, Contention, Rounds};
 use super::points::ratio;
 
-/// A thread that waits longer for a lock, in nanoseconds, starves. A choice: a tenth of a second is what people notice
+/// A thread that waits for so long for a lock, in nanoseconds, starves. A choice: a tenth of a second is what people notice
 /// (R. Miller, *Response time in man-computer conversational transactions*, AFIPS 1968), and many slices of any scheduler.
 const STARVED_NS: u64 = 100_000_000;
 
@@ -79,8 +79,10 @@ fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint])
         (lock, Rounds::geometric_mean(&rates))
     };
     let merits = locks.iter().map(|&lock| merit(lock)).filter(|(_, merit)| !merit.0.is_empty()).collect();
+    // What is watched for less than that can only show a thread that never had the lock.
+    let starved = STARVED_NS.min(cells.plan.watched_ns.0);
     let starves =
-        |lock| common.iter().any(|&at| cells.longest_wait(lock, at).is_some_and(|ns| ns > STARVED_NS));
+        |lock| common.iter().any(|&at| cells.longest_wait(lock, at).is_some_and(|ns| ns >= starved));
     let ranking = Ranking::of(merits, &|lock| !starves(lock))?;
     let never = ranking.never();
     let worst = never.first().map(|(_, share)| *share);
@@ -130,6 +132,8 @@ impl Ranking {
 
 #[cfg(test)]
 mod tests {
+    use morecores_record::{LockStudy, Nanos};
+
     use super::super::locks_view;
     use super::super::synthetic::Synthetic;
     use super::*;
@@ -187,6 +191,20 @@ mod tests {
         assert_eq!((advice.take, advice.never), (vec![Ticket], vec![]));
         let advice = of(study().watched(Ticket, BUSY, long), LockSituation::MoreThreadsThanCpus);
         assert_eq!(advice.expect("figures").take, [Spin]);
+    }
+
+    /// A thread that never had the lock while it was watched starves, as far as that can show.
+    #[test]
+    fn a_short_watch_shows_who_never_had_it() {
+        let mut study = Synthetic::of(&[Spin, Ticket])
+            .contest(Spin, BUSY, &around(2e6))
+            .contest(Ticket, BUSY, &around(1.5e6))
+            .watched(Spin, BUSY, &[&[60_000_000, 5, 5, 5]])
+            .build();
+        let take = |study: &LockStudy| locks_view(study).advice[0].take.clone();
+        assert_eq!(take(&study), [Spin]);
+        study.header.plan.watched_ns = Nanos::from_millis(60);
+        assert_eq!(take(&study), [Ticket]);
     }
 
     /// Short and long are told by the price of a wake-up; a single thread is no contention.
