@@ -31,12 +31,12 @@
 //!
 //! Why no wake-up is lost, and no gift:
 //!
-//! - A thread sleeps only while the word is a value that it has just written, with `LOCKED`, with itself counted in `WAITER` and without
-//!   an `AWAKE` of its own. Freeing such a word without `AWAKE` changes it and then wakes: the kernel finds the sleeper, or the
-//!   sleeper finds the word changed.
-//! - `AWAKE` is set by who is awake itself, or right before a wake-up. It is cleared in the step in which its thread takes the lock or goes
-//!   to sleep. Where the wake-up finds nobody asleep, all that are counted are awake and on their way to sleep on a value that has
-//!   changed: they look again, and clear it. A thread that has slept may clear one that another set: that costs at most a wake-up too many.
+//! - A thread sleeps only while the word is a value that it has just written: with `LOCKED`, with itself counted in `WAITER`, and without
+//!   `AWAKE`. Freeing such a word changes it and then wakes: the kernel finds the sleeper, or the sleeper finds the word changed. It may
+//!   change and come back to that value before the thread is in the kernel's queue; it is still one whose freeing wakes.
+//! - `AWAKE` is set by who is awake itself, or right before a wake-up. It is cleared in the step in which its thread takes the lock, and by whoever
+//!   goes to sleep, even where it is another's: that costs at most a wake-up too many. Where a wake-up finds nobody asleep, all that are
+//!   counted are awake and on their way to sleep on a value that has changed: they look again, and clear it.
 //! - A gift is made only where somebody is counted, who sleeps or finds the word changed before it does; either way it has
 //!   been asleep for all it knows, and may take the gift. One that comes after the gift was made is counted in a value with `GIFT`, and sleeps
 //!   on that: so the thread that gave the lock away does not get it back, but where the word changes again before it is asleep.

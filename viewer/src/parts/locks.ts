@@ -60,10 +60,12 @@ export function lockParts(study: PageLocks, index: number): HTMLElement[] {
   const { host } = study.view;
   const all: (HTMLElement | null)[] = [
     h("header", { id: id("title") }, h("h1", {}, h("code", {}, study.command)), h("p", { class: "quiet" }, [study.name, host.cpu_model, host.hostname].filter(Boolean).join(" · "))),
-    section(id("answer"), "Which lock?", h("div", { class: "answer" },
-      study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((sentence) => h("li", {}, ...led(sentence)))),
-      lineList("What waiting costs here", study.prices),
-      noticeList(study.notices))),
+    study.advice.length + study.prices.length + study.notices.length > 0
+      ? section(id("answer"), "Which lock?", h("div", { class: "answer" },
+          study.advice.length > 0 && h("ul", { class: "verdict" }, ...study.advice.map((sentence) => h("li", {}, ...led(sentence)))),
+          lineList("What waiting costs here", study.prices),
+          noticeList(study.notices)))
+      : null,
     contestSection(id("contests"), study),
     section(id("figures"), "Every figure", ...study.tables.map(([title, of]) => sortableTable(title, of).element), downloadView(study)),
     section(id("how"), "How it was measured", lockDetails(study), h("ul", {}, ...LOCK_METHOD.map((line) => h("li", {}, line)))),

@@ -47,7 +47,7 @@ export const LOCK_QUANTITIES: [LockQuantity, string][] = [
 /** What the marks of the pictures mean. */
 export const CONTEST_KEY =
   "Solid lines with full circles: morecores' own locks; dashed lines with hollow circles: the system's. Bars: 95% intervals. " +
-  "Circles of the same number of threads stand side by side. Each picture has a scale of its own.";
+  "Circles of the same number of threads stand side by side; a name stands at the end of its line, of two at that of the luckiest thread. Each picture has a scale of its own.";
 
 interface Drawn {
   lock: LockName;
@@ -112,7 +112,7 @@ function logTicks(low: number, high: number): number[] {
   const powers = Array.from({ length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 }, (_, i) => 10 ** (Math.floor(Math.log10(low)) + i));
   const within = (ticks: number[]) => ticks.filter((tick) => tick >= low && tick <= high);
   const tenths = within(powers);
-  return tenths.length > 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+  return tenths.length >= 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
 }
 
 /** The picture of one contest; `cpus` is how many its threads are pinned to. */
@@ -135,13 +135,10 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
     return [
       Plot.line(own, { ...at, z: "line", stroke: colour, strokeWidth: ours ? 2 : 1.75, strokeDasharray: ours ? undefined : "5 3" }),
       Plot.ruleX(own.filter((d) => d.interval), { x: "threads", dx: shift(lock), y1: (d: Drawn) => floor(d.interval![0]), y2: (d: Drawn) => floor(d.interval![1]), stroke: colour, strokeWidth: 2 }),
-      Plot.dot(own, {
-        ...at, r: 3.5, stroke: colour, strokeWidth: 1.5, fill: ours ? colour : ground,
-        title: (d: Drawn) => `${d.lock}${d.line && `, ${d.line}`}\n${threads(d.threads)}: ${of(d.value)}${d.interval ? `\n95% interval ${of(d.interval[0])} to ${of(d.interval[1])}` : ""}`,
-        tip: alive,
-      }),
+      Plot.dot(own, { ...at, r: 3.5, stroke: colour, strokeWidth: 1.5, fill: ours ? colour : ground }),
     ];
   });
+  const title = (d: Drawn) => `${d.lock}${d.line && `, ${d.line}`}\n${threads(d.threads)}: ${of(d.value)}${d.interval ? `\n95% interval ${of(d.interval[0])} to ${of(d.interval[1])}` : ""}`;
   return Plot.plot({
     document,
     width,
@@ -151,7 +148,7 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
     marginTop: 26,
     marginBottom: 40,
     style: { fontSize: "12px", background: "none", overflow: "visible" },
-    x: { type: "log", label: "threads →", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
+    x: { type: "log", label: "threads →", labelAnchor: "center", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
     y: { type: log ? "log" : "linear", label: `↑ ${label}`, domain: [low, high], ticks: log ? logTicks(low, high) : 5, tickFormat: quantity === "burned" || quantity === "luck" ? plain : of },
     marks: [
       Plot.gridY({ strokeOpacity: 0.15, ticks: log ? logTicks(low, high) : 5 }),
@@ -160,6 +157,8 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
       mark ? Plot.ruleY([mark[0]], { stroke: "currentColor", strokeOpacity: 0.5 }) : null,
       mark && named ? Plot.text([mark[0]], { y: (d: number) => d, frameAnchor: "left", dx: 3, dy: -7, textAnchor: "start", text: () => mark[1], fill: "currentColor", fillOpacity: 0.75 }) : null,
       ...marks,
+      // One for all circles: one a lock would show that many at once.
+      alive ? Plot.tip(all, Plot.pointer({ x: "threads", y: "value", title })) : null,
       named ? names(locks, all, shift, document) : null,
     ].filter((mark) => mark !== null),
   });
@@ -170,7 +169,7 @@ function names(locks: LockName[], all: Drawn[], shift: (lock: LockName) => numbe
   return (_, scales, __, { height, marginBottom, marginTop, width, marginRight }) => {
     const y = scales.y as unknown as (value: number) => number;
     const x = scales.x as unknown as (value: number) => number;
-    const group = svg(document, "g", { "aria-label": "names", "font-size": 11 });
+    const group = svg(document, "g", { "aria-label": "names", "font-size": 11, "text-anchor": "start" });
     const last = locks.flatMap((lock) => {
       const own = all.filter((d) => d.lock === lock);
       const end = own.filter((d) => d.line === own[0]!.line).at(-1)!;

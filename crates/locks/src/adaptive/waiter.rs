@@ -198,7 +198,7 @@ impl<'a> Waiter<'a> {
     }
 
     const fn without_marks(&self, mut word: u32) -> u32 {
-        // One that has slept clears it even where it is another's: whether the wake-up was meant for it cannot be told.
+        // One that has slept clears it even where it is another's: for whom the wake-up was cannot be told.
         if self.awake {
             word &= !AWAKE;
         }
@@ -214,7 +214,8 @@ impl<'a> Waiter<'a> {
         if self.may_take(seen) {
             return self.take(seen);
         }
-        let mut asleep = self.without_marks(seen) + WAITER;
+        // Without `AWAKE`, even where another is: a value that comes back, with one that nobody stands for, could not be told from this.
+        let mut asleep = (self.without_marks(seen) + WAITER) & !AWAKE;
         // Where a gift is on its way, the next unlock is its taker's: time enough.
         if self.hungry && seen & GIFT == 0 {
             asleep |= HUNGRY;
