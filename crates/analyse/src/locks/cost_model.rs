@@ -21,7 +21,7 @@ const SPINNING: LockName = LockName::Spin;
 const BLOCKING: LockName = LockName::Block;
 
 /// A system call that finds nobody to wake, as a share of a switch. A switch is two system calls, a wake-up and the choice of the
-/// next thread; a `FUTEX_WAKE` on an empty queue took 1/9 of it (235 of 2,050 ns, each the best of several thousand-fold timings) on a
+/// next thread; a `FUTEX_WAKE` on an empty queue took 1/9 of it (235 of 2,050 ns, each the best of a few timings of many) on a
 /// virtual machine with Linux 6.18.
 const CALL_OF_SWITCH: f64 = 0.1;
 
