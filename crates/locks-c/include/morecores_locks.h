@@ -21,16 +21,16 @@ extern "C" {
 
 /* Its words are the library's business. */
 typedef struct morecores_mutex {
-    uint32_t words[4];
+    uint32_t words[5];
 } morecores_mutex_t;
 
 typedef struct morecores_rwlock {
-    uint32_t words[5];
+    uint32_t words[6];
 } morecores_rwlock_t;
 
 /* Free ones, for static memory. */
-#define MORECORES_MUTEX_INIT {{0, 0, 0, 0xffff}}
-#define MORECORES_RWLOCK_INIT {{0, 0, 0, 0xffff, 0}}
+#define MORECORES_MUTEX_INIT {{0, 0, 0, 0, 0xffff}}
+#define MORECORES_RWLOCK_INIT {{0, 0, 0, 0, 0xffff, 0}}
 
 /* The same at run time. */
 void morecores_mutex_init(morecores_mutex_t *mutex);

@@ -8,8 +8,8 @@ use lock_api::{RawMutex, RawRwLock};
 use morecores_locks::{RawAdaptive, RawAdaptiveRw, cost};
 
 // As in the header, which asserts the same of its own types.
-const _: () = assert!(size_of::<RawAdaptive>() == 16 && align_of::<RawAdaptive>() == 4);
-const _: () = assert!(size_of::<RawAdaptiveRw>() == 20 && align_of::<RawAdaptiveRw>() == 4);
+const _: () = assert!(size_of::<RawAdaptive>() == 20 && align_of::<RawAdaptive>() == 4);
+const _: () = assert!(size_of::<RawAdaptiveRw>() == 24 && align_of::<RawAdaptiveRw>() == 4);
 
 /// `EBUSY` of Linux on all architectures (`asm-generic/errno-base.h`).
 const BUSY: i32 = 16;

@@ -10,6 +10,7 @@
 //!
 //! | other words | meaning |
 //! |---|---|
+//! | `calls` | how often a sleeper was called: what sleepers sleep on; written by the owner alone |
 //! | `turn` | how often it was taken since a sleeper was last woken: written by the owner alone |
 //! | `due` | by when the one that is `AWAKE` is expected to look |
 //! | `experience` | for how long spinning has been worth it at this lock |
@@ -31,22 +32,26 @@
 //!
 //! Why no wake-up is lost, and no gift:
 //!
-//! - A thread sleeps only while the word is a value that it has just written: with `LOCKED`, with itself counted in `WAITER`, and without
-//!   `AWAKE`. Freeing such a word changes it and then wakes: the kernel finds the sleeper, or the sleeper finds the word changed. It may
-//!   change and come back to that value before the thread is in the kernel's queue; it is still one whose freeing wakes.
-//! - `AWAKE` is set by who is awake itself, or right before a wake-up. It is cleared in the step in which its thread takes the lock, and by whoever
-//!   goes to sleep, even where it is another's: that costs at most a wake-up too many. Where a wake-up finds nobody asleep, all that are
-//!   counted are awake and on their way to sleep on a value that has changed: they look again, and clear it.
-//! - A gift is made only where somebody is counted, who sleeps or finds the word changed before it does; either way it has
-//!   been asleep for all it knows, and may take the gift. One that comes after the gift was made is counted in a value with `GIFT`, and sleeps
-//!   on that: so the thread that gave the lock away does not get it back, but where the word changes again before it is asleep.
+//! - Who goes to sleep reads `calls`, then marks the word, which has `LOCKED` and counts it from then on, and then sleeps while there is no new
+//!   call. Who frees a word that counts somebody, without `AWAKE`, sets that first, then makes a call, and then frees the word, if `AWAKE`
+//!   is still there; else it begins anew. So whoever was counted when `AWAKE` was set is in the kernel's queue, where one is woken; or it read the
+//!   calls before, and will not sleep; or it has marked the word since, cleared `AWAKE`, and is noticed.
+//! - The word alone would not do to sleep on: between a thread's mark and its sleep it can be freed, taken again and look as before, with an
+//!   `AWAKE` that nobody stands for.
+//! - `AWAKE` is set by who is awake itself, or with a call. It is cleared by its thread in the step in which it takes the lock or goes to sleep, and by
+//!   whoever has slept in the same steps, even where it is another's: that costs at most a wake-up too many. One that goes to sleep for the first time
+//!   leaves it: it relies on who is awake.
+//! - A gift is made in the same way. Somebody is counted then, and has slept or reads the calls before, so somebody may take it. One that comes
+//!   after the gift was made sleeps until it is called and is no taker before: so the thread that gave the lock away does not get it
+//!   back at once.
 //! - `turn`, `due` and `experience` decide how long to look and whom else to wake, never whether the lock is free.
 //!
 //! Orderings. Taking the lock, or the gift, is `Acquire`; freeing it, or giving it away, is `Release`: the next owner sees what the one
-//! before wrote. Everything else is `Relaxed`: it hands over no data. All that the argument above rests on is one word, whose changes all
-//! threads see in one order.
+//! before wrote, `calls` among it. Marking the word before a sleep is `Release` and setting `AWAKE` with a call `Acquire`, so that the calls that a
+//! sleeper read are older than the call that follows its mark. Everything else is `Relaxed`: it hands over no data, and is about one
+//! word, whose changes all threads see in one order.
 //!
-//! Nothing of the lock is touched after it was freed; only its address is passed to the kernel. So its memory may be freed by a
+//! Nothing of the lock is touched after it was freed; only an address is passed to the kernel. So its memory may be freed by a
 //! thread that has just taken it and knows that it is the last, as C programs do.
 
 pub(crate) mod experience;
@@ -74,7 +79,9 @@ const LATENESS_NS: u64 = 150_000;
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptive {
-    word: Word,
+    word: AtomicU32,
+    /// How often a sleeper was called: what they sleep on. Written by the owner alone.
+    calls: Word,
     /// How often it was taken since a sleeper was last woken, with wrap-around: written by the owner alone.
     turn: AtomicU32,
     /// By when the one that is awake is expected to look: in units of [`TICK_NS`], with wrap-around.
@@ -89,7 +96,8 @@ impl RawAdaptive {
         /// A free lock.
         pub fn new() -> Self {
             Self {
-                word: Word::new(0),
+                word: AtomicU32::new(0),
+                calls: Word::new(0),
                 turn: AtomicU32::new(0),
                 due: AtomicU32::new(0),
                 experience: Experience::new(),
@@ -143,20 +151,45 @@ impl RawAdaptive {
 
     #[cold]
     fn unlock_contended(&self) {
-        let word = ptr::from_ref(&self.word);
-        let mut seen = self.word.load(Relaxed);
+        let mut gives = false;
         loop {
-            let (new, wakes) = after_unlock(seen, || self.is_patience_over());
-            if wakes {
-                self.expect_look(0);
-                self.turn.store(0, Relaxed);
+            let seen = self.word.load(Relaxed);
+            let unlock = unlock(seen, || self.is_patience_over());
+            gives |= unlock == Unlock::Gives;
+            let done = match unlock {
+                Unlock::Frees if !gives => {
+                    self.word.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok()
+                }
+                Unlock::Frees | Unlock::Wakes | Unlock::Gives => self.call(seen, gives),
+            };
+            if done {
+                return;
             }
+        }
+    }
+
+    /// Calls a sleeper and frees the word for it, or gives it away; where the word is not `seen` any more, or somebody went to sleep between
+    /// the two, it does not, and all begins anew.
+    fn call(&self, seen: u32, gives: bool) -> bool {
+        let calls = ptr::from_ref(&self.calls);
+        let mut seen = match self.word.compare_exchange(seen, seen & !HUNGRY | AWAKE, Acquire, Relaxed) {
+            Ok(_) => seen & !HUNGRY | AWAKE,
+            Err(_) => return false,
+        };
+        self.expect_look(0);
+        self.turn.store(0, Relaxed);
+        self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+        while seen & AWAKE != 0 {
+            let new = if gives { seen | GIFT } else { seen & !LOCKED };
             match self.word.compare_exchange_weak(seen, new, Release, Relaxed) {
-                Ok(_) if wakes => return Word::wake_one(word),
-                Ok(_) => return,
+                Ok(_) => {
+                    Word::wake_one(calls);
+                    return true;
+                }
                 Err(now) => seen = now,
             }
         }
+        false
     }
 
     /// One that waits is awake, or is being woken, and will look after so long and what that may take.
@@ -192,17 +225,27 @@ struct Model {
     cpus: u32,
 }
 
-/// What an unlock makes of the word, and whether it wakes a sleeper.
-fn after_unlock(seen: u32, is_patience_over: impl FnOnce() -> bool) -> (u32, bool) {
+/// What an unlock is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unlock {
+    /// Free the word: nobody sleeps, or one is awake.
+    Frees,
+    /// Free it and wake a sleeper.
+    Wakes,
+    /// Give it to a sleeper.
+    Gives,
+}
+
+fn unlock(seen: u32, is_patience_over: impl FnOnce() -> bool) -> Unlock {
     if waiters(seen) == 0 {
         // First of all: a gift without a taker would be a lock that is never free again.
-        (seen & !LOCKED, false)
+        Unlock::Frees
     } else if seen & HUNGRY != 0 {
-        (seen & !HUNGRY | GIFT | AWAKE, true)
+        Unlock::Gives
     } else if seen & AWAKE != 0 && !is_patience_over() {
-        (seen & !LOCKED, false)
+        Unlock::Frees
     } else {
-        (seen & !LOCKED | AWAKE, true)
+        Unlock::Wakes
     }
 }
 
@@ -213,21 +256,22 @@ mod tests {
 
     #[test]
     fn an_unlock_wakes_only_where_it_must_and_gives_only_to_the_hungry() {
-        for (seen, new, wakes) in [
-            (LOCKED, 0, false),
+        for (seen, patient, impatient) in [
+            (LOCKED, Unlock::Frees, Unlock::Frees),
             // A spinner, and nobody asleep.
-            (LOCKED | AWAKE, AWAKE, false),
-            (LOCKED | WAITER, AWAKE | WAITER, true),
-            (LOCKED | AWAKE | (3 * WAITER), AWAKE | (3 * WAITER), false),
-            (LOCKED | HUNGRY | (2 * WAITER), LOCKED | GIFT | AWAKE | (2 * WAITER), true),
-            (LOCKED | HUNGRY | AWAKE | WAITER, LOCKED | GIFT | AWAKE | WAITER, true),
+            (LOCKED | AWAKE, Unlock::Frees, Unlock::Frees),
+            (LOCKED | WAITER, Unlock::Wakes, Unlock::Wakes),
+            (LOCKED | AWAKE | (3 * WAITER), Unlock::Frees, Unlock::Wakes),
+            (LOCKED | HUNGRY | (2 * WAITER), Unlock::Gives, Unlock::Gives),
+            (LOCKED | HUNGRY | AWAKE | WAITER, Unlock::Gives, Unlock::Gives),
         ] {
-            assert_eq!(after_unlock(seen, || false), (new, wakes), "{seen:b}");
+            assert_eq!(unlock(seen, || false), patient, "{seen:b}");
+            assert_eq!(unlock(seen, || true), impatient, "{seen:b}");
         }
     }
 
     #[test]
-    fn a_lock_is_four_words() {
-        assert_eq!(size_of::<RawAdaptive>(), 16);
+    fn a_lock_is_five_words() {
+        assert_eq!(size_of::<RawAdaptive>(), 20);
     }
 }

@@ -61,12 +61,12 @@ macro_rules! models {
 
             #[test]
             fn nothing_is_left_by_two() {
-                check(Some(PREEMPTIONS + 2), || nothing_is_left::<$variant>(1));
+                check(Some(PREEMPTIONS + 1), || nothing_is_left::<$variant>(1));
             }
 
             #[test]
             fn nothing_is_left_by_three() {
-                check(Some(PREEMPTIONS), || nothing_is_left::<$variant>(2));
+                check(Some(PREEMPTIONS - 1), || nothing_is_left::<$variant>(2));
             }
 
             #[test]
@@ -76,7 +76,7 @@ macro_rules! models {
 
             #[test]
             fn three_threads() {
-                check(Some(PREEMPTIONS), || adding::<$variant>(2, 1));
+                check(Some(PREEMPTIONS - 1), || adding::<$variant>(2, 1));
             }
 
             #[test]

@@ -2,7 +2,7 @@
 //!
 //! It must not free the lock, and keeps nothing once the thread has it.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::RawAdaptive;
 use super::words::{AWAKE, GIFT, HUNGRY, LOCKED, WAITER};
@@ -10,9 +10,13 @@ use super::words::{AWAKE, GIFT, HUNGRY, LOCKED, WAITER};
 use crate::cost::{cpus, spins};
 use crate::primitive::{Woken, now_ns, pause, sleep_ns, yield_cpu};
 
-/// Pauses of a glance, and how many turns may begin meanwhile: some microseconds at 20 ns a pause, in which a lock that others hold for a
-/// tenth of that comes free several times.
-const GLANCE: Patience = Patience { pauses: if cfg!(loom) { 1 } else { 64 }, turns: 4, widest_gap: 1 };
+/// A glance: a look each pause, a microsecond or two at 20 ns a pause and some more where the word's line has to come from another CPU each time.
+/// A lock that goes round more than once a look cannot be handed over and is left alone soon; one that goes round less often
+/// comes free often enough for one who looks so often.
+const GLANCE: Patience = Patience { pauses: if cfg!(loom) { 1 } else { 64 }, turns: 64, widest_gap: 1 };
+
+/// More turns than this between two looks are shorter than a hand-over between CPUs.
+const FAST: u32 = 2;
 
 /// Pauses between two looks of a spinner, at most: each look takes the word's cache line from its owner.
 const SPIN_GAP: u32 = 4;
@@ -143,23 +147,26 @@ impl<'a> Waiter<'a> {
 
     /// Looks until it has the lock or its patience is over; and how many pauses it made.
     fn look(&self, patience: Patience) -> (Look, u32) {
-        let turn = self.lock.turn.load(Relaxed);
-        let (mut pauses, mut gap) = (0, 1);
+        let first = self.lock.turn.load(Relaxed);
+        let (mut last, mut pauses, mut gap) = (first, 0, 1);
         while pauses < patience.pauses {
             let seen = self.lock.word.load(Relaxed);
-            if self.may_take(seen) {
-                return (self.take(seen), pauses);
-            }
-            if self.lock.turn.load(Relaxed).wrapping_sub(turn) > patience.turns {
+            let turn = self.lock.turn.load(Relaxed);
+            if turn.wrapping_sub(last) > FAST || turn.wrapping_sub(first) > patience.turns {
                 return (Look::Missed, pauses);
             }
+            if self.may_take(seen) && self.take(seen) == Look::Taken {
+                return (Look::Taken, pauses);
+            }
+            last = turn;
             for _ in 0..gap {
                 pause();
             }
             pauses += gap;
             gap = (gap * 2).min(patience.widest_gap);
         }
-        (Look::Held, pauses)
+        let turns = self.lock.turn.load(Relaxed).wrapping_sub(first);
+        (if turns > patience.turns { Look::Missed } else { Look::Held }, pauses)
     }
 
     /// Makes this thread the one that is awake, unless another is.
@@ -208,26 +215,26 @@ impl<'a> Waiter<'a> {
         if self.counted { word - WAITER } else { word }
     }
 
-    /// Takes the lock where it is free or given, or sleeps until something changes.
+    /// Takes the lock where it is free or given, or sleeps until it is called.
     fn sleep(&mut self) -> Look {
+        let calls = self.lock.calls.load(Relaxed);
         let seen = self.lock.word.load(Relaxed);
         if self.may_take(seen) {
             return self.take(seen);
         }
-        // Without `AWAKE`, even where another is: a value that comes back, with one that nobody stands for, could not be told from this.
-        let mut asleep = (self.without_marks(seen) + WAITER) & !AWAKE;
+        let mut asleep = self.without_marks(seen) + WAITER;
         // Where a gift is on its way, the next unlock is its taker's: time enough.
         if self.hungry && seen & GIFT == 0 {
             asleep |= HUNGRY;
         }
-        if self.lock.word.compare_exchange(seen, asleep, Relaxed, Relaxed).is_err() {
+        if self.lock.word.compare_exchange(seen, asleep, Release, Relaxed).is_err() {
             return Look::Missed;
         }
         let since = *self.since_ns.get_or_insert_with(now_ns);
-        let woken = self.lock.word.sleep_while(asleep, Some(HUNGER_NS));
+        let woken = self.lock.calls.sleep_while(calls, Some(HUNGER_NS));
         (self.awake, self.counted) = (true, true);
         self.hungry |= woken == Woken::TimedOut || now_ns() - since >= HUNGER_NS;
-        // Whoever wakes a sleeper begins to count turns from there.
+        // Whoever calls a sleeper begins to count turns from there.
         self.outrun = self.lock.turn.load(Relaxed) != 0;
         Look::Held
     }
