@@ -206,6 +206,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count; of locks one row a lock and contest')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every figure with its interval')
+            [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every figure with its interval')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but errors')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

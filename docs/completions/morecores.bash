@@ -608,7 +608,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__locks)
-            opts="-o -q -h --lock --threads --hold --think --rounds --quick --seed --study --resume --json --csv --markdown --hyperfine-json --quiet --help"
+            opts="-o -w -q -h --lock --threads --hold --think --rounds --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

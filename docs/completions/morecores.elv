@@ -191,6 +191,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --csv 'One row a CPU count; of locks one row a lock and contest'
             cand --markdown 'A table and the verdict, for a pull request or an issue'
             cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
+            cand -w 'Every figure with its interval'
+            cand --wide 'Every figure with its interval'
             cand -q 'Print nothing but errors'
             cand --quiet 'Print nothing but errors'
             cand -h 'Print help (see more with ''--help'')'

@@ -169,6 +169,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l json -d 'T
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l csv -d 'One row a CPU count; of locks one row a lock and contest'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l markdown -d 'A table and the verdict, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l hyperfine-json -d 'In the format of hyperfine --export-json, for scripts that read that'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -s w -l wide -d 'Every figure with its interval'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -l json -d 'As JSON, with every measurement'

@@ -129,6 +129,8 @@ fn a_study_is_kept_and_shown_again() {
     assert_eq!(made.runs.len(), lines(&world, "asked"), "every cell was measured once");
     let closing = made.header.closing.expect("an end");
     assert_eq!(closing.reason, StopReason::RunsExhausted);
+    let wide = installed(&world, &["show", "study", "--wide"]).success().stdout.clone();
+    assert!(wide.len() > ran.stdout.len());
     let shown = installed(&world, &["show", "study"]);
     assert_eq!(shown.success().stdout, ran.stdout);
     let json = installed(&world, &["show", "study", "--json"]);

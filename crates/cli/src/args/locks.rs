@@ -46,6 +46,9 @@ pub(crate) struct LocksArgs {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    /// Every figure with its interval
+    #[arg(long, short, help_heading = STUDY)]
+    pub(crate) wide: bool,
     /// Print nothing but errors
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) quiet: bool,

@@ -2,12 +2,12 @@
 
 mod keep;
 mod progress;
-mod said;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use morecores_analyse::locks_view;
 use morecores_experiment::control::Control;
 use morecores_experiment::lock_cell::ProcessLaboratory;
 use morecores_experiment::lock_sweep::{LockFinish, LockSweepError, lock_sweep};
@@ -16,6 +16,7 @@ use morecores_record::{
     Host, LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockPlan, LockStudy, LockStudyWriter, PageLocks,
     StopReason,
 };
+use morecores_report as report;
 
 use super::derive::study_name;
 use super::watch::{self, Clock, Watched};
@@ -135,7 +136,7 @@ fn finish(args: &LocksArgs, path: &Path, watched: Watched<LockFinish>) -> Result
     let signal = watched.signal;
     let LockFinish { reason, failed } = watched.result?;
     if !args.quiet {
-        print(&LockStudy::read(path)?, path, &args.format, false)?;
+        print(&LockStudy::read(path)?, path, &args.format, args.wide)?;
     }
     if let Some((cell, error)) = failed.first() {
         let more = match failed.len() - 1 {
@@ -157,24 +158,24 @@ fn finish(args: &LocksArgs, path: &Path, watched: Watched<LockFinish>) -> Result
 /// Shows the study of locks at `path`.
 pub(super) fn print(study: &LockStudy, path: &Path, format: &FormatArgs, wide: bool) -> Result<()> {
     ensure!(!format.hyperfine_json, NOT_HYPERFINE);
-    let view = said::locks_view(study);
+    let view = locks_view(study);
     let text = if format.json {
-        said::locks_json(&view)?
+        report::locks_json(&view)?
     } else if format.csv {
         let mut bytes = Vec::new();
-        said::locks_csv(&view, &mut bytes)?;
+        report::locks_csv(&view, &mut bytes)?;
         String::from_utf8(bytes)?
     } else if format.markdown {
         let mut text = String::new();
-        said::locks_markdown(&view, &mut text)?;
+        report::locks_markdown(&view, &mut text)?;
         text
     } else {
-        said::locks_report(&view, Some(path), &terminal::style(wide))
+        report::locks_report(&view, Some(path), &terminal::style(wide))
     };
     terminal::print(&text)
 }
 
 /// The study of locks at `path` for a page.
 pub(super) fn on_page(study: &LockStudy, path: &Path) -> PageLocks {
-    said::page_locks(&study_name(path), &typed(&study.header.plan), said::locks_view(study))
+    report::page_locks(&study_name(path), &typed(&study.header.plan), locks_view(study))
 }

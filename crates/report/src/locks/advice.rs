@@ -3,7 +3,7 @@
 use morecores_record::{LockAdvice, LockName, LockSituation, LocksView, Waits};
 
 use super::time;
-use crate::format::{list, percent};
+use crate::format::{TimeUnit, list, percent, rough};
 
 /// The advice in sentences. Each begins with the situation and a colon.
 pub(crate) fn advice(view: &LocksView) -> Vec<String> {
@@ -39,10 +39,16 @@ fn situation(view: &LocksView, situation: LockSituation) -> String {
     let bound = view.prices.wake_ns.map_or(0.0, |wake| wake.value);
     match situation {
         LockSituation::Free => "Nobody else wants it".to_owned(),
-        LockSituation::ShortHolds => format!("Hold under {} and a CPU for each thread", time(bound)),
-        LockSituation::LongHolds => format!("Hold from {} on and a CPU for each thread", time(bound)),
+        LockSituation::ShortHolds => format!("Hold under {} and a CPU for each thread", roughly(bound)),
+        LockSituation::LongHolds => format!("Hold from {} on and a CPU for each thread", roughly(bound)),
         LockSituation::MoreThreadsThanCpus => "More threads than CPUs".to_owned(),
     }
+}
+
+/// A time of nanoseconds with two digits: nobody knows for how long a lock is held more exactly.
+fn roughly(ns: f64) -> String {
+    let unit = TimeUnit::for_column([ns * 1e-9]);
+    format!("{} {}", rough(ns * 1e-9 / unit.seconds()), unit.symbol())
 }
 
 /// Locks by what their waiters do, the kind of the first one first: `spin-then-block (adaptive, std) or block (block)`.

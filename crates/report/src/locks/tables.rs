@@ -50,8 +50,8 @@ pub(crate) fn by_itself(view: &LocksView, ends: bool) -> Option<Table> {
             Column::names("lock", locks.iter().map(|lock| lock.lock.name().to_owned())),
             Column::figures(0, "free", times(|lock| lock.free_ns)),
             Column::figures(1, "hand-over", times(|lock| lock.hand_over_ns)),
-            Column::figures(4, "owner off its CPU:\nwaiter burns", burned),
-            Column::figures(3, "owner off its CPU:\na wait", times(|lock| lock.preempted_wait_ns)),
+            Column::figures(4, "preempted,\nburned", burned),
+            Column::figures(3, "preempted,\nwait", times(|lock| lock.preempted_wait_ns)),
             Column::figures(2, "longest wait\nof all points", waits),
         ],
     })
@@ -147,11 +147,13 @@ pub(crate) fn everything(view: &LocksView, of: &Contention<'_>) -> Table {
     }
 }
 
-/// How the figures of the tables are to be read.
-pub(crate) fn note(view: &LocksView) -> String {
+/// How the figures of the tables are to be read; whether shares of threads are among them.
+pub(crate) fn note(view: &LocksView, has_shares: bool) -> String {
+    let shares = if has_shares { " luckiest, unluckiest: a thread's holds over an equal share." } else { "" };
     let ends = if view.rounds >= 6 { " [a, b]: 95% interval of the median over rounds." } else { "" };
     format!(
-        "free: lock and unlock without contention. hand-over: from an unlock to a waiter on another CPU. CPUs burned: busy beyond what \
-         holds and thinks took. luckiest, unluckiest: a thread's holds over an equal share.{ends}"
+        "free: lock and unlock without contention. hand-over: from an unlock to a waiter on another CPU. preempted: while the owner is off \
+         its CPU, how long a wait is and the share of it that the waiter spends on a CPU. CPUs burned: busy beyond what holds and \
+         thinks took.{shares}{ends}"
     )
 }

@@ -50,7 +50,7 @@ pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
     let machine: Vec<&str> = machine.into_iter().filter(|part| !part.is_empty()).collect();
     let on = format!("On CPUs {} of {}.", view.plan.cpus, machine.join(", "));
     let on = if machine.is_empty() { format!("On CPUs {}.", view.plan.cpus) } else { on };
-    writeln!(out, "<sub>{} {}</sub>", prose(&note(view)), prose(&on))
+    writeln!(out, "<sub>{} {}</sub>", prose(&note(view, false)), prose(&on))
 }
 
 fn table(table: &Table, out: &mut impl Write) -> fmt::Result {

@@ -14,6 +14,12 @@ use crate::Severity;
 use crate::locks::tables::{Table, by_itself, contentions, everything, note, shares};
 use crate::locks::{advice, notices, prices};
 
+/// Columns of a table of everything that tell its rows apart: lock and threads.
+const KEYS: usize = 2;
+
+/// Columns of such a table up to those of fairness.
+const RATES: usize = 6;
+
 /// What `morecores locks` and `morecores show` print of a study of locks, each line ended by a newline: first which lock to take when.
 pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> String {
     let paint = style.paint();
@@ -34,12 +40,12 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
     sections.extend(curve::curves(view, style));
     let contentions = contentions(view);
     for of in &contentions {
-        let table = if style.wide { everything(view, of) } else { shares(view, of) };
-        sections.push(grid(&table, style));
+        let tables = if style.wide { halves(everything(view, of)) } else { vec![shares(view, of)] };
+        sections.extend(tables.iter().map(|table| grid(table, style)));
     }
     if !contentions.is_empty() {
         let more = if style.wide { "" } else { " --wide shows every figure with its interval." };
-        sections.push(style.wrap_dim(&format!("{}{more}", note(view))));
+        sections.push(style.wrap_dim(&format!("{}{more}", note(view, style.wide))));
     }
     sections.push(
         notices::notices(view)
@@ -72,6 +78,15 @@ fn headline(view: &LocksView) -> String {
         line.push_str(&format!(" ({})", view.host.cpu_model));
     }
     line
+}
+
+/// Rates and CPUs, and who got what: together they are too wide for most terminals.
+fn halves(mut table: Table) -> Vec<Table> {
+    let fairness = table.columns.split_off(RATES);
+    let keys = table.columns.iter().take(KEYS).cloned();
+    let title = format!("{}: fairness", table.title);
+    let fairness = Table { title, columns: keys.chain(fairness).collect() };
+    vec![table, fairness]
 }
 
 fn grid(table: &Table, style: &Style) -> Vec<String> {
