@@ -250,6 +250,20 @@ export async function locks(page) {
   assert.match(await page.locator("dl").innerText(), /10 of 10, shuffled, seed 7/);
 }
 
+/** The page of a study on disk, in which `adaptive` has the lock 3000 times in 10 ms for each thread, and `std` 1000 times. */
+export async function lockReport(page) {
+  await readAll(page);
+  assert.match(await page.title(), /^morecores locks --lock adaptive,std/);
+  assert.match(await page.locator("section").first().locator("li").first().innerText(), /: .*(adaptive|std)/, "advice comes first");
+  const labels = await page.locator(".multiples .picture").evaluateAll((all) => all.map((picture) => picture.getAttribute("aria-label")));
+  assert.deepEqual(labels, ["0", "1 µs"].map((hold) => `holds a second, held for ${hold}, away for 0. adaptive: 300 k with 1 thread, 600 k with 2 threads; std: 100 k with 1 thread, 200 k with 2 threads.`));
+  const table = page.locator(".table", { hasText: "Held for 1 µs" });
+  await table.getByRole("button", { name: "holds/s" }).click();
+  const rates = await table.locator("tbody td:nth-child(3)").allInnerTexts();
+  assert.deepEqual(rates.map((rate) => parseInt(rate)), [600, 300, 200, 100]);
+  assert.deepEqual(await violations(page), []);
+}
+
 /** A lock is switched off and on, by the pointer and by keys; its colours stay. */
 export async function lockLegend(page) {
   await readAll(page);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use harness::browser::{play, root};
-use harness::locks::{lock_page, locks};
+use harness::locks::{lock_page, lock_study, locks};
 use harness::studies::{EVIL, build, hostile};
 use harness::{World, skipped};
 use morecores_record::Page;
@@ -97,6 +97,14 @@ on_the_locks! {
     the_tables_of_locks_are_sorted_and_copied: "lockTables";
     everybody_can_read_of_locks: "accessible";
     the_data_of_locks_can_be_had: "lockJson";
+}
+
+/// From a study on disk to what a reader sees.
+#[test]
+fn a_study_of_locks_is_reported() {
+    let world = World::new();
+    let study = lock_study(&world);
+    play("a_study_of_locks_is_reported", "lockReport", &page(&world, &[study]).to_string_lossy());
 }
 
 /// Markup and script in every text that is not a figure or the name of a lock.

@@ -49,7 +49,7 @@ export function lockDetails({ view }: PageLocks): HTMLElement {
     ["held for", ns(plan.holds)],
     ["away for", plan.thinks.map((think) => (think === "hold" ? "as long as held" : nanos(think.fixed))).join(", ")],
     ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; not all of what was planned is there"}`],
-    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} where every wait is timed, in the first ${plan.watched_rounds} rounds`],
+    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} where every wait is timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
     ["taken by the hypervisor", steal === null ? "not known" : percent(steal)],
   ]);
 }

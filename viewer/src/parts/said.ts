@@ -31,7 +31,9 @@ export function sortableTable(title: string, { columns }: SaidTable): TableHandl
     const text = (row: number) => cells[row] ?? "";
     return { title: header, text, ...(figures ? { order: (row) => sizeOf(text(row)) } : {}) };
   });
-  return table(title, shown, rows);
+  const handle = table(title, shown, rows);
+  handle.element.classList.add("said");
+  return handle;
 }
 
 export function comparisonSection(said: SaidComparison): HTMLElement {

@@ -4,7 +4,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use morecores_record::{Page, PageLocks};
+use morecores_record::{
+    ContestSample, LockCell, LockClosing, LockName, LockSample, LockStudyWriter, Nanos, Page, PageLocks,
+    StopReason,
+};
+use morecores_testkit::{lock_header, lock_plan, lock_time};
 use serde_json::{Value, json};
 
 use super::World;
@@ -81,6 +85,42 @@ pub(crate) fn locks(name: &str) -> PageLocks {
         "notices": [{"severity": "caution", "text": "The hypervisor took 0.40% of the CPUs' time."}],
     });
     serde_json::from_value(page).expect("a study of locks of a page")
+}
+
+/// A whole study of two locks on disk, of which one has the lock three times as often as the other, by each of its threads.
+pub(crate) fn lock_study(world: &World) -> PathBuf {
+    let path = world.path("desk.study");
+    let plan = lock_plan();
+    let mut writer = LockStudyWriter::create(&path, lock_header(plan.clone())).expect("a study");
+    for round in 0..plan.rounds {
+        for cell in plan.cells(round) {
+            let mut run = lock_time(round, cell, 1_500.0);
+            run.sample = sample(cell, plan.window_ns).unwrap_or(run.sample);
+            writer.append(&run).expect("room");
+        }
+    }
+    writer.close(LockClosing { ended_at_ns: Nanos(2), reason: StopReason::RunsExhausted }).expect("an end");
+    path
+}
+
+/// What was found of a cell that is no time of single operations.
+fn sample(cell: LockCell, window_ns: Nanos) -> Option<LockSample> {
+    match cell {
+        LockCell::Contest { lock, threads, watched, .. } => {
+            let turns = if lock == LockName::Adaptive { 3_000 } else { 1_000 };
+            Some(LockSample::Contest(ContestSample {
+                window_ns,
+                turns: vec![turns; threads as usize],
+                user_ns: Nanos(window_ns.0 * u64::from(threads)),
+                system_ns: Nanos::ZERO,
+                longest_waits_ns: watched.then(|| vec![Nanos(4_000); threads as usize]),
+            }))
+        }
+        LockCell::Preempted { .. } => {
+            Some(LockSample::Preempted { waited_ns: Nanos(4_000_000), burned_ns: Nanos(40_000), waits: 1 })
+        }
+        _ => None,
+    }
 }
 
 /// A page of these, as a file.
