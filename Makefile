@@ -66,7 +66,7 @@ bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk i
 	@cargo bench --locked -p morecores-workloads --bench workloads $(if $(ONLY),-- $(ONLY))
 	@$(if $(filter-out web,$(ONLY)),true,cargo bench --locked -p morecores-workloads --bench web)
 
-bench-locks: build ## Our locks beside std's, parking_lot's and the C library's in one session (8 minutes, quiet machine); STUDY=DIR keeps it
+bench-locks: build ## Our locks beside std's, parking_lot's and the C library's in one session (11 minutes, quiet machine); STUDY=DIR keeps it
 	@cargo bench --locked -p morecores --bench locks
 
 accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table

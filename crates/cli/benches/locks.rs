@@ -13,22 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use morecores_record::{LockName, LockStudy};
+use morecores_record::LockStudy;
 
 use common::quiet;
-
-/// Ours that have a target, those they are held against, and the pair that the cost model tells apart.
-const LOCKS: [LockName; 9] = [
-    LockName::Spin,
-    LockName::Block,
-    LockName::Adaptive,
-    LockName::Std,
-    LockName::ParkingLot,
-    LockName::PthreadNormal,
-    LockName::PthreadAdaptive,
-    LockName::PthreadSpin,
-    LockName::SpinBackoff,
-];
 
 fn main() {
     let directory = tempfile::tempdir().unwrap();
@@ -47,8 +34,7 @@ fn main() {
 fn measure(path: &Path) {
     quiet();
     let rounds = env::var("ROUNDS").unwrap_or_else(|_| "11".to_owned());
-    let locks = LOCKS.map(LockName::name).join(",");
-    let arguments = ["locks", "-q", "--lock", &locks, "--threads", "1,2,4,8", "--rounds", &rounds, "-o"];
+    let arguments = ["locks", "-q", "--threads", "1,2,4,8", "--rounds", &rounds, "-o"];
     println!("morecores {} {}", arguments.join(" "), path.display());
     let begin = Instant::now();
     let done = Command::new(env!("CARGO_BIN_EXE_morecores")).args(arguments).arg(path).output().unwrap();

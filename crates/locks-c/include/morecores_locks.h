@@ -14,14 +14,15 @@
  * - Taking a lock is an acquire, freeing it a release: the next owner sees what the one before wrote.
  * - A lock is free, or it has an owner that is not remembered. It must be freed by one who has it, which may be another thread than took it.
  *   Taking it twice waits for ever. Freeing what one does not have is undefined.
- * - Nothing needs to be destroyed. The memory of a lock may be freed by a thread that has taken and freed it and knows that nobody will
- *   touch it any more, even while the unlock of the owner before has not returned yet.
- * - The first wait in a process that lasts starts a thread, for a fraction of a millisecond, to measure what waiting costs here. A program
+ * - Nothing needs to be destroyed. The memory of a morecores_lock_t may be freed by a thread that has taken and freed it and knows that nobody
+ *   will touch it any more, even while the unlock of the owner before has not returned yet. That of a morecores_rwlock_t may be freed
+ *   once all calls have returned: a reader can be through before the unlock of the writer before it has returned.
+ * - The first wait in a process that lasts starts two threads, for about half a millisecond, to measure what waiting costs here. A program
  *   that wants this at another time calls morecores_lock_prepare(), which also does it where no lock is waited for.
  * - For one process: a lock in memory that processes share would never wake a waiter of another process.
  * - After fork(2) the child has the locks as they were. One that another thread of the parent had at that moment is never freed in the
  *   child: call exec there, or fork with the locks in hand and make them anew in the child (morecores_lock_init).
- * - Not for signal handlers. No call is a cancellation point. errno is left as it was.
+ * - Not for signal handlers. No call is a cancellation point, and none changes errno.
  * - A lock must not be moved or copied while anybody has it or waits for it.
  *
  * With MORECORES_LOCKS_CHECK defined, the same calls tell Helgrind, DRD and ThreadSanitizer about the locks: morecores_locks_check.h.
@@ -38,12 +39,11 @@ extern "C" {
 
 /* One owner at a time. What is in it is the library's alone. */
 typedef struct morecores_lock {
-    uint32_t morecores_word;
-    uint32_t morecores_experience;
+    uint32_t morecores_words[5];
 } morecores_lock_t;
 
 /* A free lock, for a definition: the same bytes as morecores_lock_init writes. */
-#define MORECORES_LOCK_INIT { 0, 0xffff }
+#define MORECORES_LOCK_INIT { { 0, 0, 0, 0, 0xffff } }
 
 /* Many readers, or one writer. A writer that waits keeps new readers out; so a thread that reads must not begin to read again. */
 typedef struct morecores_rwlock {

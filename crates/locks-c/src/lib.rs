@@ -9,6 +9,7 @@
 
 mod mutex;
 mod rwlock;
+mod wait;
 
 pub use mutex::*;
 pub use rwlock::*;

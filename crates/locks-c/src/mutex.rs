@@ -1,7 +1,7 @@
 //! `morecores_lock_t`: one owner at a time.
 //!
 //! In all functions the caller promises that `lock` points to one that was initialised and that nobody frees meanwhile, which is what a
-//! reference means. Its memory may go once the word is free, before an unlock has returned: the reference is to atomics, so
+//! reference means. The memory of a `morecores_lock_t` may go once it is free, before an unlock has returned: the reference is to atomics, so
 //! the compiler does not take it to be readable until then.
 #![allow(
     unsafe_code,
@@ -15,6 +15,7 @@ use lock_api::RawMutex;
 use morecores_locks::{RawAdaptive, cost};
 
 use crate::tried;
+use crate::wait::undisturbed;
 
 /// Makes a free lock.
 #[unsafe(no_mangle)]
@@ -25,7 +26,9 @@ pub extern "C-unwind" fn morecores_lock_init(lock: &mut MaybeUninit<RawAdaptive>
 /// Waits until this thread has it.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_lock(lock: &RawAdaptive) {
-    lock.lock();
+    if !lock.try_lock() {
+        undisturbed(|| lock.lock());
+    }
 }
 
 /// Takes it where it is free: 0, or `EBUSY`.
@@ -53,5 +56,5 @@ pub extern "C-unwind" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
 /// Measures now what a wait costs, unless this process has done so.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_prepare() {
-    cost::prepare();
+    undisturbed(cost::prepare);
 }

@@ -11,6 +11,7 @@ use lock_api::RawRwLock;
 use morecores_locks::RawAdaptiveRw;
 
 use crate::tried;
+use crate::wait::undisturbed;
 
 /// Makes a free lock.
 #[unsafe(no_mangle)]
@@ -21,7 +22,9 @@ pub extern "C-unwind" fn morecores_rwlock_init(lock: &mut MaybeUninit<RawAdaptiv
 /// Waits until this thread may read.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_rdlock(lock: &RawAdaptiveRw) {
-    lock.lock_shared();
+    if !lock.try_lock_shared() {
+        undisturbed(|| lock.lock_shared());
+    }
 }
 
 /// Reads where no writer is there or waits: 0, or `EBUSY`.
@@ -43,7 +46,9 @@ pub unsafe extern "C-unwind" fn morecores_rwlock_rdunlock(lock: &RawAdaptiveRw) 
 /// Waits until this thread alone may read and write.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
-    lock.lock_exclusive();
+    if !lock.try_lock_exclusive() {
+        undisturbed(|| lock.lock_exclusive());
+    }
 }
 
 /// Writes where nobody is there: 0, or `EBUSY`.

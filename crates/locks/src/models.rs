@@ -1,1 +1,270 @@
+//! Every order in which threads can meet in a lock, as far as it can be bounded: loom runs each model once for each.
+//!
+//!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models
+//!
+//! A model fails where two threads are in the lock at once (loom's `UnsafeCell` tells), where what one wrote is not seen by the next, and
+//! where threads wait for each other for ever (loom finds no thread that can go on). The machine is `primitive::modelled`'s.
+//! Models of three threads are bounded to so many preemptions ([`PREEMPTIONS`]), which finds nearly all faults there are (Musuvathi and
+//! Qadeer, "Iterative context bounding", 2007).
 
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::model::Builder;
+use loom::thread;
+
+use crate::{RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket};
+
+/// Times that a thread is interrupted where it could have gone on, in one run of a model with three threads.
+pub(crate) const PREEMPTIONS: usize = 2;
+
+/// What the models need of a lock.
+pub(crate) trait Lock: Send + Sync + 'static {
+    fn new() -> Self;
+    fn lock(&self);
+    fn try_lock(&self) -> bool;
+    fn unlock(&self);
+    fn is_locked(&self) -> bool;
+}
+
+macro_rules! lock {
+    ($($lock:ty),*) => { $(
+        impl Lock for $lock {
+            fn new() -> Self { <$lock>::new() }
+            fn lock(&self) { self.lock(); }
+            fn try_lock(&self) -> bool { self.try_lock() }
+            fn unlock(&self) { self.unlock(); }
+            fn is_locked(&self) -> bool { self.is_locked() }
+        }
+    )* };
+}
+
+lock!(RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket);
+
+/// A number under a lock, read and written without any order of its own.
+struct Guarded<L> {
+    lock: L,
+    number: UnsafeCell<u32>,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: the number is touched under the lock alone; where the lock fails at that, loom says so.
+unsafe impl<L: Sync> Sync for Guarded<L> {}
+
+impl<L: Lock> Guarded<L> {
+    fn new() -> Self {
+        Self { lock: L::new(), number: UnsafeCell::new(0) }
+    }
+
+    fn add(&self) {
+        self.lock.lock();
+        self.add_locked();
+        self.lock.unlock();
+    }
+
+    /// For who has the lock.
+    fn add_locked(&self) {
+        #[allow(unsafe_code)]
+        // SAFETY: as above.
+        self.number.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    fn value(&self) -> u32 {
+        self.lock.lock();
+        #[allow(unsafe_code)]
+        // SAFETY: as above.
+        let value = self.number.with(|number| unsafe { *number });
+        self.lock.unlock();
+        value
+    }
+}
+
+pub(crate) fn check(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// `others` threads and this one, each of which adds so many times.
+pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
+    let guarded = Arc::new(Guarded::<L>::new());
+    let threads: Vec<_> = (0..others)
+        .map(|_| {
+            let guarded = Arc::clone(&guarded);
+            thread::spawn(move || (0..turns).for_each(|_| guarded.add()))
+        })
+        .collect();
+    (0..turns).for_each(|_| guarded.add());
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    assert_eq!(guarded.value(), (others as u32 + 1) * turns);
+    assert!(!guarded.lock.is_locked());
+}
+
+/// A thread that tries beside one that waits.
+pub(crate) fn trying<L: Lock>() {
+    let guarded = Arc::new(Guarded::<L>::new());
+    let other = {
+        let guarded = Arc::clone(&guarded);
+        thread::spawn(move || guarded.add())
+    };
+    let mut added = 1;
+    if guarded.lock.try_lock() {
+        guarded.add_locked();
+        guarded.lock.unlock();
+        added += 1;
+    }
+    other.join().expect("it does not panic");
+    assert_eq!(guarded.value(), added);
+    // Whatever happened, it can be had.
+    assert!(guarded.lock.try_lock());
+    assert!(!guarded.lock.try_lock());
+    guarded.lock.unlock();
+}
+
+macro_rules! models {
+    ($($name:ident: $lock:ty;)*) => { $(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn two_threads() {
+                check(None, || adding::<$lock>(1, 1));
+            }
+
+            #[test]
+            fn two_threads_twice() {
+                check(Some(PREEMPTIONS + 1), || adding::<$lock>(1, 2));
+            }
+
+            #[test]
+            fn a_try() {
+                check(Some(PREEMPTIONS + 1), trying::<$lock>);
+            }
+        }
+    )* };
+}
+
+models! {
+    adaptive: RawAdaptive;
+    block: RawBlock;
+    mcs: RawMcs;
+    sleep: RawSleep;
+    spin: RawSpin;
+    spin_backoff: RawSpinBackoff;
+    ticket: RawTicket;
+}
+
+macro_rules! models_of_three {
+    ($($name:ident: $lock:ty;)*) => { $(
+        #[test]
+        fn $name() {
+            check(Some(PREEMPTIONS), || adding::<$lock>(2, 1));
+        }
+    )* };
+}
+
+// Two that spin without a bound beside an owner that is interrupted are more than loom can bound.
+models_of_three! {
+    three_at_adaptive: RawAdaptive;
+    three_at_block: RawBlock;
+    three_at_mcs: RawMcs;
+}
+
+mod adaptive_rw {
+    use super::*;
+
+    struct Pair {
+        lock: RawAdaptiveRw,
+        numbers: UnsafeCell<(u32, u32)>,
+    }
+
+    #[allow(unsafe_code)]
+    // SAFETY: the numbers are touched under the lock alone; where the lock fails at that, loom says so.
+    unsafe impl Sync for Pair {}
+
+    impl Pair {
+        fn new() -> Self {
+            Self { lock: RawAdaptiveRw::new(), numbers: UnsafeCell::new((0, 0)) }
+        }
+
+        fn write(&self) {
+            self.lock.lock_exclusive();
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            self.numbers.with_mut(|pair| unsafe {
+                (*pair).0 += 1;
+                (*pair).1 += 1;
+            });
+            self.lock.unlock_exclusive();
+        }
+
+        fn read(&self) -> u32 {
+            self.lock.lock_shared();
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            let (first, second) = self.numbers.with(|pair| unsafe { *pair });
+            self.lock.unlock_shared();
+            assert_eq!(first, second, "half of a write was seen");
+            first
+        }
+    }
+
+    /// Threads of which each does one of these, beside this one, which writes.
+    fn beside_a_writer(others: &[fn(&Pair)], writes: u32) {
+        let pair = Arc::new(Pair::new());
+        let threads: Vec<_> = others
+            .iter()
+            .map(|&other| {
+                let pair = Arc::clone(&pair);
+                thread::spawn(move || other(&pair))
+            })
+            .collect();
+        pair.write();
+        for thread in threads {
+            thread.join().expect("it does not panic");
+        }
+        assert_eq!(pair.read(), writes);
+        assert!(pair.lock.try_lock_exclusive());
+        assert!(!pair.lock.try_lock_shared());
+        pair.lock.unlock_exclusive();
+    }
+
+    fn reads(pair: &Pair) {
+        pair.read();
+    }
+
+    #[test]
+    fn a_reader() {
+        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[reads], 1));
+    }
+
+    #[test]
+    fn two_readers() {
+        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, reads], 1));
+    }
+
+    #[test]
+    fn another_writer() {
+        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[Pair::write], 2));
+    }
+
+    #[test]
+    fn a_reader_and_another_writer() {
+        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, Pair::write], 2));
+    }
+
+    #[test]
+    fn tries() {
+        let tries = |pair: &Pair| {
+            if pair.lock.try_lock_shared() {
+                pair.lock.unlock_shared();
+            }
+            if pair.lock.try_lock_exclusive() {
+                pair.lock.unlock_exclusive();
+            }
+        };
+        check(Some(PREEMPTIONS), move || beside_a_writer(&[tries], 1));
+    }
+}

@@ -52,6 +52,14 @@ fn the_example_notices_when_locks_do_nothing() {
     assert!(failed, "20 runs without exclusion, and nothing was noticed");
 }
 
+#[test]
+fn a_thread_that_is_to_be_cancelled_gets_its_lock_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("cancel");
+    build(&file("tests/c/cancel.c"), &[], &program);
+    succeed(&mut Command::new(program));
+}
+
 /// The tree that `make install` makes, with what this test was built with.
 fn installed(root: &Path, prefix: &str) {
     let script = file("../../tools/install-locks.sh");

@@ -40,8 +40,9 @@ fn a_lock_of_the_header_is_one_of_the_library() {
     let library = line("lock", morecores_lock_init) + &line("rwlock", morecores_rwlock_init);
     assert_eq!(header, library);
     // What programs are built with: to change it, raise the number in build.rs.
-    let bytes = if cfg!(target_endian = "little") { "00000000ffff0000" } else { "000000000000ffff" };
-    assert_eq!(library, format!("lock 8 4 {bytes}\nrwlock 12 4 {bytes}00000000\n"));
+    let zeros = "00".repeat(16);
+    let bytes = if cfg!(target_endian = "little") { "ffff0000" } else { "0000ffff" };
+    assert_eq!(library, format!("lock 20 4 {zeros}{bytes}\nrwlock 24 4 {zeros}{bytes}00000000\n"));
 }
 
 #[test]
@@ -96,13 +97,35 @@ fn the_header_is_cpp_too() {
     }
 }
 
+/// A free lock, made as C programs make it.
+#[allow(unsafe_code)]
+fn made<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
+    let mut lock = MaybeUninit::uninit();
+    init(&mut lock);
+    // SAFETY: made by the line above.
+    unsafe { lock.assume_init() }
+}
+
+#[test]
+fn a_try_says_0_or_that_it_is_busy() {
+    let lock = made(morecores_lock_init);
+    assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (false, 0));
+    assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (true, libc::EBUSY));
+
+    let (readers, writer) = (made(morecores_rwlock_init), made(morecores_rwlock_init));
+    assert!(!morecores_rwlock_is_locked(&readers));
+    assert_eq!(morecores_rwlock_tryrdlock(&readers), 0);
+    assert_eq!(morecores_rwlock_tryrdlock(&readers), 0);
+    assert_eq!(morecores_rwlock_trywrlock(&readers), libc::EBUSY);
+    assert_eq!(morecores_rwlock_trywrlock(&writer), 0);
+    assert_eq!(morecores_rwlock_tryrdlock(&writer), libc::EBUSY);
+    assert_eq!(morecores_rwlock_trywrlock(&writer), libc::EBUSY);
+    assert!(morecores_rwlock_is_locked(&readers) && morecores_rwlock_is_locked(&writer));
+}
+
 #[test]
 fn waiting_leaves_errno_alone() {
-    let mut lock = MaybeUninit::<morecores_locks::RawAdaptive>::uninit();
-    morecores_lock_init(&mut lock);
-    #[allow(unsafe_code)]
-    // SAFETY: made by the line above.
-    let lock = unsafe { lock.assume_init_ref() };
+    let lock = &made(morecores_lock_init);
     morecores_lock_lock(lock);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {

@@ -22,8 +22,6 @@ static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 4000000};
 
 struct shared {
     morecores_lock_t lock;
-    morecores_rwlock_t rwlock;
-    bool by_rwlock;
     int owners;
 };
 
@@ -55,19 +53,13 @@ long __wrap_syscall(long number, ...)
 static void *own(void *argument)
 {
     struct shared *shared = argument;
-    bool by_rwlock = shared->by_rwlock, is_last;
+    bool is_last;
 
-    if (by_rwlock)
-        morecores_rwlock_wrlock(&shared->rwlock);
-    else
-        morecores_lock_lock(&shared->lock);
+    morecores_lock_lock(&shared->lock);
     is_last = --shared->owners == 0;
     if (!is_last)
         nanosleep(&a_while, NULL);
-    if (by_rwlock)
-        morecores_rwlock_wrunlock(&shared->rwlock);
-    else
-        morecores_lock_unlock(&shared->lock);
+    morecores_lock_unlock(&shared->lock);
     if (is_last) {
         free(shared);
         freed++;
@@ -86,8 +78,6 @@ int main(void)
         if (shared == NULL)
             return 2;
         morecores_lock_init(&shared->lock);
-        morecores_rwlock_init(&shared->rwlock);
-        shared->by_rwlock = round % 2 == 1;
         shared->owners = OWNERS;
         for (i = 0; i < OWNERS; i++)
             if (pthread_create(&threads[i], NULL, own, shared) != 0)

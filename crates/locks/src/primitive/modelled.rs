@@ -63,6 +63,11 @@ pub(crate) fn now_ns() -> u64 {
     0
 }
 
+/// Another thread may go on.
+pub(crate) fn yield_cpu() {
+    loom::thread::yield_now();
+}
+
 /// Sleeping is letting others go on.
 pub(crate) fn sleep_ns(_: u32) {
     loom::thread::yield_now();

@@ -99,12 +99,24 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps for a time, or until a signal.
+/// Lets another thread run on this CPU, where one is ready.
+pub(crate) fn yield_cpu() {
+    #[allow(unsafe_code)]
+    // SAFETY: the function has no precondition.
+    unsafe {
+        libc::sched_yield();
+    }
+}
+
+/// Sleeps for a time, or until a signal. Leaves `errno` as it was, and is no cancellation point, as the C library's call is.
 pub(crate) fn sleep_ns(ns: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: libc::c_long::from(ns) };
+    let errno_before = errno();
     #[allow(unsafe_code)]
     // SAFETY: `time` is a local that is only read; the remaining time is not asked for.
-    unsafe {
-        libc::nanosleep(&raw const time, ptr::null_mut());
+    let result =
+        unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
+    if result != 0 {
+        set_errno(errno_before);
     }
 }
