@@ -18,8 +18,9 @@ build: cargo install-deps ## Build in release mode, into target/release
 	@cargo build --release --locked
 
 # Does not build: root's PATH need not have a toolchain, and what root builds its user cannot build again.
-install: ## Install the programs that were built, man pages and completions below PREFIX (/usr/local)
+install: ## Install the programs that were built, man pages, completions and the lock library for C below PREFIX (/usr/local)
 	@[ -x target/release/morecores ] || { echo "nothing is built yet: run make build first, not as root" >&2; exit 2; }
+	@DESTDIR=$(DESTDIR) tools/install-locks.sh target/release $(PREFIX)
 	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores target/release/morecores-work
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
 	@install -D -m 644 docs/completions/morecores.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/morecores

@@ -1,75 +1,122 @@
-/* Threads that add to numbers under the locks of morecores, and check that nothing was lost.
+/*
+ * Threads add to a counter under an adaptive lock, and keep two numbers equal under its reader-writer form.
  *
- *     cc -std=c11 counter.c $(pkg-config --cflags --libs morecores-locks) -lpthread && ./a.out
+ *     counter [THREADS [ROUNDS]]          4 threads and 20000 rounds where nothing is said
  *
- * With RACE defined one access goes without the lock: what a race checker must find. */
-#include <errno.h>
+ * Ends with 0 where all additions are there and nobody saw what nobody may see, else with 1; with 2 where it was called wrongly.
+ */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include <morecores_locks.h>
+#include "morecores_locks.h"
 
-enum { THREADS = 4, TURNS = 2000 };
+enum { MOST_THREADS = 64, WRITE_EVERY = 8 };
 
-static morecores_mutex_t mutex = MORECORES_MUTEX_INIT;
-static morecores_rwlock_t rwlock = MORECORES_RWLOCK_INIT;
+static morecores_lock_t counter_lock = MORECORES_LOCK_INIT;
 static long counter;
-static long pair[2];
-static int torn[THREADS];
+/* Whether a thread is between lock and unlock: exclusion is that no other finds it so. */
+static bool inside;
+static long met_another;
 
-static void *adds(void *argument) {
-    int *mine = argument;
-    for (int turn = 0; turn < TURNS; turn++) {
-#ifndef RACE
-        morecores_mutex_lock(&mutex);
-#endif
-        counter++;
-#ifndef RACE
-        morecores_mutex_unlock(&mutex);
-#endif
-        if (turn % 8 == 0) {
-            morecores_rwlock_wrlock(&rwlock);
-            pair[0]++;
-            pair[1]++;
-            morecores_rwlock_wrunlock(&rwlock);
-        } else {
-            morecores_rwlock_rdlock(&rwlock);
-            *mine += pair[0] != pair[1];
-            morecores_rwlock_rdunlock(&rwlock);
-        }
+/* Made at run time, as a lock in allocated memory is. */
+static morecores_rwlock_t pair_lock;
+static long first, second;
+
+static long threads = 4;
+static long rounds = 20000;
+
+static void add_one(bool tries)
+{
+    if (!tries || morecores_lock_trylock(&counter_lock) != 0)
+        morecores_lock_lock(&counter_lock);
+    met_another += inside;
+    inside = true;
+    counter++;
+    inside = false;
+    morecores_lock_unlock(&counter_lock);
+}
+
+static void write_both(bool tries)
+{
+    if (!tries || morecores_rwlock_trywrlock(&pair_lock) != 0)
+        morecores_rwlock_wrlock(&pair_lock);
+    first++;
+    second++;
+    morecores_rwlock_wrunlock(&pair_lock);
+}
+
+static bool are_equal(bool tries)
+{
+    bool equal;
+
+    if (!tries || morecores_rwlock_tryrdlock(&pair_lock) != 0)
+        morecores_rwlock_rdlock(&pair_lock);
+    equal = first == second;
+    morecores_rwlock_rdunlock(&pair_lock);
+    return equal;
+}
+
+/* Returns how often the two numbers were not equal. */
+static void *work(void *unequal)
+{
+    long round;
+
+    for (round = 0; round < rounds; round++) {
+        /* Every other time by a try, and by waiting only where that fails. */
+        bool tries = round % 2 == 1;
+
+        add_one(tries);
+        if (round % WRITE_EVERY < 2)
+            write_both(tries);
+        else if (!are_equal(tries))
+            ++*(long *)unequal;
     }
     return NULL;
 }
 
-static int is_as_initialised(void) {
-    morecores_mutex_t made;
-    morecores_rwlock_t made_too;
-    morecores_mutex_init(&made);
-    morecores_rwlock_init(&made_too);
-    const morecores_mutex_t written = MORECORES_MUTEX_INIT;
-    const morecores_rwlock_t written_too = MORECORES_RWLOCK_INIT;
-    return memcmp(&made, &written, sizeof made) == 0 && memcmp(&made_too, &written_too, sizeof made_too) == 0;
+/* An argument from 1 to `most`, or 0 where it is no such number. */
+static long number(const char *text, long most)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    return end != text && *end == '\0' && value >= 1 && value <= most ? value : 0;
 }
 
-int main(void) {
-    pthread_t threads[THREADS];
-    int ok = is_as_initialised();
-    morecores_locks_prepare();
-    for (int i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, adds, &torn[i]) != 0)
-            return 2;
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        ok = ok && torn[i] == 0;
+int main(int argc, char **argv)
+{
+    pthread_t workers[MOST_THREADS];
+    long unequal[MOST_THREADS] = {0};
+    long started, seen_unequal = 0, written;
+
+    if (argc > 1)
+        threads = number(argv[1], MOST_THREADS);
+    if (argc > 2)
+        rounds = number(argv[2], 1000000000);
+    if (argc > 3 || threads == 0 || rounds == 0) {
+        fprintf(stderr, "usage: counter [THREADS [ROUNDS]], with 1 to %d threads\n", MOST_THREADS);
+        return 2;
     }
-    ok = ok && morecores_mutex_trylock(&mutex) == 0 && morecores_mutex_is_locked(&mutex);
-    ok = ok && morecores_mutex_trylock(&mutex) == EBUSY;
-    morecores_mutex_unlock(&mutex);
-    ok = ok && morecores_rwlock_tryrdlock(&rwlock) == 0 && morecores_rwlock_trywrlock(&rwlock) == EBUSY;
-    morecores_rwlock_rdunlock(&rwlock);
-    ok = ok && morecores_rwlock_trywrlock(&rwlock) == 0 && morecores_rwlock_tryrdlock(&rwlock) == EBUSY;
-    morecores_rwlock_wrunlock(&rwlock);
-    printf("%ld of %d\n", counter, THREADS * TURNS);
-    return ok && counter == THREADS * TURNS && pair[0] == THREADS * (TURNS / 8) ? 0 : 1;
+
+    morecores_lock_prepare();
+    morecores_rwlock_init(&pair_lock);
+    for (started = 0; started < threads; started++)
+        if (pthread_create(&workers[started], NULL, work, &unequal[started]) != 0) {
+            fprintf(stderr, "counter: thread %ld cannot be started\n", started + 1);
+            return 1;
+        }
+    while (started-- > 0) {
+        pthread_join(workers[started], NULL);
+        seen_unequal += unequal[started];
+    }
+
+    written = threads * (rounds / WRITE_EVERY * 2 + (rounds % WRITE_EVERY < 2 ? rounds % WRITE_EVERY : 2));
+    printf("counter %ld of %ld, met another %ld times; written %ld of %ld, seen unequal %ld times\n",
+           counter, threads * rounds, met_another, first, written, seen_unequal);
+    return counter == threads * rounds && met_another == 0 && first == written && second == written && seen_unequal == 0
+                   && !morecores_lock_is_locked(&counter_lock) && !morecores_rwlock_is_locked(&pair_lock)
+               ? 0
+               : 1;
 }

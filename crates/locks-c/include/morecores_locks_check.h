@@ -1,101 +1,105 @@
-/* Tells a race checker what the locks do. Included by morecores_locks.h where MORECORES_LOCKS_CHECK is HELGRIND, DRD or TSAN.
+/*
+ * Makes the locks known to the tools that look for data races. morecores_locks.h includes it where MORECORES_LOCKS_CHECK is defined, which
+ * must then be so for all files of a program that use the locks.
  *
- * The checkers know the locks of pthreads by their names. Of a lock made of atomic instructions they see the accesses, and take them for
- * races, or do not see that one thread waits for another. So each call is wrapped in what the tool offers to say so, and the words of
- * the lock are left out of the check. Client requests of valgrind cost some instructions outside of it, so this is for builds that are to be checked. */
+ * These tools know the locks of pthread and take any other for accesses to memory. So each call is replaced by one that also
+ * says what happened:
+ *
+ * - with -fsanitize=thread, to ThreadSanitizer (sanitizer/tsan_interface.h, which comes with the compiler);
+ * - otherwise, to Helgrind and DRD (valgrind/drd.h, which comes with valgrind). Run them with
+ *   --suppressions=morecores_locks.supp, since the library's own words are raced for on purpose. A program that was built so also runs
+ *   without valgrind, a few nanoseconds slower a call.
+ *
+ * It must not change what a call does.
+ */
 #ifndef MORECORES_LOCKS_CHECK_H
 #define MORECORES_LOCKS_CHECK_H
 
-#define MORECORES_CHECK_HELGRIND 1
-#define MORECORES_CHECK_DRD 2
-#define MORECORES_CHECK_TSAN 3
-#define MORECORES_CHECK_NUMBER_(tool) MORECORES_CHECK_##tool
-#define MORECORES_CHECK_NUMBER(tool) MORECORES_CHECK_NUMBER_(tool)
+#include "morecores_locks.h"
 
-#if MORECORES_CHECK_NUMBER(MORECORES_LOCKS_CHECK) == MORECORES_CHECK_HELGRIND
-#include <valgrind/helgrind.h>
-#define MORECORES_CHECK_TAKEN(lock) VALGRIND_HG_DISABLE_CHECKING(lock, sizeof *(lock))
-#define MORECORES_CHECK_ACQUIRED(lock, writes) ANNOTATE_RWLOCK_ACQUIRED(lock, writes)
-#define MORECORES_CHECK_RELEASED(lock, writes) ANNOTATE_RWLOCK_RELEASED(lock, writes)
-#elif MORECORES_CHECK_NUMBER(MORECORES_LOCKS_CHECK) == MORECORES_CHECK_DRD
-#include <valgrind/drd.h>
-#define MORECORES_CHECK_TAKEN(lock) ANNOTATE_BENIGN_RACE_SIZED(lock, sizeof *(lock), "words of a lock")
-#define MORECORES_CHECK_ACQUIRED(lock, writes) ANNOTATE_RWLOCK_ACQUIRED(lock, writes)
-#define MORECORES_CHECK_RELEASED(lock, writes) ANNOTATE_RWLOCK_RELEASED(lock, writes)
-#elif MORECORES_CHECK_NUMBER(MORECORES_LOCKS_CHECK) == MORECORES_CHECK_TSAN
-#ifdef __cplusplus
-extern "C" {
+#if defined(__SANITIZE_THREAD__)
+#define MORECORES_CHECK_BY_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MORECORES_CHECK_BY_SANITIZER 1
 #endif
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-#ifdef __cplusplus
-}
 #endif
-#define MORECORES_CHECK_TAKEN(lock) (void)0
-#define MORECORES_CHECK_ACQUIRED(lock, writes) __tsan_acquire((void *)(lock))
-#define MORECORES_CHECK_RELEASED(lock, writes) __tsan_release((void *)(lock))
+
+/* What is said in the life of an ownership: about to wait or try, ended so, about to be freed, free. */
+#ifdef MORECORES_CHECK_BY_SANITIZER
+
+#include <sanitizer/tsan_interface.h>
+
+/* Which kind of call it is, in the words of ThreadSanitizer. Initialisers of static memory take no call that it would see. */
+#define MORECORES_CHECK_WRITES __tsan_mutex_linker_init
+#define MORECORES_CHECK_READS (__tsan_mutex_linker_init | __tsan_mutex_read_lock)
+
+#define MORECORES_CHECK_WAITS(lock, kind) __tsan_mutex_pre_lock(lock, kind)
+#define MORECORES_CHECK_HAS(lock, kind) __tsan_mutex_post_lock(lock, kind, 0)
+#define MORECORES_CHECK_TRIES(lock, kind) __tsan_mutex_pre_lock(lock, (kind) | __tsan_mutex_try_lock)
+#define MORECORES_CHECK_TRIED(lock, kind, failed) \
+    __tsan_mutex_post_lock(lock, (kind) | __tsan_mutex_try_lock | ((failed) ? __tsan_mutex_try_lock_failed : 0u), 0)
+#define MORECORES_CHECK_FREES(lock, kind) (void)__tsan_mutex_pre_unlock(lock, kind)
+#define MORECORES_CHECK_FREED(lock, kind) __tsan_mutex_post_unlock(lock, kind)
+
 #else
-#error "MORECORES_LOCKS_CHECK is to be HELGRIND, DRD or TSAN"
+
+/* Its requests for reader-writer locks have the numbers of Helgrind's, on purpose: one request tells whichever runs. To both, a plain lock is
+ * a reader-writer lock that is only written with: of those they follow any, without having seen it made. */
+#include <valgrind/drd.h>
+
+#define MORECORES_CHECK_WRITES 1
+#define MORECORES_CHECK_READS 0
+
+#define MORECORES_CHECK_WAITS(lock, kind) (void)0
+#define MORECORES_CHECK_HAS(lock, kind) ANNOTATE_RWLOCK_ACQUIRED(lock, kind)
+#define MORECORES_CHECK_TRIES(lock, kind) (void)0
+#define MORECORES_CHECK_TRIED(lock, kind, failed) \
+    do {                                          \
+        if (!(failed))                            \
+            MORECORES_CHECK_HAS(lock, kind);      \
+    } while (0)
+#define MORECORES_CHECK_FREES(lock, kind) ANNOTATE_RWLOCK_RELEASED(lock, kind)
+#define MORECORES_CHECK_FREED(lock, kind) (void)0
+
 #endif
 
-#define MORECORES_CHECK_LOCKED(lock, call, writes) \
-    do { \
-        MORECORES_CHECK_TAKEN(lock); \
-        call(lock); \
-        MORECORES_CHECK_ACQUIRED(lock, writes); \
-    } while (0)
+/* A call that waits, one that tries and one that frees, each beside a function of the library. */
+#define MORECORES_CHECK_CALLS(type, lock_call, try_call, unlock_call, kind) \
+    static inline void morecores_check_##lock_call(type *lock)              \
+    {                                                                       \
+        MORECORES_CHECK_WAITS(lock, kind);                                  \
+        morecores_##lock_call(lock);                                        \
+        MORECORES_CHECK_HAS(lock, kind);                                    \
+    }                                                                       \
+    static inline int morecores_check_##try_call(type *lock)                \
+    {                                                                       \
+        int failed;                                                         \
+        MORECORES_CHECK_TRIES(lock, kind);                                  \
+        failed = morecores_##try_call(lock);                                \
+        MORECORES_CHECK_TRIED(lock, kind, failed);                          \
+        return failed;                                                      \
+    }                                                                       \
+    static inline void morecores_check_##unlock_call(type *lock)            \
+    {                                                                       \
+        MORECORES_CHECK_FREES(lock, kind);                                  \
+        morecores_##unlock_call(lock);                                      \
+        MORECORES_CHECK_FREED(lock, kind);                                  \
+    }
 
-#define MORECORES_CHECK_UNLOCKED(lock, call, writes) \
-    do { \
-        MORECORES_CHECK_RELEASED(lock, writes); \
-        call(lock); \
-    } while (0)
+MORECORES_CHECK_CALLS(morecores_lock_t, lock_lock, lock_trylock, lock_unlock, MORECORES_CHECK_WRITES)
+MORECORES_CHECK_CALLS(morecores_rwlock_t, rwlock_rdlock, rwlock_tryrdlock, rwlock_rdunlock, MORECORES_CHECK_READS)
+MORECORES_CHECK_CALLS(morecores_rwlock_t, rwlock_wrlock, rwlock_trywrlock, rwlock_wrunlock, MORECORES_CHECK_WRITES)
 
-#define MORECORES_CHECK_TRIED(lock, call, writes) \
-    do { \
-        MORECORES_CHECK_TAKEN(lock); \
-        int busy = call(lock); \
-        if (!busy) \
-            MORECORES_CHECK_ACQUIRED(lock, writes); \
-        return busy; \
-    } while (0)
-
-static inline void morecores_checked_mutex_lock(morecores_mutex_t *lock) {
-    MORECORES_CHECK_LOCKED(lock, morecores_mutex_lock, 1);
-}
-static inline int morecores_checked_mutex_trylock(morecores_mutex_t *lock) {
-    MORECORES_CHECK_TRIED(lock, morecores_mutex_trylock, 1);
-}
-static inline void morecores_checked_mutex_unlock(morecores_mutex_t *lock) {
-    MORECORES_CHECK_UNLOCKED(lock, morecores_mutex_unlock, 1);
-}
-static inline void morecores_checked_rwlock_rdlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_LOCKED(lock, morecores_rwlock_rdlock, 0);
-}
-static inline int morecores_checked_rwlock_tryrdlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_TRIED(lock, morecores_rwlock_tryrdlock, 0);
-}
-static inline void morecores_checked_rwlock_rdunlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_UNLOCKED(lock, morecores_rwlock_rdunlock, 0);
-}
-static inline void morecores_checked_rwlock_wrlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_LOCKED(lock, morecores_rwlock_wrlock, 1);
-}
-static inline int morecores_checked_rwlock_trywrlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_TRIED(lock, morecores_rwlock_trywrlock, 1);
-}
-static inline void morecores_checked_rwlock_wrunlock(morecores_rwlock_t *lock) {
-    MORECORES_CHECK_UNLOCKED(lock, morecores_rwlock_wrunlock, 1);
-}
-
-#define morecores_mutex_lock morecores_checked_mutex_lock
-#define morecores_mutex_trylock morecores_checked_mutex_trylock
-#define morecores_mutex_unlock morecores_checked_mutex_unlock
-#define morecores_rwlock_rdlock morecores_checked_rwlock_rdlock
-#define morecores_rwlock_tryrdlock morecores_checked_rwlock_tryrdlock
-#define morecores_rwlock_rdunlock morecores_checked_rwlock_rdunlock
-#define morecores_rwlock_wrlock morecores_checked_rwlock_wrlock
-#define morecores_rwlock_trywrlock morecores_checked_rwlock_trywrlock
-#define morecores_rwlock_wrunlock morecores_checked_rwlock_wrunlock
+/* Names without arguments, so that the address of a call is that of the checked one too. */
+#define morecores_lock_lock morecores_check_lock_lock
+#define morecores_lock_trylock morecores_check_lock_trylock
+#define morecores_lock_unlock morecores_check_lock_unlock
+#define morecores_rwlock_rdlock morecores_check_rwlock_rdlock
+#define morecores_rwlock_tryrdlock morecores_check_rwlock_tryrdlock
+#define morecores_rwlock_rdunlock morecores_check_rwlock_rdunlock
+#define morecores_rwlock_wrlock morecores_check_rwlock_wrlock
+#define morecores_rwlock_trywrlock morecores_check_rwlock_trywrlock
+#define morecores_rwlock_wrunlock morecores_check_rwlock_wrunlock
 
 #endif

@@ -32,12 +32,14 @@ impl Word {
 
     /// Sleeps while the word is `expected`, until woken, for at most `at_most_ns`. The kernel compares and queues in one step as
     /// far as wakers are concerned, futex(2): who changes the word and then wakes finds every sleeper that saw the old value.
+    /// `errno` is left as it was, which C programs expect of a lock.
     pub(crate) fn sleep_while(&self, expected: u32, at_most_ns: Option<u64>) -> Woken {
         let time = at_most_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
         });
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+        let errno_before = errno();
         #[allow(unsafe_code)]
         // SAFETY: the word lives as long as `self`, which this call borrows; `time` is null or points to a local that outlives
         // the call; the operation reads nothing else.
@@ -50,12 +52,12 @@ impl Word {
                 time,
             )
         };
-        // Only a limit can time out, so errno need not be asked for elsewhere.
-        if result != 0 && at_most_ns.is_some() && errno() == libc::ETIMEDOUT {
-            Woken::TimedOut
-        } else {
-            Woken::Perhaps
+        if result == 0 {
+            return Woken::Perhaps;
         }
+        let timed_out = errno() == libc::ETIMEDOUT;
+        set_errno(errno_before);
+        if timed_out { Woken::TimedOut } else { Woken::Perhaps }
     }
 
     /// Wakes one thread that sleeps on the word. Takes the address alone: the word may be gone by now, where a thread
@@ -75,6 +77,14 @@ fn errno() -> i32 {
     // long as the thread.
     unsafe {
         *libc::__errno_location()
+    }
+}
+
+fn set_errno(errno: i32) {
+    #[allow(unsafe_code)]
+    // SAFETY: as for `errno`; no other thread uses this one's.
+    unsafe {
+        *libc::__errno_location() = errno;
     }
 }
 
@@ -98,12 +108,15 @@ pub(crate) fn yield_cpu() {
     }
 }
 
-/// Sleeps for a time, or until a signal.
+/// Sleeps for a time, or until a signal. Leaves `errno` as it was, and is no cancellation point, as the C library's call is.
 pub(crate) fn sleep_ns(ns: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: libc::c_long::from(ns) };
+    let errno_before = errno();
     #[allow(unsafe_code)]
     // SAFETY: `time` is a local that is only read; the remaining time is not asked for.
-    unsafe {
-        libc::nanosleep(&raw const time, ptr::null_mut());
+    let result =
+        unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
+    if result != 0 {
+        set_errno(errno_before);
     }
 }

@@ -1,0 +1,70 @@
+//! Where the library is, and how C programs are built with it.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The folder with the libraries of the same build as this test: cargo puts them beside it.
+pub(crate) fn libraries() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let folder = test.parent().expect("its folder").to_path_buf();
+    for library in ["libmorecores_locks_c.so", "libmorecores_locks_c.a"] {
+        assert!(folder.join(library).is_file(), "no {library} in {}", folder.display());
+    }
+    folder
+}
+
+/// A file of this crate.
+pub(crate) fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Whether there is such a command.
+pub(crate) fn has(command: &str) -> bool {
+    let mut asked = Command::new(command);
+    asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
+/// A compiler with all its warnings as errors, and the folder of the header.
+pub(crate) fn compiler(command: &str, standard: &str) -> Command {
+    let mut cc = Command::new(command);
+    cc.arg(format!("-std={standard}"));
+    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-pthread", "-I"]).arg(file("include"));
+    cc
+}
+
+/// Builds `source` with the static library.
+pub(crate) fn build(source: &Path, arguments: &[&str], program: &Path) {
+    let mut cc = compiler("cc", "c11");
+    cc.args(arguments).arg(source).arg(libraries().join("libmorecores_locks_c.a")).arg("-o").arg(program);
+    succeed(&mut cc);
+}
+
+/// Builds `source` with the shared library, in a folder that has it by the name by which the program will ask for it.
+pub(crate) fn build_shared(source: &Path, arguments: &[&str], program: &Path) {
+    let library = libraries().join("libmorecores_locks_c.so");
+    let folder = program.parent().expect("the folder of the program");
+    symlink(&library, folder.join("libmorecores_locks.so.0")).expect("a link");
+    let mut cc = compiler("cc", "c11");
+    cc.args(arguments).arg(source).arg(library).arg("-o").arg(program);
+    succeed(cc.arg(format!("-Wl,-rpath,{}", folder.display())));
+}
+
+/// Runs a command that must end well, and returns what it printed.
+pub(crate) fn succeed(command: &mut Command) -> String {
+    let output = run(command);
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a command, however it ends.
+pub(crate) fn run(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{:?}: {error}", OsStr::new(command.get_program())))
+}
+
+/// All that it printed.
+pub(crate) fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}

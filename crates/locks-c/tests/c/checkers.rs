@@ -1,0 +1,117 @@
+//! The checkers of races: the right programs are clean, and each fault of the wrong one is found where it is.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use morecores_testkit::skipped;
+use tempfile::TempDir;
+
+use crate::built::{build, build_shared, compiler, file, has, run, text};
+
+/// A status that neither program ends with, for valgrind to end with where it found something.
+const FOUND: i32 = 99;
+
+/// The faults of `faults.c`, and the function in which each is to be found.
+const FAULTS: [(&str, &str); 3] = [("unlocked", "main"), ("shared", "work"), ("split", "work")];
+
+/// Both programs, which tell checkers of their locks; one has the static library, the other the shared one.
+fn programs(arguments: &[&str]) -> (TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (counter, faults) = (folder.path().join("counter"), folder.path().join("faults"));
+    let arguments = [arguments, &["-DMORECORES_LOCKS_CHECK"]].concat();
+    build(&file("examples/counter.c"), &arguments, &counter);
+    build_shared(&file("tests/c/faults.c"), &arguments, &faults);
+    (folder, counter, faults)
+}
+
+fn clean(output: &Output) {
+    assert!(output.status.success(), "{}\n{}", output.status, text(output));
+}
+
+fn found(output: &Output, status: i32, function: &str) {
+    let text = text(output);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert!(text.contains(&format!("{function} ")) && text.contains("faults.c:"), "{text}");
+}
+
+/// Checks both programs with a tool of valgrind, which says `race` where it has found one.
+fn by_valgrind(name: &str, tool: &str, race: &str) {
+    if !has("valgrind") {
+        return skipped(name, "there is no valgrind; install it with: tools/install-deps.sh locks");
+    }
+    let header = "#include <valgrind/drd.h>\n";
+    if !compiles(header) {
+        return skipped(name, "there is no valgrind/drd.h; it comes with valgrind");
+    }
+    let (_folder, counter, faults) = programs(&[]);
+    let check = |program: &Path, arguments: &[&str]| {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.arg(format!("--tool={tool}")).arg(format!("--error-exitcode={FOUND}"));
+        valgrind.arg(format!("--suppressions={}", file("valgrind/morecores_locks.supp").display()));
+        run(valgrind.arg(program).args(arguments))
+    };
+    clean(&check(&counter, &["4", "500"]));
+    clean(&check(&faults, &["none"]));
+    for (fault, function) in FAULTS {
+        let output = check(&faults, &[fault]);
+        found(&output, FOUND, function);
+        assert!(text(&output).contains(race), "{fault}: {}", text(&output));
+    }
+}
+
+#[test]
+fn helgrind_finds_the_faults_and_no_others() {
+    by_valgrind("helgrind_finds_the_faults_and_no_others", "helgrind", "Possible data race");
+}
+
+#[test]
+fn drd_finds_the_faults_and_no_others() {
+    by_valgrind("drd_finds_the_faults_and_no_others", "drd", "Conflicting ");
+}
+
+#[test]
+fn the_thread_sanitizer_finds_the_faults_and_no_others() {
+    let name = "the_thread_sanitizer_finds_the_faults_and_no_others";
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, probe) = (folder.path().join("probe.c"), folder.path().join("probe"));
+    std::fs::write(&source, "#include <sanitizer/tsan_interface.h>\nint main(void) { return 0; }\n")
+        .expect("a file");
+    let built = run(compiler("cc", "c11").arg("-fsanitize=thread").arg(&source).arg("-o").arg(&probe));
+    if !built.status.success() {
+        return skipped(name, "the C compiler has no -fsanitize=thread");
+    }
+    // It wants its addresses where some kernels' random layouts do not leave them.
+    if !run(&mut Command::new(&probe)).status.success() {
+        return skipped(name, "a program with -fsanitize=thread does not start here");
+    }
+    let (_folder, counter, faults) = programs(&["-fsanitize=thread"]);
+    clean(&run(Command::new(&counter).args(["4", "5000"])));
+    clean(&run(Command::new(&faults).arg("none")));
+    for (fault, function) in FAULTS {
+        let output = run(Command::new(&faults).arg(fault));
+        // Its status where it found something.
+        found(&output, 66, function);
+        assert!(text(&output).contains("data race"), "{fault}: {}", text(&output));
+    }
+}
+
+#[test]
+fn the_memory_of_a_lock_may_go_with_its_last_owner() {
+    let name = "the_memory_of_a_lock_may_go_with_its_last_owner";
+    if !has("valgrind") {
+        return skipped(name, "there is no valgrind; install it with: tools/install-deps.sh locks");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("last");
+    build(&file("tests/c/last.c"), &["-Wl,--wrap=syscall"], &program);
+    let mut valgrind = Command::new("valgrind");
+    valgrind.arg("--tool=memcheck").arg(format!("--error-exitcode={FOUND}"));
+    clean(&run(valgrind.arg(program)));
+}
+
+fn compiles(source: &str) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("probe.c");
+    std::fs::write(&path, source).expect("a file");
+    run(compiler("cc", "c11").arg("-fsyntax-only").arg(path)).status.success()
+}

@@ -1,0 +1,123 @@
+//! The example by every way to link: the static library, the shared one, and an installed tree through pkg-config.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use morecores_testkit::skipped;
+
+use crate::built::{build, compiler, file, has, libraries, run, succeed};
+
+/// Few enough rounds for any machine, enough for threads to meet.
+const ARGUMENTS: [&str; 2] = ["4", "20000"];
+const GOOD: &str =
+    "counter 80000 of 80000, met another 0 times; written 20000 of 20000, seen unequal 0 times\n";
+
+#[test]
+fn the_example_is_right_with_the_static_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("counter");
+    build(&file("examples/counter.c"), &[], &program);
+    assert_eq!(succeed(Command::new(&program).args(ARGUMENTS)), GOOD);
+    // One thread, and rounds that are no multiple of anything: what is expected is computed right.
+    succeed(Command::new(&program).args(["1", "1001"]));
+    for wrong in [&["0"][..], &["65"], &["x"], &["1", "1", "1"]] {
+        assert_eq!(run(Command::new(&program).args(wrong)).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_example_notices_when_locks_do_nothing() {
+    // The same source with calls that do nothing: what the example checks can fail.
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("counter");
+    let source = fs::read_to_string(file("examples/counter.c")).expect("the example");
+    let include = "#include \"morecores_locks.h\"\n";
+    assert!(source.contains(include));
+    let mut without = include.to_owned();
+    for call in
+        ["lock_lock", "lock_unlock", "rwlock_rdlock", "rwlock_rdunlock", "rwlock_wrlock", "rwlock_wrunlock"]
+    {
+        without += &format!("#define morecores_{call}(lock) (void)(lock)\n");
+    }
+    for call in ["lock_trylock", "rwlock_tryrdlock", "rwlock_trywrlock"] {
+        without += &format!("#define morecores_{call}(lock) ((lock) == NULL)\n");
+    }
+    let source = source.replace(include, &without);
+    let path = folder.path().join("counter.c");
+    fs::write(&path, source).expect("a file");
+    build(&path, &["-O0"], &program);
+    // Two threads on one CPU may never meet in one run.
+    let failed = (0..20).any(|_| !run(Command::new(&program).args(["4", "400000"])).status.success());
+    assert!(failed, "20 runs without exclusion, and nothing was noticed");
+}
+
+/// The tree that `make install` makes, with what this test was built with.
+fn installed(root: &Path, prefix: &str) {
+    let script = file("../../tools/install-locks.sh");
+    succeed(Command::new(script).arg(libraries()).arg(prefix).env("DESTDIR", root));
+}
+
+#[test]
+fn the_example_is_right_with_an_installed_library() {
+    let name = "the_example_is_right_with_an_installed_library";
+    if !has("pkg-config") {
+        return skipped(name, "there is no pkg-config; install it with: tools/install-deps.sh locks");
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    installed(root.path(), "/opt/locks");
+    let lib = root.path().join("opt/locks/lib");
+    let pkg_config = |arguments: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        command.args(arguments).arg("morecores-locks").env_remove("PKG_CONFIG_PATH");
+        command.env("PKG_CONFIG_LIBDIR", lib.join("pkgconfig")).env("PKG_CONFIG_SYSROOT_DIR", root.path());
+        let words = succeed(&mut command);
+        words.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(pkg_config(&["--modversion"]), [env!("CARGO_PKG_VERSION")]);
+    for (variable, folder) in
+        [("--variable=libdir", "/opt/locks/lib"), ("--variable=includedir", "/opt/locks/include")]
+    {
+        assert!(pkg_config(&[variable]).concat().ends_with(folder), "{variable}");
+    }
+
+    // As a user would: with nothing of this repository on the command line but the source.
+    let build = |arguments: &[String], libraries: &[String], program: &Path| {
+        let mut cc = Command::new("cc");
+        cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).args(arguments);
+        cc.arg(file("examples/counter.c")).arg("-o").arg(program).args(libraries).arg("-pthread");
+        succeed(&mut cc);
+    };
+    let shared = root.path().join("shared");
+    build(&pkg_config(&["--cflags"]), &pkg_config(&["--libs"]), &shared);
+    assert_eq!(succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib)), GOOD);
+    // It is the shared library that it runs with, by the name with the number of its ABI: without the link that linking needs it still runs.
+    fs::remove_file(lib.join("libmorecores_locks.so")).expect("the link");
+    succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib));
+    assert!(!run(Command::new(&shared).env_remove("LD_LIBRARY_PATH")).status.success());
+
+    // And now the linker finds the static one alone.
+    let alone = root.path().join("alone");
+    build(&pkg_config(&["--cflags"]), &pkg_config(&["--static", "--libs"]), &alone);
+    fs::remove_file(lib.join("libmorecores_locks.so.0")).expect("the library");
+    assert_eq!(succeed(Command::new(&alone).args(ARGUMENTS)), GOOD);
+}
+
+#[test]
+fn what_was_not_built_is_not_installed() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut script = Command::new(file("../../tools/install-locks.sh"));
+    let output = run(script.arg(root.path()).arg("/opt/locks").env("DESTDIR", root.path()));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_dir(root.path()).expect("the folder").count(), 0, "it left something");
+}
+
+#[test]
+fn clang_takes_it_as_gcc_does() {
+    if !has("clang") {
+        return skipped("clang_takes_it_as_gcc_does", "there is no clang");
+    }
+    for source in ["examples/counter.c", "tests/c/faults.c"] {
+        succeed(compiler("clang", "c11").arg("-fsyntax-only").arg(file(source)));
+    }
+}

@@ -1,0 +1,137 @@
+//! The header against the library: sizes, bytes, names, and that other compilers take it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::mem::{MaybeUninit, align_of, size_of};
+use std::time::Duration;
+use std::{io, thread};
+
+use morecores_locks_c::*;
+use morecores_testkit::skipped;
+
+use crate::built::{build, compiler, file, has, libraries, run, succeed, text};
+
+/// A line of `layout.c`, of what `init` writes over bytes that are none of a free lock's.
+fn line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> String {
+    let mut lock = MaybeUninit::<T>::uninit();
+    #[allow(unsafe_code)]
+    // SAFETY: the bytes belong to `lock`, and any may be written to what is not initialised.
+    unsafe {
+        lock.as_mut_ptr().cast::<u8>().write_bytes(0xa5, size_of::<T>());
+    }
+    init(&mut lock);
+    let mut line = format!("{name} {} {} ", size_of::<T>(), align_of::<T>());
+    for index in 0..size_of::<T>() {
+        #[allow(unsafe_code)]
+        // SAFETY: within `lock`, all of whose bytes were written above: a lock is words without padding between them.
+        let byte = unsafe { lock.as_ptr().cast::<u8>().add(index).read() };
+        write!(line, "{byte:02x}").expect("text grows");
+    }
+    line + "\n"
+}
+
+#[test]
+fn a_lock_of_the_header_is_one_of_the_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("layout");
+    build(&file("tests/c/layout.c"), &[], &program);
+    let header = succeed(&mut std::process::Command::new(program));
+    let library = line("lock", morecores_lock_init) + &line("rwlock", morecores_rwlock_init);
+    assert_eq!(header, library);
+    // What programs are built with: to change it, raise the number in build.rs.
+    let bytes = if cfg!(target_endian = "little") { "ffff0000" } else { "0000ffff" };
+    let bytes = format!("{:032}{bytes}", 0);
+    assert_eq!(library, format!("lock 20 4 {bytes}\nrwlock 24 4 {bytes}00000000\n"));
+}
+
+#[test]
+fn the_library_has_what_the_header_declares_and_nothing_else() {
+    if !has("nm") {
+        return skipped("the_library_has_what_the_header_declares_and_nothing_else", "there is no nm");
+    }
+    let mut nm = std::process::Command::new("nm");
+    nm.args(["-D", "--defined-only"]).arg(libraries().join("libmorecores_locks_c.so"));
+    let symbols = succeed(&mut nm);
+    let exported = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect::<BTreeSet<_>>();
+    let header = fs::read_to_string(file("include/morecores_locks.h")).expect("the header");
+    // A declaration is alone on its line.
+    let declared = header
+        .lines()
+        .filter(|line| line.ends_with(");") && !line.starts_with([' ', '#']))
+        .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next())
+        .collect::<BTreeSet<_>>();
+    assert_eq!(exported, declared);
+}
+
+#[test]
+fn every_call_that_takes_or_frees_has_its_checked_form() {
+    let header = fs::read_to_string(file("include/morecores_locks_check.h")).expect("the header");
+    for call in ["lock_lock", "lock_trylock", "lock_unlock"]
+        .into_iter()
+        .chain(["rwlock_rdlock", "rwlock_tryrdlock", "rwlock_rdunlock"])
+        .chain(["rwlock_wrlock", "rwlock_trywrlock", "rwlock_wrunlock"])
+    {
+        let replaced = format!("#define morecores_{call} morecores_check_{call}\n");
+        assert!(header.contains(&replaced), "{replaced}");
+    }
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let source = "#include \"morecores_locks.h\"\n\
+                  static morecores_lock_t lock = MORECORES_LOCK_INIT;\n\
+                  static morecores_rwlock_t rwlock = MORECORES_RWLOCK_INIT;\n\
+                  int main() { morecores_lock_lock(&lock); morecores_rwlock_wrlock(&rwlock); }\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("use.cpp");
+    fs::write(&path, source).expect("a file");
+    let compilers = ["g++", "clang++"].into_iter().filter(|name| has(name)).collect::<Vec<_>>();
+    if compilers.is_empty() {
+        return skipped("the_header_is_cpp_too", "there is neither g++ nor clang++");
+    }
+    for name in compilers {
+        let mut syntax = compiler(name, "c++11");
+        let output = run(syntax.args(["-fsyntax-only", "-x", "c++"]).arg(&path));
+        assert!(output.status.success(), "{name}: {}", text(&output));
+    }
+}
+
+#[test]
+fn waiting_leaves_errno_alone() {
+    let mut lock = MaybeUninit::<morecores_locks::RawAdaptive>::uninit();
+    morecores_lock_init(&mut lock);
+    #[allow(unsafe_code)]
+    // SAFETY: made by the line above.
+    let lock = unsafe { lock.assume_init_ref() };
+    morecores_lock_lock(lock);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            set_errno(libc::EXDEV);
+            morecores_lock_lock(lock);
+            io::Error::last_os_error().raw_os_error()
+        });
+        // Longer than a waiter sleeps at a time, which ends with ETIMEDOUT.
+        thread::sleep(Duration::from_millis(50));
+        unlock(lock);
+        assert_eq!(waiter.join().expect("a thread"), Some(libc::EXDEV));
+    });
+    unlock(lock);
+    assert!(!morecores_lock_is_locked(lock));
+}
+
+#[allow(unsafe_code)]
+fn set_errno(errno: i32) {
+    // SAFETY: the address is that of this thread's errno.
+    unsafe {
+        *libc::__errno_location() = errno;
+    }
+}
+
+#[allow(unsafe_code)]
+fn unlock(lock: &morecores_locks::RawAdaptive) {
+    // SAFETY: its callers have the lock: this thread took it, or the one that did has ended.
+    unsafe {
+        morecores_lock_unlock(lock);
+    }
+}

@@ -1,0 +1,99 @@
+/*
+ * The last owner of a lock frees its memory, while the unlock of the one before may not have returned: what the header allows.
+ * To be linked with -Wl,--wrap=syscall, which keeps an unlock from returning until the memory is gone, and to be run by a checker of
+ * memory. Ends with 0 where every lock was freed, and as many wake-ups were late.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "morecores_locks.h"
+
+enum { ROUNDS = 10, OWNERS = 2 };
+
+/* Long enough for another to come and to sleep, or to take the lock and to free it; not so long that it would be given it out of hunger. */
+static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 4000000};
+
+struct shared {
+    morecores_lock_t lock;
+    morecores_rwlock_t rwlock;
+    bool by_rwlock;
+    int owners;
+};
+
+static int freed;
+static atomic_int late;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+/* What the library calls for syscall(2): a wake-up returns late. */
+long __wrap_syscall(long number, ...)
+{
+    va_list list;
+    long arguments[4], result;
+    int i;
+
+    va_start(list, number);
+    for (i = 0; i < 4; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    result = __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3]);
+    if (number == SYS_futex && (arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAKE) {
+        nanosleep(&a_while, NULL);
+        late++;
+    }
+    return result;
+}
+
+static void *own(void *argument)
+{
+    struct shared *shared = argument;
+    bool by_rwlock = shared->by_rwlock, is_last;
+
+    if (by_rwlock)
+        morecores_rwlock_wrlock(&shared->rwlock);
+    else
+        morecores_lock_lock(&shared->lock);
+    is_last = --shared->owners == 0;
+    if (!is_last)
+        nanosleep(&a_while, NULL);
+    if (by_rwlock)
+        morecores_rwlock_wrunlock(&shared->rwlock);
+    else
+        morecores_lock_unlock(&shared->lock);
+    if (is_last) {
+        free(shared);
+        freed++;
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    int round, i;
+
+    for (round = 0; round < ROUNDS; round++) {
+        pthread_t threads[OWNERS];
+        struct shared *shared = malloc(sizeof *shared);
+
+        if (shared == NULL)
+            return 2;
+        morecores_lock_init(&shared->lock);
+        morecores_rwlock_init(&shared->rwlock);
+        shared->by_rwlock = round % 2 == 1;
+        shared->owners = OWNERS;
+        for (i = 0; i < OWNERS; i++)
+            if (pthread_create(&threads[i], NULL, own, shared) != 0)
+                return 2;
+        for (i = 0; i < OWNERS; i++)
+            pthread_join(threads[i], NULL);
+    }
+    return freed == ROUNDS && late >= ROUNDS ? 0 : 1;
+}
