@@ -39,11 +39,15 @@ extern "C" {
 
 /* One owner at a time. What is in it is the library's alone. */
 typedef struct morecores_lock {
-    uint32_t morecores_words[5];
+    uint32_t morecores_word;
+    uint32_t morecores_calls;
+    uint32_t morecores_turn;
+    uint32_t morecores_due;
+    uint32_t morecores_experience;
 } morecores_lock_t;
 
 /* A free lock, for a definition: the same bytes as morecores_lock_init writes. */
-#define MORECORES_LOCK_INIT { { 0, 0, 0, 0, 0xffff } }
+#define MORECORES_LOCK_INIT { 0, 0, 0, 0, 0xffff }
 
 /* Many readers, or one writer. A writer that waits keeps new readers out; so a thread that reads must not begin to read again. */
 typedef struct morecores_rwlock {

@@ -1,6 +1,7 @@
 //! Waiting as C programs expect it of a lock: `errno` is left as it was, and a thread is not cancelled meanwhile.
 //!
-//! It must not know any lock.
+//! The locks' own sleeps see to both; the first wait of a process also starts and joins threads, which does not (`pthread_join(3)` is a
+//! cancellation point). It must not know any lock.
 
 use libc::c_int;
 
@@ -13,8 +14,8 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Calls what may wait, and sets `errno` and whether this thread may be cancelled as they were. A thread that was cancelled within a lock would still be
-/// counted as one that waits for it.
+/// Calls what may wait, and sets `errno` and whether this thread may be cancelled as they were. A thread that was cancelled while it measures
+/// would leave others behind that use its stack.
 #[cold]
 pub(crate) fn undisturbed(wait: impl FnOnce()) {
     let mut state = 0;

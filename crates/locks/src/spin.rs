@@ -41,8 +41,9 @@ impl RawSpin {
         }
     }
 
+    /// Tries to take it, without a look before.
     #[inline]
-    fn try_take(&self) -> bool {
+    pub(crate) fn try_take(&self) -> bool {
         // What fails writes nothing.
         self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     }

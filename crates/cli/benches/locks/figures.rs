@@ -46,7 +46,7 @@ fn throughput(against: &Against, is_ours: bool, lines: &mut Vec<String>) {
         let lost = if point.ratio.ci95.is_some_and(|[_, high]| high < 0.95) { "  LOST" } else { "" };
         let ratio = in_words(point.ratio);
         lines.push(format!(
-            "  {} threads, hold {:>6} ns, think {:>6} ns: {ratio} of {:<16}{cpu}{lost}",
+            "  {} at it, hold {:>6} ns, think {:>6} ns: {ratio} of {:<16}{cpu}{lost}",
             point.threads,
             point.hold_ns,
             point.think_ns,
