@@ -178,11 +178,11 @@ extern "C" fn throws(court: *mut c_void) -> *mut c_void {
     // SAFETY: it is the `Court` that `sleeps` passes, which lives until this thread has been joined.
     let court = unsafe { &*court.cast::<Court>() };
     move_to(court.cpus[0]);
-    let (mut times, mut throw) = ([0; THROWS], 0);
+    let (mut times, mut throw) = ([0; THROWS], 0_usize);
     play(court, |time| {
         // The first is with the start of the other thread.
-        if throw > 0 {
-            times[throw - 1] = time / 2;
+        if let Some(ended) = throw.checked_sub(1).and_then(|index| times.get_mut(index)) {
+            *ended = time / 2;
         }
         throw += 1;
     });
@@ -208,8 +208,11 @@ extern "C" fn catches(court: *mut c_void) -> *mut c_void {
 
 /// Keeps this thread on one CPU.
 fn move_to(cpu: u32) {
-    let mut mask = [0; MASK_WORDS];
-    mask[(cpu / u64::BITS) as usize] = 1_u64 << (cpu % u64::BITS);
+    let mut mask = [0_u64; MASK_WORDS];
+    // No index that could panic here or above: with a panic all of `std` would be linked into C programs.
+    if let Some(word) = mask.get_mut((cpu / u64::BITS) as usize) {
+        *word = 1_u64 << (cpu % u64::BITS);
+    }
     #[allow(unsafe_code)]
     // SAFETY: the kernel reads the given number of bytes of `mask`, which is a local of that size.
     unsafe {
