@@ -63,7 +63,6 @@ enum Origin {
 impl Kernel {
     /// The source in a directory.
     pub(super) fn at(path: &Path, targets: &[String]) -> Result<Self, WorkloadError> {
-        programs::require(&PROGRAMS)?;
         let path = fs::canonicalize(path).map_err(|source| WorkloadError::File {
             doing: "find the kernel source in",
             path: path.to_owned(),
@@ -75,6 +74,8 @@ impl Kernel {
                 format!("{} is no Linux kernel source: it has no Kbuild and scripts/kconfig", path.display());
             return Err(WorkloadError::Unfit(text));
         }
+        // A slip of the keyboard is not answered with packages to install.
+        programs::require(&PROGRAMS)?;
         Ok(Self::of(Origin::Tree(path), targets))
     }
 
