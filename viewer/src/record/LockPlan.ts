@@ -37,7 +37,7 @@ rounds: number,
  */
 window_ns: Nanos, 
 /**
- * For how long one contest goes on in which every wait is timed.
+ * For how long one contest goes on in which every wait is timed, and one with an owner that is off its CPU.
  */
 watched_ns: Nanos, 
 /**

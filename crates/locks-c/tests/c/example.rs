@@ -48,8 +48,8 @@ fn the_example_notices_when_locks_do_nothing() {
     fs::write(&path, source).expect("a file");
     build(&path, &["-O0"], &program);
     // Two threads on one CPU may never meet in one run.
-    let failed = (0..20).any(|_| !run(Command::new(&program).args(["4", "400000"])).status.success());
-    assert!(failed, "20 runs without exclusion, and nothing was noticed");
+    let failed = (0..200).any(|_| !run(Command::new(&program).args(["4", "400000"])).status.success());
+    assert!(failed, "200 runs without exclusion, and nothing was noticed");
 }
 
 #[test]
