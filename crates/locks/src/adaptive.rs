@@ -41,9 +41,11 @@
 //! - `AWAKE` is set by who is awake itself, or with a call. It is cleared by its thread in the step in which it takes the lock or goes to sleep, and by
 //!   whoever has slept in the same steps, even where it is another's: that costs at most a wake-up too many. One that goes to sleep for the first time
 //!   leaves it: it relies on who is awake.
-//! - A gift is made in the same way. Somebody is counted then, and has slept or reads the calls before, so somebody may take it. One that comes
-//!   after the gift was made sleeps until it is called and is no taker before: so the thread that gave the lock away does not get it
-//!   back at once.
+//! - A gift is made in the same way, with `HUNGRY` off and `AWAKE` on. That `AWAKE` is still there does not tell that no taker went back to sleep
+//!   since: one that spins may have set it again, and cannot take a gift. But the one that was hungry is counted, and where it went back to
+//!   sleep, `HUNGRY` is there again, and all begins anew. Else it is in the kernel's queue, where one that may take the gift is woken; or it will not
+//!   sleep, and may take it itself. One that comes after the gift was made sleeps until it is called and is no taker before: so the thread that
+//!   gave the lock away does not get it back at once.
 //! - `turn`, `due` and `experience` decide how long to look and whom else to wake, never whether the lock is free.
 //!
 //! Orderings. Taking the lock, or the gift, is `Acquire`; freeing it, or giving it away, is `Release`: the next owner sees what the one
@@ -168,8 +170,8 @@ impl RawAdaptive {
         }
     }
 
-    /// Calls a sleeper and frees the word for it, or gives it away; where the word is not `seen` any more, or somebody went to sleep between
-    /// the two, it does not, and all begins anew.
+    /// Calls a sleeper and frees the word for it, or gives it away; where the word is not `seen` any more, or one of those for whom the call is went
+    /// back to sleep between the two, it does not, and all begins anew.
     fn call(&self, seen: u32, gives: bool) -> bool {
         let calls = ptr::from_ref(&self.calls);
         let mut seen = match self.word.compare_exchange(seen, seen & !HUNGRY | AWAKE, Acquire, Relaxed) {
@@ -179,7 +181,7 @@ impl RawAdaptive {
         self.expect_look(0);
         self.turn.store(0, Relaxed);
         self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
-        while seen & AWAKE != 0 {
+        while seen & (AWAKE | HUNGRY) == AWAKE {
             let new = if gives { seen | GIFT } else { seen & !LOCKED };
             match self.word.compare_exchange_weak(seen, new, Release, Relaxed) {
                 Ok(_) => {
