@@ -41,6 +41,8 @@
 //! thread that has just taken it and knows that it is the last, as C programs do.
 
 pub(crate) mod experience;
+#[cfg(all(test, loom))]
+mod models;
 mod waiter;
 pub(crate) mod words;
 

@@ -2,22 +2,68 @@
 //!
 //! A sleep never times out by itself here: what a lock does after a time-out, it does in a model after any wake-up.
 
+use std::cell::Cell;
 use std::ops::Deref;
 
-use loom::sync::atomic::Ordering::SeqCst;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use loom::sync::atomic::Ordering::{self, SeqCst};
+pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32};
 use loom::sync::{Condvar, Mutex};
 
 use super::Woken;
 
-/// A pause within a bounded spin: another thread may go on.
-pub(crate) fn pause() {
+/// A thread that has looked in vain so often teaches nothing new by looking once more: how it goes on from there is followed in one order
+/// of steps only. Without this two spinners beside an owner that stands still would be followed for ever.
+const MOST_LOOKS: u32 = 6;
+
+loom::thread_local! {
+    static LOOKS: Cell<u32> = Cell::new(0);
+}
+
+/// Lets another thread go on.
+fn rest() {
+    let looks = LOOKS.with(|looks| looks.replace(looks.get() + 1));
+    if looks >= MOST_LOOKS {
+        loom::skip_branch();
+    }
     loom::thread::yield_now();
 }
 
-/// A pause in a spin without a bound: another thread must go on.
+/// A pause within a bounded spin.
+pub(crate) fn pause() {
+    rest();
+}
+
+/// A pause in a spin without a bound.
 pub(crate) fn relax() {
-    loom::thread::yield_now();
+    rest();
+}
+
+/// Sleeping is letting others go on.
+pub(crate) fn sleep_ns(_: u32) {
+    rest();
+}
+
+/// loom's, but for `store`. loom lets a read-modify-write follow a value that a plain store has already replaced, where two threads write
+/// without an order between them; no machine does, and a lock would stay taken for ever. So a store is a read-modify-write here.
+#[derive(Debug)]
+pub(crate) struct AtomicBool(loom::sync::atomic::AtomicBool);
+
+impl AtomicBool {
+    pub(crate) fn new(value: bool) -> Self {
+        Self(loom::sync::atomic::AtomicBool::new(value))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> bool {
+        self.0.load(order)
+    }
+
+    pub(crate) fn store(&self, value: bool, order: Ordering) {
+        self.0.swap(value, order);
+    }
+
+    pub(crate) fn swap(&self, value: bool, order: Ordering) -> bool {
+        self.0.swap(value, order)
+    }
 }
 
 /// An atomic word that threads can sleep on.
@@ -61,9 +107,4 @@ impl Word {
 /// Time stands still: a model has no clock.
 pub(crate) fn now_ns() -> u64 {
     0
-}
-
-/// Sleeping is letting others go on.
-pub(crate) fn sleep_ns(_: u32) {
-    loom::thread::yield_now();
 }
