@@ -8,7 +8,8 @@
 //! | 3 | `HUNGRY` | a sleeper has waited for too long: the next unlock is to be a gift |
 //! | 4 to 31 | `WAITER` | how many threads wait that sleep or have slept |
 //!
-//! A second word holds what spinning has been worth at this lock (`experience`).
+//! A second word counts the calls for a sleeper to wake: that is what they sleep on. A third holds what spinning has been worth at
+//! this lock (`experience`).
 //!
 //! Nobody waits: one compare-and-swap to take it, one to free it. Otherwise a thread that comes
 //!
@@ -22,22 +23,26 @@
 //!
 //! Why no wake-up is lost, and no gift:
 //!
-//! - A thread sleeps only while the word is a value that it wrote or saw with `LOCKED` and itself counted in `WAITER`, and without
-//!   an unclaimed `AWAKE` of its own. Freeing such a word without `AWAKE` changes it and then wakes: the kernel finds the sleeper, or
-//!   the sleeper finds the word changed.
-//! - `AWAKE` is set by who is awake itself (a spinner), or right before a wake-up. A spinner clears it when it takes the lock and when
-//!   it goes to sleep; whoever has been asleep does so too. Where the wake-up finds nobody asleep, all that are counted
-//!   are awake and on their way to sleep on a value that has changed: they look again, and clear it. A thread may clear it that another set:
-//!   that costs at most a wake-up too many.
-//! - A gift needs a sleeper that is counted. A counted thread that does not sleep yet finds the word changed; it counts as having slept,
-//!   and may take the gift. One that comes after the gift was made is counted in a value with `GIFT`, sleeps on that, and is no
-//!   taker: so the thread that gave the lock away does not get it back.
+//! - Who goes to sleep reads the calls, then marks the word, which is taken and counts it from then on, and clears `AWAKE` if it has
+//!   slept or spun, and then sleeps while there is no new call. Who frees a word that counts somebody and lacks `AWAKE` first sets
+//!   it, then makes a call, and then frees the word, if `AWAKE` is still there; else it begins anew. So whoever was counted
+//!   when `AWAKE` was set is in the kernel's queue, where one is woken; or it read the calls before, and will not
+//!   sleep; or it has marked the word since, cleared `AWAKE`, and is noticed.
+//! - The word alone would not do to sleep on: between a thread's mark and its sleep, it can be freed in vain, taken again, and look
+//!   as before, with an `AWAKE` that nobody stands for.
+//! - `AWAKE` is set by who is awake itself (a spinner), or with a call. A spinner clears it when it takes the lock and when
+//!   it goes to sleep; whoever was called does so too. A thread may clear it that another set: that costs at most a wake-up too many.
+//!   One that comes to sleep for the first time leaves it: it relies on who is awake.
+//! - A gift is made in the same way, and takes `HUNGRY` off the word with the call. Who set that is counted and has slept, so it may
+//!   take the gift, and if it has gone back to sleep meanwhile, `HUNGRY` is there again and is noticed. One that comes after the gift was
+//!   made sleeps and is no taker until it is woken: so the thread that gave the lock away does not get it back at once.
 //!
 //! Orderings. Taking the lock, or the gift, is `Acquire`; freeing it, or giving it away, is `Release`: the next owner sees what the one
-//! before wrote. Everything else is `Relaxed`: it hands over no data, and all of it is about one word, whose changes
-//! all threads see in one order.
+//! before wrote. Marking the word before a sleep is `Release` and setting `AWAKE` with a call `Acquire`, so that the calls that a sleeper
+//! read are older than the call that follows its mark. Only the owner writes the calls. Everything else is `Relaxed`: it hands over no data,
+//! and all of it is about one word, whose changes all threads see in one order.
 //!
-//! The word is not touched after it was freed; only its address is passed to the kernel. So the memory of a lock may be freed by a
+//! Nothing is touched after the word was freed; only the address of the calls is passed to the kernel. So the memory of a lock may be freed by a
 //! thread that has just taken it and knows that it is the last, as C programs do.
 
 pub(crate) mod experience;
@@ -52,13 +57,14 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use self::experience::Experience;
 use self::waiter::Waiter;
 use self::words::{AWAKE, GIFT, HUNGRY, LOCKED, waiters};
-use crate::primitive::{Word, const_unless_modelled};
+use crate::primitive::{AtomicU32, Word, const_unless_modelled};
 
 /// Spins while that is cheaper than blocking, then blocks.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptive {
-    word: Word,
+    word: AtomicU32,
+    calls: Word,
     experience: Experience,
 }
 
@@ -66,7 +72,7 @@ impl RawAdaptive {
     const_unless_modelled! {
         /// A free lock.
         pub fn new() -> Self {
-            Self { word: Word::new(0), experience: Experience::new() }
+            Self { word: AtomicU32::new(0), calls: Word::new(0), experience: Experience::new() }
         }
     }
 
@@ -74,7 +80,7 @@ impl RawAdaptive {
     #[inline]
     pub fn lock(&self) {
         if self.word.compare_exchange(0, LOCKED, Acquire, Relaxed).is_err() {
-            Waiter::new(&self.word, &self.experience).wait();
+            Waiter::new(self).wait();
         }
     }
 
@@ -100,14 +106,32 @@ impl RawAdaptive {
 
     #[cold]
     fn unlock_contended(&self) {
-        let word = ptr::from_ref(&self.word);
+        let calls = ptr::from_ref(&self.calls);
+        let mut gives = false;
         let mut seen = self.word.load(Relaxed);
         loop {
-            let (new, wakes) = after_unlock(seen);
-            match self.word.compare_exchange_weak(seen, new, Release, Relaxed) {
-                Ok(_) if wakes => return Word::wake_one(word),
-                Ok(_) => return,
-                Err(now) => seen = now,
+            gives |= seen & HUNGRY != 0;
+            if !must_call(seen, gives) {
+                match self.word.compare_exchange_weak(seen, seen & !LOCKED, Release, Relaxed) {
+                    Ok(_) => return,
+                    Err(now) => seen = now,
+                }
+                continue;
+            }
+            let called = seen & !HUNGRY | AWAKE;
+            if let Err(now) = self.word.compare_exchange_weak(seen, called, Acquire, Relaxed) {
+                seen = now;
+                continue;
+            }
+            self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+            seen = called;
+            // Otherwise one that the call was for has gone to sleep, and may have read it before.
+            while seen & (AWAKE | HUNGRY) == AWAKE {
+                let new = if gives { seen | GIFT } else { seen & !LOCKED };
+                match self.word.compare_exchange_weak(seen, new, Release, Relaxed) {
+                    Ok(_) => return Word::wake_one(calls),
+                    Err(now) => seen = now,
+                }
             }
         }
     }
@@ -119,18 +143,9 @@ impl RawAdaptive {
     }
 }
 
-/// What an unlock makes of the word, and whether it wakes a sleeper.
-const fn after_unlock(seen: u32) -> (u32, bool) {
-    if waiters(seen) == 0 {
-        // Hunger may be left over from one that was lucky in the end.
-        (seen & !(LOCKED | HUNGRY), false)
-    } else if seen & HUNGRY != 0 {
-        (seen & !HUNGRY | GIFT | AWAKE, true)
-    } else if seen & AWAKE != 0 {
-        (seen & !LOCKED, false)
-    } else {
-        (seen & !LOCKED | AWAKE, true)
-    }
+/// Whether an unlock has to wake a sleeper. Nobody is hungry who is not counted: a gift has a taker.
+const fn must_call(seen: u32, gives: bool) -> bool {
+    waiters(seen) > 0 && (gives || seen & AWAKE == 0)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -140,23 +155,26 @@ mod tests {
 
     #[test]
     fn an_unlock_wakes_only_where_it_must_and_gives_only_to_the_hungry() {
-        for (seen, new, wakes) in [
-            (LOCKED, 0, false),
+        for (seen, left) in [
+            (LOCKED, 0),
             // A spinner, and nobody asleep.
-            (LOCKED | AWAKE, AWAKE, false),
-            (LOCKED | WAITER, AWAKE | WAITER, true),
-            (LOCKED | AWAKE | (3 * WAITER), AWAKE | (3 * WAITER), false),
-            (LOCKED | HUNGRY | (2 * WAITER), LOCKED | GIFT | AWAKE | (2 * WAITER), true),
-            (LOCKED | HUNGRY | AWAKE | WAITER, LOCKED | GIFT | AWAKE | WAITER, true),
-            // A gift without a taker would be a lock that is never free again.
-            (LOCKED | HUNGRY, 0, false),
+            (LOCKED | AWAKE, AWAKE),
+            (LOCKED | WAITER, AWAKE | WAITER),
+            (LOCKED | AWAKE | (3 * WAITER), AWAKE | (3 * WAITER)),
+            (LOCKED | HUNGRY | (2 * WAITER), LOCKED | GIFT | AWAKE | (2 * WAITER)),
+            (LOCKED | HUNGRY | AWAKE | WAITER, LOCKED | GIFT | AWAKE | WAITER),
         ] {
-            assert_eq!(after_unlock(seen), (new, wakes), "{seen:b}");
+            let lock = RawAdaptive::new();
+            lock.word.store(seen, Relaxed);
+            lock.unlock();
+            assert_eq!(lock.word.load(Relaxed), left, "{seen:b}");
+            let calls = seen >= WAITER && (seen & AWAKE == 0 || seen & HUNGRY != 0);
+            assert_eq!(lock.calls.load(Relaxed), u32::from(calls), "{seen:b}");
         }
     }
 
     #[test]
-    fn a_lock_is_two_words() {
-        assert_eq!(size_of::<RawAdaptive>(), 8);
+    fn a_lock_is_three_words() {
+        assert_eq!(size_of::<RawAdaptive>(), 12);
     }
 }

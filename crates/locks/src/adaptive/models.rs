@@ -13,7 +13,7 @@ impl RawAdaptive {
 
 #[test]
 fn two_threads_take_two_turns_each() {
-    explore(None, || take_turns(RawAdaptive::new(), &[2, 2]));
+    explore(Some(3), || take_turns(RawAdaptive::new(), &[2, 2]));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //!
 //! It must not free the lock, and keeps nothing once the thread has it.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::experience::Experience;
+use super::RawAdaptive;
 use super::words::{AWAKE, GIFT, HUNGRY, LOCKED, WAITER, waiters};
-use crate::primitive::{Woken, Word, now_ns, pause};
+use crate::primitive::{Woken, now_ns, pause};
 
 #[cfg(not(loom))]
 use crate::cost::{cpus, spins};
@@ -42,8 +42,7 @@ enum Look {
 
 /// A thread that waits.
 pub(super) struct Waiter<'a> {
-    word: &'a Word,
-    experience: &'a Experience,
+    lock: &'a RawAdaptive,
     /// What of the word is its own: `AWAKE` while it spins or after it slept, `WAITER` once it is counted, `HUNGRY`.
     awake: bool,
     counted: bool,
@@ -54,8 +53,8 @@ pub(super) struct Waiter<'a> {
 }
 
 impl<'a> Waiter<'a> {
-    pub(super) const fn new(word: &'a Word, experience: &'a Experience) -> Self {
-        Self { word, experience, awake: false, counted: false, hungry: false, slept: false, since_ns: None }
+    pub(super) const fn new(lock: &'a RawAdaptive) -> Self {
+        Self { lock, awake: false, counted: false, hungry: false, slept: false, since_ns: None }
     }
 
     /// Returns when this thread has the lock.
@@ -70,7 +69,7 @@ impl<'a> Waiter<'a> {
     /// Looks for as long as a few hand-overs take.
     fn glance(&mut self) -> Look {
         for _ in 0..GLANCES {
-            let seen = self.word.load(Relaxed);
+            let seen = self.lock.word.load(Relaxed);
             if seen & LOCKED == 0 {
                 return self.take(seen);
             }
@@ -81,24 +80,24 @@ impl<'a> Waiter<'a> {
 
     /// Looks for as long as that is cheaper than sleeping.
     fn spin(&mut self) -> Look {
-        let seen = self.word.load(Relaxed);
+        let seen = self.lock.word.load(Relaxed);
         // The owner, this thread, and those that sleep.
         let contenders = waiters(seen) + 2;
         if seen & AWAKE != 0 || contenders > cpus() {
             return Look::InVain;
         }
         let most = spins();
-        let bound = self.experience.bound(most);
-        if bound == 0 || self.word.fetch_or(AWAKE, Relaxed) & AWAKE != 0 {
+        let bound = self.lock.experience.bound(most);
+        if bound == 0 || self.lock.word.fetch_or(AWAKE, Relaxed) & AWAKE != 0 {
             return Look::InVain;
         }
         self.awake = true;
         let mut misses = 0;
         for looks in 0..if cfg!(loom) { 1 } else { bound } {
-            let seen = self.word.load(Relaxed);
+            let seen = self.lock.word.load(Relaxed);
             if seen & LOCKED == 0 {
                 if self.take(seen) == Look::Taken {
-                    self.experience.succeeded(looks, most);
+                    self.lock.experience.succeeded(looks, most);
                     return Look::Taken;
                 }
                 misses += 1;
@@ -108,14 +107,14 @@ impl<'a> Waiter<'a> {
             }
             pause();
         }
-        self.experience.failed(most);
+        self.lock.experience.failed(most);
         Look::InVain
     }
 
     /// Tries once to take the lock, which was seen free or given away, and its own marks off the word in the same step.
     fn take(&self, seen: u32) -> Look {
         let taken = self.without_marks(seen & !GIFT) | LOCKED;
-        match self.word.compare_exchange(seen, taken, Acquire, Relaxed) {
+        match self.lock.word.compare_exchange(seen, taken, Acquire, Relaxed) {
             Ok(_) => Look::Taken,
             Err(_) => Look::InVain,
         }
@@ -134,7 +133,9 @@ impl<'a> Waiter<'a> {
 
     /// Takes the lock where it is free or given, or sleeps until something changes.
     fn sleep(&mut self) -> Look {
-        let seen = self.word.load(Relaxed);
+        // Before the mark: a call that comes after it is another.
+        let calls = self.lock.calls.load(Relaxed);
+        let seen = self.lock.word.load(Relaxed);
         let is_given_to_me = seen & GIFT != 0 && self.slept;
         if seen & LOCKED == 0 || is_given_to_me {
             return self.take(seen);
@@ -144,12 +145,12 @@ impl<'a> Waiter<'a> {
         if self.hungry && seen & GIFT == 0 {
             asleep |= HUNGRY;
         }
-        if self.word.compare_exchange(seen, asleep, Relaxed, Relaxed).is_err() {
+        if self.lock.word.compare_exchange(seen, asleep, Release, Relaxed).is_err() {
             return Look::InVain;
         }
         (self.awake, self.counted) = (false, true);
         let since = *self.since_ns.get_or_insert_with(now_ns);
-        let woken = self.word.sleep_while(asleep, Some(HUNGER_NS));
+        let woken = self.lock.calls.sleep_while(calls, Some(HUNGER_NS));
         self.slept = true;
         self.hungry |= woken == Woken::TimedOut || now_ns() - since >= HUNGER_NS;
         Look::InVain
