@@ -124,3 +124,26 @@ pub(crate) fn take_turns<L: Lock>(lock: L, turns: &'static [u32]) {
     assert_eq!(data.read(), turns.iter().sum());
     assert!(data.lock.is_at_rest());
 }
+
+/// One tries while another has it now and then: what was taken excludes, what was not taken did not wait.
+pub(crate) fn tries<L: Lock>() {
+    let data = Guarded::of(L::new());
+    let other = {
+        let data = Arc::clone(&data);
+        thread::spawn(move || data.turns(1))
+    };
+    let mut taken = 0;
+    for _ in 0..2 {
+        if data.lock.try_lock() {
+            data.add();
+            assert!(!data.lock.try_lock(), "it is taken");
+            data.lock.unlock();
+            taken += 1;
+        }
+    }
+    other.join().expect("it does not panic");
+    assert!(data.lock.try_lock(), "it is free");
+    assert_eq!(data.read(), taken + 1);
+    data.lock.unlock();
+    assert!(data.lock.is_at_rest());
+}

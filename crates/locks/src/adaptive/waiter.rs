@@ -10,6 +10,8 @@ use crate::primitive::{Woken, now_ns, pause};
 
 #[cfg(not(loom))]
 use crate::cost::{cpus, spins};
+#[cfg(loom)]
+use crate::primitive::cpus;
 
 /// Looks of a glance: about half a microsecond at 20 ns a pause, a few hand-overs of a cache line between CPUs.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 24 };
@@ -21,11 +23,7 @@ const MOST_MISSES: u32 = if cfg!(loom) { 1 } else { 4 };
 /// so that gifts to several sleepers in turn cost the owners a few percent at most.
 pub(super) const HUNGER_NS: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
 
-/// loom's machine: two CPUs, and a look or two.
-#[cfg(loom)]
-fn cpus() -> u32 {
-    2
-}
+/// The most looks of a spin on loom's machine, to which it is worth one.
 #[cfg(loom)]
 fn spins() -> u32 {
     16

@@ -15,6 +15,21 @@ use super::Woken;
 /// of steps only. Without this two spinners beside an owner that stands still would be followed for ever.
 const MOST_LOOKS: u32 = 6;
 
+std::thread_local! {
+    /// A model's own, all threads of which are one of the system's.
+    static CPUS: Cell<u32> = const { Cell::new(2) };
+}
+
+/// CPUs of the modelled machine: a lock that would not spin on one does not.
+pub(crate) fn cpus() -> u32 {
+    CPUS.get()
+}
+
+#[cfg(test)]
+pub(crate) fn set_cpus(cpus: u32) {
+    CPUS.set(cpus);
+}
+
 loom::thread_local! {
     static LOOKS: Cell<u32> = Cell::new(0);
 }
