@@ -73,9 +73,9 @@ fn a_try_does_not_wait() {
 }
 
 /// A gift never goes back at once: whoever gave it away and comes again finds that the sleeper had its turn.
-fn gift_is_taken(cpus: u32, others: &'static [u32]) {
+fn gift_is_taken(cpus: u32, interruptions: usize, others: &'static [u32]) {
     set_cpus(cpus);
-    explore(Some(2), move || {
+    explore(Some(interruptions), move || {
         let data = Guarded::of(RawAdaptive::new());
         data.lock.lock();
         let threads: Vec<_> = others
@@ -103,12 +103,12 @@ fn gift_is_taken(cpus: u32, others: &'static [u32]) {
 
 #[test]
 fn a_gift_does_not_go_back_at_once() {
-    gift_is_taken(A_SPINNER, &[1]);
+    gift_is_taken(A_SPINNER, 3, &[1]);
 }
 
 #[test]
 fn a_gift_among_sleepers_does_not_go_back_at_once() {
-    gift_is_taken(NO_SPIN, &[1, 1]);
+    gift_is_taken(NO_SPIN, 1, &[1, 1]);
 }
 
 /// A signal, or a sleep whose time is over: a wake-up that nobody sent comes at any time.
