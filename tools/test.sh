@@ -34,6 +34,13 @@ if [[ $# -eq 0 ]]; then
         tee -a "$work/output" || status=$?
 fi
 
+# The locks in every order of steps, on a modelled machine: other atomics, so another build, kept beside the ordinary one.
+if [[ $# -eq 0 ]]; then
+    RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--cfg loom" CARGO_TARGET_DIR=target/loom \
+        cargo test --locked --release -p morecores-locks --lib models 2>&1 |
+        tee -a "$work/output" || status=$?
+fi
+
 # `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
 read -r binaries passed failed ignored < <(
     awk '/^test result: / { n++; p += $4; f += $6; i += $8 } END { print n + 0, p + 0, f + 0, i + 0 }' "$work/output"

@@ -130,6 +130,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// Takes the lock where it is free or given, or sleeps until something changes.
+    #[cfg_attr(loom, allow(clippy::absurd_extreme_comparisons, reason = "hungry at once in a model"))]
     fn sleep(&mut self) -> Look {
         // Before the mark: a call that comes after it is another.
         let calls = self.lock.calls.load(Relaxed);
