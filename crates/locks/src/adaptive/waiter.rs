@@ -21,7 +21,7 @@ const MOST_MISSES: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// After so long asleep the lock is given to one that waits: ten times what a sleeper loses by a wake-up is a hundredth of this,
 /// so that gifts to several sleepers in turn cost the owners a few percent at most.
-pub(super) const HUNGER_NS: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
+pub(super) const HUNGER_NS: u64 = 10_000_000;
 
 /// The most looks of a spin on loom's machine, to which it is worth one.
 #[cfg(loom)]
@@ -130,7 +130,6 @@ impl<'a> Waiter<'a> {
     }
 
     /// Takes the lock where it is free or given, or sleeps until something changes.
-    #[cfg_attr(loom, allow(clippy::absurd_extreme_comparisons, reason = "hungry at once in a model"))]
     fn sleep(&mut self) -> Look {
         // Before the mark: a call that comes after it is another.
         let calls = self.lock.calls.load(Relaxed);

@@ -1,6 +1,7 @@
 //! loom's machine: its atomics, and a futex made of its mutex and condition variable.
 //!
-//! A sleep never times out by itself here: what a lock does after a time-out, it does in a model after any wake-up.
+//! A sleep never ends by itself here: nothing may rest on a time-out. A model chooses whether what wakes a sleeper that has a limit
+//! is taken for its time-out.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -15,9 +16,10 @@ use super::Woken;
 /// of steps only. Without this two spinners beside an owner that stands still would be followed for ever.
 const MOST_LOOKS: u32 = 6;
 
+// A model's own, all threads of which are one of the system's.
 std::thread_local! {
-    /// A model's own, all threads of which are one of the system's.
     static CPUS: Cell<u32> = const { Cell::new(2) };
+    static TIMES_OUT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// CPUs of the modelled machine: a lock that would not spin on one does not.
@@ -25,9 +27,11 @@ pub(crate) fn cpus() -> u32 {
     CPUS.get()
 }
 
+/// Chooses the machine of this model: its CPUs, and whether a sleep that has a limit ends as if by that.
 #[cfg(test)]
-pub(crate) fn set_cpus(cpus: u32) {
+pub(crate) fn set_machine(cpus: u32, times_out: bool) {
     CPUS.set(cpus);
+    TIMES_OUT.set(times_out);
 }
 
 loom::thread_local! {
@@ -107,7 +111,7 @@ impl Word {
         if self.word.load(SeqCst) == expected {
             drop(self.sleepers.wait(queue).expect("nobody panics with it"));
         }
-        if at_most_ns.is_some() { Woken::TimedOut } else { Woken::Perhaps }
+        if at_most_ns.is_some() && TIMES_OUT.get() { Woken::TimedOut } else { Woken::Perhaps }
     }
 
     #[allow(unsafe_code)]
