@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 .SHELLFLAGS := -euo pipefail -c
 SCRIPTS := $(wildcard tools/*.sh) .ci/run
 
-.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads accuracy validate-models study-kernel generate install-deps clean cargo
+.PHONY: help demo build install test test-vm check audit bench bench-trace bench-page bench-workloads bench-locks accuracy validate-models study-kernel generate install-deps clean cargo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk i
 	@tools/install-deps.sh bench-workloads
 	@cargo bench --locked -p morecores-workloads --bench workloads $(if $(ONLY),-- $(ONLY))
 	@$(if $(filter-out web,$(ONLY)),true,cargo bench --locked -p morecores-workloads --bench web)
+
+bench-locks: build ## Our locks beside std's, parking_lot's and the C library's in one session (11 minutes, quiet machine); STUDY=DIR keeps it
+	@cargo bench --locked -p morecores --bench locks
 
 accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
 	@tools/install-deps.sh accuracy kernel-study

@@ -34,10 +34,10 @@ if [[ $# -eq 0 ]]; then
         tee -a "$work/output" || status=$?
 fi
 
-# The locks in every order of steps, on a modelled machine: other atomics, so another build, kept beside the ordinary one.
+# Every order in which threads can meet in a lock, on loom's machine, for which the crate is built anew.
 if [[ $# -eq 0 ]]; then
-    RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--cfg loom" CARGO_TARGET_DIR=target/loom \
-        cargo test --locked --release -p morecores-locks --lib models 2>&1 |
+    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom \
+        cargo test --release --locked -p morecores-locks --lib models 2>&1 |
         tee -a "$work/output" || status=$?
 fi
 

@@ -27,7 +27,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, of a command or of locks, for people or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
@@ -36,6 +36,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
+            [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure locks: what each costs, and which to take when')
+            [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Say how long a lock should spin on this machine before it sleeps, and how that was found')
             [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -104,7 +106,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;show' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The derived view as JSON; its keys are described in docs/format.md')
-            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count; of locks one row a lock and contest')
             [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
             [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every column of the table')
@@ -189,6 +191,35 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'morecores;locks' {
+            [CompletionResult]::new('--lock', '--lock', [CompletionResultType]::ParameterName, 'Which locks, by name [default: all]')
+            [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Numbers of threads at the lock [default: powers of two up to twice the usable CPUs]')
+            [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'For how long the lock is held, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]')
+            [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How long a thread stays away from the lock: times with units, or `hold`, as long as it held it [default: 0,hold]')
+            [CompletionResult]::new('--rounds', '--rounds', [CompletionResultType]::ParameterName, 'How often each cell is measured; fewer than 6 bear no interval [default: 7; with --quick 6]')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle [default: from the clock]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where to keep the study [default: locks-DATE-TIME.study here]')
+            [CompletionResult]::new('--study', '--study', [CompletionResultType]::ParameterName, 'Where to keep the study [default: locks-DATE-TIME.study here]')
+            [CompletionResult]::new('--resume', '--resume', [CompletionResultType]::ParameterName, 'Go on with this study; its plan holds, but --rounds may differ')
+            [CompletionResult]::new('--quick', '--quick', [CompletionResultType]::ParameterName, 'Shorter contests, fewer of them: about a minute on 2 CPUs')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'The derived view as JSON; its keys are described in docs/format.md')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'One row a CPU count; of locks one row a lock and contest')
+            [CompletionResult]::new('--markdown', '--markdown', [CompletionResultType]::ParameterName, 'A table and the verdict, for a pull request or an issue')
+            [CompletionResult]::new('--hyperfine-json', '--hyperfine-json', [CompletionResultType]::ParameterName, 'In the format of hyperfine --export-json, for scripts that read that')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Every figure with its interval')
+            [CompletionResult]::new('--wide', '--wide', [CompletionResultType]::ParameterName, 'Every figure with its interval')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'morecores;tune-spin' {
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON, with every measurement')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'morecores;work' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -240,7 +271,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         'morecores;help' {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Measure a command on 1, 2, … n CPUs')
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Trace one run of a command, and say where its CPUs went')
-            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, for people or for programs')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a study again, of a command or of locks, for people or for programs')
             [CompletionResult]::new('predict', 'predict', [CompletionResultType]::ParameterValue, 'Predict a command on more CPUs than were measured, or than there are')
             [CompletionResult]::new('what-if', 'what-if', [CompletionResultType]::ParameterValue, 'Say what would be gained if a lock, a command or a disk were not in the way')
             [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Compare two studies: what changed, what caused it, and whether a condition holds')
@@ -249,6 +280,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('topology', 'topology', [CompletionResultType]::ParameterValue, 'Print the machine and which of its CPUs are usable')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine can measure, how noisy it is, and what would help')
             [CompletionResult]::new('suite', 'suite', [CompletionResultType]::ParameterValue, 'Study the classic SMP benchmarks, and show each beside what was published of it')
+            [CompletionResult]::new('locks', 'locks', [CompletionResultType]::ParameterValue, 'Measure locks: what each costs, and which to take when')
+            [CompletionResult]::new('tune-spin', 'tune-spin', [CompletionResultType]::ParameterValue, 'Say how long a lock should spin on this machine before it sleeps, and how that was found')
             [CompletionResult]::new('work', 'work', [CompletionResultType]::ParameterValue, 'Run one of the built-in programs once')
             [CompletionResult]::new('generate', 'generate', [CompletionResultType]::ParameterValue, 'Write the man pages or a shell''s completions, from the same definitions as this help')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -285,6 +318,12 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;help;suite' {
+            break
+        }
+        'morecores;help;locks' {
+            break
+        }
+        'morecores;help;tune-spin' {
             break
         }
         'morecores;help;work' {

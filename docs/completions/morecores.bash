@@ -28,6 +28,9 @@ _morecores() {
             morecores,help)
                 cmd="morecores__subcmd__help"
                 ;;
+            morecores,locks)
+                cmd="morecores__subcmd__locks"
+                ;;
             morecores,predict)
                 cmd="morecores__subcmd__predict"
                 ;;
@@ -51,6 +54,9 @@ _morecores() {
                 ;;
             morecores,trace)
                 cmd="morecores__subcmd__trace"
+                ;;
+            morecores,tune-spin)
+                cmd="morecores__subcmd__tune__subcmd__spin"
                 ;;
             morecores,what-if)
                 cmd="morecores__subcmd__what__subcmd__if"
@@ -94,6 +100,9 @@ _morecores() {
             morecores__subcmd__help,help)
                 cmd="morecores__subcmd__help__subcmd__help"
                 ;;
+            morecores__subcmd__help,locks)
+                cmd="morecores__subcmd__help__subcmd__locks"
+                ;;
             morecores__subcmd__help,predict)
                 cmd="morecores__subcmd__help__subcmd__predict"
                 ;;
@@ -118,6 +127,9 @@ _morecores() {
             morecores__subcmd__help,trace)
                 cmd="morecores__subcmd__help__subcmd__trace"
                 ;;
+            morecores__subcmd__help,tune-spin)
+                cmd="morecores__subcmd__help__subcmd__tune__subcmd__spin"
+                ;;
             morecores__subcmd__help,what-if)
                 cmd="morecores__subcmd__help__subcmd__what__subcmd__if"
                 ;;
@@ -140,7 +152,7 @@ _morecores() {
 
     case "${cmd}" in
         morecores)
-            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite work generate help"
+            opts="-h -V --help --version run trace show predict what-if compare report serve topology doctor suite locks tune-spin work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -316,7 +328,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help)
-            opts="run trace show predict what-if compare report serve topology doctor suite work generate help"
+            opts="run trace show predict what-if compare report serve topology doctor suite locks tune-spin work generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -414,6 +426,20 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__help__subcmd__locks)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -539,6 +565,20 @@ _morecores() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        morecores__subcmd__help__subcmd__tune__subcmd__spin)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         morecores__subcmd__help__subcmd__what__subcmd__if)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -560,6 +600,56 @@ _morecores() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__locks)
+            opts="-o -w -q -h --lock --threads --hold --think --rounds --quick --seed --study --resume --json --csv --markdown --hyperfine-json --wide --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --lock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --think)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --study)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resume)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -864,6 +954,20 @@ _morecores() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        morecores__subcmd__tune__subcmd__spin)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -24,7 +24,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --version 'Print version'
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
-            cand show 'Show a study again, for people or for programs'
+            cand show 'Show a study again, of a command or of locks, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
@@ -33,6 +33,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
+            cand locks 'Measure locks: what each costs, and which to take when'
+            cand tune-spin 'Say how long a lock should spin on this machine before it sleeps, and how that was found'
             cand work 'Run one of the built-in programs once'
             cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -98,7 +100,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;show'= {
             cand --json 'The derived view as JSON; its keys are described in docs/format.md'
-            cand --csv 'One row a CPU count'
+            cand --csv 'One row a CPU count; of locks one row a lock and contest'
             cand --markdown 'A table and the verdict, for a pull request or an issue'
             cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
             cand -w 'Every column of the table'
@@ -174,6 +176,33 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'morecores;locks'= {
+            cand --lock 'Which locks, by name [default: all]'
+            cand --threads 'Numbers of threads at the lock [default: powers of two up to twice the usable CPUs]'
+            cand --hold 'For how long the lock is held, with units [default: 0,100ns,1us,10us,100us; with --quick 0,1us,100us]'
+            cand --think 'How long a thread stays away from the lock: times with units, or `hold`, as long as it held it [default: 0,hold]'
+            cand --rounds 'How often each cell is measured; fewer than 6 bear no interval [default: 7; with --quick 6]'
+            cand --seed 'Seed of the shuffle [default: from the clock]'
+            cand -o 'Where to keep the study [default: locks-DATE-TIME.study here]'
+            cand --study 'Where to keep the study [default: locks-DATE-TIME.study here]'
+            cand --resume 'Go on with this study; its plan holds, but --rounds may differ'
+            cand --quick 'Shorter contests, fewer of them: about a minute on 2 CPUs'
+            cand --json 'The derived view as JSON; its keys are described in docs/format.md'
+            cand --csv 'One row a CPU count; of locks one row a lock and contest'
+            cand --markdown 'A table and the verdict, for a pull request or an issue'
+            cand --hyperfine-json 'In the format of hyperfine --export-json, for scripts that read that'
+            cand -w 'Every figure with its interval'
+            cand --wide 'Every figure with its interval'
+            cand -q 'Print nothing but errors'
+            cand --quiet 'Print nothing but errors'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'morecores;tune-spin'= {
+            cand --json 'As JSON, with every measurement'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'morecores;work'= {
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
@@ -215,7 +244,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help'= {
             cand run 'Measure a command on 1, 2, … n CPUs'
             cand trace 'Trace one run of a command, and say where its CPUs went'
-            cand show 'Show a study again, for people or for programs'
+            cand show 'Show a study again, of a command or of locks, for people or for programs'
             cand predict 'Predict a command on more CPUs than were measured, or than there are'
             cand what-if 'Say what would be gained if a lock, a command or a disk were not in the way'
             cand compare 'Compare two studies: what changed, what caused it, and whether a condition holds'
@@ -224,6 +253,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand topology 'Print the machine and which of its CPUs are usable'
             cand doctor 'Say what this machine can measure, how noisy it is, and what would help'
             cand suite 'Study the classic SMP benchmarks, and show each beside what was published of it'
+            cand locks 'Measure locks: what each costs, and which to take when'
+            cand tune-spin 'Say how long a lock should spin on this machine before it sleeps, and how that was found'
             cand work 'Run one of the built-in programs once'
             cand generate 'Write the man pages or a shell''s completions, from the same definitions as this help'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -249,6 +280,10 @@ set edit:completion:arg-completer[morecores] = {|@words|
         &'morecores;help;doctor'= {
         }
         &'morecores;help;suite'= {
+        }
+        &'morecores;help;locks'= {
+        }
+        &'morecores;help;tune-spin'= {
         }
         &'morecores;help;work'= {
         }

@@ -1,6 +1,8 @@
 // Colours that readers with any kind of colour vision can tell apart (after Okabe & Ito 2008, and Tol's muted scheme), on light and on
 // dark ground. What a colour means is always written too.
 
+import type { LockName } from "./record/LockName.ts";
+
 const COMPONENTS: Record<string, string> = {
   speedup: "#0072b2",
   user_work: "#56b4e9",
@@ -39,6 +41,33 @@ export function seriesColour(index: number): string {
 export function commandColours(timelines: string[][]): Map<string, string> {
   const names = [...new Set(timelines.flat())];
   return new Map(names.map((name, index) => [name, seriesColour(index)]));
+}
+
+/** A lock's colour, and whether it is one of morecores' own: those have solid lines, the system's dashed ones. */
+export interface LockMark {
+  colour: string;
+  ours: boolean;
+}
+
+const LOCKS: Record<LockName, LockMark> = {
+  spin: { colour: "#d55e00", ours: true },
+  "spin-backoff": { colour: "#e69f00", ours: true },
+  sleep: { colour: "#999933", ours: true },
+  block: { colour: "#0072b2", ours: true },
+  adaptive: { colour: "#009e73", ours: true },
+  ticket: { colour: "#cc79a7", ours: true },
+  mcs: { colour: "#aa4499", ours: true },
+  std: { colour: "#56b4e9", ours: false },
+  "parking-lot": { colour: "#44aa99", ours: false },
+  "pthread-normal": { colour: "#5566cc", ours: false },
+  "pthread-adaptive": { colour: "#3a8f4c", ours: false },
+  "pthread-spin": { colour: "#b8860b", ours: false },
+  "c11-spin": { colour: "#cc6677", ours: false },
+  kernel: { colour: "#888888", ours: false },
+};
+
+export function lockMark(lock: LockName): LockMark {
+  return LOCKS[lock];
 }
 
 /** The ground and what is written on it; those of style.css. */

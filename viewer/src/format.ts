@@ -2,6 +2,8 @@
 
 const UNITS: [string, number][] = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
 
+const RATES: [string, number][] = [[" G", 1e9], [" M", 1e6], [" k", 1e3]];
+
 /** A number with three significant digits, and no exponent. */
 export function figure(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -27,6 +29,19 @@ export function time(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   const [symbol, length] = unitOf(Math.abs(seconds));
   return `${figure(seconds / length)} ${symbol}`;
+}
+
+/** A length of time that was set: `0`, `100 ns`, `1 µs`. */
+export function nanos(ns: number): string {
+  if (ns === 0) return "0";
+  const [symbol, length] = unitOf(ns * 1.0000001e-9);
+  return `${plain(ns / (length * 1e9))} ${symbol}`;
+}
+
+/** How often in a second: `3.20 M`, `64.0 k`. */
+export function rate(per_s: number): string {
+  const [symbol, size] = RATES.find(([, size]) => per_s >= size) ?? ["", 1];
+  return `${figure(per_s / size)}${symbol}`;
 }
 
 export function percent(share: number | null | undefined): string {

@@ -6,35 +6,17 @@ import { cpus } from "./format.ts";
 import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
 import { list, served } from "./parts/list.ts";
+import { lockParts } from "./parts/locks.ts";
 import { benchmarkSection, comparisonSection } from "./parts/said.ts";
 import { points, runs, traced } from "./parts/tables.ts";
 import { curve, curveInWords, curveKey, isFar, type Quantity, quantities } from "./pictures/curve.ts";
+import { responsive } from "./pictures/responsive.ts";
 import { onPage } from "./pictures/setting.ts";
 import { stack, stackInWords, stackKey, stackLegend } from "./pictures/stack.ts";
 import type { Page } from "./record/Page.ts";
+import type { PageLocks } from "./record/PageLocks.ts";
 import type { PageStudy } from "./record/PageStudy.ts";
 import { timelineView } from "./timeline/view.ts";
-
-/** A picture that is drawn anew wherever its place changes its width. */
-function responsive(draw: (width: number) => Element, label: () => string): { element: HTMLElement; redraw: () => void } {
-  const element = h("div", { class: "picture", role: "img" });
-  let last = 0;
-  const redraw = () => {
-    if (last < 50) return;
-    element.setAttribute("aria-label", label());
-    const picture = draw(last);
-    // The picture as a whole is said in words; its parts say nothing to who does not see them (ARIA 1.2, 5.2.8.6).
-    picture.setAttribute("aria-hidden", "true");
-    element.replaceChildren(picture);
-  };
-  new ResizeObserver(([entry]) => {
-    const width = Math.floor(entry!.contentRect.width);
-    if (width === last) return;
-    last = width;
-    redraw();
-  }).observe(element);
-  return { element, redraw };
-}
 
 function curveSection(id: string, studies: PageStudy[]): HTMLElement {
   let quantity: Quantity = "speedup";
@@ -125,32 +107,44 @@ function suite(page: Page): HTMLElement[] {
     h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((said, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, said.title))))),
     ...page.benchmarks.map((said, i) => benchmarkSection(said, i, address)),
     ...page.studies.map((study, i) =>
-      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), article(study, i))),
+      h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), studyArticle(study, i))),
+    ...page.locks.map(lockArticle),
   ];
 }
 
-/** One of several studies: its sections are called by it too. */
-function article(study: PageStudy, index: number): HTMLElement {
-  const parts = studyParts(study, index);
-  for (const part of parts.slice(1)) part.setAttribute("aria-labelledby", `study-${index}-title ${part.id}-title`);
-  return h("article", {}, ...parts);
+/** One of several studies: its sections are called by it too. The first part is its header. */
+function article([header, ...parts]: HTMLElement[]): HTMLElement {
+  for (const part of parts) part.setAttribute("aria-labelledby", `${header!.id} ${part.id}-title`);
+  return h("article", {}, header, ...parts);
 }
 
+const studyArticle = (study: PageStudy, index: number) => article(studyParts(study, index));
+const lockArticle = (study: PageLocks, index: number) => article(lockParts(study, index));
+
+const many = (page: Page) => `${page.studies.length + page.locks.length} studies`;
+
 function sideBySide(page: Page): HTMLElement[] {
+  const curved = page.studies.filter((study) => study.view.points.length > 0);
   return [
-    h("nav", { "aria-label": "studies" }, h("h1", {}, `${page.studies.length} studies`), h("ol", {}, ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)))),
+    h("nav", { "aria-label": "studies" }, h("h1", {}, many(page)), h("ol", {},
+      ...page.studies.map((study, i) => h("li", {}, h("a", { href: `#study-${i}-title` }, study.name), ` ${study.said.verdict.split(":")[0]}`)),
+      ...page.locks.map((study, i) => h("li", {}, h("a", { href: `#locks-${i}-title` }, study.name), " locks")))),
     ...(page.comparison ? [comparisonSection(page.comparison)] : []),
-    curveSection("together", page.studies.filter((study) => study.view.points.length > 0)),
-    ...page.studies.map(article),
+    ...(page.studies.length > 1 ? [curveSection("together", curved)] : []),
+    ...page.studies.map(studyArticle),
+    ...page.locks.map(lockArticle),
   ];
 }
 
 /** What kind of page it is: its title and its parts. */
 function contents(page: Page): [string, HTMLElement[]] {
-  const [first, ...others] = page.studies;
+  const [study] = page.studies;
+  const [locks] = page.locks;
   if (page.benchmarks.length > 0) return ["then and now", suite(page)];
-  if (!first) return ["studies", list(page.listed)];
-  return others.length === 0 ? [first.said.command, studyParts(first, 0)] : [`${page.studies.length} studies`, sideBySide(page)];
+  if (page.studies.length + page.locks.length > 1) return [many(page), sideBySide(page)];
+  if (study) return [study.said.command, studyParts(study, 0)];
+  if (locks) return [locks.command, lockParts(locks, 0)];
+  return ["studies", list(page.listed)];
 }
 
 function show(page: Page): void {

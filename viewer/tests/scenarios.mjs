@@ -176,13 +176,18 @@ export async function suite(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** The data can be had as JSON, and is the view. */
-export async function json(page) {
+/** What the first button of a download hands out. */
+async function jsonOf(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Download as JSON").first().click()]);
   const stream = await download.createReadStream();
   let text = "";
   for await (const chunk of stream) text += chunk;
-  assert.equal(JSON.parse(text).schema, "morecores.view/1");
+  return JSON.parse(text);
+}
+
+/** The data can be had as JSON, and is the view. */
+export async function json(page) {
+  assert.equal((await jsonOf(page)).schema, "morecores.view/1");
 }
 
 /** A directory is listed, searched, opened and compared. */
@@ -208,5 +213,129 @@ export async function served(page) {
   await page.waitForSelector("#comparison");
   assert.match(await page.locator("#comparison .verdict").innerText(), /CPU/);
   assert.ok((await page.locator("#comparison tbody tr").count()) >= 1);
+  assert.deepEqual(await violations(page), []);
+}
+
+/** How many lines and circles each picture of contests has, by colour. */
+const drawnLocks = (page) => page.locator(".multiples .picture").evaluateAll((pictures) => pictures.map((picture) => {
+  const of = (selector) => [...picture.querySelectorAll(selector)].map((mark) => mark.closest("[stroke]").getAttribute("stroke"));
+  return { lines: of("g[aria-label=line] path"), dots: of("g[aria-label=dot] circle").length, bars: of("g[aria-label=rule] line").length, names: [...picture.querySelectorAll("g[aria-label=names] text")].map((name) => name.textContent) };
+}));
+
+/** A study of locks: what it says first, and a picture for each contest with a line for each lock. */
+export async function locks(page) {
+  await readAll(page);
+  assert.match(await page.title(), /^morecores locks/);
+  assert.match(await page.locator("h1").innerText(), /--threads 1,2,4/);
+  const sections = await page.locator("main > section h2").allInnerTexts();
+  assert.deepEqual(sections, ["Which lock?", "Under contention", "Every figure", "How it was measured"]);
+  const answer = page.locator("section").first();
+  assert.match(await answer.locator("li").first().innerText(), /^Nobody else wants it: /);
+  assert.match(await answer.innerText(), /A context switch takes 1.62 µs[^]*Warning: The hypervisor took/);
+  const pictures = await drawnLocks(page);
+  assert.equal(pictures.length, 3, "a picture for each hold");
+  for (const { lines, dots, bars, names } of pictures) {
+    assert.equal(new Set(lines).size, 5, "each lock has a colour of its own");
+    assert.equal(dots, 15, "a circle for each lock and number of threads");
+    assert.ok(bars >= 15, "and an interval");
+    assert.deepEqual(names.toSorted(), ["adaptive", "block", "parking-lot", "pthread-normal", "spin"]);
+    assert.deepEqual(lines.toSorted(), pictures[0].lines.toSorted(), "the same colours everywhere");
+  }
+  const dashed = await page.locator(".multiples .picture").first().locator("g[aria-label=line][stroke-dasharray]").count();
+  assert.equal(dashed, 2, "the system's are dashed");
+  const label = await page.locator(".multiples .picture").nth(1).getAttribute("aria-label");
+  // Held for 1 µs, and away for 1 µs: a turn of `spin` alone takes 12 ns more.
+  assert.match(label, /held for 1 µs, away for 1 µs\. spin: 497 k with 1 thread, 917 k with 2 threads/);
+  assert.match(await page.locator("dl").innerText(), /morecores|spin, block, adaptive, parking-lot, pthread-normal/);
+  assert.match(await page.locator("dl").innerText(), /10 of 10, shuffled, seed 7/);
+}
+
+/** The page of a study on disk, in which `adaptive` has the lock 3000 times in 10 ms for each thread, and `std` 1000 times. */
+export async function lockReport(page) {
+  await readAll(page);
+  assert.match(await page.title(), /^morecores locks --lock adaptive,std/);
+  assert.match(await page.locator("section").first().locator("li").first().innerText(), /: .*(adaptive|std)/, "advice comes first");
+  const labels = await page.locator(".multiples .picture").evaluateAll((all) => all.map((picture) => picture.getAttribute("aria-label")));
+  assert.deepEqual(labels, ["0", "1 µs"].map((hold) => `holds a second, held for ${hold}, away for 0. adaptive: 300 k with 1 thread, 600 k with 2 threads; std: 100 k with 1 thread, 200 k with 2 threads.`));
+  const table = page.locator(".table", { hasText: "Held for 1 µs" });
+  await table.getByRole("button", { name: "holds/s" }).click();
+  const rates = await table.locator("tbody td:nth-child(3)").allInnerTexts();
+  assert.deepEqual(rates.map((rate) => parseInt(rate)), [600, 300, 200, 100]);
+  assert.deepEqual(await violations(page), []);
+}
+
+/** A lock is switched off and on, by the pointer and by keys; its colours stay. */
+export async function lockLegend(page) {
+  await readAll(page);
+  const all = await drawnLocks(page);
+  const button = page.locator(".lock[data-lock=spin]");
+  assert.equal(await page.locator(".lock[aria-pressed=true]").count(), 5);
+  await button.click();
+  assert.equal(await button.getAttribute("aria-pressed"), "false");
+  for (const [index, { lines, dots, names }] of (await drawnLocks(page)).entries()) {
+    assert.equal(dots, 12);
+    assert.ok(!names.includes("spin"));
+    assert.deepEqual(lines, all[index].lines.slice(1), "the others keep their colours");
+  }
+  await button.focus();
+  await page.keyboard.press("Space");
+  assert.equal(await button.getAttribute("aria-pressed"), "true");
+  assert.deepEqual(await drawnLocks(page), all);
+  await page.getByRole("button", { name: "none" }).click();
+  assert.deepEqual((await drawnLocks(page)).map(({ dots }) => dots), [0, 0, 0]);
+  assert.match(await page.locator(".multiples .picture").first().getAttribute("aria-label"), /Nothing to show/);
+  await page.getByRole("button", { name: "all" }).click();
+  assert.deepEqual(await drawnLocks(page), all);
+}
+
+/** What is drawn is what was asked for, on an axis that says so. */
+export async function lockQuantity(page) {
+  await readAll(page);
+  const axis = () => page.locator(".multiples .picture svg").first().locator("g[aria-label^='y-axis label']").innerHTML();
+  const seen = [await axis()];
+  for (const [name, on] of [["share of the fastest", "of the fastest"], ["CPUs burned", "CPUs burned"], ["luckiest and unluckiest thread", "of an equal share"], ["longest wait", "longest wait"]]) {
+    await page.getByText(name, { exact: true }).click();
+    const now = await axis();
+    assert.ok(now.includes(on), now);
+    assert.ok(!seen.includes(now));
+    seen.push(now);
+  }
+  // Waits have no interval, and each lock is at the same 2 µs with 2 threads.
+  assert.match(await page.locator(".multiples .picture").first().getAttribute("aria-label"), /longest wait, held for 0, away for 0\. spin: 1.00 µs with 1 thread, 2.00 µs with 2 threads/);
+  await page.getByText("luckiest and unluckiest thread", { exact: true }).click();
+  assert.equal((await drawnLocks(page))[0].dots, 30, "two lines for each lock");
+}
+
+/** Figures with units are sorted by their size, and copied as they are shown. */
+export async function lockTables(page) {
+  const table = page.locator(".table", { hasText: "Each lock by itself" });
+  const names = () => table.locator("tbody th").allInnerTexts();
+  await table.getByRole("button", { name: "hand-over" }).click();
+  assert.deepEqual(await names(), ["block", "pthread-normal", "parking-lot", "adaptive", "spin"]);
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } }, configurable: true }));
+  await table.getByRole("button", { name: "copy as CSV" }).click();
+  assert.equal((await page.evaluate(() => window.copied)).split("\r\n")[1], "block,12.0 ns,5.20 µs");
+  await table.locator("input[type=search]").fill("pthread");
+  assert.deepEqual(await names(), ["pthread-normal"]);
+}
+
+/** The view of locks as JSON. */
+export async function lockJson(page) {
+  const view = await jsonOf(page);
+  assert.equal(view.schema, "morecores.locks-view/1");
+  assert.equal(view.points.length, 9);
+}
+
+/** A program's study and two of locks: each is in the list and below it. */
+export async function both(page) {
+  await readAll(page);
+  assert.match(await page.title(), /^3 studies/);
+  assert.equal(await page.locator("nav a").count(), 3);
+  assert.equal(await page.locator("article").count(), 3);
+  assert.equal(await page.locator("#together").count(), 0, "one curve is not side by side with anything");
+  assert.ok(await page.locator("#study-0-curve svg").count() >= 1);
+  // Each study of locks has a legend of its own.
+  await page.locator("#locks-1-contests .lock").first().click();
+  assert.deepEqual((await drawnLocks(page)).map(({ dots }) => dots), [15, 15, 15, 12, 12, 12]);
   assert.deepEqual(await violations(page), []);
 }

@@ -17,8 +17,10 @@ async function load(path) {
 const { countUntil, decode, means, timeUntil } = await load("timeline/lanes.ts");
 const { moved, zoomed } = await load("timeline/window.ts");
 const { kindOf } = await load("pictures/curve.ts");
+const { apart, cpuCount } = await load("pictures/contest.ts");
+const { sizeOf } = await load("parts/said.ts");
 const { csvCell } = await load("parts/table.ts");
-const { figure, percent, time } = await load("format.ts");
+const { figure, nanos, percent, rate, time } = await load("format.ts");
 
 /** As the page carries one list of stretches and no ready ones. */
 function packed(stretches) {
@@ -92,4 +94,32 @@ test("figures have three digits and a unit", () => {
   assert.deepEqual([1.934, 28, 1234.4, 0, null, NaN].map(figure), ["1.93", "28.0", "1234", "0", "–", "–"]);
   assert.deepEqual([98.4, 569.2e-6, 0.0015].map(time), ["98.4 s", "569 µs", "1.50 ms"]);
   assert.deepEqual([0.036, 0.962, 0.00001, 0].map(percent), ["3.6%", "96%", "<0.01%", "0%"]);
+});
+
+test("times that were set are as they were set, and rates have a unit", () => {
+  assert.deepEqual([0, 1, 100, 999, 1000, 1500, 20_000_000, 3e9].map(nanos), ["0", "1 ns", "100 ns", "999 ns", "1 µs", "1.5 µs", "20 ms", "3 s"]);
+  assert.deepEqual([12, 64_000, 3_200_000, 2e9].map(rate), ["12.0", "64.0 k", "3.20 M", "2.00 G"]);
+});
+
+test("a text with a figure is as large as its first number in its unit", () => {
+  const known = { "12.0 ns": 12e-9, "5.20 µs": 5.2e-6, "≤ 3 ms (1 s to 2 s)": 3e-3, "83.3 M": 83.3e6, "64.0 k/s": 64e3, "96%": 0.96, "1.5 CPUs": 1.5, "-2": -2 };
+  for (const [text, size] of Object.entries(known)) assert.ok(Math.abs(sizeOf(text) / size - 1) < 1e-9, text);
+  assert.deepEqual(["–", ""].map(sizeOf), [null, null]);
+  assert.ok(sizeOf("900 ns") < sizeOf("1.10 µs"));
+});
+
+test("CPUs of a list are counted", () => {
+  assert.deepEqual(["0", "0-1", "0-3,8,10-11", ""].map(cpuCount), [1, 2, 7, 0]);
+});
+
+test("names are moved apart no further than they must be", () => {
+  const moved = (...places) => {
+    const all = places.map((at) => ({ at }));
+    apart(all, 10, 0, 100);
+    return all.map(({ at }) => at);
+  };
+  assert.deepEqual(moved(10, 40, 90), [10, 40, 90]);
+  assert.deepEqual(moved(10, 12, 13), [10, 20, 30]);
+  assert.deepEqual(moved(97, 98, 99), [80, 90, 100]);
+  assert.deepEqual(moved(-5, 3), [0, 10]);
 });

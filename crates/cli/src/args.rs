@@ -4,6 +4,7 @@
 
 mod compare;
 mod literal_n;
+mod locks;
 mod predict;
 mod report;
 mod run;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use compare::CompareArgs;
+pub(crate) use locks::{LocksArgs, TuneSpinArgs};
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::{AxesArg, PictureArg, ReportArgs};
 pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -59,6 +61,7 @@ Examples:
   morecores report make.study -o make.html            a page with every picture
   morecores serve                                     the same for a directory, on this machine
   morecores suite                                     the classic SMP benchmarks, then and now
+  morecores locks --quick                             which lock to take, and what each costs here
   morecores topology                                  what CPUs there are, and which are usable
   morecores doctor                                    what this machine can measure, and how well";
 
@@ -75,6 +78,8 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     Doctor(DoctorArgs),
     Suite(SuiteArgs),
+    Locks(LocksArgs),
+    TuneSpin(TuneSpinArgs),
     Work(WorkArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -83,11 +88,19 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it matters to it in which state an earlier morecores left the machine.
     pub(crate) fn looks_at_the_machine(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Trace(_) | Self::Topology(_) | Self::Doctor(_))
+        matches!(
+            self,
+            Self::Run(_)
+                | Self::Trace(_)
+                | Self::Topology(_)
+                | Self::Doctor(_)
+                | Self::Locks(_)
+                | Self::TuneSpin(_)
+        )
     }
 }
 
-/// Show a study again, for people or for programs
+/// Show a study again, of a command or of locks, for people or for programs
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The study's directory
@@ -105,7 +118,7 @@ pub(crate) struct FormatArgs {
     /// The derived view as JSON; its keys are described in docs/format.md
     #[arg(long)]
     pub(crate) json: bool,
-    /// One row a CPU count
+    /// One row a CPU count; of locks one row a lock and contest
     #[arg(long)]
     pub(crate) csv: bool,
     /// A table and the verdict, for a pull request or an issue

@@ -2,6 +2,7 @@
 
 mod benchmarks;
 mod derive;
+mod display;
 mod progress;
 mod traced;
 mod watch;
@@ -9,6 +10,7 @@ mod watch;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod generate;
+pub(crate) mod locks;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -17,5 +19,6 @@ pub(crate) mod show;
 pub(crate) mod suite;
 pub(crate) mod topology;
 pub(crate) mod trace;
+pub(crate) mod tune_spin;
 pub(crate) mod what_if;
 pub(crate) mod work;

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         Command::Topology(args) => commands::topology::topology(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Suite(args) => commands::suite::suite(args),
+        Command::Locks(args) => commands::locks::locks(args),
+        Command::TuneSpin(args) => commands::tune_spin::tune_spin(args),
         Command::Work(args) => commands::work::work(args),
         Command::Generate(args) => commands::generate::generate(args),
     };

@@ -3,6 +3,7 @@
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
 mod compare;
+mod locks;
 mod predict;
 mod report;
 mod suite;
@@ -21,6 +22,7 @@ use morecores_record::{
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
 pub(crate) use compare::CompareOptions;
+pub(crate) use locks::{LocksOptions, ResumeLocksOptions, typed};
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};

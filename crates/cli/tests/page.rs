@@ -7,8 +7,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use harness::browser::{play, root};
+use harness::locks::{lock_page, lock_study, locks};
 use harness::studies::{EVIL, build, hostile};
 use harness::{World, skipped};
+use morecores_record::Page;
+use morecores_report::page_html;
 
 /// The page of these studies.
 fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
@@ -74,6 +77,70 @@ fn a_hostile_study_is_harmless() {
     assert!(html.contains("\"cc1\""));
     fs::write(&page, html.replace("\"cc1\"", &quoted).replace("\"wait4\"", &quoted)).expect("the page");
     play("a_hostile_study_is_harmless", "hostile", &page.to_string_lossy());
+}
+
+/// One test for each scenario on the page of a study of locks.
+macro_rules! on_the_locks {
+    ($($test:ident: $scenario:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            let world = World::new();
+            play(stringify!($test), $scenario, &lock_page(&world, vec![locks("desk.study")]).to_string_lossy());
+        })*
+    };
+}
+
+on_the_locks! {
+    locks_are_drawn_and_advised: "locks";
+    a_lock_is_switched_off_and_on: "lockLegend";
+    locks_are_shown_by_what_is_asked_for: "lockQuantity";
+    the_tables_of_locks_are_sorted_and_copied: "lockTables";
+    everybody_can_read_of_locks: "accessible";
+    the_data_of_locks_can_be_had: "lockJson";
+}
+
+/// From a study on disk to what a reader sees.
+#[test]
+fn a_study_of_locks_is_reported() {
+    let world = World::new();
+    let study = lock_study(&world);
+    play("a_study_of_locks_is_reported", "lockReport", &page(&world, &[study]).to_string_lossy());
+}
+
+/// Markup and script in every text that is not a figure or the name of a lock.
+#[test]
+fn a_hostile_study_of_locks_is_harmless() {
+    let world = World::new();
+    let mut study = locks(EVIL);
+    study.command = EVIL.to_owned();
+    study.advice.push(EVIL.to_owned());
+    study.prices.push(EVIL.to_owned());
+    study.notices[0].text = EVIL.to_owned();
+    study.view.host.hostname = EVIL.to_owned();
+    study.view.host.cpu_model = EVIL.to_owned();
+    let (title, table) = &mut study.tables[0];
+    *title = EVIL.to_owned();
+    table.columns[0].header = EVIL.to_owned();
+    table.columns[0].cells[0] = EVIL.to_owned();
+    table.columns[1].cells[0] = EVIL.to_owned();
+    play(
+        "a_hostile_study_of_locks_is_harmless",
+        "hostile",
+        &lock_page(&world, vec![study]).to_string_lossy(),
+    );
+}
+
+/// A page of a study of locks and an ordinary one shows both.
+#[test]
+fn locks_and_programs_share_a_page() {
+    let world = World::new();
+    let html = fs::read_to_string(page(&world, &[build()])).expect("the page");
+    let (_, data) = html.split_once(r#"id="data">"#).expect("the page's data");
+    let mut page: Page = serde_json::from_str(data.split("</script>").next().expect("data")).expect("a page");
+    page.locks = vec![locks("desk.study"), locks("other.study")];
+    let path = world.path("both.html");
+    fs::write(&path, page_html(&page).expect("a page")).expect("written");
+    play("locks_and_programs_share_a_page", "both", &path.to_string_lossy());
 }
 
 /// At most 600 KiB beside the data, in one file.

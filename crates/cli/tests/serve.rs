@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use harness::World;
 use harness::browser::{play, root};
+use morecores_record::{LockCell, LockClosing, LockStudyWriter, Nanos, StopReason};
+use morecores_testkit::{lock_header, lock_plan, lock_time};
 
 /// A server in a directory, ended with the value.
 struct Serving {
@@ -87,6 +89,38 @@ fn a_directory_is_listed_opened_and_compared() {
         "served",
         &format!("http://localhost:{}/", serving.port),
     );
+}
+
+/// A study of locks is listed by the line that made it, opened, followed while it is made, and compared with nothing.
+#[test]
+fn studies_of_locks_are_served_too() {
+    let world = World::new();
+    let directory = world.path("studies");
+    fs::create_dir(&directory).expect("a directory");
+    copy(&suite().join("matmul.study"), &directory.join("matmul.study"));
+    let path = directory.join("locks.study");
+    let mut writer = LockStudyWriter::create(&path, lock_header(lock_plan())).expect("a study");
+    writer.append(&lock_time(0, LockCell::Switch, 1_500.0)).expect("room");
+    let serving = Serving::new(&world, &directory);
+    let list = serving.get("/");
+    for part in [
+        "\"command\":\"morecores locks --lock adaptive,std --threads 1,2 --hold 0,1us --think 0 --rounds 6\"",
+        "\"name\":\"locks.study\"",
+        "\"state\":\"measuring\"",
+        "\"name\":\"matmul.study\"",
+    ] {
+        assert!(list.contains(part), "{part}");
+    }
+    let open = serving.get("/study/locks.study");
+    assert!(open.contains("morecores.locks-view/1") && open.contains("Refresh: 5"), "{}", &open[..300]);
+    writer.close(LockClosing { ended_at_ns: Nanos(2), reason: StopReason::RunsExhausted }).expect("an end");
+    assert!(!serving.get("/study/locks.study").contains("Refresh:"));
+    let compared = serving.get("/compare?base=locks.study&new=matmul.study");
+    assert!(compared.starts_with("HTTP/1.1 404") && compared.contains("is a study of locks"), "{compared}");
+    // Its cells a link to elsewhere: as if it were not there.
+    fs::remove_file(path.join("cells.jsonl")).expect("its cells");
+    symlink("/etc/passwd", path.join("cells.jsonl")).expect("a link");
+    assert!(serving.get("/study/locks.study").starts_with("HTTP/1.1 404"));
 }
 
 #[test]

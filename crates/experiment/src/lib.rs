@@ -13,6 +13,8 @@ pub mod executor;
 pub mod group;
 pub mod host;
 pub mod limit;
+pub mod lock_cell;
+pub mod lock_sweep;
 pub mod machine;
 pub mod noise;
 pub mod placement;

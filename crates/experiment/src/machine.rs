@@ -63,6 +63,11 @@ impl Clocks {
         Self(stat.lines().take_while(|l| l.starts_with("cpu")).filter_map(line).collect())
     }
 
+    /// Whether they could not be read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What the CPUs that are `within` have done since `earlier`; one that was not online both times is left out.
     pub fn since(&self, earlier: &Self, within: impl Fn(CpuId) -> bool) -> CpuClock {
         let mut sum = CpuClock::default();

@@ -151,6 +151,14 @@ pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Resul
     image_of(Path::new("/bin/sh"), &words, environment(std::env::vars_os(), point, thread_env))
 }
 
+/// The image of the program at `path`, with these words and the variables that we have.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub fn plain_image(path: &Path, words: &[String]) -> Result<Image, ProgramError> {
+    image_of(path, words, std::env::vars_os().collect())
+}
+
 fn image_of(path: &Path, words: &[String], env: Vec<(OsString, OsString)>) -> Result<Image, ProgramError> {
     let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| ProgramError::NullByte);
     let argv = words.iter().map(|w| c_string(w.as_bytes())).collect::<Result<_, _>>()?;

@@ -144,9 +144,4 @@ impl RawAdaptiveRw {
     pub fn is_locked_exclusive(&self) -> bool {
         self.readers.load(Relaxed) & WRITER != 0
     }
-
-    #[cfg(all(test, loom))]
-    pub(crate) fn words_are_zero(&self) -> bool {
-        self.gate.word_is_zero() && self.readers.load(Relaxed) == 0
-    }
 }

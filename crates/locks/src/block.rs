@@ -94,8 +94,4 @@ impl RawBlock {
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & LOCKED != 0
     }
-    #[cfg(all(test, loom))]
-    pub(crate) fn word_is_zero(&self) -> bool {
-        self.word.load(Relaxed) == 0
-    }
 }

@@ -3,11 +3,12 @@
 //!
 //! Spinning for as long as a sleep and a wake-up cost, and only then sleeping, costs at most twice what knowing the wait beforehand
 //! would (Karlin, Manasse, McGeoch, Owicki, "Competitive randomized algorithms for nonuniform problems", 1990). It is measured
-//! once per process, by the first thread that would spin: two threads pass a ball [`THROWS`] times, which takes a fraction of a
-//! millisecond. [`prepare`] does it at a time of the program's choice.
+//! once per process, by the first thread that would spin: two threads on two CPUs pass a ball [`THROWS`] times, which takes about half
+//! a millisecond. [`prepare`] does it at a time of the program's choice.
 //!
 //! It must not know any lock.
 
+use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,10 +23,6 @@ pub const THROWS: usize = 15;
 /// does not wake.
 const LEAST_SLEEP_NS: u64 = 1_000;
 const MOST_SLEEP_NS: u64 = 50_000;
-
-/// How many sleeps a spin may cost. One would be the competitive bound for the waiter by itself; but a sleep also costs the
-/// owner its system call, and the lock lies idle until the sleeper has come to. `docs/locks.md` has the measurement.
-const WORTH: u64 = 2;
 
 /// Looks that are timed together, and how often: the fastest counts, since nothing makes a pause faster than it is.
 const LOOKS: u32 = 256;
@@ -102,7 +99,7 @@ pub fn measure() -> Tuning {
         median => median.clamp(LEAST_SLEEP_NS, MOST_SLEEP_NS),
     };
     let look_ps = look_ps();
-    let spins = if cpus > 1 { (WORTH * sleep_ns * 1_000 / look_ps).min(MOST_SPINS) as u32 } else { 0 };
+    let spins = if cpus > 1 { (sleep_ns * 1_000 / look_ps).min(MOST_SPINS) as u32 } else { 0 };
     Tuning { cpus, sleeps_ns, sleep_ns, look_ps, spins }
 }
 
@@ -120,52 +117,104 @@ fn look_ps() -> u64 {
     (0..TIMINGS).map(timing).min().unwrap_or(0).max(1)
 }
 
+/// Where the ball is thrown.
+struct Court {
+    ball: Word,
+    /// The thrower's ways there and back; its alone until it has been joined.
+    times: UnsafeCell<[u64; THROWS]>,
+    /// The CPUs of the two players.
+    cpus: [u32; 2],
+}
+
 /// Whose the ball is.
-const OURS: u32 = 0;
-const THEIRS: u32 = 1;
+const THROWERS: u32 = 0;
+const CATCHERS: u32 = 1;
 
-/// The ball's ways there and back; none where the thread that is to throw it back cannot be started.
-#[allow(unsafe_code)]
+/// The ball's ways there and back; none where there are no two CPUs for it, or no two threads. Each player has a CPU of its own: threads
+/// that take turns on one wait for no wake-up of another, and that is where a busy kernel puts those that wake each other.
 fn sleeps() -> Option<[u64; THROWS]> {
-    let ball = Word::new(OURS);
+    let court =
+        Court { ball: Word::new(THROWERS), times: UnsafeCell::new([0; THROWS]), cpus: two_of(allowed())? };
+    let catcher = start(catches, &court)?;
+    let thrower = start(throws, &court);
+    if thrower.is_none() {
+        // The other plays its part with this thread.
+        play(&court, |_| {});
+    }
+    for thread in [Some(catcher), thrower].into_iter().flatten() {
+        #[allow(unsafe_code)]
+        // SAFETY: the thread was started above and is joined once.
+        unsafe {
+            libc::pthread_join(thread, ptr::null_mut());
+        }
+    }
+    thrower.map(|_| court.times.into_inner())
+}
+
+/// Starts a thread with what it is to do.
+fn start(player: extern "C" fn(*mut c_void) -> *mut c_void, court: &Court) -> Option<libc::pthread_t> {
     let mut thread = 0;
-    // SAFETY: `thread` and `ball` are locals that outlive the thread, which is joined below; the attributes are the default ones; the
-    // function has the type that is asked for, and uses its argument as the `Word` that it is.
-    let started = unsafe {
-        libc::pthread_create(&raw mut thread, ptr::null(), throw_back, (&raw const ball).cast_mut().cast())
-    };
-    if started != 0 {
-        return None;
-    }
-    let mut times = [0; THROWS];
-    throw(&ball);
-    for time in &mut times {
-        let begin = now_ns();
-        throw(&ball);
-        *time = (now_ns() - begin) / 2;
-    }
-    // SAFETY: the thread was started above and is joined once.
-    unsafe {
-        libc::pthread_join(thread, ptr::null_mut());
-    }
-    Some(times)
-}
-
-/// Throws the ball and sleeps until it comes back.
-fn throw(ball: &Word) {
-    pass(ball, THEIRS);
-    await_ball(ball, OURS);
-}
-
-extern "C" fn throw_back(ball: *mut c_void) -> *mut c_void {
     #[allow(unsafe_code)]
-    // SAFETY: it is the `Word` that `sleeps` passes, which lives until this thread has been joined.
-    let ball = unsafe { &*ball.cast::<Word>() };
+    // SAFETY: `thread` is a local; the attributes are the default ones; the function has the type that is asked for and uses its argument
+    // as the `Court` that it is, which outlives the thread, since `sleeps` joins it.
+    let error = unsafe {
+        libc::pthread_create(&raw mut thread, ptr::null(), player, ptr::from_ref(court).cast_mut().cast())
+    };
+    (error == 0).then_some(thread)
+}
+
+/// Throws the ball and sleeps until it comes back, so many times and once more, and hands on how long each took.
+fn play(court: &Court, mut took: impl FnMut(u64)) {
     for _ in 0..=THROWS {
-        await_ball(ball, THEIRS);
-        pass(ball, OURS);
+        let begin = now_ns();
+        pass(&court.ball, CATCHERS);
+        await_ball(&court.ball, THROWERS);
+        took(now_ns() - begin);
+    }
+}
+
+extern "C" fn throws(court: *mut c_void) -> *mut c_void {
+    #[allow(unsafe_code)]
+    // SAFETY: it is the `Court` that `sleeps` passes, which lives until this thread has been joined.
+    let court = unsafe { &*court.cast::<Court>() };
+    move_to(court.cpus[0]);
+    let (mut times, mut throw) = ([0; THROWS], 0);
+    play(court, |time| {
+        // The first is with the start of the other thread.
+        if throw > 0 {
+            times[throw - 1] = time / 2;
+        }
+        throw += 1;
+    });
+    #[allow(unsafe_code)]
+    // SAFETY: nobody else looks at it before this thread has been joined.
+    unsafe {
+        *court.times.get() = times;
     }
     ptr::null_mut()
+}
+
+extern "C" fn catches(court: *mut c_void) -> *mut c_void {
+    #[allow(unsafe_code)]
+    // SAFETY: it is the `Court` that `sleeps` passes, which lives until this thread has been joined.
+    let court = unsafe { &*court.cast::<Court>() };
+    move_to(court.cpus[1]);
+    for _ in 0..=THROWS {
+        await_ball(&court.ball, CATCHERS);
+        pass(&court.ball, THROWERS);
+    }
+    ptr::null_mut()
+}
+
+/// Keeps this thread on one CPU.
+fn move_to(cpu: u32) {
+    let mut mask = [0; MASK_WORDS];
+    mask[(cpu / u64::BITS) as usize] = 1_u64 << (cpu % u64::BITS);
+    #[allow(unsafe_code)]
+    // SAFETY: the kernel reads the given number of bytes of `mask`, which is a local of that size.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr());
+    }
 }
 
 fn pass(ball: &Word, to: u32) {
@@ -187,12 +236,24 @@ fn await_ball(ball: &Word, whose: u32) {
 const MASK_WORDS: usize = 8192 / u64::BITS as usize;
 
 fn count_cpus() -> u32 {
+    allowed().iter().map(|word| word.count_ones()).sum::<u32>().max(1)
+}
+
+/// The CPUs that this thread or the process's first may use.
+fn allowed() -> [u64; MASK_WORDS] {
     #[allow(unsafe_code)]
     // SAFETY: the function has no precondition.
     let process = unsafe { libc::getpid() };
-    let (mine, first) = (mask(0), mask(process));
-    let both = mine.iter().zip(&first).map(|(mine, first)| (mine | first).count_ones()).sum::<u32>();
-    both.max(1)
+    let (mut both, first) = (mask(0), mask(process));
+    both.iter_mut().zip(first).for_each(|(word, first)| *word |= first);
+    both
+}
+
+/// The first two CPUs of a mask.
+fn two_of(mask: [u64; MASK_WORDS]) -> Option<[u32; 2]> {
+    let has = |cpu: &u32| mask[(cpu / u64::BITS) as usize] >> (cpu % u64::BITS) & 1 == 1;
+    let mut cpus = (0..MASK_WORDS as u32 * u64::BITS).filter(has);
+    Some([cpus.next()?, cpus.next()?])
 }
 
 /// The CPUs of a thread, 0 for this one; none where the kernel does not tell.

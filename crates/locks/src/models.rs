@@ -1,149 +1,270 @@
-//! Every order of steps of a few threads at each lock, on loom's machine.
+//! Every order in which threads can meet in a lock, as far as it can be bounded: loom runs each model once for each.
 //!
-//! `RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models`
+//!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models
 //!
-//! It must not test what the locks are worth: a model has no time.
-
-mod exclusion;
-mod readers;
+//! A model fails where two threads are in the lock at once (loom's `UnsafeCell` tells), where what one wrote is not seen by the next, and
+//! where threads wait for each other for ever (loom finds no thread that can go on). The machine is `primitive::modelled`'s.
+//! Models of three threads are bounded to so many preemptions ([`PREEMPTIONS`]), which finds nearly all faults there are (Musuvathi and
+//! Qadeer, "Iterative context bounding", 2007).
 
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
+use loom::model::Builder;
 use loom::thread;
 
-use crate::{RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket};
+use crate::{RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket};
 
-/// What the models ask of a lock.
+/// Times that a thread is interrupted where it could have gone on, in one run of a model with three threads.
+pub(crate) const PREEMPTIONS: usize = 2;
+
+/// What the models need of a lock.
 pub(crate) trait Lock: Send + Sync + 'static {
     fn new() -> Self;
     fn lock(&self);
     fn try_lock(&self) -> bool;
     fn unlock(&self);
-    /// Whether nothing is left in its words of those that have been there.
-    fn is_at_rest(&self) -> bool;
+    fn is_locked(&self) -> bool;
 }
 
 macro_rules! lock {
-    ($($lock:ty: $at_rest:expr;)*) => { $(
+    ($($lock:ty),*) => { $(
         impl Lock for $lock {
-            fn new() -> Self {
-                Self::new()
+            fn new() -> Self { <$lock>::new() }
+            fn lock(&self) { self.lock(); }
+            fn try_lock(&self) -> bool { self.try_lock() }
+            fn unlock(&self) { self.unlock(); }
+            fn is_locked(&self) -> bool { self.is_locked() }
+        }
+    )* };
+}
+
+lock!(RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket);
+
+/// A number under a lock, read and written without any order of its own.
+struct Guarded<L> {
+    lock: L,
+    number: UnsafeCell<u32>,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: the number is touched under the lock alone; where the lock fails at that, loom says so.
+unsafe impl<L: Sync> Sync for Guarded<L> {}
+
+impl<L: Lock> Guarded<L> {
+    fn new() -> Self {
+        Self { lock: L::new(), number: UnsafeCell::new(0) }
+    }
+
+    fn add(&self) {
+        self.lock.lock();
+        self.add_locked();
+        self.lock.unlock();
+    }
+
+    /// For who has the lock.
+    fn add_locked(&self) {
+        #[allow(unsafe_code)]
+        // SAFETY: as above.
+        self.number.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    fn value(&self) -> u32 {
+        self.lock.lock();
+        #[allow(unsafe_code)]
+        // SAFETY: as above.
+        let value = self.number.with(|number| unsafe { *number });
+        self.lock.unlock();
+        value
+    }
+}
+
+pub(crate) fn check(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// `others` threads and this one, each of which adds so many times.
+pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
+    let guarded = Arc::new(Guarded::<L>::new());
+    let threads: Vec<_> = (0..others)
+        .map(|_| {
+            let guarded = Arc::clone(&guarded);
+            thread::spawn(move || (0..turns).for_each(|_| guarded.add()))
+        })
+        .collect();
+    (0..turns).for_each(|_| guarded.add());
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    assert_eq!(guarded.value(), (others as u32 + 1) * turns);
+    assert!(!guarded.lock.is_locked());
+}
+
+/// A thread that tries beside one that waits.
+pub(crate) fn trying<L: Lock>() {
+    let guarded = Arc::new(Guarded::<L>::new());
+    let other = {
+        let guarded = Arc::clone(&guarded);
+        thread::spawn(move || guarded.add())
+    };
+    let mut added = 1;
+    if guarded.lock.try_lock() {
+        guarded.add_locked();
+        guarded.lock.unlock();
+        added += 1;
+    }
+    other.join().expect("it does not panic");
+    assert_eq!(guarded.value(), added);
+    // Whatever happened, it can be had.
+    assert!(guarded.lock.try_lock());
+    assert!(!guarded.lock.try_lock());
+    guarded.lock.unlock();
+}
+
+macro_rules! models {
+    ($($name:ident: $lock:ty;)*) => { $(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn two_threads() {
+                check(None, || adding::<$lock>(1, 1));
             }
-            fn lock(&self) {
-                Self::lock(self);
+
+            #[test]
+            fn two_threads_twice() {
+                check(Some(PREEMPTIONS + 1), || adding::<$lock>(1, 2));
             }
-            fn try_lock(&self) -> bool {
-                Self::try_lock(self)
-            }
-            fn unlock(&self) {
-                Self::unlock(self);
-            }
-            fn is_at_rest(&self) -> bool {
-                $at_rest(self)
+
+            #[test]
+            fn a_try() {
+                check(Some(PREEMPTIONS + 1), trying::<$lock>);
             }
         }
     )* };
 }
 
-lock! {
-    RawSpin: |lock: &Self| !lock.is_locked();
-    RawSpinBackoff: |lock: &Self| !lock.is_locked();
-    RawSleep: |lock: &Self| !lock.is_locked();
-    RawBlock: Self::word_is_zero;
-    RawTicket: |lock: &Self| !lock.is_locked();
-    RawMcs: |lock: &Self| !lock.is_locked();
-    RawAdaptive: Self::word_is_zero;
+models! {
+    adaptive: RawAdaptive;
+    block: RawBlock;
+    mcs: RawMcs;
+    sleep: RawSleep;
+    spin: RawSpin;
+    spin_backoff: RawSpinBackoff;
+    ticket: RawTicket;
 }
 
-/// Runs a model in every order of steps in which a thread is interrupted at most `interruptions` times while it could go on.
-/// Pauses and sleeps are no interruptions.
-pub(crate) fn explore(interruptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = interruptions;
-    builder.max_branches = 3_000;
-    builder.check(model);
+macro_rules! models_of_three {
+    ($($name:ident: $lock:ty;)*) => { $(
+        #[test]
+        fn $name() {
+            check(Some(PREEMPTIONS), || adding::<$lock>(2, 1));
+        }
+    )* };
 }
 
-/// Data under a lock, which loom watches: an access beside another's, or one that does not see what the owner before wrote, is a
-/// failure.
-pub(crate) struct Guarded<L> {
-    pub(crate) lock: L,
-    data: UnsafeCell<u32>,
+// Two that spin without a bound beside an owner that is interrupted are more than loom can bound.
+models_of_three! {
+    three_at_adaptive: RawAdaptive;
+    three_at_block: RawBlock;
+    three_at_mcs: RawMcs;
 }
 
-#[allow(unsafe_code)]
-// SAFETY: the data is touched only by a thread that has the lock; loom checks that.
-unsafe impl<L: Sync> Sync for Guarded<L> {}
+mod adaptive_rw {
+    use super::*;
 
-impl<L> Guarded<L> {
-    pub(crate) fn of(lock: L) -> Arc<Self> {
-        Arc::new(Self { lock, data: UnsafeCell::new(0) })
+    struct Pair {
+        lock: RawAdaptiveRw,
+        numbers: UnsafeCell<(u32, u32)>,
     }
 
-    /// Adds one. The caller has the lock.
-    pub(crate) fn add(&self) {
-        #[allow(unsafe_code)]
-        // SAFETY: the pointer is the cell's, and the caller has the lock.
-        self.data.with_mut(|data| unsafe { *data += 1 });
-    }
+    #[allow(unsafe_code)]
+    // SAFETY: the numbers are touched under the lock alone; where the lock fails at that, loom says so.
+    unsafe impl Sync for Pair {}
 
-    /// The caller has the lock, or all others have ended.
-    pub(crate) fn read(&self) -> u32 {
-        #[allow(unsafe_code)]
-        // SAFETY: as with `add`.
-        self.data.with(|data| unsafe { *data })
-    }
-}
+    impl Pair {
+        fn new() -> Self {
+            Self { lock: RawAdaptiveRw::new(), numbers: UnsafeCell::new((0, 0)) }
+        }
 
-impl<L: Lock> Guarded<L> {
-    /// Adds one under the lock, so many times.
-    pub(crate) fn turns(&self, turns: u32) {
-        for _ in 0..turns {
-            self.lock.lock();
-            self.add();
-            self.lock.unlock();
+        fn write(&self) {
+            self.lock.lock_exclusive();
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            self.numbers.with_mut(|pair| unsafe {
+                (*pair).0 += 1;
+                (*pair).1 += 1;
+            });
+            self.lock.unlock_exclusive();
+        }
+
+        fn read(&self) -> u32 {
+            self.lock.lock_shared();
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            let (first, second) = self.numbers.with(|pair| unsafe { *pair });
+            self.lock.unlock_shared();
+            assert_eq!(first, second, "half of a write was seen");
+            first
         }
     }
-}
 
-/// Threads that take so many turns each, the first of them the model's own; all turns are seen in the end, and the lock is at rest.
-pub(crate) fn take_turns<L: Lock>(lock: L, turns: &'static [u32]) {
-    let data = Guarded::of(lock);
-    let threads: Vec<_> = turns[1..]
-        .iter()
-        .map(|&turns| {
-            let data = Arc::clone(&data);
-            thread::spawn(move || data.turns(turns))
-        })
-        .collect();
-    data.turns(turns[0]);
-    for thread in threads {
-        thread.join().expect("it does not panic");
-    }
-    assert_eq!(data.read(), turns.iter().sum());
-    assert!(data.lock.is_at_rest());
-}
-
-/// One tries while another has it now and then: what was taken excludes, what was not taken did not wait.
-pub(crate) fn tries<L: Lock>() {
-    let data = Guarded::of(L::new());
-    let other = {
-        let data = Arc::clone(&data);
-        thread::spawn(move || data.turns(1))
-    };
-    let mut taken = 0;
-    for _ in 0..2 {
-        if data.lock.try_lock() {
-            data.add();
-            assert!(!data.lock.try_lock(), "it is taken");
-            data.lock.unlock();
-            taken += 1;
+    /// Threads of which each does one of these, beside this one, which writes.
+    fn beside_a_writer(others: &[fn(&Pair)], writes: u32) {
+        let pair = Arc::new(Pair::new());
+        let threads: Vec<_> = others
+            .iter()
+            .map(|&other| {
+                let pair = Arc::clone(&pair);
+                thread::spawn(move || other(&pair))
+            })
+            .collect();
+        pair.write();
+        for thread in threads {
+            thread.join().expect("it does not panic");
         }
+        assert_eq!(pair.read(), writes);
+        assert!(pair.lock.try_lock_exclusive());
+        assert!(!pair.lock.try_lock_shared());
+        pair.lock.unlock_exclusive();
     }
-    other.join().expect("it does not panic");
-    assert!(data.lock.try_lock(), "it is free");
-    assert_eq!(data.read(), taken + 1);
-    data.lock.unlock();
-    assert!(data.lock.is_at_rest());
+
+    fn reads(pair: &Pair) {
+        pair.read();
+    }
+
+    #[test]
+    fn a_reader() {
+        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[reads], 1));
+    }
+
+    #[test]
+    fn two_readers() {
+        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, reads], 1));
+    }
+
+    #[test]
+    fn another_writer() {
+        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[Pair::write], 2));
+    }
+
+    #[test]
+    fn a_reader_and_another_writer() {
+        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, Pair::write], 2));
+    }
+
+    #[test]
+    fn tries() {
+        let tries = |pair: &Pair| {
+            if pair.lock.try_lock_shared() {
+                pair.lock.unlock_shared();
+            }
+            if pair.lock.try_lock_exclusive() {
+                pair.lock.unlock_exclusive();
+            }
+        };
+        check(Some(PREEMPTIONS), move || beside_a_writer(&[tries], 1));
+    }
 }

@@ -28,7 +28,6 @@ macro_rules! const_unless_modelled {
         $(#[$meta])*
         $vis const fn $name() -> $ret $body
         #[cfg(loom)]
-        #[allow(clippy::new_without_default, reason = "models make theirs by name")]
         $(#[$meta])*
         $vis fn $name() -> $ret $body
     };

@@ -35,15 +35,21 @@ impl RawSleep {
     /// Tries and sleeps until this thread has it.
     #[inline]
     pub fn lock(&self) {
-        while self.locked.swap(true, Acquire) {
+        while !self.try_take() {
             sleep_ns(PAUSE_NS);
         }
+    }
+
+    #[inline]
+    fn try_take(&self) -> bool {
+        // What fails writes nothing.
+        self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     }
 
     /// Takes it where it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        !self.locked.load(Relaxed) && !self.locked.swap(true, Acquire)
+        !self.locked.load(Relaxed) && self.try_take()
     }
 
     #[inline]

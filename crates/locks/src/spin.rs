@@ -34,17 +34,23 @@ impl RawSpin {
     /// Spins until this thread has it.
     #[inline]
     pub fn lock(&self) {
-        while self.locked.swap(true, Acquire) {
+        while !self.try_take() {
             while self.locked.load(Relaxed) {
                 relax();
             }
         }
     }
 
+    #[inline]
+    fn try_take(&self) -> bool {
+        // What fails writes nothing.
+        self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    }
+
     /// Takes it where it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        !self.locked.load(Relaxed) && !self.locked.swap(true, Acquire)
+        !self.locked.load(Relaxed) && self.try_take()
     }
 
     /// Frees it. Only who has it may: another's call frees it under its owner.
@@ -79,7 +85,7 @@ impl RawSpinBackoff {
     /// Spins until this thread has it.
     #[inline]
     pub fn lock(&self) {
-        if self.0.locked.swap(true, Acquire) {
+        if !self.0.try_take() {
             self.lock_contended();
         }
     }
@@ -94,7 +100,7 @@ impl RawSpinBackoff {
                 }
                 pauses = (pauses * 2).min(LONGEST_PAUSE);
             }
-            if !self.0.locked.swap(true, Acquire) {
+            if self.0.try_take() {
                 return;
             }
         }

@@ -9,6 +9,7 @@ mod command;
 mod cpu;
 mod diagnosis;
 mod host;
+mod kept;
 mod lock;
 mod noise;
 mod page;
@@ -28,9 +29,10 @@ pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
+pub use kept::{Kept, Studied, StudyError};
 pub use lock::{
     ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockClosing, LockHeader, LockName, LockPlan, LockRun,
-    LockSample, LockStudy, Think, UnknownLock, Waits, Whose,
+    LockSample, LockStudy, LockStudyWriter, SpinTuning, Think, UnknownLock, Waits, Whose,
 };
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use page::{
@@ -42,8 +44,8 @@ pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, T
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
 pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
-    Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyError,
-    StudyWriter, TraceWriter, read_trace_events, trace_events_path,
+    Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
+    TraceWriter, read_trace_events, trace_events_path,
 };
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use trace::{

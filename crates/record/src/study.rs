@@ -10,14 +10,14 @@
 //! Only measurements are kept; every derived figure is computed again from them. A line that cannot be read is
 //! counted and left where it is.
 
-mod directory;
+mod kept;
 mod traces;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Command, Host, Nanos, Plan, Run, TraceHeader};
 
-pub use directory::{StudyError, StudyWriter};
+pub use kept::StudyWriter;
 pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path};
 
 /// Name of the schema that this version reads and writes.

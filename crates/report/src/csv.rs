@@ -1,4 +1,4 @@
-//! The points of a study as CSV (RFC 4180): one row a CPU count, numbers unrounded, for spreadsheets and
+//! The points of a study as CSV (RFC 4180): one row a CPU count, of a study of locks one a point and lock, numbers unrounded, for spreadsheets and
 //! scripts.
 //!
 //! Column names are a public contract: each ends in its unit, new columns are added at the end, and an empty
@@ -7,7 +7,7 @@
 
 use std::io;
 
-use morecores_record::{PointView, Summary, View};
+use morecores_record::{LockPoint, LockResult, LocksView, PointView, Summary, View};
 
 /// A column's value for a point.
 type Value = fn(&PointView) -> String;
@@ -73,6 +73,49 @@ pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
     writer.write_record(COLUMNS.iter().map(|(name, _)| name))?;
     for point in &view.points {
         writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)))?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+/// A column's value for a lock at a point of contention.
+type LockValue = fn(&LockPoint, &LockResult) -> String;
+
+/// The columns of a study of locks, as [`COLUMNS`]; `_ns` are nanoseconds, `_per_s` is a rate.
+const LOCK_COLUMNS: &[(&str, LockValue)] = &[
+    ("lock", |_, r| r.lock.name().to_owned()),
+    ("threads", |p, _| p.threads.to_string()),
+    ("hold_ns", |p, _| p.hold_ns.to_string()),
+    ("think_ns", |p, _| p.think_ns.to_string()),
+    ("holds_per_s", |_, r| r.per_s.value.to_string()),
+    ("holds_low_per_s", |_, r| bound(r.per_s.ci95, 0)),
+    ("holds_high_per_s", |_, r| bound(r.per_s.ci95, 1)),
+    ("of_fastest", |_, r| r.of_fastest.value.to_string()),
+    ("of_fastest_low", |_, r| bound(r.of_fastest.ci95, 0)),
+    ("of_fastest_high", |_, r| bound(r.of_fastest.ci95, 1)),
+    ("cpus", |_, r| r.cpus.value.to_string()),
+    ("cpus_low", |_, r| bound(r.cpus.ci95, 0)),
+    ("cpus_high", |_, r| bound(r.cpus.ci95, 1)),
+    ("burned_cpus", |_, r| r.burned_cpus.value.to_string()),
+    ("burned_cpus_low", |_, r| bound(r.burned_cpus.ci95, 0)),
+    ("burned_cpus_high", |_, r| bound(r.burned_cpus.ci95, 1)),
+    ("luckiest", |_, r| r.luckiest.to_string()),
+    ("unluckiest", |_, r| r.unluckiest.to_string()),
+    ("longest_wait_ns", |_, r| r.longest_wait_ns.map(|ns| ns.to_string()).unwrap_or_default()),
+];
+
+/// Writes each lock at each point of contention as CSV with a header row.
+///
+/// # Errors
+///
+/// What `out` fails with.
+pub fn locks_csv(view: &LocksView, out: impl io::Write) -> Result<(), csv::Error> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(LOCK_COLUMNS.iter().map(|(name, _)| name))?;
+    for point in &view.points {
+        for result in &point.results {
+            writer.write_record(LOCK_COLUMNS.iter().map(|(_, value)| value(point, result)))?;
+        }
     }
     writer.flush()?;
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
-use morecores_record::{Comparison, Gain, Prediction, View};
+use morecores_record::{Comparison, Gain, LocksView, Prediction, View};
 use serde::Serialize;
 
 use crate::BenchmarkResult;
@@ -43,6 +43,15 @@ pub fn gains_json(gains: &[Gain]) -> Result<String, serde_json::Error> {
 /// As [`view_json`].
 pub fn comparison_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(comparison)? + "\n")
+}
+
+/// The view of a study of locks as JSON.
+///
+/// # Errors
+///
+/// As [`view_json`].
+pub fn locks_json(view: &LocksView) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(view)? + "\n")
 }
 
 /// Name of the schema of the suite's JSON.

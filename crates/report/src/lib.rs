@@ -12,6 +12,7 @@ mod doctor;
 mod format;
 mod hyperfine;
 mod json;
+mod locks;
 mod markdown;
 mod page;
 mod prediction;
@@ -20,23 +21,26 @@ mod suite;
 mod terminal;
 mod topology;
 mod trace;
+mod tuning;
 mod verdict;
 mod warning;
 
 pub use causes::{Blame, Cause, Withheld, causes, main_cause, withheld, word_cause};
 pub use command::for_reading;
 pub use component::Component;
-pub use csv::view_csv;
+pub use csv::{locks_csv, view_csv};
 pub use doctor::doctor;
 pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
-pub use json::{comparison_json, gains_json, prediction_json, suite_json, view_json};
-pub use markdown::{comparison_markdown, suite_markdown, view_markdown};
-pub use page::{page_html, page_study, page_timeline, said_benchmark, said_comparison};
+pub use json::{comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json};
+pub use markdown::{comparison_markdown, locks_markdown, suite_markdown, view_markdown};
+pub use page::{page_html, page_locks, page_study, page_timeline, said_benchmark, said_comparison};
 pub use suite::BenchmarkResult;
 pub use terminal::{
-    Price, Style, comparison_report, gains_report, prediction_report, run_report, suite_report, trace_report,
+    Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report, suite_report,
+    trace_report,
 };
 pub use topology::topology;
+pub use tuning::spin_tuning;
 pub use verdict::{Answer, Gain, Planned, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices};

@@ -3,6 +3,7 @@
 //! The figures are written as everywhere else; no colour, no curve.
 
 mod comparison;
+mod locks;
 mod stack;
 mod suite;
 mod trace;
@@ -13,6 +14,7 @@ use morecores_record::{PointView, View};
 
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
 pub use comparison::comparison_markdown;
+pub use locks::locks_markdown;
 pub use suite::suite_markdown;
 
 use crate::{Severity, command, decide, notices, word};

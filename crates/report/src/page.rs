@@ -3,6 +3,7 @@
 //! What the page says is said by the same functions as on the terminal. How it looks and what it does is the viewer's, which
 //! comes as one bundled file; nothing here knows markup but where the data goes.
 
+mod locks;
 mod timeline;
 
 use morecores_record::{
@@ -15,6 +16,7 @@ use crate::stack::{Part, Parts, besides, notes};
 use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, Tables, tables};
 use crate::{Severity, causes, command, comparison, decide, notices, prediction, word};
 
+pub use locks::page_locks;
 pub use timeline::page_timeline;
 
 /// The bundled viewer.
@@ -103,11 +105,6 @@ fn said(view: &View) -> Said {
         said.extend(prediction.caveats.iter().map(prediction::caveat));
         said
     });
-    let severity = |severity: Severity| match severity {
-        Severity::Note => "note",
-        Severity::Caution => "caution",
-        Severity::Serious => "serious",
-    };
     let notices = notices(&view.warnings, &verdict);
     Said {
         command: command::for_reading(&view.command),
@@ -119,6 +116,14 @@ fn said(view: &View) -> Said {
             .map(|notice| SaidNotice { severity: severity(notice.severity).to_owned(), text: notice.text })
             .collect(),
         stack_notes: notes(view),
+    }
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Caution => "caution",
+        Severity::Serious => "serious",
     }
 }
 

@@ -1,14 +1,15 @@
 //! `counter`: threads that increment one counter, with and without care; how many increments survive.
 //!
-//! Arguments and the order of events; the counters are in `counter/kind.rs`.
+//! Arguments and the order of events; the counters are in `counter/kind.rs`, and the locks are the laboratory's.
 
 mod kind;
 
-use morecores_record::Nanos;
+use morecores_record::{LockName, Nanos};
 
-use self::kind::Kind;
+use self::kind::{Counter, Kind};
 use crate::clock::Span;
 use crate::gate::Gate;
+use crate::laboratory::lock::{Lock, with_lock};
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, team};
 
 /// Arguments of `counter`. `--help` says how much memory they take.
@@ -27,9 +28,24 @@ pub struct Args {
         default_value = "plain,locked,atomic"
     )]
     kind: Vec<Kind>,
+    /// The lock of the locked counter: spin, spin-backoff, sleep, block, adaptive, ticket, mcs, std, parking-lot,
+    /// pthread-normal, pthread-adaptive, pthread-spin, c11-spin
+    #[arg(long, value_name = "NAME", default_value_t = LockName::Std, value_parser = lock_of_a_program)]
+    lock: LockName,
     /// Increments of each counter by all threads together, in equal shares
     #[arg(long, value_name = "COUNT", default_value = "150000000", value_parser = clap::value_parser!(u64).range(1..))]
     increments: u64,
+}
+
+/// Reads the name of a lock that can guard a counter.
+fn lock_of_a_program(text: &str) -> Result<LockName, String> {
+    match text.parse() {
+        Ok(LockName::Kernel) => {
+            Err("a lock of the kernel guards nothing of a program's: take another".to_owned())
+        }
+        Ok(lock) => Ok(lock),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// What became of one counter.
@@ -49,8 +65,8 @@ struct Counted {
 /// A refused thread, a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
-    let counters: Vec<_> =
-        args.kind.iter().map(|kind| count(*kind, args.increments, threads)).collect::<Result<_, _>>()?;
+    let one = |kind: &Kind| count(*kind, args.lock, args.increments, threads);
+    let counters: Vec<_> = args.kind.iter().map(one).collect::<Result<_, _>>()?;
     let mut result = crc32fast::Hasher::new();
     for counted in &counters {
         check(counted, args.increments, threads)?;
@@ -65,7 +81,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         survived: 0,
         time: parallel,
     };
-    let names: Vec<_> = args.kind.iter().map(|kind| kind.name()).collect();
+    let names: Vec<_> = args.kind.iter().map(|kind| kind_in_words(*kind, args.lock)).collect();
     Ok(Outcome {
         name: "counter",
         parameters: format!("{}, {} increments each, {}", names.join(", "), args.increments, args.threads),
@@ -77,10 +93,26 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
+/// A counter's kind, and its lock where that is not the usual one.
+fn kind_in_words(kind: Kind, lock: LockName) -> String {
+    match kind {
+        Kind::Locked if lock != LockName::Std => format!("{} by {lock}", kind.name()),
+        _ => kind.name().to_owned(),
+    }
+}
+
 /// Lets `threads` threads make so many increments of one counter.
-fn count(kind: Kind, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
+fn count(kind: Kind, lock: LockName, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
+    with_lock!(lock,
+        L => count_under::<L>(kind, increments, threads),
+        kernel => Err(WorkloadError::Unfit("a lock of the kernel guards no counter".to_owned())),
+    )
+}
+
+/// The same, where it is locked by `L`.
+fn count_under<L: Lock>(kind: Kind, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
     let gate = &Gate::new(threads)?;
-    let counter = &kind::Counter::default();
+    let counter = &Counter::<L>::new();
     let piece = |index| {
         move || {
             gate.pass();
@@ -142,10 +174,18 @@ mod tests {
                 if kind == Kind::Plain && threads > 1 {
                     continue;
                 }
-                let counted = count(kind, 100_003, threads).unwrap();
+                let counted = count(kind, LockName::Std, 100_003, threads).unwrap();
                 assert_eq!((counted.made, counted.survived), (100_003, 100_003), "{kind:?} {threads}");
                 check(&counted, 100_003, threads).unwrap();
             }
+        }
+    }
+
+    #[test]
+    fn no_lock_loses_an_increment() {
+        for lock in LockName::ALL.into_iter().filter(|lock| *lock != LockName::Kernel) {
+            let counted = count(Kind::Locked, lock, 20_003, 4).unwrap();
+            assert_eq!((counted.made, counted.survived), (20_003, 20_003), "{lock}");
         }
     }
 
@@ -156,7 +196,7 @@ mod tests {
         }
         // On a busy machine the two may not meet in the first tenths of a second.
         let lost = (0..50).any(|_| {
-            let counted = count(Kind::Plain, 50_000_000, 2).unwrap();
+            let counted = count(Kind::Plain, LockName::Std, 50_000_000, 2).unwrap();
             check(&counted, 50_000_000, 2).unwrap();
             counted.survived < counted.made
         });

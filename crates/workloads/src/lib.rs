@@ -15,6 +15,7 @@ mod gate;
 mod guard;
 pub mod kernel_locks;
 pub mod keysearch;
+pub mod laboratory;
 pub mod matmul;
 mod memory;
 pub mod multiuser;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use morecores_workloads::Workload;
+use morecores_workloads::{Workload, WorkloadError, laboratory};
 
 /// Run one of the built-in workloads once, check its result and print it in one line
 #[derive(Parser)]
@@ -28,6 +28,12 @@ Examples:
 enum Command {
     /// List the workloads
     List,
+    /// Measure one property of one lock, for `morecores locks`
+    #[command(hide = true)]
+    LockCell(laboratory::Args),
+    /// Measure how long the adaptive lock spins on this machine, for `morecores tune-spin`
+    #[command(hide = true)]
+    TuneSpin,
     #[command(flatten)]
     Workload(Workload),
 }
@@ -50,6 +56,11 @@ fn parsed() -> Result<Cli, ExitCode> {
     })
 }
 
+fn failed(error: &WorkloadError) -> ExitCode {
+    eprintln!("morecores-work: {error}");
+    ExitCode::from(error.exit_status())
+}
+
 fn main() -> ExitCode {
     let command = match parsed() {
         Ok(cli) => cli.command,
@@ -61,12 +72,14 @@ fn main() -> ExitCode {
             let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             list.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
         }
+        Command::LockCell(args) => match laboratory::run(&args).map(|sample| laboratory::line(&sample)) {
+            Ok(line) => line,
+            Err(error) => return failed(&error),
+        },
+        Command::TuneSpin => laboratory::line(&laboratory::spin_tuning()),
         Command::Workload(workload) => match workload.run() {
             Ok(outcome) => format!("{outcome}\n"),
-            Err(error) => {
-                eprintln!("morecores-work: {error}");
-                return ExitCode::from(error.exit_status());
-            }
+            Err(error) => return failed(&error),
         },
     };
     match io::stdout().write_all(text.as_bytes()) {

@@ -2,20 +2,33 @@
 
 import { h } from "../dom.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
+import type { SaidNotice } from "../record/SaidNotice.ts";
+
+/** Lines under a heading; nothing where there are none. */
+export function lineList(title: string, lines: string[]): HTMLElement | false {
+  return lines.length > 0 && h("div", {}, h("h3", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line))));
+}
+
+/** What has to be known to read the figures; nothing where there is nothing to know. */
+export function noticeList(notices: SaidNotice[]): HTMLElement | false {
+  return notices.length > 0 &&
+    h("div", {}, h("h3", {}, "What to know of these figures"), h("ul", { class: "notices" }, ...notices.map((notice) => h("li", { class: notice.severity }, h("strong", {}, notice.severity === "note" ? "Note: " : "Warning: "), notice.text))));
+}
+
+/** A sentence whose first words, up to a colon, stand out. */
+export function led(sentence: string): (HTMLElement | string)[] {
+  const colon = sentence.indexOf(":");
+  return colon > 0 ? [h("strong", {}, sentence.slice(0, colon + 1)), sentence.slice(colon + 1)] : [sentence];
+}
 
 export function answer(study: PageStudy): HTMLElement {
   const { verdict, causes, prediction, notices } = study.said;
-  const colon = verdict.indexOf(":");
-  const lead = colon > 0 ? verdict.slice(0, colon + 1) : "";
-  const list = (title: string, lines: string[]) =>
-    lines.length > 0 && h("div", {}, h("h3", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line))));
   return h(
     "div",
     { class: "answer" },
-    h("p", { class: "verdict" }, lead && h("strong", {}, lead), verdict.slice(lead.length)),
-    list("Where the lost CPUs went", causes),
-    list("On larger machines", prediction),
-    notices.length > 0 &&
-      h("div", {}, h("h3", {}, "What to know of these figures"), h("ul", { class: "notices" }, ...notices.map((notice) => h("li", { class: notice.severity }, h("strong", {}, notice.severity === "note" ? "Note: " : "Warning: "), notice.text)))),
+    h("p", { class: "verdict" }, ...led(verdict)),
+    lineList("Where the lost CPUs went", causes),
+    lineList("On larger machines", prediction),
+    noticeList(notices),
   );
 }

@@ -1,13 +1,18 @@
 // How a study was made: host, plan, method, and all of it as JSON.
 
 import { download, h } from "../dom.ts";
-import { bytes } from "../format.ts";
+import { bytes, nanos, percent } from "../format.ts";
+import type { Host } from "../record/Host.ts";
 import type { Page } from "../record/Page.ts";
+import type { PageLocks } from "../record/PageLocks.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 
-export function details(study: PageStudy): HTMLElement {
-  const { host, plan, tool, closing } = study.view;
-  const facts: [string, string][] = [
+type Fact = [string, string];
+
+const factList = (facts: Fact[]) => h("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+function hostFacts(host: Host): Fact[] {
+  return [
     ["host", host.hostname],
     ["processor", host.cpu_model],
     ["usable CPUs", `${host.topology.usable.cpus}`],
@@ -15,6 +20,13 @@ export function details(study: PageStudy): HTMLElement {
     ["system", `${host.os}, Linux ${host.kernel}, ${host.arch}`],
     ["hypervisor", host.hypervisor ?? "none seen"],
     ["clock", [host.clocksource, host.frequency.governor && `governor ${host.frequency.governor}`, host.frequency.boost !== null && `boost ${host.frequency.boost ? "on" : "off"}`].filter(Boolean).join(", ") || "–"],
+  ];
+}
+
+export function details(study: PageStudy): HTMLElement {
+  const { host, plan, tool, closing } = study.view;
+  return factList([
+    ...hostFacts(host),
     ["held to its CPUs by", plan.limit],
     ["CPU counts", plan.points.map((point) => `${point.cpus} (${point.cpu_set})`).join(", ")],
     ["order", `shuffled rounds, seed ${plan.seed}`],
@@ -24,8 +36,22 @@ export function details(study: PageStudy): HTMLElement {
     ["user and system time", [...new Set(study.view.points.map((point) => `${point.kernel_ratio_estimator}`))].join(", ")],
     ["ended", closing ? `${closing.reason}`.replaceAll("_", " ") : "not yet"],
     ["morecores", tool],
-  ];
-  return h("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  ]);
+}
+
+export function lockDetails({ view }: PageLocks): HTMLElement {
+  const { host, plan, rounds, whole, steal } = view;
+  const ns = (times: number[]) => times.map(nanos).join(", ");
+  return factList([
+    ...hostFacts(host),
+    ["locks", plan.locks.join(", ")],
+    ["threads", `${plan.threads.join(", ")}, pinned in turn to CPUs ${plan.cpus}`],
+    ["held for", ns(plan.holds)],
+    ["away for", plan.thinks.map((think) => (think === "hold" ? "as long as held" : nanos(think.fixed))).join(", ")],
+    ["rounds", `${rounds} of ${plan.rounds}, shuffled, seed ${plan.seed}${whole ? "" : "; not all of what was planned is there"}`],
+    ["one contest", `${nanos(plan.window_ns)}; ${nanos(plan.watched_ns)} where every wait is timed, in the first ${plan.watched_rounds === 1 ? "round" : `${plan.watched_rounds} rounds`}`],
+    ["taken by the hypervisor", steal === null ? "not known" : percent(steal)],
+  ]);
 }
 
 export const METHOD = [
@@ -36,10 +62,19 @@ export const METHOD = [
   "Formulas, sources and limits: docs/methods.md of morecores.",
 ];
 
-/** The page's data without the timelines, whose form is the page's own. */
-export function downloadView(study: PageStudy): HTMLElement {
-  const name = `${study.name.replace(/[^\w.-]+/g, "_")}.json`;
-  return h("button", { type: "button", click: () => download(name, "application/json", `${JSON.stringify(study.view, null, 2)}\n`) }, "Download as JSON");
+export const LOCK_METHOD = [
+  "A figure is the median over rounds; its bar in a picture is its 95% interval, and there is none where there are too few rounds for one.",
+  "Each cell is measured by a process of its own, with its threads pinned, and cells are shuffled within each round.",
+  "A share of the fastest is of the rates of the same round, lock by lock, so that what slows a whole round down cancels out.",
+  "Waits are timed in contests of their own: to time them costs readings of the clock, so that the rates of those contests count for nothing.",
+  "CPUs burned are those busy beyond what the holds and the time away from the lock took.",
+  "Formulas, sources and limits: docs/methods.md of morecores.",
+];
+
+/** A view as a file. A study's is without its timelines, whose form is the page's own. */
+export function downloadView({ name, view }: { name: string; view: object }): HTMLElement {
+  const file = `${name.replace(/[^\w.-]+/g, "_")}.json`;
+  return h("button", { type: "button", click: () => download(file, "application/json", `${JSON.stringify(view, null, 2)}\n`) }, "Download as JSON");
 }
 
 export function footer(page: Page): HTMLElement {

@@ -5,6 +5,10 @@ import type { SaidBenchmark } from "../record/SaidBenchmark.ts";
 import type { SaidColumn } from "../record/SaidColumn.ts";
 import type { SaidComparison } from "../record/SaidComparison.ts";
 import type { SaidTable } from "../record/SaidTable.ts";
+import { type Column, table, type TableHandle } from "./table.ts";
+
+/** The units of figures in a table, in those without a prefix; seconds for times. */
+const UNITS: Record<string, number> = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, k: 1e3, M: 1e6, G: 1e9, "%": 0.01 };
 
 function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
   const kind = (column: SaidColumn) => (column.figures ? "figure" : "name");
@@ -12,6 +16,24 @@ function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
   const row = (index: number) => h("tr", { class: now[index] ? "now" : "then" }, ...columns.map((column) => h("td", { class: kind(column) }, column.cells[index])));
   const rows = (columns[0]?.cells ?? []).map((_, index) => row(index));
   return h("div", { class: "scroll whole", tabindex: 0, role: "group", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), h("tbody", {}, ...rows)));
+}
+
+/** The first number of a text in the unit that stands behind it; null where there is none. */
+export function sizeOf(text: string): number | null {
+  const [, number, unit] = /^[^\d]*?(-?\d[\d.]*)\s*(ns|µs|ms|s\b|[kMG]\b|%)?/u.exec(text) ?? [];
+  return number === undefined ? null : Number(number) * (UNITS[unit ?? ""] ?? 1);
+}
+
+/** A table that can be sorted, searched and copied: figures are sorted by their size, names by their letters. */
+export function sortableTable(title: string, { columns }: SaidTable): TableHandle {
+  const rows = (columns[0]?.cells ?? []).map((_, index) => index);
+  const shown = columns.map(({ header, figures, cells }): Column<number> => {
+    const text = (row: number) => cells[row] ?? "";
+    return { title: header, text, ...(figures ? { order: (row) => sizeOf(text(row)) } : {}) };
+  });
+  const handle = table(title, shown, rows);
+  handle.element.classList.add("said");
+  return handle;
 }
 
 export function comparisonSection(said: SaidComparison): HTMLElement {
@@ -32,7 +54,7 @@ export function benchmarkSection(said: SaidBenchmark, index: number, address: (s
   return section(
     `benchmark-${index}`,
     said.title,
-    ...said.tables.map((table, i) => saidTable(`${said.title}: ${table.columns[0]?.header ?? i}`, table)),
+    ...said.tables.map((of, i) => saidTable(`${said.title}: ${of.columns[0]?.header ?? i}`, of)),
     said.notes.length > 0 && h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
     said.studies.length > 0 && h("p", {}, "Studies of now: ", ...said.studies.flatMap((study, i) => [i > 0 && ", ", h("a", { href: address(study) }, study)])),
   );

@@ -8,6 +8,8 @@ export interface Column<Row> {
   text: (row: Row) => string;
   /** What it is sorted by, and what stands in the CSV; without it the text. */
   value?: (row: Row) => number | null;
+  /** What it is sorted by where it is a figure of which there is only the text. */
+  order?: (row: Row) => number | null;
   /** Where the cell leads. */
   link?: (row: Row) => string;
 }
@@ -25,6 +27,8 @@ export interface TableHandle {
 }
 
 export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): TableHandle {
+  const by = (column: Column<Row>) => column.value ?? column.order;
+  const kind = (column: Column<Row>) => (by(column) ? "figure" : "name");
   let kept: ((row: Row) => boolean) | null = null;
   let sorted: { column: number; up: boolean } | null = null;
   let searched = "";
@@ -34,7 +38,8 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
     const found = rows.filter((row) => (!kept || kept(row)) && columns.some((column) => column.text(row).toLowerCase().includes(searched)));
     if (!sorted) return found;
     const { column, up } = sorted;
-    const { text, value } = columns[column]!;
+    const { text } = columns[column]!;
+    const value = by(columns[column]!);
     const order = (a: Row, b: Row) => (value ? (value(a) ?? -Infinity) - (value(b) ?? -Infinity) : text(a).localeCompare(text(b)));
     return found.toSorted((a, b) => (up ? order(a, b) : order(b, a)));
   };
@@ -42,7 +47,7 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
     const found = shown();
     body.replaceChildren(
       ...found.map((row) =>
-        h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: column.value ? "figure" : "name", ...(i === 0 ? { scope: "row" } : {}) }, column.link ? h("a", { href: column.link(row) }, column.text(row)) : column.text(row)))),
+        h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { class: kind(column), ...(i === 0 ? { scope: "row" } : {}) }, column.link ? h("a", { href: column.link(row) }, column.text(row)) : column.text(row)))),
       ),
     );
     state.textContent = found.length === rows.length ? "" : `${found.length} of ${rows.length} rows`;
@@ -50,11 +55,11 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
   const headers = columns.map((column, index) => {
     const cell: HTMLTableCellElement = h(
       "th",
-      { scope: "col", class: column.value ? "figure" : "name", "aria-sort": "none" },
+      { scope: "col", class: kind(column), "aria-sort": "none" },
       h("button", {
         type: "button",
         click: () => {
-          const up: boolean = sorted?.column === index ? !sorted.up : !column.value;
+          const up: boolean = sorted?.column === index ? !sorted.up : !by(column);
           sorted = { column: index, up };
           headers.forEach((header) => header.setAttribute("aria-sort", "none"));
           cell.setAttribute("aria-sort", up ? "ascending" : "descending");

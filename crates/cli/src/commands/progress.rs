@@ -3,23 +3,19 @@
 //! The measuring thread only stores what it is about to do; drawing is done by the watching thread, at most a few
 //! times a second, so that the display does not disturb what is measured.
 
-use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use morecores_experiment::executor::Trial;
 use morecores_record::{Header, Phase};
 use morecores_report::cpus;
 
-/// How often the display is drawn: a wake-up of some 50 µs of CPU time each.
-pub(super) const DRAW_EVERY: Duration = Duration::from_millis(500);
+use super::display::{Bar, Display, duration};
 
 /// The state of a sweep.
 #[derive(Debug)]
 pub(super) struct Progress {
-    bar: Option<ProgressBar>,
-    quiet: bool,
+    bar: Bar,
     points: usize,
     warmup: u32,
     began: Instant,
@@ -40,15 +36,8 @@ impl Progress {
     pub(super) fn new(header: &Header, quiet: bool) -> Self {
         let stop = &header.plan.stop;
         let rounds = if stop.precision.is_some() { stop.min_runs } else { stop.max_runs };
-        let bar = (!quiet && io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{wide_msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar
-        });
         Self {
-            bar,
-            quiet,
+            bar: Bar::new(quiet),
             points: header.plan.points.len(),
             warmup: header.plan.warmup,
             began: Instant::now(),
@@ -56,14 +45,9 @@ impl Progress {
         }
     }
 
-    /// Whether anything is shown.
-    pub(super) fn is_shown(&self) -> bool {
-        self.bar.is_some()
-    }
-
     /// A run is about to begin.
     pub(super) fn begins(&self, trial: &Trial) {
-        if self.bar.is_some() {
+        if self.bar.is_shown() {
             self.with(|state| {
                 state.begun += 1;
                 state.trial = Some(trial.clone());
@@ -73,32 +57,12 @@ impl Progress {
 
     /// A line for the user, above the display.
     pub(super) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| crate::terminal::note(text)),
-            None if !self.quiet => crate::terminal::note(text),
-            None => {}
-        }
+        self.bar.say(text);
     }
 
     /// The stopping rule has a guess.
     pub(super) fn expect_rounds(&self, rounds: usize) {
         self.with(|state| state.rounds = rounds);
-    }
-
-    /// Draws the present state.
-    pub(super) fn draw(&self) {
-        if let Some(bar) = &self.bar {
-            let state = self.with(|state| state.clone());
-            bar.set_message(self.words(&state, self.began.elapsed()));
-            bar.tick();
-        }
-    }
-
-    /// Takes the display away.
-    pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -131,23 +95,16 @@ impl Progress {
     }
 }
 
-/// `5 s`, `2 min 05 s`, `1 h 20 min`.
-fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, s) => format!("{m} min {s:02} s"),
-        (h, m, _) => format!("{h} h {m:02} min"),
+impl Display for Progress {
+    fn is_shown(&self) -> bool {
+        self.bar.is_shown()
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn draw(&self) {
+        self.bar.show(|| self.words(&self.with(|state| state.clone()), self.began.elapsed()));
+    }
 
-    #[test]
-    fn times_are_as_exact_as_a_waiting_person_needs() {
-        let words = |s| duration(Duration::from_secs(s));
-        assert_eq!([words(5), words(125), words(4_800)], ["5 s", "2 min 05 s", "1 h 20 min"]);
+    fn clear(&self) {
+        self.bar.clear();
     }
 }

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use morecores_analyse::{Lane, lanes};
-use morecores_record::{Nanos, Page, PageStudy, PageTimeline, Study, View, read_trace_events};
+use morecores_record::{Kept, Nanos, Page, PageStudy, PageTimeline, Study, View, read_trace_events};
 use morecores_report as words;
 
 use super::benchmarks::{is_suite, then_and_now};
-use super::derive;
+use super::{derive, locks};
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
 use crate::{exit, terminal};
@@ -20,6 +20,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         [directory] if options.page.is_some() && is_suite(directory) => of_suite(directory)?,
         paths => of_studies(paths, options.page.is_some())?,
     };
+    ensure!(
+        options.plots.is_empty() || !page.studies.is_empty(),
+        "--plot draws pictures of studies of commands, and these are of locks: their pictures are in the page, by -o"
+    );
     for plot in &options.plots {
         let svg = morecores_picture::svg(&page, plot.order)
             .with_context(|| format!("cannot draw {}", plot.path.display()))?;
@@ -45,16 +49,27 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A page of these studies, with what would be worth mending in them where `gains`, and a line on each trace that cannot be read.
+/// A page of these studies of either kind, with what would be worth mending in those of commands where `gains`, and a line on each
+/// trace that cannot be read.
 fn of_studies(paths: &[PathBuf], gains: bool) -> Result<(Page, Vec<String>)> {
-    let read = paths.iter().map(|path| read(path, gains)).collect::<Result<Vec<_>>>()?;
-    let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
-    Ok((Page { studies, ..new_page() }, unread.concat()))
+    let (mut page, mut unread) = (new_page(), Vec::new());
+    for path in paths {
+        match Kept::read(path)? {
+            Kept::Command(study) => {
+                let (study, lines) = on_page(&study, path, gains)?;
+                page.studies.push(study);
+                unread.extend(lines);
+            }
+            Kept::Locks(study) => page.locks.push(locks::on_page(&study, path)),
+        }
+    }
+    Ok((page, unread))
 }
 
 /// The same of a suite's directory.
 fn of_suite(directory: &Path) -> Result<(Page, Vec<String>)> {
-    let (benchmarks, read) = then_and_now(directory, |path| read(path, true), |(study, _)| &study.view)?;
+    let read = |path: &Path| on_page(&Study::read(path)?, path, true);
+    let (benchmarks, read) = then_and_now(directory, read, |(study, _)| &study.view)?;
     let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     Ok((Page { studies, benchmarks, ..new_page() }, unread.concat()))
 }
@@ -64,11 +79,10 @@ pub(super) fn new_page() -> Page {
     Page::new(env!("CARGO_PKG_VERSION"))
 }
 
-/// One study of the page, and a line on each trace that cannot be read. What would be worth mending takes the longest: the traces are
+/// One study of a command for a page, and a line on each trace that cannot be read. What would be worth mending takes the longest: the traces are
 /// replayed once for each change.
-pub(super) fn read(path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)> {
-    let study = Study::read(path)?;
-    let (view, gains, unread) = derive::for_page(&study, path, gains);
+pub(super) fn on_page(study: &Study, path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)> {
+    let (view, gains, unread) = derive::for_page(study, path, gains);
     // The largest machine is what people ask about.
     let timelines = study.traces.iter().rev().filter_map(|header| {
         let decoded = read_trace_events(path, header).ok()?;
@@ -76,7 +90,7 @@ pub(super) fn read(path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)>
         of_point.then(|| timeline(header.run.cpus, header.run.n, &lanes(header, &decoded)))
     });
     let timelines = timelines.collect::<Result<_>>()?;
-    Ok((words::page_study(&derive::study_name(path), &study, view, gains, timelines), unread))
+    Ok((words::page_study(&derive::study_name(path), study, view, gains, timelines), unread))
 }
 
 /// Runs that were traced for a prediction alone are not shown over time.

@@ -10,14 +10,16 @@ use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::compare::{Side, compare};
-use morecores_record::{Benchmark, ListedStudy, Page, Study};
+use morecores_record::{Benchmark, Kept, ListedStudy, LockStudy, Page, Study};
 use morecores_report as words;
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::then_and_now;
 use super::derive::{self, study_name};
-use super::report::{new_page, read};
+use super::locks;
+use super::report::{new_page, on_page};
 use crate::args::ServeArgs;
+use crate::options::typed;
 use crate::{exit, terminal};
 use routes::{Asked, asked};
 
@@ -111,7 +113,8 @@ fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
 fn is_study(path: &Path) -> bool {
     let is_inside = |name: &str| path.join(name).canonicalize().is_ok_and(|full| full.starts_with(path));
     let is_absent = |name: &str| path.join(name).symlink_metadata().is_err();
-    is_inside("study.json") && ["runs.jsonl", "traces"].iter().all(|name| is_absent(name) || is_inside(name))
+    is_inside("study.json")
+        && ["runs.jsonl", "cells.jsonl", "traces"].iter().all(|name| is_absent(name) || is_inside(name))
 }
 
 /// The study of that name: only names that the list holds are known, so no name can lead elsewhere.
@@ -144,7 +147,7 @@ const MEASURING: &str = "measuring";
 
 fn listed(path: &Path) -> ListedStudy {
     let name = study_name(path);
-    match Study::read(path) {
+    match Kept::read(path) {
         Err(error) => ListedStudy {
             name,
             command: error.to_string(),
@@ -154,34 +157,60 @@ fn listed(path: &Path) -> ListedStudy {
             state: "unreadable".to_owned(),
             benchmark: None,
         },
-        Ok(study) => ListedStudy {
-            name,
-            command: words::for_reading(&study.header.command.words()),
-            host: study.header.host.hostname.clone(),
-            created_at_s: study.header.created_at_ns.as_secs_f64(),
-            cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
-            state: if is_measuring(&study) { MEASURING } else { "ended" }.to_owned(),
-            benchmark: Benchmark::of_command(&study.header.command.words()).map(|of| of.name.to_owned()),
-        },
+        Ok(kept) => {
+            let state = if kept.has_ended() { "ended" } else { MEASURING }.to_owned();
+            match kept {
+                Kept::Command(study) => listed_command(name, state, &study),
+                Kept::Locks(study) => listed_locks(name, state, &study),
+            }
+        }
     }
 }
 
-/// Of a study that was killed nobody wrote an end either: it is looked at again for nothing.
-fn is_measuring(study: &Study) -> bool {
-    study.header.closing.is_none()
+fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
+    ListedStudy {
+        name,
+        command: words::for_reading(&study.header.command.words()),
+        host: study.header.host.hostname.clone(),
+        created_at_s: study.header.created_at_ns.as_secs_f64(),
+        cpus: study.header.plan.points.iter().map(|point| point.cpus).collect(),
+        state,
+        benchmark: Benchmark::of_command(&study.header.command.words()).map(|of| of.name.to_owned()),
+    }
 }
 
+/// Its command says that it is of locks.
+fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
+    ListedStudy {
+        name,
+        command: typed(&study.header.plan),
+        host: study.header.host.hostname.clone(),
+        created_at_s: study.header.created_at_ns.as_secs_f64(),
+        cpus: u32::try_from(study.header.plan.cpus.len()).into_iter().collect(),
+        state,
+        benchmark: None,
+    }
+}
+
+/// A study to which nobody has written an end changes. Of one that was killed nobody wrote an end either: it is looked at again for
+/// nothing.
 fn study(directory: &Path, name: &str) -> Result<Answer> {
     let path = named(directory, name)?;
-    let changes = is_measuring(&Study::read(&path)?);
-    let (study, _) = read(&path, true)?;
-    Answer::page(&Page { studies: vec![study], ..new_page() }, changes)
+    let kept = Kept::read(&path)?;
+    let changes = !kept.has_ended();
+    let mut page = new_page();
+    match kept {
+        Kept::Command(study) => page.studies.push(on_page(&study, &path, true)?.0),
+        Kept::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
+    }
+    Answer::page(&page, changes)
 }
 
 fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
     let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
-    let ((base_shown, _), (new_shown, _)) = (read(&base_path, true)?, read(&new_path, true)?);
+    let (base_shown, _) = on_page(&base_study, &base_path, true)?;
+    let (new_shown, _) = on_page(&new_study, &new_path, true)?;
     let comparison = compare(
         Side { name: base, study: &base_study, view: &base_shown.view },
         Side { name: new, study: &new_study, view: &new_shown.view },

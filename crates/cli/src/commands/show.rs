@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_record::Study;
+use morecores_record::{Kept, Study};
 use morecores_report as report;
 
-use super::derive;
 use super::traced::{CUT_SHORT, has_cut_short_trace};
+use super::{derive, locks};
 use crate::args::{FormatArgs, ShowArgs};
 use crate::{exit, terminal};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
-    let study = Study::read(&args.study)?;
-    print(&study, &args.study, &args.format, args.wide)?;
+    match Kept::read(&args.study)? {
+        Kept::Command(study) => print(&study, &args.study, &args.format, args.wide)?,
+        Kept::Locks(study) => locks::print(&study, &args.study, &args.format, args.wide)?,
+    }
     Ok(exit::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::progress::{DRAW_EVERY, Progress};
+use super::display::{DRAW_EVERY, Display};
 
 /// What the measuring thread brought back, and the signal that ended it, if one did.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ enum Event<T> {
 pub(super) fn until_done<T: Send + 'static>(
     timeout: Option<Nanos>,
     control: Arc<Control>,
-    progress: Arc<Progress>,
+    progress: Arc<impl Display + 'static>,
     measure: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<Watched<T>> {
     let (send, events) = mpsc::channel();
@@ -89,7 +89,7 @@ fn heeded() -> Result<Vec<i32>> {
 struct Watcher {
     timeout: Option<Nanos>,
     control: Arc<Control>,
-    progress: Arc<Progress>,
+    progress: Arc<dyn Display>,
     signal: Option<i32>,
     /// When politeness ends.
     kill_at: Option<Instant>,

@@ -13,12 +13,17 @@ use morecores_record::WORK;
 use crate::args::WorkArgs;
 
 pub(crate) fn work(args: &WorkArgs) -> Result<u8> {
-    let program = beside_us().unwrap_or_else(|| PathBuf::from(WORK));
+    let program = program();
     // Returns only where it cannot be started.
     let error = Command::new(&program).args(&args.arguments).exec();
     Err(anyhow!(error)).with_context(|| {
         format!("cannot start {}: it is built and installed together with morecores", program.display())
     })
+}
+
+/// The program that holds the workloads and the laboratory of locks.
+pub(super) fn program() -> PathBuf {
+    beside_us().unwrap_or_else(|| PathBuf::from(WORK))
 }
 
 /// Where it is installed together with us; elsewhere PATH is searched.

@@ -28,6 +28,17 @@ pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     Ok(nanos)
 }
 
+/// A time with its unit that may be none: `0`, `100ns`, `1.5us`, `10ms`.
+pub(super) fn short_time(text: &str) -> Result<Nanos> {
+    let wrong = || anyhow!("`{text}`: write a time with its unit, like 0, 100ns, 1us or 1ms");
+    if text == "0" {
+        return Ok(Nanos::ZERO);
+    }
+    // A bare number is nobody's: of nanoseconds and microseconds either could be meant.
+    let parsed: SignedDuration = text.parse().map_err(|_| wrong())?;
+    u64::try_from(parsed.as_nanos()).map(Nanos).map_err(|_| wrong())
+}
+
 /// `NAME-YYYYMMDD-HHMMSS.study` in the present directory, with the program's name.
 pub(super) fn study_name(command: &Command) -> PathBuf {
     let words = command.words();
@@ -41,7 +52,12 @@ pub(super) fn study_name(command: &Command) -> PathBuf {
     let safe: String =
         name.unwrap_or_default().chars().filter(|c| c.is_alphanumeric() || "-_.+".contains(*c)).collect();
     let safe = if safe.is_empty() { "command".to_owned() } else { safe };
-    PathBuf::from(format!("{safe}-{}.study", Zoned::now().strftime("%Y%m%d-%H%M%S")))
+    dated(&safe)
+}
+
+/// `NAME-YYYYMMDD-HHMMSS.study` in the present directory.
+pub(super) fn dated(name: &str) -> PathBuf {
+    PathBuf::from(format!("{name}-{}.study", Zoned::now().strftime("%Y%m%d-%H%M%S")))
 }
 
 #[cfg(test)]
@@ -67,6 +83,17 @@ mod tests {
         for text in ["", "soon", "-5s", "0", "0s", "inf"] {
             assert!(duration("--timeout", text).is_err() || text == "inf", "{text}");
         }
+    }
+
+    #[test]
+    fn short_times_have_a_unit_or_are_none() {
+        let read = |text| short_time(text).ok().map(|time| time.0);
+        assert_eq!([read("0"), read("0ns"), read("100ns")], [Some(0), Some(0), Some(100)]);
+        assert_eq!(
+            [read("1us"), read("1µs"), read("1.5us"), read("10ms")],
+            [1_000, 1_000, 1_500, 10_000_000].map(Some)
+        );
+        assert_eq!([read("5"), read(""), read("-1us"), read("us")], [None; 4]);
     }
 
     #[test]

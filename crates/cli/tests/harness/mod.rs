@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod browser;
+pub(crate) mod locks;
 pub(crate) mod studies;
 
 use std::collections::BTreeSet;

@@ -15,12 +15,12 @@ use crate::primitive::{AtomicU32, const_unless_modelled};
 const LEAST: u32 = 16;
 
 /// Each so many waits without a spin, one spins all the same: what the lock is used for may have changed.
-const PROBE_EVERY: u32 = 64;
+const PROBE_EVERY: u32 = 32;
 
 /// A success pulls the bound an eighth of the way towards twice what it took, as glibc's adaptive mutex does
 /// (`pthread_mutex_lock.c`); a failure takes a quarter off.
-const GAIN: u32 = 8;
-const LOSS: u32 = 4;
+const GAIN: u32 = 2;
+const LOSS: u32 = 8;
 
 /// What spinning has been worth at a lock.
 #[derive(Debug)]

@@ -89,6 +89,15 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Lets another thread run on this CPU, where one is ready.
+pub(crate) fn yield_cpu() {
+    #[allow(unsafe_code)]
+    // SAFETY: the function has no precondition.
+    unsafe {
+        libc::sched_yield();
+    }
+}
+
 /// Sleeps for a time, or until a signal.
 pub(crate) fn sleep_ns(ns: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: libc::c_long::from(ns) };

@@ -44,7 +44,7 @@ pub struct LockPlan {
     pub rounds: u32,
     /// For how long one contest goes on.
     pub window_ns: Nanos,
-    /// For how long one contest goes on in which every wait is timed.
+    /// For how long one contest goes on in which every wait is timed, and one with an owner that is off its CPU.
     pub watched_ns: Nanos,
     /// How many of the rounds have watched contests too: from the first on.
     pub watched_rounds: u32,
@@ -53,6 +53,14 @@ pub struct LockPlan {
 }
 
 impl LockPlan {
+    /// For how long a cell goes on: longer where waits are timed, the longest of which are rare.
+    pub const fn window_of(&self, cell: &LockCell) -> Nanos {
+        match cell {
+            LockCell::Contest { watched: true, .. } | LockCell::Preempted { .. } => self.watched_ns,
+            _ => self.window_ns,
+        }
+    }
+
     /// Points of contention: threads, hold and think, without repetition where a think equals another.
     pub fn points(&self) -> Vec<(u32, Nanos, Nanos)> {
         let mut points = Vec::new();

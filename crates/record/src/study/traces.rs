@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::directory::{StudyError, io_error};
+use crate::kept::{StudyError, io_error};
 use crate::{Decoded, Run, TRACE_SCHEMA, TraceHeader, read_events};
 
 const FOLDER: &str = "traces";

@@ -5,9 +5,10 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum;
+
+use crate::laboratory::lock::{Lock, Seat};
 
 /// How a counter is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,17 +40,22 @@ impl Kind {
     }
 }
 
-/// A counter that can be incremented in each way. Nothing else lies in its cache line, nor in the one that CPUs fetch
-/// along with it.
-#[derive(Debug, Default)]
+/// A counter that can be incremented in each way, under the lock `L` where that is one. Nothing else lies in its cache line,
+/// nor in the one that CPUs fetch along with it.
+#[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Counter {
+pub(super) struct Counter<L> {
     /// Plain and atomic.
     word: AtomicU64,
-    locked: Mutex<u64>,
+    locked: Box<Seat<L>>,
 }
 
-impl Counter {
+impl<L: Lock> Counter<L> {
+    /// From zero.
+    pub(super) fn new() -> Self {
+        Self { word: AtomicU64::new(0), locked: Seat::new() }
+    }
+
     /// Adds one, so many times; how many.
     pub(super) fn increment(&self, kind: Kind, times: u64) -> u64 {
         // The compiler could otherwise make one addition of several: that is allowed even for atomics.
@@ -60,7 +66,8 @@ impl Counter {
                 word.store(word.load(Relaxed) + 1, Relaxed);
             }),
             Kind::Locked => {
-                repeat(times, || *counter().locked.lock().unwrap_or_else(PoisonError::into_inner) += 1)
+                let locked = &*self.locked;
+                repeat(times, || black_box(locked).with(|number| *number += 1))
             }
             Kind::Atomic => repeat(times, || {
                 counter().word.fetch_add(1, Relaxed);
@@ -72,7 +79,7 @@ impl Counter {
     pub(super) fn value(&self, kind: Kind) -> u64 {
         match kind {
             Kind::Plain | Kind::Atomic => self.word.load(Relaxed),
-            Kind::Locked => *self.locked.lock().unwrap_or_else(PoisonError::into_inner),
+            Kind::Locked => self.locked.with(|number| *number),
         }
     }
 }

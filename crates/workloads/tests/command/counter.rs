@@ -34,10 +34,25 @@ fn one_kind_alone_is_the_rate() {
 }
 
 #[test]
+fn the_lock_of_the_locked_counter_is_the_one_that_was_asked_for() {
+    for lock in ["adaptive", "mcs", "pthread-spin"] {
+        let line =
+            output(&format!("counter --kind locked,atomic --lock {lock} --increments 1003 --threads 3"));
+        assert!(
+            line.starts_with(&format!("counter: locked by {lock}, atomic, 1003 increments each")),
+            "{line}"
+        );
+        assert_eq!(figure(&line, "locked survived"), 100.0, "{line}");
+    }
+}
+
+#[test]
 fn bad_arguments_are_refused() {
     refused(&[
         ("counter --threads 0", "0 is not in 1..=8192"),
         ("counter --increments 0", "0 is not in"),
+        ("counter --lock spine", "there is no lock `spine`; there are: spin, spin-backoff"),
+        ("counter --lock kernel", "a lock of the kernel guards nothing of a program's"),
         ("counter --kind careless", "plain, locked, atomic"),
         ("counter --kind plain,", "plain, locked, atomic"),
     ]);

@@ -7,6 +7,7 @@ mod counter;
 mod kernel_locks;
 mod keysearch;
 mod killed;
+mod locks;
 mod matmul;
 mod multiuser;
 mod pipe;

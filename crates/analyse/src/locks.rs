@@ -1,0 +1,106 @@
+//! What a study of locks says: its derived view, and how one lock stands against others.
+//!
+//! A figure is the median over rounds with the exact interval of [`Design::Fixed`](crate::Design): how many rounds there are never
+//! depends on what was measured. Two locks are compared in pairs of the same round, which keeps what changes between rounds
+//! out of the ratio. Nothing here knows how a lock works but its name; formulas of the cost model are in `cost_model`.
+
+mod advice;
+mod cells;
+mod cost_model;
+mod costs;
+mod points;
+#[cfg(test)]
+mod synthetic;
+mod target;
+
+use morecores_record::{LOCKS_VIEW_SCHEMA, LockStudy, LocksView};
+
+pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
+
+use cells::Cells;
+
+/// Computes the view of a study of locks, finished or not.
+pub fn locks_view(study: &LockStudy) -> LocksView {
+    let plan = &study.header.plan;
+    let cells = Cells::of(study);
+    let prices = costs::prices(&cells);
+    let locks = costs::locks(&cells);
+    let points = points::points(&cells);
+    let cost_model = cost_model::cost_model(&cells, &prices);
+    let advice = advice::advice(&cells, &points, &prices);
+    LocksView {
+        schema: LOCKS_VIEW_SCHEMA.to_owned(),
+        plan: plan.clone(),
+        host: study.header.host.clone(),
+        rounds: cells.rounds(),
+        whole: cells.are_whole(),
+        damaged_lines: study.damaged_lines as u64,
+        steal: cells.steal(),
+        prices,
+        locks,
+        points,
+        cost_model,
+        advice,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_record::{LockCell, LockName, Nanos};
+
+    use super::synthetic::Synthetic;
+    use super::*;
+
+    #[test]
+    fn an_empty_study_has_a_view_without_figures() {
+        let view = locks_view(&Synthetic::of(&[LockName::Spin, LockName::Block]).build());
+        assert_eq!((view.rounds, view.whole, view.steal), (0, false, None));
+        assert!(view.points.is_empty() && view.advice.is_empty() && view.cost_model.is_none());
+        assert!(view.prices.switch_ns.is_none() && view.prices.lines.is_empty());
+        assert!(view.locks.iter().all(|lock| lock.free_ns.is_none() && lock.longest_wait_ns.is_none()));
+    }
+
+    /// Whole is a study that has every cell of every round, and not with one less.
+    #[test]
+    fn a_study_is_whole_with_its_last_cell() {
+        let mut study = Synthetic::of(&[LockName::Spin, LockName::Block]).filled().build();
+        assert!(locks_view(&study).whole);
+        assert_eq!(locks_view(&study).rounds, study.header.plan.rounds);
+        let last = study.runs.pop().expect("cells");
+        assert!(!locks_view(&study).whole);
+        // A second one of another cell does not take its place.
+        let again = study.runs[0].clone();
+        study.runs.push(again);
+        assert!(!locks_view(&study).whole);
+        study.runs.push(last);
+        assert!(locks_view(&study).whole);
+    }
+
+    /// Steal is a share of all CPUs' time, of the contests alone.
+    #[test]
+    fn steal_is_a_share_of_the_cpus_time() {
+        let mut study =
+            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 4]).build();
+        assert_eq!(locks_view(&study).steal, None);
+        for run in &mut study.runs {
+            run.steal_ns = Some(Nanos::from_millis(2));
+            let LockCell::Contest { .. } = run.cell else { panic!("contests alone") };
+        }
+        // Each contest is 100 ms on two CPUs.
+        let steal = locks_view(&study).steal.expect("told");
+        assert!((steal - 0.01).abs() < 1e-12, "{steal}");
+    }
+
+    /// The view of JSON has no number that JSON does not know, whatever the cells hold.
+    #[test]
+    fn a_contest_in_which_nobody_had_the_lock_is_a_figure_too() {
+        let study = Synthetic::of(&[LockName::Spin, LockName::Block])
+            .contest(LockName::Spin, (2, 0, 0), &[0.0; 6])
+            .contest(LockName::Block, (2, 0, 0), &[0.0; 6])
+            .build();
+        let view = locks_view(&study);
+        let text = serde_json::to_string(&view).expect("a view");
+        let back: LocksView = serde_json::from_str(&text).expect("the same");
+        assert_eq!(back, view);
+    }
+}

@@ -1,0 +1,41 @@
+//! Keeps each cell of a study of locks as it ends, and tells the progress display.
+
+use morecores_experiment::lock_sweep::CellKeeper;
+use morecores_record::{LockCell, LockClosing, LockRun, LockStudyWriter, StudyError};
+
+use super::progress::LockProgress;
+
+/// Writes cells to a study.
+#[derive(Debug)]
+pub(super) struct CellsKeeper<'a> {
+    writer: LockStudyWriter,
+    progress: &'a LockProgress,
+}
+
+impl<'a> CellsKeeper<'a> {
+    pub(super) fn new(writer: LockStudyWriter, progress: &'a LockProgress) -> Self {
+        Self { writer, progress }
+    }
+
+    /// Writes what is known only at the end.
+    pub(super) fn close(self, closing: LockClosing) -> Result<(), StudyError> {
+        self.writer.close(closing)
+    }
+
+    /// Gives the study up: a new one that holds nothing goes, any other stays as it is.
+    pub(super) fn abandon(self) -> Result<(), StudyError> {
+        self.writer.discard()
+    }
+}
+
+impl CellKeeper for CellsKeeper<'_> {
+    type Error = StudyError;
+
+    fn begins(&mut self, round: u32, cell: &LockCell) {
+        self.progress.begins(round, cell);
+    }
+
+    fn ended(&mut self, run: &LockRun) -> Result<(), StudyError> {
+        self.writer.append(run)
+    }
+}

@@ -1,0 +1,174 @@
+//! A page of a study of locks whose figures are made up, for what a reader does with such a page.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use morecores_record::{
+    ContestSample, LockCell, LockClosing, LockName, LockSample, LockStudyWriter, Nanos, Page, PageLocks,
+    StopReason,
+};
+use morecores_testkit::{lock_header, lock_plan, lock_time};
+use serde_json::{Value, json};
+
+use super::World;
+use super::studies::build;
+
+/// Its locks, ours and the system's, each with the nanoseconds that its hand-over takes.
+const LOCKS: [(&str, f64); 5] = [
+    ("spin", 90.0),
+    ("block", 5_200.0),
+    ("adaptive", 140.0),
+    ("parking-lot", 180.0),
+    ("pthread-normal", 900.0),
+];
+const THREADS: [u32; 3] = [1, 2, 4];
+const HOLDS_NS: [u64; 3] = [0, 1_000, 100_000];
+/// On so many CPUs.
+const CPUS: u32 = 2;
+
+/// A study of that name, on the machine of the committed study of a build.
+pub(crate) fn locks(name: &str) -> PageLocks {
+    let head = fs::read_to_string(build().join("study.json")).expect("a head");
+    let head: Value = serde_json::from_str(&head).expect("JSON");
+    let lock_names = LOCKS.map(|(lock, _)| lock);
+    let costs = LOCKS.map(|(lock, hand_over)| {
+        json!({
+            "lock": lock, "free_ns": estimate(12.0), "hand_over_ns": estimate(hand_over),
+            "preempted_burned": estimate(if lock == "spin" { 0.98 } else { 0.01 }), "preempted_wait_ns": estimate(3.9e6),
+            "longest_wait_ns": 8_123_456,
+        })
+    });
+    let points = THREADS.map(|threads| HOLDS_NS.map(|hold| point(threads, hold))).concat();
+    let rows: Vec<(String, String, String)> = points.iter().flat_map(rows).collect();
+    let column = |header: &str, figures: bool, cells: Vec<&str>| json!({"header": header, "figures": figures, "cells": cells});
+    let contests = json!({
+        "columns": [
+            column("lock", false, rows.iter().map(|row| row.0.as_str()).collect()),
+            column("threads", true, rows.iter().map(|row| row.1.as_str()).collect()),
+            column("holds a second", true, rows.iter().map(|row| row.2.as_str()).collect()),
+        ],
+        "now": vec![true; rows.len()],
+    });
+    let free = json!({
+        "columns": [
+            column("lock", false, lock_names.to_vec()),
+            column("free", true, vec!["12.0 ns"; LOCKS.len()]),
+            column("hand-over", true, vec!["90.0 ns", "5.20 µs", "140 ns", "180 ns", "900 ns"]),
+        ],
+        "now": vec![true; LOCKS.len()],
+    });
+    let page = json!({
+        "name": name,
+        "command": "morecores locks --threads 1,2,4 --hold 0,1us,100us",
+        "view": {
+            "schema": "morecores.locks-view/1",
+            "plan": {
+                "locks": lock_names, "cpus": "0-1", "threads": THREADS, "holds": HOLDS_NS, "thinks": ["hold"],
+                "rounds": 10, "window_ns": 20_000_000, "watched_ns": 100_000_000, "watched_rounds": 3, "seed": 7,
+            },
+            "host": head["host"], "rounds": 10, "whole": true, "damaged_lines": 0, "steal": 0.004,
+            "prices": {
+                "switch_ns": estimate(1_620.0), "wake_ns": estimate(5_200.0),
+                "lines": [{"from": 0, "to": 1, "ns": estimate(61.0)}, {"from": 1, "to": 0, "ns": estimate(63.0)}],
+            },
+            "locks": costs, "points": points, "cost_model": null,
+            "advice": [{"situation": "more_threads_than_cpus", "take": ["block"], "never": ["spin"], "worst": 0.08}],
+        },
+        "advice": [
+            "Nobody else wants it: take any; spin is the cheapest at 12.0 ns.",
+            "Held under 5.20 µs, a CPU for each thread: take adaptive, or spin.",
+            "More threads than CPUs: take block; never spin, which reaches 8.0% of its rate.",
+        ],
+        "prices": ["A context switch takes 1.62 µs.", "A cache line takes 62.0 ns from one CPU to another."],
+        "tables": [["Each lock by itself", free], ["Under contention", contests]],
+        "notices": [{"severity": "caution", "text": "The hypervisor took 0.40% of the CPUs' time."}],
+    });
+    serde_json::from_value(page).expect("a study of locks of a page")
+}
+
+/// A whole study of two locks on disk, of which one has the lock three times as often as the other, by each of its threads.
+pub(crate) fn lock_study(world: &World) -> PathBuf {
+    let path = world.path("desk.study");
+    let plan = lock_plan();
+    let mut writer = LockStudyWriter::create(&path, lock_header(plan.clone())).expect("a study");
+    for round in 0..plan.rounds {
+        for cell in plan.cells(round) {
+            let mut run = lock_time(round, cell, 1_500.0);
+            run.sample = sample(cell, plan.window_ns).unwrap_or(run.sample);
+            writer.append(&run).expect("room");
+        }
+    }
+    writer.close(LockClosing { ended_at_ns: Nanos(2), reason: StopReason::RunsExhausted }).expect("an end");
+    path
+}
+
+/// What was found of a cell that is no time of single operations.
+fn sample(cell: LockCell, window_ns: Nanos) -> Option<LockSample> {
+    match cell {
+        LockCell::Contest { lock, threads, watched, .. } => {
+            let turns = if lock == LockName::Adaptive { 3_000 } else { 1_000 };
+            Some(LockSample::Contest(ContestSample {
+                window_ns,
+                turns: vec![turns; threads as usize],
+                user_ns: Nanos(window_ns.0 * u64::from(threads)),
+                system_ns: Nanos::ZERO,
+                longest_waits_ns: watched.then(|| vec![Nanos(4_000); threads as usize]),
+            }))
+        }
+        LockCell::Preempted { .. } => {
+            Some(LockSample::Preempted { waited_ns: Nanos(4_000_000), burned_ns: Nanos(40_000), waits: 1 })
+        }
+        _ => None,
+    }
+}
+
+/// A page of these, as a file.
+pub(crate) fn lock_page(world: &World, locks: Vec<PageLocks>) -> PathBuf {
+    let page = Page { locks, ..Page::new("0.0.0") };
+    let path = world.path("locks.html");
+    fs::write(&path, morecores_report::page_html(&page).expect("a page")).expect("written");
+    path
+}
+
+fn estimate(value: f64) -> Value {
+    json!({"value": value, "ci95": [value * 0.94, value * 1.05]})
+}
+
+/// Where threads queue for the lock a turn takes the hold and the hand-over; a spinner that waits for an owner off its CPU burns its
+/// time.
+fn point(threads: u32, hold_ns: u64) -> Value {
+    let busy = f64::from(threads.min(CPUS));
+    let crowded = threads > CPUS;
+    let rates = LOCKS.map(|(lock, hand_over)| {
+        let between = if threads == 1 { 12.0 + hold_ns as f64 } else { hand_over };
+        let lost = if crowded && lock == "spin" { 12.0 } else { 1.0 };
+        1e9 / (hold_ns as f64 + between) / lost
+    });
+    let fastest = rates.into_iter().fold(0.0, f64::max);
+    let results = LOCKS.iter().zip(rates).map(|(&(lock, _), rate)| {
+        let burned = if threads == 1 { 0.01 } else if lock == "spin" { busy - 1.0 } else { 0.2 };
+        json!({
+            "lock": lock, "per_s": estimate(rate), "of_fastest": estimate(rate / fastest),
+            "cpus": estimate(busy), "burned_cpus": estimate(burned),
+            "luckiest": if threads == 1 { 1.0 } else { 1.4 }, "unluckiest": if threads == 1 { 1.0 } else { 0.6 },
+            "longest_wait_ns": u64::from(threads) * (hold_ns + 1_000),
+        })
+    });
+    json!({"threads": threads, "hold_ns": hold_ns, "think_ns": hold_ns, "results": results.collect::<Vec<_>>()})
+}
+
+/// Lock, threads and rate of each result.
+fn rows(point: &Value) -> Vec<(String, String, String)> {
+    let results = point["results"].as_array().expect("results");
+    let row = |result: &Value| {
+        let rate = result["per_s"]["value"].as_f64().expect("a rate");
+        let lock = result["lock"].as_str().expect("a name").to_owned();
+        (
+            lock,
+            point["threads"].to_string(),
+            if rate >= 1e6 { format!("{:.2} M", rate / 1e6) } else { format!("{:.1} k", rate / 1e3) },
+        )
+    };
+    results.iter().map(row).collect()
+}

@@ -1,0 +1,307 @@
+//! `morecores locks` and `tune-spin`: what is refused, what is kept, shown and gone on with, and that a study of locks is never
+//! taken for one of a command.
+//!
+//! What the laboratory measures is true is tested where it is; here it may be a script.
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
+use morecores_record::{LockCell, LockStudy, StopReason};
+
+/// The smallest study of locks that there is.
+const TINY: [&str; 13] = [
+    "locks",
+    "--lock",
+    "std",
+    "--threads",
+    "1",
+    "--hold",
+    "0",
+    "--think",
+    "0",
+    "--rounds",
+    "1",
+    "-o",
+    "study",
+];
+
+/// A copy of `morecores` in the world's `bin`, with `work` beside it as its laboratory.
+fn install(world: &World, work: &str) {
+    fs::create_dir(world.path("bin")).expect("a directory");
+    let us = Path::new(env!("CARGO_BIN_EXE_morecores"));
+    // Linked, or copied by another process, for the reason given at `World::script`.
+    let to = world.path("bin/morecores");
+    if fs::hard_link(us, &to).is_err() {
+        let copied = std::process::Command::new("cp").arg(us).arg(&to).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+    }
+    world.script("bin/morecores-work", work);
+}
+
+/// A laboratory that answers at once: some nanoseconds for what is timed, a turn of each thread for a contest.
+const SCRIPT: &str = r#"#!/bin/sh
+echo "$2" >>asked
+case $2 in
+*contest*) threads=${2#*threads\":}; threads=${threads%%,*}
+    turns=1; waits=7; while [ "$threads" -gt 1 ]; do turns=$turns,1; waits=$waits,7; threads=$((threads - 1)); done
+    echo "{\"of\":\"contest\",\"window_ns\":1000,\"turns\":[$turns],\"user_ns\":900,\"system_ns\":0,\"longest_waits_ns\":[$waits]}" ;;
+*preempted*) echo '{"of":"preempted","waited_ns":9,"burned_ns":1,"waits":3}' ;;
+*) echo '{"of":"time","ns":15.5}' ;;
+esac
+"#;
+
+fn installed(world: &World, arguments: &[&str]) -> Ran {
+    let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
+    command.args(arguments);
+    Ran::of(command)
+}
+
+/// A world with a tiny study in it, made by the script.
+fn with_study() -> World {
+    let world = World::new();
+    install(&world, SCRIPT);
+    let ran = installed(&world, &[TINY.as_slice(), &["-q"]].concat());
+    ran.success();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    world
+}
+
+fn study(world: &World) -> LockStudy {
+    LockStudy::read(&world.path("study")).expect("a study of locks")
+}
+
+fn lines(world: &World, file: &str) -> usize {
+    fs::read_to_string(world.path(file)).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
+    for (options, parts) in [
+        (["--lock", "spine"], ["there is no lock `spine`", "adaptive"]),
+        (["--threads", "0"], ["--threads", "begin at 1"]),
+        (["--threads", "9000"], ["--threads: 9000", "at most 8192"]),
+        (["--hold", "1s"], ["--hold: `1s`", "at most 100ms"]),
+        (["--hold", "5"], ["--hold: `5`", "100ns"]),
+        (["--think", "soon"], ["--think: `soon`", "100ns"]),
+        (["--rounds", "0"], ["--rounds 0", "at least 1"]),
+        (["--resume", "nowhere"], ["nowhere", "no study"]),
+        (["-o", "no/such/directory"], ["no/such/directory", "cannot create"]),
+    ] {
+        let world = World::new();
+        install(&world, SCRIPT);
+        installed(&world, &[["locks"].as_slice(), &options].concat()).refused(2, &parts);
+        assert_eq!(world.names(), ["bin".to_owned()].into(), "{options:?}");
+    }
+    let world = with_study();
+    let before = fs::read(world.path("study/study.json")).expect("a head");
+    installed(&world, &TINY).refused(2, &["study exists", "--resume"]);
+    installed(&world, &["locks", "--hyperfine-json"]).refused(2, &["--hyperfine-json"]);
+    assert_eq!(fs::read(world.path("study/study.json")).expect("a head"), before);
+}
+
+#[test]
+fn without_its_laboratory_it_says_so_and_leaves_nothing() {
+    let world = World::new();
+    install(&world, "");
+    fs::remove_file(world.path("bin/morecores-work")).expect("the laboratory");
+    let without = |arguments: &[&str]| {
+        let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
+        command.args(arguments).env("PATH", "/nowhere");
+        Ran::of(command)
+    };
+    without(&TINY).refused(2, &["morecores-work", "installed together"]);
+    without(&["tune-spin"]).refused(2, &["morecores-work", "installed together"]);
+    assert_eq!(world.names(), ["bin".to_owned()].into());
+}
+
+#[test]
+fn a_study_is_kept_and_shown_again() {
+    let world = World::new();
+    install(&world, SCRIPT);
+    let ran = installed(&world, &TINY);
+    ran.success().prints(&["study: study"]);
+    let made = study(&world);
+    assert_eq!(made.runs.len(), made.header.plan.cells(0).len());
+    assert_eq!(made.runs.len(), lines(&world, "asked"), "every cell was measured once");
+    let closing = made.header.closing.expect("an end");
+    assert_eq!(closing.reason, StopReason::RunsExhausted);
+    let wide = installed(&world, &["show", "study", "--wide"]).success().stdout.clone();
+    assert!(wide.len() > ran.stdout.len());
+    let shown = installed(&world, &["show", "study"]);
+    assert_eq!(shown.success().stdout, ran.stdout);
+    let json = installed(&world, &["show", "study", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.success().stdout).expect("JSON");
+    assert_eq!(json["schema"], "morecores.locks-view/1");
+    assert_eq!(json["plan"]["locks"], serde_json::json!(["std"]));
+    for format in ["--csv", "--markdown"] {
+        assert!(!installed(&world, &["show", "study", format]).success().stdout.is_empty(), "{format}");
+    }
+    installed(&world, &["show", "study", "--hyperfine-json"]).refused(2, &["--hyperfine-json"]);
+}
+
+#[test]
+fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
+    let world = World::new();
+    install(&world, SCRIPT);
+    let mut command = world.command("taskset");
+    let cpu = first_cpu();
+    command.args(["-c", &cpu]).arg(world.path("bin/morecores")).args(TINY);
+    let ran = Ran::of(command);
+    ran.success().says(&["only one CPU is usable", "left out"]);
+    let pairs = |cell: &LockCell| {
+        matches!(cell, LockCell::HandOver { .. } | LockCell::Preempted { .. } | LockCell::Line { .. })
+    };
+    let made = study(&world);
+    assert!(!made.runs.is_empty() && !made.runs.iter().any(|run| pairs(&run.cell)));
+    assert_eq!(made.header.plan.cpus.to_string(), cpu);
+}
+
+/// The first CPU that this process may use.
+fn first_cpu() -> String {
+    let status = fs::read_to_string("/proc/self/status").expect("our status");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("our CPUs");
+    list.trim().split(['-', ',']).next().expect("a CPU").to_owned()
+}
+
+#[test]
+fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
+    let world = with_study();
+    let first = study(&world).runs;
+    // As if it had been killed in the midst of a line.
+    let file = world.path("study/cells.jsonl");
+    let whole = fs::read(&file).expect("cells");
+    fs::write(&file, &whole[..whole.len() - 10]).expect("cut");
+    fs::remove_file(world.path("asked")).expect("the script's notes");
+    installed(&world, &["locks", "-q", "--resume", "study"]).success();
+    let again = study(&world);
+    assert_eq!((lines(&world, "asked"), again.damaged_lines), (1, 1), "the cell whose line was cut");
+    let cells = |runs: &[morecores_record::LockRun]| {
+        runs.iter().map(|run| (run.round, run.cell)).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(cells(&again.runs), cells(&first));
+
+    installed(&world, &["locks", "-q", "--resume", "study", "--rounds", "3"]).success();
+    let more = study(&world);
+    assert_eq!(more.header.plan.rounds, 3);
+    let all: usize = (0..3).map(|round| more.header.plan.cells(round).len()).sum();
+    assert_eq!((more.runs.len(), cells(&more.runs).len()), (all, all));
+}
+
+#[test]
+fn a_study_survives_kill_9_between_any_two_cells() {
+    let world = World::new();
+    install(&world, SCRIPT);
+    let whole = morecores_testkit::lock_plan().cells(0).len();
+    let plan =
+        ["locks", "-q", "--lock", "adaptive,std", "--threads", "1,2", "--hold", "0,1us", "--think", "0"];
+    for wanted in [0, 1, whole / 2, whole + 1] {
+        let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
+        command.args(plan).args(["--rounds", "3", "-o", "study"]);
+        let running = start(command);
+        wait_until("cells are kept", || {
+            world.path("study/study.json").exists() && lines(&world, "study/cells.jsonl") >= wanted
+        });
+        running.signal("KILL");
+        assert_eq!(running.wait().status.code(), None, "it was still running");
+        let before = study(&world);
+        assert!(before.header.closing.is_none() && before.runs.len() >= wanted && before.damaged_lines <= 1);
+        installed(&world, &["show", "study"]).success();
+        installed(&world, &["locks", "-q", "--resume", "study"]).success();
+        let after = study(&world);
+        assert_eq!(after.runs[..before.runs.len()], before.runs[..], "what was kept stays");
+        let cells: BTreeSet<_> = after.runs.iter().map(|run| (run.round, run.cell)).collect();
+        let all: usize = (0..3).map(|round| after.header.plan.cells(round).len()).sum();
+        assert_eq!((after.runs.len(), cells.len()), (all, all), "all is there, and nothing twice");
+        fs::remove_dir_all(world.path("study")).expect("the study");
+    }
+    wait_until("what it started has ended", || world.processes().is_empty());
+}
+
+#[test]
+fn a_cell_that_fails_is_said_and_the_others_are_kept() {
+    let world = World::new();
+    install(&world, &SCRIPT.replace("case $2 in", "case $2 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
+    let ran = installed(&world, &TINY);
+    ran.code(1).says(&["std when it is free could not be measured: no room (exit status 2)"]);
+    let made = study(&world);
+    assert_eq!(made.runs.len() + 1, made.header.plan.cells(0).len());
+    assert_eq!(made.header.closing.expect("an end").reason, StopReason::RunFailed);
+}
+
+#[test]
+fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
+    let world = World::new();
+    install(&world, &SCRIPT.replace("case $2 in", "case $2 in\n*contest*) sleep 60 ;;"));
+    let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
+    command.args(TINY).args(["--seed", "1"]);
+    let running = start(command);
+    let in_contest = || fs::read_to_string(world.path("asked")).is_ok_and(|asked| asked.contains("contest"));
+    wait_until("a contest goes on", in_contest);
+    running.signal("INT");
+    let ran = running.wait();
+    ran.code(130).prints(&["study: study"]).says(&["morecores locks --resume study"]);
+    let made = study(&world);
+    assert_eq!(made.header.closing.expect("an end").reason, StopReason::Interrupted);
+    assert_eq!(made.runs.len() + 1, lines(&world, "asked"), "all but the one that was cut short");
+    wait_until("what it started has ended", || world.processes().is_empty());
+}
+
+#[test]
+fn what_is_of_commands_alone_says_so() {
+    let world = with_study();
+    let clear = "study is a study of locks, not of a command: see it with morecores show study";
+    for arguments in [
+        ["compare", "study", "study"].as_slice(),
+        &["predict", "study"],
+        &["what-if", "study"],
+        &["run", "--resume", "-o", "study"],
+    ] {
+        installed(&world, arguments).refused(2, &[clear]);
+    }
+    installed(&world, &["report", "study", "--plot", "speedup.svg"]).refused(2, &["--plot", "of locks"]);
+    world.run("-q --cpus 1 --runs 1 --warmup 0", &["true"]).refused(2, &["study exists"]);
+    let other = World::new();
+    other.run("-q --cpus 1 --runs 1 --warmup 0", &["true"]).success();
+    other
+        .morecores(&["locks", "--resume", "study"])
+        .refused(2, &["study is a study of a command, not of locks"]);
+}
+
+#[test]
+fn a_page_shows_it_beside_others() {
+    let world = with_study();
+    let other = harness::studies::build().to_string_lossy().into_owned();
+    installed(&world, &["report", "study", &other, "-o", "both.html"]).success().says(&["wrote both.html"]);
+    let html = fs::read_to_string(world.path("both.html")).expect("the page");
+    assert!(
+        html.contains("\"schema\":\"morecores.locks-view/1\"")
+            && html.contains("\"schema\":\"morecores.view/1\"")
+    );
+    assert!(html.contains("morecores locks --lock std --threads 1 --hold 0 --think 0 --rounds 1"));
+}
+
+/// With the laboratory itself, where it is built.
+#[test]
+fn the_laboratory_measures_what_is_asked_for() {
+    const NAME: &str = "the_laboratory_measures_what_is_asked_for";
+    let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
+    if !work.exists() {
+        return skipped(NAME, "morecores-work is not built: cargo build -p morecores-workloads");
+    }
+    let world = World::new();
+    world.morecores(&TINY).success().prints(&["study: study"]);
+    let made = study(&world);
+    assert_eq!(made.runs.len(), made.header.plan.cells(0).len());
+    assert_eq!(made.header.plan.cpus.len(), usable_cpus());
+
+    let tuned = world.morecores(&["tune-spin", "--json"]);
+    let tuned: morecores_record::SpinTuning = serde_json::from_str(&tuned.success().stdout).expect("JSON");
+    assert_eq!(tuned.cpus as usize, usable_cpus());
+    assert!(tuned.spins > 0 || tuned.cpus == 1);
+    let said = world.morecores(&["tune-spin"]);
+    said.success().prints(&["A sleep and a wake-up: ", "spin"]);
+}

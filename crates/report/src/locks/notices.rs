@@ -1,0 +1,79 @@
+//! What has to be known to read the figures of a study of locks, the most serious first.
+
+use morecores_record::LocksView;
+
+use crate::format::{list, percent};
+use crate::{Notice, Severity};
+
+/// Steal above this share is warned of, as of any study: 1% of the CPUs' time.
+const STEAL: f64 = 0.01;
+
+/// The rounds that an interval takes.
+const ROUNDS_OF_AN_INTERVAL: u32 = 6;
+
+/// The notices of `view`.
+pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    let mut say = |severity, text: String| notices.push(Notice { severity, text });
+    if view.points.is_empty() && view.locks.iter().all(|lock| lock.free_ns.is_none()) {
+        say(Severity::Serious, "Nothing is measured yet.".to_owned());
+        return notices;
+    }
+    if !view.whole {
+        let text = "Not everything that was planned is there: a figure may be of fewer rounds than its neighbour, and an advice of \
+                    fewer points. Go on with morecores locks --resume.";
+        say(Severity::Serious, text.to_owned());
+    }
+    if view.damaged_lines > 0 {
+        let lines = if view.damaged_lines == 1 { "line" } else { "lines" };
+        say(
+            Severity::Serious,
+            format!(
+                "{} damaged {lines} of cells.jsonl left out of every figure; the others are whole.",
+                view.damaged_lines
+            ),
+        );
+    }
+    if let Some(steal) = view.steal.filter(|steal| *steal > STEAL) {
+        say(
+            Severity::Caution,
+            format!(
+                "The hypervisor took {} of the CPUs' time while contests ran (steal), from owners as well as from waiters. Repeat at a \
+                 quieter time, or on a machine with CPUs of its own.",
+                percent(steal)
+            ),
+        );
+    }
+    if view.rounds < ROUNDS_OF_AN_INTERVAL {
+        let rounds = if view.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", view.rounds) };
+        say(
+            Severity::Caution,
+            format!(
+                "No intervals: {rounds} of the {ROUNDS_OF_AN_INTERVAL} that an interval takes. Small differences may be noise."
+            ),
+        );
+    }
+    if let Some(hypervisor) = &view.host.hypervisor {
+        say(
+            Severity::Note,
+            format!(
+                "These CPUs are virtual ({hypervisor}): one may be taken away while its thread holds a lock, and waking a CPU that \
+                 sleeps costs more than on the bare machine."
+            ),
+        );
+    }
+    let mixed = unwatched(view);
+    if !mixed.is_empty() {
+        say(Severity::Note, format!("No longest wait is known of {}: not watched.", list(mixed)));
+    }
+    notices
+}
+
+/// Locks without a watched contest, where others have one.
+fn unwatched(view: &LocksView) -> Vec<&'static str> {
+    let is_watched = |lock: &&morecores_record::LockCosts| lock.longest_wait_ns.is_some();
+    if !view.locks.iter().any(|lock| is_watched(&lock)) {
+        return Vec::new();
+    }
+    view.locks.iter().filter(|lock| !is_watched(lock)).map(|lock| lock.lock.name()).collect()
+}

@@ -1,0 +1,46 @@
+//! What waiting costs on the machine, a sentence each.
+
+use morecores_record::{CostModel, Estimate, LinePrice, LocksView};
+
+use super::time_with_ends;
+
+/// The prices, and what follows from them.
+pub(crate) fn prices(view: &LocksView) -> Vec<String> {
+    let prices = &view.prices;
+    let switch = |ns: &Estimate| {
+        format!("A switch: {} from one thread to another on the same CPU.", time_with_ends(ns))
+    };
+    let wake = |ns: &Estimate| {
+        format!(
+            "A wake-up: {} from an unlock until a thread that sleeps on another CPU has the lock; who expects to wait for longer \
+             waits cheaper asleep.",
+            time_with_ends(ns)
+        )
+    };
+    let mut said: Vec<String> = prices.switch_ns.iter().map(switch).collect();
+    said.extend(prices.wake_ns.iter().map(wake));
+    said.extend(lines(&prices.lines));
+    said.extend(view.cost_model.as_ref().and_then(model));
+    said
+}
+
+/// The nearest and the farthest pair of CPUs.
+fn lines(lines: &[LinePrice]) -> Option<String> {
+    let by_price = |a: &&LinePrice, b: &&LinePrice| a.ns.value.total_cmp(&b.ns.value);
+    let (near, far) = (lines.iter().min_by(by_price)?, lines.iter().max_by(by_price)?);
+    let between =
+        |line: &LinePrice| format!("{} between CPUs {} and {}", time_with_ends(&line.ns), line.from, line.to);
+    let most = if lines.len() > 1 { format!(", up to {}", between(far)) } else { String::new() };
+    Some(format!("A cache line's travel: {}{most}.", between(near)))
+}
+
+fn model(model: &CostModel) -> Option<String> {
+    let CostModel { spinning, blocking, told_apart, right, .. } = model;
+    let points = if *told_apart == 1 { "point" } else { "points" };
+    (*told_apart > 0).then(|| {
+        format!(
+            "The cost model: from these prices alone it names the better of {spinning} and {blocking} at {right} of the {told_apart} \
+             {points} where they differ by more than noise."
+        )
+    })
+}

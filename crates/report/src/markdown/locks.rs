@@ -1,0 +1,68 @@
+//! A study of locks, for a README or a pull request.
+//!
+//! Writes; what is said and which tables there are is decided in `crate::locks`.
+
+use std::fmt::{self, Write};
+
+use morecores_record::LocksView;
+
+use super::prose;
+use crate::Severity;
+use crate::locks::tables::{Table, by_itself, contentions, note, shares};
+use crate::locks::{advice, notices, prices};
+
+/// Writes advice, prices, tables and warnings.
+///
+/// # Errors
+///
+/// What `out` fails with; a `String` never does.
+pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
+    for line in advice::advice(view) {
+        let (lead, rest) = line.split_once(':').unwrap_or((&line, ""));
+        writeln!(out, "- **{}:**{}", prose(lead), prose(rest))?;
+    }
+    if let Some(note) = advice::note(view) {
+        writeln!(out, "\n<sub>{}</sub>\n", prose(note))?;
+    }
+    let prices = prices::prices(view);
+    for line in &prices {
+        writeln!(out, "- {}", prose(line))?;
+    }
+    if !prices.is_empty() {
+        writeln!(out)?;
+    }
+    if let Some(of) = by_itself(view, true) {
+        table(&of, out)?;
+    }
+    for of in contentions(view) {
+        table(&shares(view, &of), out)?;
+    }
+    let notices = notices::notices(view);
+    for notice in &notices {
+        let label = if notice.severity == Severity::Note { "Note" } else { "Warning" };
+        writeln!(out, "- **{label}:** {}", prose(&notice.text))?;
+    }
+    if !notices.is_empty() {
+        writeln!(out)?;
+    }
+    let host = &view.host;
+    let machine = [&host.cpu_model, &host.os, &host.kernel].map(String::as_str);
+    let machine: Vec<&str> = machine.into_iter().filter(|part| !part.is_empty()).collect();
+    let on = format!("On CPUs {} of {}.", view.plan.cpus, machine.join(", "));
+    let on = if machine.is_empty() { format!("On CPUs {}.", view.plan.cpus) } else { on };
+    writeln!(out, "<sub>{} {}</sub>", prose(&note(view, false)), prose(&on))
+}
+
+fn table(table: &Table, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "**{}**\n", prose(&table.title))?;
+    let headers: Vec<String> =
+        table.columns.iter().map(|column| prose(&column.header.replace('\n', " "))).collect();
+    writeln!(out, "| {} |", headers.join(" | "))?;
+    let rule = table.columns.iter().map(|column| if column.rank.is_none() { "---" } else { "---:" });
+    writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
+    for row in 0..table.columns.first().map_or(0, |column| column.cells.len()) {
+        let cells: Vec<String> = table.columns.iter().map(|column| prose(&column.cells[row])).collect();
+        writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    writeln!(out)
+}

@@ -1,0 +1,36 @@
+//! A study of locks as a page says it.
+
+use morecores_record::{LocksView, PageLocks, SaidColumn, SaidNotice, SaidTable};
+
+use super::severity;
+use crate::locks::tables::{Table, by_itself, contentions, everything};
+use crate::locks::{advice, notices, prices};
+
+/// One study of locks of a page, called `name` and made by `command`.
+pub fn page_locks(name: &str, command: &str, view: LocksView) -> PageLocks {
+    let mut tables: Vec<(String, SaidTable)> = by_itself(&view, true).map(said).into_iter().collect();
+    tables.extend(contentions(&view).iter().map(|of| said(everything(&view, of))));
+    let notice = |notice: crate::Notice| SaidNotice {
+        severity: severity(notice.severity).to_owned(),
+        text: notice.text,
+    };
+    PageLocks {
+        name: name.to_owned(),
+        command: command.to_owned(),
+        advice: advice::advice(&view),
+        prices: prices::prices(&view),
+        tables,
+        notices: notices::notices(&view).into_iter().map(notice).collect(),
+        view,
+    }
+}
+
+fn said(table: Table) -> (String, SaidTable) {
+    let rows = table.columns.first().map_or(0, |column| column.cells.len());
+    let columns = table.columns.into_iter().map(|column| SaidColumn {
+        header: column.header.replace('\n', " "),
+        figures: column.rank.is_some(),
+        cells: column.cells,
+    });
+    (table.title, SaidTable { columns: columns.collect(), now: vec![true; rows] })
+}

@@ -1,0 +1,103 @@
+//! A study of locks, for a terminal.
+//!
+//! Lays out; what is said and which tables there are is decided in `crate::locks`.
+
+mod curve;
+
+use std::path::Path;
+
+use morecores_record::LocksView;
+
+use super::Style;
+use super::grid::Grid;
+use crate::Severity;
+use crate::locks::tables::{Table, by_itself, contentions, everything, note, shares};
+use crate::locks::{advice, notices, prices};
+
+/// Columns of a table of everything that tell its rows apart: lock and threads.
+const KEYS: usize = 2;
+
+/// Columns of such a table up to those of fairness.
+const RATES: usize = 6;
+
+/// What `morecores locks` and `morecores show` print of a study of locks, each line ended by a newline: first which lock to take when.
+pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> String {
+    let paint = style.paint();
+    let mut sections = vec![style.wrap(&headline(view), "  ").iter().map(|l| paint.bold(l)).collect()];
+    let mut words: Vec<String> = advice::advice(view)
+        .iter()
+        .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
+        .collect();
+    words.extend(advice::note(view).iter().flat_map(|line| style.wrap_dim(line)));
+    sections.push(words);
+    sections.push(
+        prices::prices(view)
+            .iter()
+            .flat_map(|line| style.wrap_labelled(line, "  ", |label| paint.bold(label)))
+            .collect(),
+    );
+    sections.extend(by_itself(view, style.wide).map(|table| grid(&table, style)));
+    sections.extend(curve::curves(view, style));
+    let contentions = contentions(view);
+    for of in &contentions {
+        let tables = if style.wide { halves(everything(view, of)) } else { vec![shares(view, of)] };
+        sections.extend(tables.iter().map(|table| grid(table, style)));
+    }
+    if !contentions.is_empty() {
+        let more = if style.wide { "" } else { " --wide shows every figure with its interval." };
+        sections.push(style.wrap_dim(&format!("{}{more}", note(view, style.wide))));
+    }
+    sections.push(
+        notices::notices(view)
+            .iter()
+            .flat_map(|notice| {
+                let label = if notice.severity == Severity::Note { "note" } else { "warning" };
+                let text = format!("{label}: {}", notice.text);
+                style.wrap_labelled(&text, "  ", |label| paint.label(notice.severity, label))
+            })
+            .collect(),
+    );
+    sections.extend(study.map(|path| vec![super::path_line("study", path, style)]));
+    super::joined(sections)
+}
+
+/// What was measured, on what.
+fn headline(view: &LocksView) -> String {
+    let locks = match view.plan.locks.len() {
+        1 => "1 lock".to_owned(),
+        n => format!("{n} locks"),
+    };
+    let rounds = match view.rounds {
+        1 => "1 round".to_owned(),
+        n => format!("{n} rounds"),
+    };
+    let cpus = view.plan.cpus.len();
+    let on = if cpus == 1 { "CPU" } else { "CPUs" };
+    let mut line = format!("{locks} on {on} {}, {rounds}", view.plan.cpus);
+    if !view.host.cpu_model.is_empty() {
+        line.push_str(&format!(" ({})", view.host.cpu_model));
+    }
+    line
+}
+
+/// Rates and CPUs, and who got what: together they are too wide for most terminals.
+fn halves(mut table: Table) -> Vec<Table> {
+    let fairness = table.columns.split_off(RATES);
+    let keys = table.columns.iter().take(KEYS).cloned();
+    let title = format!("{}: fairness", table.title);
+    let fairness = Table { title, columns: keys.chain(fairness).collect() };
+    vec![table, fairness]
+}
+
+fn grid(table: &Table, style: &Style) -> Vec<String> {
+    let mut grid = Grid::new(style);
+    for column in &table.columns {
+        let cells = column.cells.iter().cloned();
+        match column.rank {
+            None => grid.labels(&column.header, cells),
+            Some(rank) => grid.figures(rank, &column.header, cells),
+        }
+    }
+    let title = style.wrap(&table.title, "  ").into_iter().map(|line| style.paint().bold(&line));
+    title.chain(grid.lines()).collect()
+}

@@ -1,0 +1,87 @@
+//! Rates against threads, in characters: a few points of contention at which locks differ most.
+//!
+//! The curve of a speedup is one line beside an ideal. Here are many lines and no ideal, so each lock has a letter instead, and nothing
+//! is drawn between two numbers of threads, since nothing was measured there.
+
+use morecores_record::{LockName, LocksView};
+
+use crate::locks::rate;
+use crate::locks::tables::{Contention, contentions, result};
+use crate::terminal::Style;
+
+/// Lines of a plot without its axis.
+const ROWS: usize = 10;
+
+/// Plots at most: what else is there stands in the tables.
+const PLOTS: usize = 2;
+
+/// Numbers of threads below which a table says it all.
+const LEAST_THREADS: usize = 3;
+
+/// Columns that each number of threads has for its letters.
+const ROOM: (usize, usize) = (6, 18);
+
+/// The plots of the points at which the slowest lock is farthest behind the fastest, each with its title and its legend.
+pub(super) fn curves(view: &LocksView, style: &Style) -> Vec<Vec<String>> {
+    let mut of: Vec<(f64, Contention<'_>)> =
+        contentions(view).into_iter().map(|of| (slowest(&of), of)).collect();
+    of.retain(|(_, of)| of.points.len() >= LEAST_THREADS && of.locks(view).len() > 1);
+    of.sort_by(|a, b| a.0.total_cmp(&b.0));
+    of.truncate(PLOTS);
+    of.sort_by_key(|(_, of)| (of.hold_ns, of.think_ns));
+    of.iter().map(|(_, of)| plot(view, of, style)).collect()
+}
+
+/// The share that the slowest lock reaches of the fastest where threads are most.
+fn slowest(of: &Contention<'_>) -> f64 {
+    let shares = of.points.last().into_iter().flat_map(|point| &point.results);
+    shares.map(|result| result.of_fastest.value).fold(1.0, f64::min)
+}
+
+fn plot(view: &LocksView, of: &Contention<'_>, style: &Style) -> Vec<String> {
+    let locks = of.locks(view);
+    let letters: Vec<(LockName, char)> = locks.into_iter().zip('a'..='z').collect();
+    let rates = of.points.iter().flat_map(|point| &point.results).map(|result| result.per_s.value);
+    let most = rates.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let [top, middle] = [1.0, 0.5].map(|share| rate(most * share));
+    let margin = top.chars().count().max(middle.chars().count()).max(1);
+    let room = (style.text_width().saturating_sub(margin + 2) / of.points.len().max(1)).clamp(ROOM.0, ROOM.1);
+    let (upright, tick, corner, level) =
+        if style.unicode { ('│', '┤', '└', "─") } else { ('|', '+', '+', "-") };
+
+    let paint = style.paint();
+    let title = format!("{}: holds/s against threads", of.name());
+    let mut lines: Vec<String> = style.wrap(&title, "  ").iter().map(|line| paint.bold(line)).collect();
+    for row in (0..ROWS).rev() {
+        let (label, mark) = match row {
+            _ if row + 1 == ROWS => (top.as_str(), tick),
+            _ if row == (ROWS - 1) / 2 => (middle.as_str(), tick),
+            0 => ("0", tick),
+            _ => ("", upright),
+        };
+        let mut line = format!("{label:>margin$} {mark}");
+        for point in &of.points {
+            let here = letters.iter().filter(|(lock, _)| {
+                let at = |rate: f64| (rate / most * (ROWS - 1) as f64).round() as usize;
+                result(point, *lock).is_some_and(|result| at(result.per_s.value) == row)
+            });
+            let here: String = here.map(|(_, letter)| *letter).collect();
+            line.push_str(&format!("{:^room$}", fit(&here, room - 1)));
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines.push(format!("{:>margin$} {corner}{}", "", level.repeat(room * of.points.len())));
+    let threads: String = of.points.iter().map(|point| format!("{:^room$}", point.threads)).collect();
+    lines.push(format!("{:>margin$}  {}", "", threads.trim_end()));
+    let legend: Vec<String> = letters.iter().map(|(lock, letter)| format!("{letter} {lock}")).collect();
+    lines.extend(style.wrap_dim(&legend.join("   ")));
+    lines
+}
+
+/// `letters` in so much room; a plus stands for those that do not fit.
+fn fit(letters: &str, room: usize) -> String {
+    if letters.len() <= room {
+        return letters.to_owned();
+    }
+    letters.chars().take(room - 1).chain(['+']).collect()
+}

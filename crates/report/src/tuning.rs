@@ -1,0 +1,108 @@
+//! How long the lock `adaptive` spins on a machine, and how that was found, in words.
+//!
+//! The bound itself was decided by the lock; here it is only set beside what it was decided from.
+
+use morecores_record::SpinTuning;
+
+use crate::Style;
+use crate::format::{cpus, ratio, time};
+
+/// Two times that differ by less than this share of them are called alike.
+const ALIKE: f64 = 0.05;
+
+/// The whole text, each line ended by a newline.
+pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
+    let (sleep, spin) = (tuning.sleep_ns * 1e-9, tuning.spin_ns * 1e-9);
+    let bound = f64::from(tuning.spins) * spin;
+    let answer = match tuning.spins {
+        0 => format!(
+            "No spinning: {} usable, so nobody frees the lock while a waiter spins.",
+            are(tuning.cpus)
+        ),
+        1 => "1 spin at most before a waiter sleeps.".to_owned(),
+        spins => format!("{spins} spins at most before a waiter sleeps."),
+    };
+    let ends = tuning.sleeps.iter().copied().filter(|ns| *ns > 0.0);
+    let (least, most) =
+        ends.fold((f64::INFINITY, 0.0_f64), |(least, most), ns| (least.min(ns), most.max(ns)));
+    let measured = if least <= most {
+        let (least, most) = (time(least * 1e-9), time(most * 1e-9));
+        format!("the median of {}, which took from {least} to {most}", tuning.sleeps.len())
+    } else {
+        "assumed, since it could not be measured".to_owned()
+    };
+    let mut paragraphs = vec![
+        answer,
+        format!("A sleep and a wake-up: {}, {measured}.", time(sleep)),
+        format!("A spin, which is a look at the lock and a pause: {}.", time(spin)),
+    ];
+    if tuning.spins > 0 {
+        let times = bound / sleep;
+        // The bound is whole turns, and the times are rounded.
+        let beside = if (times - 1.0).abs() < ALIKE {
+            "as long as".to_owned()
+        } else {
+            format!("{} times", ratio(times))
+        };
+        paragraphs.push(format!(
+            "{} spins take {}, {beside} a sleep and a wake-up. Whoever spins for as long as those cost, and only then sleeps, \
+             pays at most twice what knowing the wait beforehand would have cost (Karlin and others, 1990).",
+            tuning.spins,
+            time(bound),
+        ));
+        paragraphs.push(format!("{} usable; with one, no waiter would spin.", are(tuning.cpus)));
+    }
+    let lines = paragraphs.iter().flat_map(|paragraph| style.wrap(paragraph, "  "));
+    lines.map(|line| line + "\n").collect()
+}
+
+/// `1 CPU is`, `2 CPUs are`.
+fn are(count: u32) -> String {
+    format!("{} {}", cpus(count), if count == 1 { "is" } else { "are" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style() -> Style {
+        Style { width: 100, colour: false, unicode: true, wide: false }
+    }
+
+    fn said(tuning: &SpinTuning) -> String {
+        spin_tuning(tuning, &style()).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_bound_stands_beside_what_it_is_made_of() {
+        let tuning = SpinTuning {
+            cpus: 2,
+            sleep_ns: 5_000.0,
+            sleeps: vec![4_900.0, 5_000.0, 62_000.0],
+            spin_ns: 12.5,
+            spins: 800,
+        };
+        let said = said(&tuning);
+        for part in [
+            "800 spins at most before a waiter sleeps.",
+            "A sleep and a wake-up: 5.00 µs, the median of 3, which took from 4.90 µs to 62.0 µs.",
+            "a look at the lock and a pause: 12.5 ns.",
+            "800 spins take 10.0 µs, 2.00 times a sleep and a wake-up.",
+            "2 CPUs are usable",
+        ] {
+            assert!(said.contains(part), "`{part}` is not in: {said}");
+        }
+        let alike = SpinTuning { spins: 399, ..tuning.clone() };
+        assert!(self::said(&alike).contains("399 spins take 4.99 µs, as long as a sleep and a wake-up."));
+        assert!(spin_tuning(&tuning, &style()).lines().all(|line| line.chars().count() <= 100));
+    }
+
+    #[test]
+    fn on_one_cpu_nothing_spins_and_what_was_not_measured_is_no_measurement() {
+        let tuning =
+            SpinTuning { cpus: 1, sleep_ns: 10_000.0, sleeps: vec![0.0; 3], spin_ns: 12.5, spins: 0 };
+        let said = said(&tuning);
+        assert!(said.starts_with("No spinning: 1 CPU is usable"), "{said}");
+        assert!(said.contains("10.0 µs, assumed") && !said.contains("take"), "{said}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Plans, headers and lines of studies of locks with plain values, to be changed where a test is about one.
+
+use morecores_record::*;
+
+/// `adaptive` and `std`, on one thread and on two, pinned to CPUs 0 and 1; held for no time and for 1 µs, and wanted again at
+/// once. Six rounds, of which the first is watched.
+pub fn lock_plan() -> LockPlan {
+    LockPlan {
+        locks: vec![LockName::Adaptive, LockName::Std],
+        cpus: (0..2).map(CpuId).collect(),
+        threads: vec![1, 2],
+        holds: vec![Nanos::ZERO, Nanos(1_000)],
+        thinks: vec![Think::Fixed(Nanos::ZERO)],
+        rounds: 6,
+        window_ns: Nanos::from_millis(10),
+        watched_ns: Nanos::from_millis(300),
+        watched_rounds: 1,
+        seed: 7,
+    }
+}
+
+/// The header of an unfinished study of locks, on a machine of which nothing is known.
+pub fn lock_header(plan: LockPlan) -> LockHeader {
+    LockHeader {
+        schema: LOCK_STUDY_SCHEMA.into(),
+        tool: "0.0.0".into(),
+        created_at_ns: Nanos(1),
+        plan,
+        host: Host::default(),
+        closing: None,
+        unknown: Default::default(),
+    }
+}
+
+/// A cell that took so many nanoseconds, while nothing was stolen.
+pub fn lock_time(round: u32, cell: LockCell, ns: f64) -> LockRun {
+    LockRun {
+        round,
+        cell,
+        sample: LockSample::Time { ns },
+        steal_ns: Some(Nanos::ZERO),
+        unknown: Default::default(),
+    }
+}

@@ -1,0 +1,126 @@
+//! The laboratory: locks, measured one property at a time. A cell is one property of one lock; it is measured once, by a
+//! process of its own, `morecores-work lock-cell`, which prints a [`LockSample`] as a line of JSON.
+//!
+//! This module holds the arguments and says what measures which cell. Which cells there are and what follows from them is
+//! not known here.
+//!
+//! **The lock of the kernel** is met by one kind of system call, so a turn at it is one call. It is held for as long as that
+//! copies bytes; the call itself comes on top, and waits for it are out of sight. See [`kernel`].
+
+mod alone;
+mod contest;
+mod cpu;
+mod foreign;
+mod hand_over;
+mod kernel;
+pub(crate) mod lock;
+mod post;
+mod preempted;
+mod work;
+
+use morecores_record::{CpuId, CpuSet, LockCell, LockSample, Nanos, SpinTuning};
+
+use self::contest::Contest;
+use self::kernel::Offset;
+use self::lock::{Seat, with_lock};
+use crate::WorkloadError;
+
+/// Most threads of a contest: what a workload takes (`--threads`).
+const MAX_THREADS: u32 = 8192;
+
+/// Arguments of `lock-cell`.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub struct Args {
+    /// What is measured, as JSON
+    cell: String,
+    /// CPUs on which threads are kept, in turn
+    #[arg(long, value_name = "LIST")]
+    cpus: CpuSet,
+    /// For how long
+    #[arg(long, value_name = "NS")]
+    window_ns: u64,
+}
+
+/// What was measured, as a line of JSON.
+pub fn line(measured: &impl serde::Serialize) -> String {
+    // Numbers, lists and fixed names always have a form in JSON.
+    serde_json::to_string(measured).unwrap_or_default() + "\n"
+}
+
+/// Measures how long our adaptive lock spins here: what it does in every process by itself, at the first wait.
+pub fn spin_tuning() -> SpinTuning {
+    let tuning = morecores_locks::cost::measure();
+    SpinTuning {
+        cpus: tuning.cpus,
+        sleep_ns: tuning.sleep_ns as f64,
+        sleeps: tuning.sleeps_ns.map(|ns| ns as f64).to_vec(),
+        // From picoseconds.
+        spin_ns: tuning.look_ps as f64 / 1e3,
+        spins: tuning.spins,
+    }
+}
+
+/// Measures the cell that `args` name.
+///
+/// # Errors
+/// What is no cell, CPUs that may not be used or are too few, a refused thread, a lock that kept nobody out.
+pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
+    let cell: LockCell = serde_json::from_str(&args.cell).map_err(|error| {
+        WorkloadError::Unfit(format!("`{}` is no cell of the laboratory: {error}", args.cell))
+    })?;
+    if args.window_ns == 0 {
+        return Err(WorkloadError::Unfit("--window-ns 0 leaves no time to measure: give more".to_owned()));
+    }
+    let window = Nanos(args.window_ns);
+    // Not in the midst of a cell, by the first thread that meets an adaptive lock.
+    morecores_locks::cost::prepare();
+    let cpus = |least| cpu::checked(&args.cpus, least);
+    let pair = || cpus(2).map(|cpus| [cpus[0], cpus[1]]);
+    let time = |ns| LockSample::Time { ns };
+    match cell {
+        LockCell::Free { lock } => {
+            let cpu = cpus(1)?[0];
+            with_lock!(lock,
+                L => alone::free(&*Seat::<L>::new(), cpu, window),
+                kernel => alone::free(&Offset::new()?, cpu, window),
+            )
+            .map(time)
+        }
+        LockCell::HandOver { lock } => {
+            let pair = pair()?;
+            with_lock!(lock,
+                L => hand_over::measured(&*Seat::<L>::new(), pair, window),
+                kernel => hand_over::of_the_kernel(pair, window),
+            )
+            .map(time)
+        }
+        LockCell::Contest { lock, threads, hold_ns, think_ns, watched } => {
+            if !(1..=MAX_THREADS).contains(&threads) {
+                return Err(WorkloadError::Unfit(format!(
+                    "{threads} threads cannot contend: 1 to {MAX_THREADS} can"
+                )));
+            }
+            let threads = threads as usize;
+            let contest = Contest { threads, hold: hold_ns, think: think_ns, watched, window };
+            let cpus = cpus(1)?;
+            with_lock!(lock,
+                L => contest.at(&*Seat::<L>::new(), &cpus),
+                kernel => contest.at(&Offset::new()?, &cpus),
+            )
+            .map(LockSample::Contest)
+        }
+        LockCell::Preempted { lock } => {
+            let pair = pair()?;
+            with_lock!(lock,
+                L => preempted::measured(&*Seat::<L>::new(), pair, window),
+                kernel => preempted::measured(&Offset::new()?, pair, window),
+            )
+        }
+        LockCell::Switch => alone::switch(cpus(1)?[0], window).map(time),
+        LockCell::Line { from, to } => {
+            let both: CpuSet = [from, to].into_iter().collect();
+            let _: Vec<CpuId> = cpu::checked(&both, 1)?;
+            alone::line(from, to, window).map(time)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The CPUs on which threads of the laboratory run, and the CPU time that they take.
+
+use std::mem::MaybeUninit;
+
+use morecores_record::{CpuId, CpuSet, Nanos};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::WorkloadError;
+
+/// CPUs that this process may use.
+pub(super) fn usable() -> Result<CpuSet, WorkloadError> {
+    let mask = sched_getaffinity(None).map_err(|error| {
+        WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
+    })?;
+    let numbers = 0..rustix::thread::CpuSet::MAX_CPU;
+    Ok(numbers.filter(|cpu| mask.is_set(*cpu)).map(|cpu| CpuId(cpu as u32)).collect())
+}
+
+/// These CPUs, if this process may use them all and there are `least`.
+pub(super) fn checked(cpus: &CpuSet, least: usize) -> Result<Vec<CpuId>, WorkloadError> {
+    let usable = usable()?;
+    if let Some(cpu) = cpus.difference(&usable).first() {
+        return Err(WorkloadError::Unfit(format!("CPU {cpu} may not be used here: take some of {usable}")));
+    }
+    if cpus.len() < least {
+        return Err(WorkloadError::Unfit(format!(
+            "this takes {least} CPU{} and --cpus has {}: name more",
+            if least == 1 { "" } else { "s" },
+            cpus.len()
+        )));
+    }
+    Ok(cpus.iter().collect())
+}
+
+/// Keeps the calling thread on a CPU that was checked.
+pub(super) fn pin(cpu: CpuId) -> Result<(), WorkloadError> {
+    let mut mask = rustix::thread::CpuSet::new();
+    mask.set(cpu.0 as usize);
+    sched_setaffinity(None, &mask).map_err(|error| {
+        WorkloadError::Unfit(format!(
+            "no thread may run on CPU {cpu} any more ({error}): the CPUs were changed meanwhile, run it again"
+        ))
+    })
+}
+
+/// CPU time of the calling thread so far.
+pub(super) fn time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// CPU time of a thread, by where it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    /// In user mode.
+    pub(super) user: Nanos,
+    /// In the kernel.
+    pub(super) system: Nanos,
+}
+
+impl Used {
+    /// What the calling thread takes for `work`. The sum is the scheduler's own, in nanoseconds. The parts are shares of it
+    /// by what `getrusage` tells, which on most kernels is from where the thread was at the timer's ticks: right on the
+    /// average of many windows.
+    pub(super) fn by<T>(work: impl FnOnce() -> T) -> (Self, T) {
+        let (parts, before) = (parts(), time());
+        let result = work();
+        let (total, after) = (time().since(before), self::parts());
+        let [user, system] = [0, 1].map(|part| after[part].since(parts[part]).0);
+        (Self::shared(total, user, system), result)
+    }
+
+    fn shared(total: Nanos, user: u64, system: u64) -> Self {
+        let both = u128::from(user) + u128::from(system);
+        let system = (u128::from(total.0) * u128::from(system)).checked_div(both).unwrap_or(0) as u64;
+        Self { user: Nanos(total.0 - system), system: Nanos(system) }
+    }
+}
+
+/// User and system time of the calling thread, as `getrusage` splits them.
+fn parts() -> [Nanos; 2] {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to memory of the right size, which zeroes make valid; the kernel writes no more.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let nanos = |time: libc::timeval| Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000);
+    [nanos(usage.ru_utime), nanos(usage.ru_stime)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_shares_of_the_whole() {
+        let used = |user, system| Used { user: Nanos(user), system: Nanos(system) };
+        assert_eq!(Used::shared(Nanos(1000), 30, 10), used(750, 250));
+        assert_eq!(Used::shared(Nanos(1000), 0, 10), used(0, 1000));
+        // No tick met it.
+        assert_eq!(Used::shared(Nanos(7), 0, 0), used(7, 0));
+    }
+
+    #[test]
+    fn what_computes_is_in_user_mode_and_what_calls_the_kernel_is_not() {
+        let long = |work: &dyn Fn()| {
+            Used::by(|| {
+                let begun = time();
+                while time().since(begun) < Nanos::from_millis(100) {
+                    work();
+                }
+            })
+            .0
+        };
+        let computing = long(&|| super::super::work::Work::lasting(Nanos::from_micros(100)).run());
+        assert!(computing.user > computing.system, "{computing:?}");
+        assert!((100..200).contains(&((computing.user + computing.system).0 / 1_000_000)), "{computing:?}");
+        let calling = long(&|| {
+            for _ in 0..100 {
+                let _ = std::fs::metadata("/proc/self/status");
+            }
+        });
+        assert!(calling.system > calling.user, "{calling:?}");
+    }
+
+    #[test]
+    fn cpus_that_cannot_be_used_or_are_too_few_are_refused() {
+        let error = |cpus: &str, least| checked(&cpus.parse().unwrap(), least).unwrap_err().to_string();
+        assert!(error("8191", 1).contains("CPU 8191 may not be used here"));
+        let first = usable().unwrap().first().unwrap().to_string();
+        assert_eq!(error(&first, 2), "this takes 2 CPUs and --cpus has 1: name more");
+        assert_eq!(error("", 1), "this takes 1 CPU and --cpus has 0: name more");
+        checked(&first.parse().unwrap(), 1).unwrap();
+    }
+}

@@ -1,0 +1,197 @@
+//! The locks of the C library, called as a C program calls them, and the loop around a C11 `atomic_flag`.
+//!
+//! No C is compiled: the functions are the C library's own, and C11's flag is an atomic of Rust's, which is the same
+//! instruction.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{pthread_mutex_t, pthread_spinlock_t};
+
+use super::lock::Lock;
+
+/// Functions of the C library around a lock of its.
+#[allow(unsafe_code)]
+pub(crate) trait Calls: Default + Sync {
+    /// Its variable.
+    type Variable;
+
+    /// Makes it free.
+    ///
+    /// # Safety
+    /// Nobody uses the variable yet, and it is not moved afterwards.
+    unsafe fn init(variable: *mut Self::Variable);
+
+    /// Takes it.
+    ///
+    /// # Safety
+    /// The variable was made free before, at this place.
+    unsafe fn lock(variable: *mut Self::Variable);
+
+    /// Gives it back.
+    ///
+    /// # Safety
+    /// The calling thread has it.
+    unsafe fn unlock(variable: *mut Self::Variable);
+}
+
+/// Such a lock around a number.
+#[derive(Debug)]
+pub(crate) struct Foreign<C: Calls> {
+    variable: UnsafeCell<MaybeUninit<C::Variable>>,
+    number: UnsafeCell<u64>,
+}
+
+impl<C: Calls> Default for Foreign<C> {
+    fn default() -> Self {
+        Self { variable: UnsafeCell::new(MaybeUninit::uninit()), number: UnsafeCell::new(0) }
+    }
+}
+
+// SAFETY: the variable is made to be used by several threads, and the number is reached under the lock alone.
+#[allow(unsafe_code)]
+unsafe impl<C: Calls> Sync for Foreign<C> {}
+
+impl<C: Calls> Lock for Foreign<C> {
+    fn settle(&mut self) {
+        // SAFETY: borrowed for change, so nobody else uses it; the trait says that it stays.
+        #[allow(unsafe_code)]
+        unsafe {
+            C::init(self.variable.get().cast());
+        }
+    }
+
+    #[inline(always)]
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        /// Gives the lock back at the end of the work, whatever that ends by.
+        struct Held<C: Calls>(*mut C::Variable);
+        impl<C: Calls> Drop for Held<C> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                // SAFETY: taken by this thread when this value was made.
+                #[allow(unsafe_code)]
+                unsafe {
+                    C::unlock(self.0);
+                }
+            }
+        }
+        let variable = self.variable.get().cast();
+        // SAFETY: settled before it is used. The number is this thread's until the lock is given back, which is after
+        // the work.
+        #[allow(unsafe_code)]
+        unsafe {
+            C::lock(variable);
+            let _held = Held::<C>(variable);
+            work(&mut *self.number.get())
+        }
+    }
+}
+
+/// `pthread_mutex_t` of this kind. None of the calls can fail: the variables are valid, the kinds are known, and a thread
+/// that has the lock does not take it again.
+macro_rules! pthread_mutex {
+    ($about:literal, $name:ident, $calls:ident, $kind:expr) => {
+        #[derive(Debug, Default)]
+        pub(crate) struct $calls;
+
+        #[doc = $about]
+        pub(crate) type $name = Foreign<$calls>;
+
+        #[allow(unsafe_code)]
+        impl Calls for $calls {
+            type Variable = pthread_mutex_t;
+
+            unsafe fn init(variable: *mut pthread_mutex_t) {
+                let mut attributes = MaybeUninit::uninit();
+                // SAFETY: the attributes are made before they are used; the caller answers for the variable.
+                unsafe {
+                    libc::pthread_mutexattr_init(attributes.as_mut_ptr());
+                    libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), $kind);
+                    libc::pthread_mutex_init(variable, attributes.as_ptr());
+                    libc::pthread_mutexattr_destroy(attributes.as_mut_ptr());
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn lock(variable: *mut pthread_mutex_t) {
+                // SAFETY: the caller answers for it.
+                unsafe { libc::pthread_mutex_lock(variable) };
+            }
+
+            #[inline(always)]
+            unsafe fn unlock(variable: *mut pthread_mutex_t) {
+                // SAFETY: the caller answers for it.
+                unsafe { libc::pthread_mutex_unlock(variable) };
+            }
+        }
+    };
+}
+
+pthread_mutex!("Of the default kind.", PthreadNormal, NormalCalls, libc::PTHREAD_MUTEX_DEFAULT);
+pthread_mutex!("That spins before it blocks.", PthreadAdaptive, AdaptiveCalls, PTHREAD_MUTEX_ADAPTIVE_NP);
+
+/// The kind, from glibc's pthread.h.
+const PTHREAD_MUTEX_ADAPTIVE_NP: libc::c_int = 3;
+
+/// The functions of `pthread_spinlock_t`.
+#[derive(Debug, Default)]
+pub(crate) struct SpinCalls;
+
+/// `pthread_spinlock_t`.
+pub(crate) type PthreadSpin = Foreign<SpinCalls>;
+
+#[allow(unsafe_code)]
+impl Calls for SpinCalls {
+    type Variable = pthread_spinlock_t;
+
+    unsafe fn init(variable: *mut pthread_spinlock_t) {
+        // SAFETY: the caller answers for the variable.
+        unsafe { libc::pthread_spin_init(variable, libc::PTHREAD_PROCESS_PRIVATE) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(variable: *mut pthread_spinlock_t) {
+        // SAFETY: the caller answers for it.
+        unsafe { libc::pthread_spin_lock(variable) };
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(variable: *mut pthread_spinlock_t) {
+        // SAFETY: the caller answers for it.
+        unsafe { libc::pthread_spin_unlock(variable) };
+    }
+}
+
+/// `while (atomic_flag_test_and_set_explicit(&flag, memory_order_acquire));` and `atomic_flag_clear_explicit(&flag,
+/// memory_order_release)`, as books on C11 show them: nothing between two tries. Test-and-set is an exchange here as it is
+/// there, of a byte.
+#[derive(Debug, Default)]
+pub(crate) struct FlagCalls;
+
+/// The same around a number.
+pub(crate) type C11Spin = Foreign<FlagCalls>;
+
+#[allow(unsafe_code)]
+impl Calls for FlagCalls {
+    type Variable = AtomicBool;
+
+    unsafe fn init(variable: *mut AtomicBool) {
+        // SAFETY: the caller answers for the variable.
+        unsafe { variable.write(AtomicBool::new(false)) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(variable: *mut AtomicBool) {
+        // SAFETY: the caller answers for it, and uses it through atomics alone.
+        let flag = unsafe { &*variable };
+        while flag.swap(true, Ordering::Acquire) {}
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(variable: *mut AtomicBool) {
+        // SAFETY: likewise.
+        let flag = unsafe { &*variable };
+        flag.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,147 @@
+//! The locks that are measured, as one trait: each guards a number, and is used as a program would use it.
+//!
+//! Everything is dispatched statically, so that a lock that is free costs what it costs and not a call through a pointer.
+//! How long anything takes is measured elsewhere.
+
+use std::sync::{Mutex, PoisonError};
+
+use lock_api::RawMutex;
+
+/// A lock around a number, free and zero at first.
+pub(crate) trait Lock: Default + Sync {
+    /// Makes it ready for use at the place where it will stay: a lock of C's must not be moved afterwards.
+    fn settle(&mut self) {}
+
+    /// Takes it, does `work` with the number, and gives it back.
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T;
+}
+
+impl Lock for Mutex<u64> {
+    #[inline(always)]
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        work(&mut self.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<R: RawMutex + Sync> Lock for lock_api::Mutex<R, u64>
+where
+    Self: Sync,
+{
+    #[inline(always)]
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        work(&mut self.lock())
+    }
+}
+
+/// A lock at its place, with its number. Nothing else lies in their cache line, nor in the one that CPUs fetch along with
+/// it.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Seat<L>(L);
+
+impl<L: Lock> Seat<L> {
+    /// A lock that is free, around zero.
+    pub(crate) fn new() -> Box<Self> {
+        let mut seat = Box::new(Self(L::default()));
+        seat.0.settle();
+        seat
+    }
+
+    /// Takes the lock, does `work` with the number, and gives it back.
+    #[inline(always)]
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        self.0.with(work)
+    }
+}
+
+/// The lock of each name.
+pub(crate) mod table {
+    use lock_api::Mutex;
+    use morecores_locks as ours;
+
+    pub(crate) type Spin = Mutex<ours::RawSpin, u64>;
+    pub(crate) type SpinBackoff = Mutex<ours::RawSpinBackoff, u64>;
+    pub(crate) type Sleep = Mutex<ours::RawSleep, u64>;
+    pub(crate) type Block = Mutex<ours::RawBlock, u64>;
+    pub(crate) type Adaptive = Mutex<ours::RawAdaptive, u64>;
+    pub(crate) type Ticket = Mutex<ours::RawTicket, u64>;
+    pub(crate) type Mcs = Mutex<ours::RawMcs, u64>;
+    pub(crate) type Std = std::sync::Mutex<u64>;
+    pub(crate) type ParkingLot = Mutex<parking_lot::RawMutex, u64>;
+    pub(crate) use super::super::foreign::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
+}
+
+/// Evaluates an expression with `$lock` as the type of the lock of this name, or the other one for a lock of the kernel's,
+/// which guards nothing of a program's.
+macro_rules! with_lock {
+    ($name:expr, $lock:ident => $body:expr, kernel => $kernel:expr $(,)?) => {{
+        use $crate::laboratory::lock::table;
+        macro_rules! of {
+            ($type:ty) => {{
+                type $lock = $type;
+                $body
+            }};
+        }
+        match $name {
+            ::morecores_record::LockName::Spin => of!(table::Spin),
+            ::morecores_record::LockName::SpinBackoff => of!(table::SpinBackoff),
+            ::morecores_record::LockName::Sleep => of!(table::Sleep),
+            ::morecores_record::LockName::Block => of!(table::Block),
+            ::morecores_record::LockName::Adaptive => of!(table::Adaptive),
+            ::morecores_record::LockName::Ticket => of!(table::Ticket),
+            ::morecores_record::LockName::Mcs => of!(table::Mcs),
+            ::morecores_record::LockName::Std => of!(table::Std),
+            ::morecores_record::LockName::ParkingLot => of!(table::ParkingLot),
+            ::morecores_record::LockName::PthreadNormal => of!(table::PthreadNormal),
+            ::morecores_record::LockName::PthreadAdaptive => of!(table::PthreadAdaptive),
+            ::morecores_record::LockName::PthreadSpin => of!(table::PthreadSpin),
+            ::morecores_record::LockName::C11Spin => of!(table::C11Spin),
+            ::morecores_record::LockName::Kernel => $kernel,
+        }
+    }};
+}
+pub(crate) use with_lock;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team;
+    use morecores_record::LockName;
+    use std::time::{Duration, Instant};
+
+    /// Four threads add one and one more, with a look at the number between, so that whoever came in between shows. For a
+    /// time, since a lock that is given in turn takes a time slice for each where its next owner is not running.
+    fn excludes<L: Lock>(name: LockName) {
+        let seat = &*Seat::<L>::new();
+        let end = Instant::now() + Duration::from_millis(30);
+        let piece = || {
+            let mut added = 0_u64;
+            while Instant::now() < end {
+                for _ in 0..10 {
+                    seat.with(|number| {
+                        let before = std::hint::black_box(*number);
+                        *number = std::hint::black_box(before + 1);
+                    });
+                }
+                added += 10;
+            }
+            added
+        };
+        let added: u64 = team::run("lock", vec![piece; 4]).unwrap().iter().sum();
+        assert_eq!(seat.with(|number| *number), added, "{name}");
+    }
+
+    #[test]
+    fn every_lock_keeps_others_out() {
+        for name in LockName::ALL {
+            with_lock!(name, L => excludes::<L>(name), kernel => ());
+        }
+    }
+
+    #[test]
+    fn a_lock_and_its_number_lie_in_lines_of_their_own() {
+        for name in LockName::ALL {
+            with_lock!(name, L => assert_eq!(align_of::<Seat<L>>(), 128), kernel => ());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Waiting for an owner that is off its CPU: a busy thread shares that with it, so that some holds last a time slice more.
+
+use morecores_record::{CpuId, LockSample, Nanos};
+
+use super::contest::{Over, Start, on};
+use super::cpu;
+use super::post::Post;
+use super::work::Work;
+use crate::{WorkloadError, clock, team};
+
+/// CPU time for which the owner holds the lock, and leaves it to others between. As long as that: so the waiter gets it
+/// between two holds, and waits long for one reason alone.
+const HOLD: Nanos = Nanos::from_micros(200);
+
+/// A wait that is longer is one for an owner off its CPU: five holds. A time slice is 1 to 4 ms
+/// (`base_slice_ns` of the scheduler, rounded up to a tick).
+const LONG: Nanos = Nanos::from_millis(1);
+
+/// The shortest window, in which there are some tens of slices and the waiter meets several. A study has rounds of it.
+const LEAST: Nanos = Nanos::from_millis(100);
+
+/// Lets an owner and a busy thread share the first CPU, and a waiter have the second.
+pub(super) fn measured<P: Post>(
+    post: &P,
+    cpus: [CpuId; 2],
+    window: Nanos,
+) -> Result<LockSample, WorkloadError> {
+    let (hold, none, think) =
+        on(cpus[0], || Ok((P::hold(HOLD)?, P::hold(Nanos::ZERO)?, Work::lasting(HOLD))))?;
+    let (over, start) = (&Over::default(), &Start::of(3));
+    let piece = |role: usize| {
+        move || {
+            let pinned = match role {
+                0 | 1 => cpu::pin(cpus[0]),
+                2 => cpu::pin(cpus[1]),
+                _ => Ok(()),
+            };
+            let mut waits = Waits::default();
+            if role < 3 {
+                start.pass();
+            }
+            match role {
+                0 => {
+                    let mut hand = P::hand(hold);
+                    while !over.is() {
+                        post.turn(&mut hand);
+                        think.run();
+                    }
+                }
+                1 => {
+                    while !over.is() {
+                        think.run();
+                    }
+                }
+                2 => {
+                    let mut hand = P::hand(none);
+                    while !over.is() {
+                        waits.see(|| post.turn(&mut hand));
+                        think.run();
+                    }
+                }
+                _ => {
+                    start.watch();
+                    over.after(window.max(LEAST));
+                }
+            }
+            pinned.map(|()| waits)
+        }
+    };
+    let mut all = Waits::default();
+    for waits in team::run("lock", (0..4).map(piece).collect())? {
+        all.add(waits?);
+    }
+    Ok(LockSample::Preempted { waited_ns: all.waited, burned_ns: all.burned, waits: all.count })
+}
+
+/// Long waits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    waited: Nanos,
+    burned: Nanos,
+    count: u64,
+}
+
+impl Waits {
+    /// Counts a turn if it was waited for so long; it takes no time itself.
+    fn see(&mut self, turn: impl FnOnce()) {
+        let (used, asked) = (cpu::time(), clock::now());
+        turn();
+        let waited = clock::now().since(asked);
+        if waited > LONG {
+            self.add(Self { waited, burned: cpu::time().since(used), count: 1 });
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.waited += other.waited;
+        self.burned += other.burned;
+        self.count += other.count;
+    }
+}

@@ -1,0 +1,193 @@
+// What locks do under contention: a picture for each length of hold and of time away from the lock, against the number of threads,
+// with a line for each lock.
+//
+// Draws what the view holds and computes no figure.
+
+import * as Plot from "@observablehq/plot";
+
+import { lockMark } from "../colours.ts";
+import { figure, nanos, percent, plain, rate, time } from "../format.ts";
+import type { LockName } from "../record/LockName.ts";
+import type { LockPoint } from "../record/LockPoint.ts";
+import type { LockResult } from "../record/LockResult.ts";
+import type { LocksView } from "../record/LocksView.ts";
+import { svg } from "../sheet/svg.ts";
+import type { Setting } from "./setting.ts";
+
+export type LockQuantity = "rate" | "share" | "burned" | "luck" | "wait";
+
+interface Shown {
+  /** On the axis. */
+  label: string;
+  /** Whether the axis is logarithmic, where all values can be. */
+  log: boolean;
+  of: (value: number) => string;
+  /** Lines of one lock: what each is called, and its value and interval. */
+  lines: (result: LockResult) => [string, number | null, [number, number] | null][];
+  /** What a line across says. */
+  mark?: [number, string];
+}
+
+const SHOWN: Record<LockQuantity, Shown> = {
+  rate: { label: "holds a second", log: true, of: rate, lines: ({ per_s }) => [["", per_s.value, per_s.ci95]] },
+  share: { label: "of the fastest", log: false, of: percent, lines: ({ of_fastest }) => [["", of_fastest.value, of_fastest.ci95]] },
+  burned: { label: "CPUs burned", log: false, of: figure, lines: ({ burned_cpus }) => [["", burned_cpus.value, burned_cpus.ci95]] },
+  luck: { label: "of an equal share", log: false, of: figure, lines: ({ luckiest, unluckiest }) => [["luckiest", luckiest, null], ["unluckiest", unluckiest, null]], mark: [1, "fair"] },
+  wait: { label: "longest wait", log: true, of: (ns) => time(ns / 1e9), lines: ({ longest_wait_ns }) => [["", longest_wait_ns, null]] },
+};
+
+export const LOCK_QUANTITIES: [LockQuantity, string][] = [
+  ["rate", "holds a second"],
+  ["share", "share of the fastest"],
+  ["burned", "CPUs burned"],
+  ["luck", "luckiest and unluckiest thread"],
+  ["wait", "longest wait"],
+];
+
+/** What the marks of the pictures mean. */
+export const CONTEST_KEY =
+  "Solid lines with full circles: morecores' own locks; dashed lines with hollow circles: the system's. Bars: 95% intervals. " +
+  "Circles of the same number of threads stand side by side; a name stands at the end of its line, of two at that of the luckiest thread. Each picture has a scale of its own.";
+
+interface Drawn {
+  lock: LockName;
+  line: string;
+  threads: number;
+  value: number;
+  interval: [number, number] | null;
+}
+
+/** The contests of one picture: those of the same hold and time away, by number of threads. */
+export interface Contest {
+  name: string;
+  points: LockPoint[];
+}
+
+export function contests({ points }: LocksView): Contest[] {
+  const all = new Map<string, LockPoint[]>();
+  for (const point of points) {
+    const name = `held for ${nanos(point.hold_ns)}, away for ${nanos(point.think_ns)}`;
+    all.set(name, [...(all.get(name) ?? []), point]);
+  }
+  return [...all].map(([name, points]) => ({ name, points }));
+}
+
+function drawn(points: LockPoint[], quantity: LockQuantity, on: Set<LockName>): Drawn[] {
+  return points.flatMap(({ threads, results }) =>
+    results.filter(({ lock }) => on.has(lock)).flatMap((result) =>
+      SHOWN[quantity].lines(result).flatMap(([line, value, interval]) => (value === null ? [] : [{ lock: result.lock, line, threads, value, interval }]))));
+}
+
+const threads = (count: number) => (count === 1 ? "1 thread" : `${count} threads`);
+
+/** What the picture shows, in a sentence, for who does not see it. */
+export function contestInWords({ name, points }: Contest, quantity: LockQuantity, on: Set<LockName>): string {
+  const { label, of } = SHOWN[quantity];
+  const all = drawn(points, quantity, on);
+  const lines = [...new Set(all.map(({ lock, line }) => `${lock} ${line}`.trim()))].map((line) => {
+    const values = all.filter((d) => `${d.lock} ${d.line}`.trim() === line).map((d) => `${of(d.value)} with ${threads(d.threads)}`);
+    return `${line}: ${values.join(", ")}`;
+  });
+  return `${label}, ${name}. ${lines.join("; ") || "Nothing to show"}.`;
+}
+
+/** How many CPUs are in a list in the kernel's format, `0-3,8`. */
+export function cpuCount(list: string): number {
+  return list.split(",").filter(Boolean).reduce((sum, range) => {
+    const [first, last] = range.split("-").map(Number);
+    return sum + (last ?? first!) - first! + 1;
+  }, 0);
+}
+
+/** In pixels: the height of a picture, room for the names of lines, how far the circles of two locks are apart, and the least distance of names. */
+const HEIGHT = 250;
+const NAMES = 104;
+const APART = 2.5;
+const LINE = 13;
+/** From so narrow a picture on the names stand in the legend only. */
+const NARROW = 250;
+
+/** Ticks at 1, 2 and 5 times powers of ten; at the powers alone where those would be many. */
+function logTicks(low: number, high: number): number[] {
+  const powers = Array.from({ length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 }, (_, i) => 10 ** (Math.floor(Math.log10(low)) + i));
+  const within = (ticks: number[]) => ticks.filter((tick) => tick >= low && tick <= high);
+  const tenths = within(powers);
+  return tenths.length >= 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+}
+
+/** The picture of one contest; `cpus` is how many its threads are pinned to. */
+export function contest({ points }: Contest, quantity: LockQuantity, on: Set<LockName>, order: LockName[], cpus: number, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
+  const { label, of, mark, ...shown } = SHOWN[quantity];
+  const all = drawn(points, quantity, on);
+  const counts = [...new Set(points.map((point) => point.threads))].sort((a, b) => a - b);
+  const [least, most] = [counts[0] ?? 1, counts.at(-1) ?? 1];
+  const log = shown.log && all.length > 0 && all.every((d) => d.value > 0);
+  const ends = all.flatMap((d) => [d.value, ...(d.interval ?? [])]).filter((value) => !log || value > 0);
+  const [low, high] = log ? [Math.min(...ends) / 1.25, Math.max(...ends) * 1.25] : [Math.min(0, ...ends), Math.max(...ends, mark?.[0] ?? 0, 1e-9) * 1.04];
+  const named = width >= NARROW;
+  const shift = (lock: LockName) => (order.indexOf(lock) - (order.length - 1) / 2) * Math.min(APART, 24 / order.length);
+  const floor = (value: number) => Math.max(value, low);
+  const locks = order.filter((lock) => all.some((d) => d.lock === lock));
+  const marks = locks.flatMap((lock): Plot.Markish[] => {
+    const own = all.filter((d) => d.lock === lock);
+    const { colour, ours } = lockMark(lock);
+    const at = { x: "threads", y: "value", dx: shift(lock) };
+    return [
+      Plot.line(own, { ...at, z: "line", stroke: colour, strokeWidth: ours ? 2 : 1.75, strokeDasharray: ours ? undefined : "5 3" }),
+      Plot.ruleX(own.filter((d) => d.interval), { x: "threads", dx: shift(lock), y1: (d: Drawn) => floor(d.interval![0]), y2: (d: Drawn) => floor(d.interval![1]), stroke: colour, strokeWidth: 2 }),
+      Plot.dot(own, { ...at, r: 3.5, stroke: colour, strokeWidth: 1.5, fill: ours ? colour : ground }),
+    ];
+  });
+  const title = (d: Drawn) => `${d.lock}${d.line && `, ${d.line}`}\n${threads(d.threads)}: ${of(d.value)}${d.interval ? `\n95% interval ${of(d.interval[0])} to ${of(d.interval[1])}` : ""}`;
+  return Plot.plot({
+    document,
+    width,
+    height: HEIGHT,
+    marginLeft: 62,
+    marginRight: named ? NAMES : 14,
+    marginTop: 26,
+    marginBottom: 40,
+    style: { fontSize: "12px", background: "none", overflow: "visible" },
+    x: { type: "log", label: "threads →", labelAnchor: "center", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
+    y: { type: log ? "log" : "linear", label: `↑ ${label}`, domain: [low, high], ticks: log ? logTicks(low, high) : 5, tickFormat: quantity === "burned" || quantity === "luck" ? plain : of },
+    marks: [
+      Plot.gridY({ strokeOpacity: 0.15, ticks: log ? logTicks(low, high) : 5 }),
+      cpus > least && cpus < most ? Plot.ruleX([cpus], { stroke: "currentColor", strokeOpacity: 0.5, strokeDasharray: "2 4" }) : null,
+      cpus > least && cpus < most ? Plot.text([cpus], { x: (d: number) => d, frameAnchor: "top", dy: -12, text: () => `${cpus} CPUs`, fill: "currentColor", fillOpacity: 0.75 }) : null,
+      mark ? Plot.ruleY([mark[0]], { stroke: "currentColor", strokeOpacity: 0.5 }) : null,
+      mark && named ? Plot.text([mark[0]], { y: (d: number) => d, frameAnchor: "left", dx: 3, dy: -7, textAnchor: "start", text: () => mark[1], fill: "currentColor", fillOpacity: 0.75 }) : null,
+      ...marks,
+      // One for all circles: one a lock would show that many at once.
+      alive ? Plot.tip(all, Plot.pointer({ x: "threads", y: "value", title })) : null,
+      named ? names(locks, all, shift, document) : null,
+    ].filter((mark) => mark !== null),
+  });
+}
+
+/** The name of each line at its end, moved apart where ends are close, with a thread to the end it is of. */
+function names(locks: LockName[], all: Drawn[], shift: (lock: LockName) => number, document: Document): Plot.RenderFunction {
+  return (_, scales, __, { height, marginBottom, marginTop, width, marginRight }) => {
+    const y = scales.y as unknown as (value: number) => number;
+    const x = scales.x as unknown as (value: number) => number;
+    const group = svg(document, "g", { "aria-label": "names", "font-size": 11, "text-anchor": "start" });
+    const last = locks.flatMap((lock) => {
+      const own = all.filter((d) => d.lock === lock);
+      const end = own.filter((d) => d.line === own[0]!.line).at(-1)!;
+      return [{ lock, from: x(end.threads) + shift(lock), end: y(end.value), at: y(end.value) }];
+    }).sort((a, b) => a.at - b.at);
+    apart(last, LINE, marginTop, height - marginBottom);
+    for (const { lock, from, end, at } of last) {
+      const { colour } = lockMark(lock);
+      const left = width - marginRight + 8;
+      group.appendChild(svg(document, "path", { d: `M${from + 5},${end}L${left - 2},${at}`, fill: "none", stroke: colour, "stroke-opacity": 0.5 }));
+      group.appendChild(svg(document, "text", { x: left, y: at, dy: "0.32em", fill: "currentColor" }, lock));
+    }
+    return group as SVGElement;
+  };
+}
+
+/** Moves places, in ascending order, until neighbours are `distance` apart and all are between `top` and `bottom`, if they fit. */
+export function apart(places: { at: number }[], distance: number, top: number, bottom: number): void {
+  for (let i = 0, least = top; i < places.length; i++, least = places[i - 1]!.at + distance) places[i]!.at = Math.max(places[i]!.at, least);
+  for (let i = places.length - 1, most = bottom; i >= 0; i--, most = places[i + 1]!.at - distance) places[i]!.at = Math.min(places[i]!.at, most);
+}
