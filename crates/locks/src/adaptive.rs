@@ -104,7 +104,7 @@ impl RawAdaptive {
                 due: AtomicU32::new(0),
                 experience: Experience::new(),
                 #[cfg(loom)]
-                model: Model { is_giving: false, cpus: 2 },
+                model: Model { is_giving: false, is_late: false, cpus: 2 },
             }
         }
     }
@@ -201,6 +201,10 @@ impl RawAdaptive {
 
     /// Whether the one that is awake should have looked by now.
     fn is_patience_over(&self) -> bool {
+        #[cfg(loom)]
+        if self.model.is_late {
+            return true;
+        }
         let late = ticks(now_ns()).wrapping_sub(self.due.load(Relaxed));
         late != 0 && late < u32::MAX / 2
     }
@@ -223,6 +227,8 @@ const fn ticks(ns: u64) -> u32 {
 struct Model {
     /// Whether every sleeper is hungry at once, so that gifts need not wait for a second sleep.
     is_giving: bool,
+    /// Whether one that is awake has always lost its CPU.
+    is_late: bool,
     /// With one nobody looks before it sleeps.
     cpus: u32,
 }

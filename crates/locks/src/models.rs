@@ -42,8 +42,8 @@ macro_rules! lock {
 lock!(RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket);
 
 /// A number under a lock, read and written without any order of its own.
-struct Guarded<L> {
-    lock: L,
+pub(crate) struct Guarded<L> {
+    pub(crate) lock: L,
     number: UnsafeCell<u32>,
 }
 
@@ -53,23 +53,27 @@ unsafe impl<L: Sync> Sync for Guarded<L> {}
 
 impl<L: Lock> Guarded<L> {
     fn new() -> Self {
-        Self { lock: L::new(), number: UnsafeCell::new(0) }
+        Self::of(L::new())
     }
 
-    fn add(&self) {
+    pub(crate) fn of(lock: L) -> Self {
+        Self { lock, number: UnsafeCell::new(0) }
+    }
+
+    pub(crate) fn add(&self) {
         self.lock.lock();
         self.add_locked();
         self.lock.unlock();
     }
 
     /// For who has the lock.
-    fn add_locked(&self) {
+    pub(crate) fn add_locked(&self) {
         #[allow(unsafe_code)]
         // SAFETY: as above.
         self.number.with_mut(|number| unsafe { *number += 1 });
     }
 
-    fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         self.lock.lock();
         #[allow(unsafe_code)]
         // SAFETY: as above.
@@ -165,8 +169,11 @@ macro_rules! models_of_three {
     )* };
 }
 
-// Two that spin without a bound beside an owner that is interrupted are more than loom can bound.
 models_of_three! {
+    three_at_sleep: RawSleep;
+    three_at_spin: RawSpin;
+    three_at_spin_backoff: RawSpinBackoff;
+    three_at_ticket: RawTicket;
     three_at_adaptive: RawAdaptive;
     three_at_block: RawBlock;
     three_at_mcs: RawMcs;

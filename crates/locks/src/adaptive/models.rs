@@ -5,8 +5,10 @@ use std::sync::Arc;
 use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 
+use super::words::HUNGRY;
 use super::{Model, RawAdaptive};
-use crate::models::{Lock, PREEMPTIONS, adding, check, trying};
+use crate::models::{Guarded, Lock, PREEMPTIONS, adding, check, trying};
+use crate::primitive::{Word, set_times_out};
 
 /// Each variant is a lock of its own, so that the models of all locks are of it too.
 macro_rules! variants {
@@ -28,10 +30,10 @@ macro_rules! variants {
 }
 
 variants! {
-    Usual: Model { is_giving: false, cpus: 2 };
-    Giving: Model { is_giving: true, cpus: 2 };
-    Alone: Model { is_giving: false, cpus: 1 };
-    GivingAlone: Model { is_giving: true, cpus: 1 };
+    Usual: Model { is_giving: false, is_late: false, cpus: 2 };
+    Giving: Model { is_giving: true, is_late: false, cpus: 2 };
+    Alone: Model { is_giving: false, is_late: false, cpus: 1 };
+    GivingAlone: Model { is_giving: true, is_late: false, cpus: 1 };
 }
 
 /// No mark of a thread outlives its wait: not a waiter, a gift, hunger, or one that is awake.
@@ -92,4 +94,91 @@ models! {
     giving: Giving;
     alone: Alone;
     giving_alone: GivingAlone;
+}
+
+/// Threads that take so many turns each, and wake-ups that nobody sent, as signals are and the ends of sleeps; nothing is left.
+fn turns(model: Model, turns: &'static [u32], wake_ups: u32) {
+    let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
+    let threads: Vec<_> = turns[1..]
+        .iter()
+        .map(|&turns| {
+            let guarded = Arc::clone(&guarded);
+            thread::spawn(move || (0..turns).for_each(|_| guarded.add()))
+        })
+        .collect();
+    for _ in 0..wake_ups {
+        Word::wake_one(&raw const guarded.lock.calls);
+    }
+    (0..turns[0]).for_each(|_| guarded.add());
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    assert_eq!(guarded.lock.word.load(Relaxed), 0);
+    assert_eq!(guarded.value(), turns.iter().sum());
+}
+
+const SPIN: Model = Model { is_giving: false, is_late: false, cpus: 2 };
+const SLEEP: Model = Model { is_giving: false, is_late: false, cpus: 1 };
+const GIVE: Model = Model { is_giving: true, is_late: false, cpus: 2 };
+const GIVE_ASLEEP: Model = Model { is_giving: true, is_late: false, cpus: 1 };
+const LATE: Model = Model { is_giving: false, is_late: true, cpus: 2 };
+
+macro_rules! turns {
+    ($($name:ident: $model:expr, $hungry_once_slept:expr, $preemptions:expr, $turns:expr, $wake_ups:expr;)*) => { $(
+        #[test]
+        fn $name() {
+            set_times_out($hungry_once_slept);
+            check(Some($preemptions), || turns($model, &$turns, $wake_ups));
+        }
+    )* };
+}
+
+turns! {
+    one_comes_again_while_two_spin: SPIN, true, 2, [2, 1, 1], 0;
+    one_comes_again_while_two_spin_patiently: SPIN, false, 2, [2, 1, 1], 0;
+    one_comes_again_while_two_sleep: SLEEP, true, 3, [2, 1, 1], 0;
+    one_comes_again_while_two_sleep_patiently: SLEEP, false, 3, [2, 1, 1], 0;
+    one_comes_again_while_two_are_late: LATE, false, 2, [2, 1, 1], 0;
+    two_come_again: SLEEP, true, 4, [3, 2], 0;
+    two_come_again_patiently: SLEEP, false, 4, [3, 2], 0;
+    woken_by_nobody: SPIN, true, 3, [2, 2], 1;
+    woken_by_nobody_asleep: SLEEP, true, 2, [1, 2, 1], 1;
+    woken_by_nobody_asleep_patiently: SLEEP, false, 2, [1, 2, 1], 2;
+}
+
+/// A gift is taken, and never goes back at once: whoever gave it away and comes again finds that a sleeper had its turn. That one is hungry from the
+/// beginning, and is woken once more while the gift is made; others come.
+fn gift(model: Model, others: u32) {
+    let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
+    let come = || {
+        let guarded = Arc::clone(&guarded);
+        thread::spawn(move || guarded.add())
+    };
+    // How it came to be hungry is another model's matter.
+    loom::stop_exploring();
+    guarded.lock.lock();
+    let mut threads = vec![come()];
+    while guarded.lock.word.load(Relaxed) & HUNGRY == 0 {
+        thread::yield_now();
+    }
+    loom::explore();
+    threads.extend((0..others).map(|_| come()));
+    Word::wake_one(&raw const guarded.lock.calls);
+    guarded.lock.unlock();
+    assert!(guarded.value() > 0, "it went back to who gave it away");
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    assert_eq!(guarded.lock.word.load(Relaxed), 0);
+    assert_eq!(guarded.value(), 1 + others);
+}
+
+#[test]
+fn a_gift() {
+    check(Some(4), || gift(GIVE, 0));
+}
+
+#[test]
+fn a_gift_beside_a_sleeper() {
+    check(Some(2), || gift(GIVE_ASLEEP, 1));
 }

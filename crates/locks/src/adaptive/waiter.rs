@@ -2,6 +2,9 @@
 //!
 //! It must not free the lock, and keeps nothing once the thread has it.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::RawAdaptive;
@@ -22,7 +25,7 @@ const FAST: u32 = 2;
 const SPIN_GAP: u32 = 4;
 
 /// Pauses between two yields of a spinner, some 3 µs: where the owner is ready for this CPU, it gets it.
-const YIELD_EVERY: u32 = 128;
+const YIELD_EVERY: u32 = if cfg!(loom) { 1 } else { 128 };
 
 /// What a yield to nobody takes, in pauses: a system call of a third of a microsecond.
 const YIELD: u32 = 16;
@@ -34,7 +37,7 @@ const LONGEST_NAP_NS: u32 = 1_000_000;
 
 /// After so long asleep the lock is given to one that waits. A gift costs the owners a wake-up, tens of microseconds: with several
 /// sleepers in turn, a few percent.
-const HUNGER_NS: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
+const HUNGER_NS: u64 = if cfg!(loom) { 1 } else { 10_000_000 };
 
 /// Of loom's machine; a spin there is a look.
 #[cfg(loom)]
