@@ -2,6 +2,8 @@
 //!
 //!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models
 //!
+//! `-- --include-ignored` runs also those that take minutes each.
+//!
 //! A model fails where two threads are in the lock at once (loom's `UnsafeCell` tells), where what one wrote is not seen by the next, and
 //! where threads wait for each other for ever (loom finds no thread that can go on). The machine is `primitive::modelled`'s.
 //! Models of three threads are bounded to so many preemptions ([`PREEMPTIONS`]), which finds nearly all faults there are (Musuvathi and

@@ -124,8 +124,9 @@ const GIVE_ASLEEP: Model = Model { is_giving: true, is_late: false, cpus: 1 };
 const LATE: Model = Model { is_giving: false, is_late: true, cpus: 2 };
 
 macro_rules! turns {
-    ($($name:ident: $model:expr, $hungry_once_slept:expr, $preemptions:expr, $turns:expr, $wake_ups:expr;)*) => { $(
+    ($($(#[$meta:meta])* $name:ident: $model:expr, $hungry_once_slept:expr, $preemptions:expr, $turns:expr, $wake_ups:expr;)*) => { $(
         #[test]
+        $(#[$meta])*
         fn $name() {
             set_times_out($hungry_once_slept);
             check(Some($preemptions), || turns($model, &$turns, $wake_ups));
@@ -134,15 +135,22 @@ macro_rules! turns {
 }
 
 turns! {
+    #[ignore = "takes minutes; run it with --ignored"]
     one_comes_again_while_two_spin: SPIN, true, 2, [2, 1, 1], 0;
+    #[ignore = "takes minutes; run it with --ignored"]
     one_comes_again_while_two_spin_patiently: SPIN, false, 2, [2, 1, 1], 0;
+    #[ignore = "takes minutes; run it with --ignored"]
     one_comes_again_while_two_sleep: SLEEP, true, 3, [2, 1, 1], 0;
+    #[ignore = "takes minutes; run it with --ignored"]
     one_comes_again_while_two_sleep_patiently: SLEEP, false, 3, [2, 1, 1], 0;
+    #[ignore = "takes minutes; run it with --ignored"]
     one_comes_again_while_two_are_late: LATE, false, 2, [2, 1, 1], 0;
     two_come_again: SLEEP, true, 4, [3, 2], 0;
     two_come_again_patiently: SLEEP, false, 4, [3, 2], 0;
     woken_by_nobody: SPIN, true, 3, [2, 2], 1;
+    #[ignore = "takes minutes; run it with --ignored"]
     woken_by_nobody_asleep: SLEEP, true, 2, [1, 2, 1], 1;
+    #[ignore = "takes minutes; run it with --ignored"]
     woken_by_nobody_asleep_patiently: SLEEP, false, 2, [1, 2, 1], 2;
 }
 

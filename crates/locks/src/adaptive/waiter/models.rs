@@ -66,21 +66,25 @@ fn beside_a_spinner(hungry: bool, again: u32) {
 }
 
 #[test]
+#[ignore = "takes minutes; run it with --ignored"]
 fn a_gift_beside_a_spinner() {
     check(Some(3), || beside_a_spinner(true, 0));
 }
 
 #[test]
+#[ignore = "takes minutes; run it with --ignored"]
 fn a_gift_beside_a_spinner_and_its_giver() {
     check(Some(2), || beside_a_spinner(true, 1));
 }
 
 #[test]
+#[ignore = "takes minutes; run it with --ignored"]
 fn a_wake_up_beside_a_spinner() {
     check(Some(3), || beside_a_spinner(false, 0));
 }
 
 #[test]
+#[ignore = "takes minutes; run it with --ignored"]
 fn a_wake_up_beside_a_spinner_and_its_owner() {
     check(Some(2), || beside_a_spinner(false, 1));
 }
