@@ -44,7 +44,8 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;run' {
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy')
+            [CompletionResult]::new('--input-limit', '--input-limit', [CompletionResultType]::ParameterName, 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How runs are held to their CPUs')
@@ -87,7 +88,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;trace' {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'What `{n}` becomes [default: the CPU count]')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command; `-` is that of morecores')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End the run after this long; what it did until then is shown')
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'How many CPUs the run is allotted: a number or `all` [default: all usable]')

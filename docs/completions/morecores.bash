@@ -722,13 +722,17 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --predict --study --resume --wide --quiet --help"
+            opts="-r -o -w -q -h --shell --thread-env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --predict --study --resume --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -40,7 +40,8 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'morecores;run'= {
-            cand --input 'Standard input of the command'
+            cand --input 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy'
+            cand --input-limit 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]'
             cand --output 'Where the command''s output goes'
             cand --cpus 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]'
             cand --limit 'How runs are held to their CPUs'
@@ -82,7 +83,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;trace'= {
             cand -n 'What `{n}` becomes [default: the CPU count]'
-            cand --input 'Standard input of the command'
+            cand --input 'Standard input of the command; `-` is that of morecores'
             cand --output 'Where the command''s output goes'
             cand --timeout 'End the run after this long; what it did until then is shown'
             cand --cpus 'How many CPUs the run is allotted: a number or `all` [default: all usable]'

@@ -3,6 +3,7 @@
 mod benchmarks;
 mod derive;
 mod display;
+mod input;
 mod progress;
 mod traced;
 mod watch;

@@ -10,13 +10,13 @@ mod suite;
 mod texts;
 mod trace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
-    Better, Cache, Command, Header, Hooks, Limit, Metric, Output, Placement, Plan, Point, Stop, Topology,
-    TraceHeader, TraceMode, TraceSource,
+    Better, Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Metric, Output, Placement, Plan, Point,
+    Stop, Topology, TraceHeader, TraceMode, TraceSource,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -26,7 +26,7 @@ pub(crate) use locks::{LocksOptions, ResumeLocksOptions, typed};
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
-pub(crate) use texts::{duration, percent};
+pub(crate) use texts::{duration, percent, size};
 pub(crate) use trace::TraceOptions;
 
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
@@ -34,6 +34,8 @@ pub(crate) use trace::TraceOptions;
 const DEFAULT_RUNS: u32 = 30;
 /// The precision, unless the user says otherwise: docs/methods.md, "Stopping rule".
 const DEFAULT_PRECISION: &str = "1%";
+/// Input that is kept, unless the user says otherwise: as much as fits most temporary directories.
+const DEFAULT_INPUT_LIMIT: &str = "1G";
 /// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
 const LEAST_RUNS: u32 = 6;
 
@@ -42,6 +44,8 @@ const LEAST_RUNS: u32 = 6;
 pub(crate) struct RunOptions {
     pub(crate) command: Command,
     pub(crate) plan: Plan,
+    /// Most that is kept of input that can be read only once.
+    pub(crate) input_limit: Bytes,
     /// Where the study goes.
     pub(crate) study: PathBuf,
 }
@@ -50,6 +54,10 @@ pub(crate) struct RunOptions {
 #[derive(Debug)]
 pub(crate) struct ResumeOptions {
     pub(crate) study: PathBuf,
+    /// The input, where it was given again.
+    pub(crate) input: Option<PathBuf>,
+    /// Most that is kept of input that can be read only once.
+    pub(crate) input_limit: Bytes,
     /// The command, where it was given again.
     command: Option<Command>,
     runs: Option<u32>,
@@ -95,7 +103,7 @@ impl RunOptions {
             thread_env: args.thread_env,
             ignore_failure: args.ignore_failure,
             keep_survivors: args.keep,
-            input: args.input.clone(),
+            input: input(args.input.as_deref()),
             output: output(args.output),
             trace: mode(args.trace.unwrap_or(TraceArg::Auto)),
             syscalls: args.syscalls,
@@ -104,7 +112,8 @@ impl RunOptions {
         check_syscalls(args.syscalls, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
-        Ok(Self { command, plan, study })
+        let input_limit = input_limit(args.input_limit.as_deref())?;
+        Ok(Self { command, plan, input_limit, study })
     }
 }
 
@@ -117,6 +126,8 @@ impl ResumeOptions {
         let stop = stop(args)?;
         Ok(Self {
             study,
+            input: args.input.clone(),
+            input_limit: input_limit(args.input_limit.as_deref())?,
             command,
             runs: args.runs,
             min_runs: args.min_runs,
@@ -200,6 +211,15 @@ fn output(output: OutputArg) -> Output {
         OutputArg::Null => Output::Null,
         OutputArg::Inherit => Output::Inherited,
     }
+}
+
+/// Source of the command's standard input, of which nothing has been read yet.
+fn input(path: Option<&Path>) -> InputSource {
+    InputSource { path: path.map(Path::to_owned), kept: None }
+}
+
+fn input_limit(text: Option<&str>) -> Result<Bytes> {
+    size("--input-limit", text.unwrap_or(DEFAULT_INPUT_LIMIT))
 }
 
 fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Order)> {

@@ -10,8 +10,6 @@ mod orphans;
 mod start;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Seek;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,6 +22,7 @@ use crate::cgroup::Hierarchies;
 use crate::cold::Cold;
 use crate::control::{Control, descendants_except};
 use crate::group::{GroupError, StudyGroup};
+use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
 use crate::machine::Watch;
 use crate::program;
@@ -86,7 +85,7 @@ pub struct ProcessExecutor {
     control: Arc<Control>,
     images: HashMap<(u32, u32), Image>,
     capture: Arc<Capture>,
-    input: File,
+    input: Input,
     stack: ChildStack,
     limiter: Limiter,
     group: Option<StudyGroup>,
@@ -108,8 +107,13 @@ impl ProcessExecutor {
     ///
     /// # Errors
     /// Where the plan cannot be carried out here. The system is put back.
-    pub fn new(command: &Command, plan: &Plan, control: Arc<Control>) -> Result<Self, ExecuteError> {
-        Self::with_accounting(command, plan, control, Accounting::Best)
+    pub fn new(
+        command: &Command,
+        plan: &Plan,
+        input: Input,
+        control: Arc<Control>,
+    ) -> Result<Self, ExecuteError> {
+        Self::with_accounting(command, plan, input, control, Accounting::Best)
     }
 
     /// As [`new`](Self::new), with a choice of what tells user and system time: to compare estimators.
@@ -119,15 +123,13 @@ impl ProcessExecutor {
     pub fn with_accounting(
         command: &Command,
         plan: &Plan,
+        input: Input,
         control: Arc<Control>,
         accounting: Accounting,
     ) -> Result<Self, ExecuteError> {
         let io_error = |action| move |source| ExecuteError::Io { action, source };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
         let metric = plan.metric.as_ref().map(MetricReader::new).transpose()?;
-        let path = plan.input.as_deref().unwrap_or("/dev/null");
-        let input =
-            File::open(path).map_err(|source| ExecuteError::Input { path: path.to_owned(), source })?;
         let mut images = HashMap::new();
         for point in &plan.points {
             images.insert((point.cpus, point.n), program::image(command, point, plan.thread_env)?);
@@ -273,14 +275,15 @@ impl ProcessExecutor {
             .clear()
             .map_err(|source| ExecuteError::Io { action: "cut the captured output", source })?;
 
-        // From its beginning for every run; a pipe or a terminal has none.
-        let _ = self.input.rewind();
+        // What --prepare makes anew may have another size each time.
+        let is_made_anew = Hook::Prepare.is_given(&self.plan.hooks);
+        let input = self.input.for_run(if is_made_anew { Size::Free } else { Size::Fixed })?;
         if let Some(group) = &mut self.group {
             group.reset_peak();
         }
         self.account.begin(self.group.as_mut());
         self.control.begin();
-        let started = self.start(point, witness);
+        let started = self.start(point, &input, witness);
         let timed_out = self.control.end();
         let (ended, watched) = started?;
         let mut rusage = ended.rusage;

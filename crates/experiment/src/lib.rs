@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod executor;
 pub mod group;
 pub mod host;
+pub mod input;
 pub mod limit;
 pub mod lock_cell;
 pub mod lock_sweep;

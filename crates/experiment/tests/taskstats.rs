@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Accounting, Executor, ProcessExecutor, Trial};
+use morecores_experiment::input::Input;
 use morecores_experiment::process;
 use morecores_experiment::taskstats::TaskstatsAccount;
 use morecores_record::*;
@@ -38,8 +39,14 @@ fn plan() -> Plan {
 /// Runs a line of shell some times and tells what each run cost.
 fn run(line: &str, accounting: Accounting, times: u32) -> Vec<CpuTime> {
     let (command, plan) = (Command::Shell { line: line.into() }, plan());
-    let mut executor =
-        ProcessExecutor::with_accounting(&command, &plan, Arc::new(Control::default()), accounting).unwrap();
+    let mut executor = ProcessExecutor::with_accounting(
+        &command,
+        &plan,
+        Input::none(),
+        Arc::new(Control::default()),
+        accounting,
+    )
+    .unwrap();
     let runs = (0..times).map(|index| {
         let trial = Trial { index, round: index, phase: Phase::Timed, point: plan.points[0].clone() };
         let outcome = executor.execute(&trial).unwrap();

@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{ExecuteError, Executor, ProcessExecutor, Trial};
+use morecores_experiment::input::Input;
 use morecores_experiment::process;
 use morecores_experiment::spawn::monotonic;
 use morecores_experiment::witness::{Witness, WitnessError};
@@ -27,7 +28,7 @@ fn plan() -> Plan {
 }
 
 fn executor(command: Command, plan: &Plan) -> ProcessExecutor {
-    ProcessExecutor::new(&command, plan, Arc::new(Control::default())).unwrap()
+    ProcessExecutor::new(&command, plan, Input::none(), Arc::new(Control::default())).unwrap()
 }
 
 fn trial(plan: &Plan) -> Trial {

@@ -12,6 +12,7 @@ mod host;
 mod kept;
 mod lock;
 mod noise;
+mod os_text;
 mod page;
 mod placement;
 mod plan;
@@ -40,7 +41,9 @@ pub use page::{
     SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart,
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
-pub use plan::{Better, Cache, Hooks, Limit, Metric, Output, Plan, Point, Stop, TraceMode};
+pub use plan::{
+    Better, Cache, Hooks, InputSource, KeptInput, Limit, Metric, Output, Plan, Point, Stop, TraceMode,
+};
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
 pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{

@@ -3,12 +3,16 @@
 //! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
 //! resumed. It holds no results.
 
+mod input;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuKind, CpuSet, Nanos, Placement};
+
+pub use input::{InputSource, KeptInput};
 
 /// By what means a run is held to its allotted CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -170,8 +174,10 @@ pub struct Plan {
     pub ignore_failure: bool,
     /// Whether processes that outlive the command are left alone.
     pub keep_survivors: bool,
-    /// File that becomes the command's standard input; `/dev/null` where absent.
-    pub input: Option<String>,
+    /// What becomes the command's standard input.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "typescript", ts(flatten))]
+    pub input: InputSource,
     /// Where the command's output goes.
     pub output: Output,
     /// Whether runs are traced.

@@ -36,7 +36,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         thread_env: false,
         ignore_failure: false,
         keep_survivors: false,
-        input: None,
+        input: InputSource::default(),
         output: Output::Captured,
         trace: TraceMode::Auto,
         syscalls: false,

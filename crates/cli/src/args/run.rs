@@ -27,9 +27,12 @@ pub(crate) struct RunArgs {
     /// Refuse to start where `{n}` is nowhere in the command
     #[arg(long, help_heading = COMMAND)]
     pub(crate) expect_n: bool,
-    /// Standard input of the command
+    /// Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy
     #[arg(long, value_name = "FILE", help_heading = COMMAND)]
-    pub(crate) input: Option<String>,
+    pub(crate) input: Option<PathBuf>,
+    /// Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]
+    #[arg(long, value_name = "SIZE", help_heading = COMMAND)]
+    pub(crate) input_limit: Option<String>,
     /// Where the command's output goes
     #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
     pub(crate) output: OutputArg,
@@ -143,6 +146,7 @@ Examples:
   morecores run -- sort --parallel={n} -o /dev/null big.txt
   morecores run --prepare 'make clean' -- make -j{n}
   morecores run --cpus 1,2,4-8,all --runs 10 -o zstd.study -- zstd -qf -T{n} big.tar
+  xzcat big.txt.xz | morecores run --input - -- sort --parallel={n}
   morecores run --thread-env -- python3 numpy-job.py
   morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/

@@ -27,9 +27,9 @@ pub(crate) struct TraceArgs {
     /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to what `{n}` becomes
     #[arg(long, help_heading = COMMAND)]
     pub(crate) thread_env: bool,
-    /// Standard input of the command
+    /// Standard input of the command; `-` is that of morecores
     #[arg(long, value_name = "FILE", help_heading = COMMAND)]
-    pub(crate) input: Option<String>,
+    pub(crate) input: Option<PathBuf>,
     /// Where the command's output goes
     #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
     pub(crate) output: OutputArg,

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::{Decision, StoppingRule};
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
+use morecores_experiment::input::Input;
 use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
@@ -22,6 +23,7 @@ use crate::tracer::{self, Wanted};
 use crate::{exit, terminal};
 
 use super::derive;
+use super::input;
 use super::progress::Progress;
 use super::traced::{has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Watched};
@@ -29,7 +31,7 @@ use keep::StudyKeeper;
 use tracing::{Traced, Tracing};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
-    let (study, writer) = if args.resume { resume(args)? } else { begin(args)? };
+    let (study, writer, input) = if args.resume { resume(args)? } else { begin(args)? };
     let path = writer.path().to_owned();
     let header = study.header.clone();
     let timeout = header.plan.timeout;
@@ -38,23 +40,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
         watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
-            measure(&study, writer, &control, &progress)
+            measure(&study, writer, input, &control, &progress)
         })?
     };
     finish(args, &path, watched)
 }
 
 /// A new study.
-fn begin(args: &RunArgs) -> Result<(Study, StudyWriter)> {
+fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let host = host::read();
-    let RunOptions { command, plan, study } = RunOptions::new(args, &host.topology)?;
+    let RunOptions { command, mut plan, input_limit, study } = RunOptions::new(args, &host.topology)?;
     for point in &plan.points {
         program::image(&command, point, plan.thread_env)?;
     }
     refuse_where_not_traceable(&plan)?;
+    let input = input::open(&mut plan.input, input_limit, args.quiet)?;
     let header = derive::header(command, plan, host);
     let writer = StudyWriter::create(&study, header.clone())?;
-    Ok((Study::new(header), writer))
+    Ok((Study::new(header), writer, input))
 }
 
 /// `--trace on` is refused before anything has been run or written where it cannot be had in full.
@@ -65,7 +68,7 @@ fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
 }
 
 /// A study to go on with.
-fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
+fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let options = ResumeOptions::new(args)?;
     let before = Study::read(&options.study)?;
     options.check(&before.header)?;
@@ -85,6 +88,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
     if let Some(note) = options.not_reached(&before.traces).filter(|_| !args.quiet) {
         terminal::note(&note);
     }
+    let input = input::open_again(&before.header, options.input.as_deref(), options.input_limit)?;
     let cut_short = has_cut_short_trace(&before);
     let mut plan = before.header.plan;
     options.adjust(&mut plan);
@@ -94,7 +98,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter)> {
         // As if it were missing: it is replaced as soon as there is a whole one.
         study.traces.clear();
     }
-    Ok((study, writer))
+    Ok((study, writer, input))
 }
 
 /// What the measuring thread brings back.
@@ -108,12 +112,13 @@ struct Measured {
 fn measure(
     study: &Study,
     writer: StudyWriter,
+    input: Input,
     control: &Arc<Control>,
     progress: &Progress,
 ) -> Result<Measured> {
     let header = &study.header;
     let before = Neighbourhood::look();
-    let mut executor = match ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control)) {
+    let mut executor = match ProcessExecutor::new(&header.command, &header.plan, input, Arc::clone(control)) {
         Ok(executor) => executor,
         Err(error) => {
             writer.discard()?;

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_experiment::input::Input;
 use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Header, Phase, Run, StopReason, StudyWriter, TraceHeader};
 use morecores_report::cpus;
 use tempfile::TempDir;
 
 use super::derive;
+use super::input;
 use super::progress::Progress;
 use super::traced::{CUT_SHORT, TracedRun, how_it_ended, reduced};
 use super::watch;
@@ -25,6 +27,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
     let TraceOptions { command, plan, study } = TraceOptions::new(args, &host.topology)?;
     program::image(&command, &plan.points[0], plan.thread_env)?;
+    let input = input::for_one_run(&plan.input)?;
     let timeout = plan.timeout;
     let arch = host.arch.clone();
     let header = derive::header(command, plan, host);
@@ -36,7 +39,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
         watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
-            make(&header, writer, &control, &progress)
+            make(&header, writer, input, &control, &progress)
         })?
     };
     let Some(Made { outcome, header, interrupted, note }) = watched.result? else {
@@ -111,10 +114,11 @@ impl Place {
 fn make(
     header: &Header,
     writer: StudyWriter,
+    input: Input,
     control: &Arc<Control>,
     progress: &Progress,
 ) -> Result<Option<Made>> {
-    let made = attempt(header, &writer, control, progress);
+    let made = attempt(header, &writer, input, control, progress);
     match made {
         Ok(None) => {
             writer.discard()?;
@@ -137,13 +141,14 @@ fn make(
 fn attempt(
     header: &Header,
     writer: &StudyWriter,
+    input: Input,
     control: &Arc<Control>,
     progress: &Progress,
 ) -> Result<Option<Made>> {
     let point = &header.plan.points[0];
     let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: header.plan.syscalls };
     let mut tracer = tracer::open(&wanted)?;
-    let mut executor = ProcessExecutor::new(&header.command, &header.plan, Arc::clone(control))?;
+    let mut executor = ProcessExecutor::new(&header.command, &header.plan, input, Arc::clone(control))?;
     if control.is_interrupted() {
         return Ok(None);
     }

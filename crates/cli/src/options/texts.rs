@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
 use jiff::{SignedDuration, Zoned};
-use morecores_record::{Command, Nanos};
+use morecores_record::{Bytes, Command, Nanos};
 
 /// A share from a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
@@ -26,6 +26,23 @@ pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     };
     ensure!(nanos > Nanos::ZERO, wrong());
     Ok(nanos)
+}
+
+/// An amount of data as GNU programs read it: `512M` and `512MiB` are 512 times 2^20 bytes, `512MB` 512 million bytes.
+pub(crate) fn size(option: &str, text: &str) -> Result<Bytes> {
+    let wrong = || anyhow!("{option} `{text}`: write a size like 64K, 512M or 2G");
+    let digits = text.trim().find(|c: char| !c.is_ascii_digit()).unwrap_or(text.trim().len());
+    let (number, unit) = text.trim().split_at(digits);
+    let power = |letter: char| "KMGT".find(letter.to_ascii_uppercase()).map(|place| place as u32 + 1);
+    let mut letters = unit.chars();
+    let factor = match (letters.next(), letters.as_str()) {
+        (None, _) | (Some('B'), "") => Some(1),
+        (Some(letter), "" | "iB") => power(letter).and_then(|power| 1024_u64.checked_pow(power)),
+        (Some(letter), "B") => power(letter).and_then(|power| 1000_u64.checked_pow(power)),
+        _ => None,
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    factor.and_then(|factor| number.checked_mul(factor)).map(Bytes).ok_or_else(wrong)
 }
 
 /// A time with its unit that may be none: `0`, `100ns`, `1.5us`, `10ms`.
@@ -83,6 +100,16 @@ mod tests {
         for text in ["", "soon", "-5s", "0", "0s", "inf"] {
             assert!(duration("--timeout", text).is_err() || text == "inf", "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_have_the_units_of_gnu_programs() {
+        let read = |text| size("--input-limit", text).ok().map(|size| size.0);
+        assert_eq!(
+            ["0", "5", "5B", "1K", "1k", "1KiB", "1KB", "2M", "3G", "1T"].map(read),
+            [0, 5, 5, 1024, 1024, 1024, 1000, 2 << 20, 3 << 30, 1 << 40].map(Some)
+        );
+        assert_eq!(["", "K", "1.5G", "-1", "1X", "1Kib", "99999999999T"].map(read), [None; 7]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode};
 
-use super::{command, duration, limit, output};
+use super::{command, duration, input, limit, output};
 use crate::args::TraceArgs;
 
 /// What `morecores trace` is to do.
@@ -39,7 +39,7 @@ impl TraceOptions {
             thread_env: args.thread_env,
             ignore_failure: false,
             keep_survivors: args.keep,
-            input: args.input.clone(),
+            input: input(args.input.as_deref()),
             output: output(args.output),
             trace: TraceMode::Auto,
             syscalls: args.syscalls,

@@ -4,6 +4,7 @@ use std::io;
 
 use super::{HookError, MetricError};
 use crate::cold::ColdError;
+use crate::input::InputError;
 use crate::limit::LimitError;
 use crate::program::ProgramError;
 use crate::spawn::SpawnError;
@@ -33,14 +34,9 @@ pub enum ExecuteError {
     /// The metric could not be read.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// The command's input cannot be opened.
-    #[error("cannot open --input {path}: {source}")]
-    Input {
-        /// The file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
+    /// The command cannot get its input.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {

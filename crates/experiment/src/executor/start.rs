@@ -2,6 +2,7 @@
 //!
 //! What the run then costs is counted elsewhere.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -18,6 +19,7 @@ impl ProcessExecutor {
     pub(super) fn start(
         &mut self,
         point: &Point,
+        input: &File,
         witness: &mut dyn Witness,
     ) -> Result<(Ended, Result<(), WitnessError>), ExecuteError> {
         loop {
@@ -30,7 +32,7 @@ impl ProcessExecutor {
             };
             let start = Start {
                 image,
-                stdin: self.input.as_fd(),
+                stdin: input.as_fd(),
                 stdout: self.capture.stdout(),
                 stderr: self.capture.stderr(),
                 affinity: self.limiter.child_affinity(&point.cpu_set),

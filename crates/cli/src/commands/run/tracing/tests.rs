@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
+use morecores_experiment::input::Input;
 use morecores_experiment::{host, process};
 use morecores_record::*;
 use rustix::process::Signal;
@@ -49,9 +50,13 @@ impl Fixture {
     }
 
     fn trace(&self, open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
-        let mut executor =
-            ProcessExecutor::new(&self.header.command, &self.header.plan, Arc::clone(&self.control))
-                .expect("an executor");
+        let mut executor = ProcessExecutor::new(
+            &self.header.command,
+            &self.header.plan,
+            Input::none(),
+            Arc::clone(&self.control),
+        )
+        .expect("an executor");
         let progress = Progress::new(&self.header, true);
         let study = Study::read(&self.path()).expect("the study");
         let tracing = Tracing {

@@ -1,0 +1,138 @@
+//! The command's standard input: every run reads the same, whatever it comes from.
+
+mod harness;
+
+use std::fs;
+
+use harness::{Ran, World, skipped};
+use morecores_record::{Bytes, KeptInput};
+
+/// `morecores run -o study` of `wc -c` on one CPU; its output is the metric.
+const COUNT: &str = "run -o study --trace off --cpus 1 --warmup 1 --precision 0 --metric '([0-9]+)'";
+
+/// Runs a line of bash in which `morecores` is ours.
+fn bash(world: &World, line: &str) -> Ran {
+    let mut command = world.command("bash");
+    let binary = env!("CARGO_BIN_EXE_morecores");
+    command.args(["-c", &format!("set -o pipefail; morecores() {{ '{binary}' \"$@\"; }}; {line}")]);
+    Ran::of(command)
+}
+
+/// What each run counted, warm-ups included.
+fn counted(world: &World) -> Vec<Option<f64>> {
+    world.study().runs.iter().map(|run| run.metric).collect()
+}
+
+#[test]
+fn every_run_reads_what_a_pipe_held() {
+    for line in [
+        "seq 20000 | morecores {COUNT} --runs 3 --input - -- wc -c",
+        "seq 20000 | morecores {COUNT} --runs 3 --input /dev/stdin -- wc -c",
+        "morecores {COUNT} --runs 3 --input <(seq 20000) -- wc -c",
+        "mkfifo in; seq 20000 >in & morecores {COUNT} --runs 3 --input in -- wc -c",
+    ] {
+        let world = World::new();
+        let ran = bash(&world, &line.replace("{COUNT}", COUNT));
+        ran.success().says(&["can be read only once", "106.3 KiB"]);
+        assert_eq!(counted(&world), [Some(108_894.0); 4], "{line}");
+        let input = world.study().header.plan.input;
+        assert_eq!(input.kept.map(|kept| kept.bytes), Some(Bytes(108_894)), "{line}");
+    }
+}
+
+#[test]
+fn a_file_is_not_copied_and_standard_input_is_read_from_where_it_stands() {
+    let world = World::new();
+    fs::write(world.path("in"), "first\nsecond\n").expect("write");
+    bash(&world, &format!("morecores {COUNT} --runs 2 --input in -- wc -c")).success();
+    assert_eq!(counted(&world), [Some(13.0); 3]);
+    assert_eq!(world.study().header.plan.input.kept, None);
+    fs::remove_dir_all(world.path("study")).expect("the study");
+    // The shell's `read` leaves the position behind the line that it has read.
+    let ran = bash(&world, &format!("{{ read line; morecores {COUNT} --runs 2 --input - -- wc -c; }} <in"));
+    assert_eq!(ran.success().stderr, "", "{ran}");
+    assert_eq!(counted(&world), [Some(7.0); 3]);
+}
+
+#[test]
+fn input_that_changes_between_runs_ends_the_study_and_is_said() {
+    for (spoil, parts) in
+        [(": >in", ["0 bytes now", "had 5"]), ("rm in", ["--input in is gone", "earlier run"])]
+    {
+        let world = World::new();
+        fs::write(world.path("in"), "12345").expect("write");
+        let ran = world.run(
+            "--input in --cpus 1 --warmup 0 --runs 3 --precision 0",
+            &["sh", "-c", &format!("cat >>seen; {spoil}")],
+        );
+        ran.code(2).says(&parts);
+        assert_eq!(fs::read_to_string(world.path("seen")).expect("seen"), "12345", "one run was made");
+    }
+}
+
+#[test]
+fn input_that_is_made_anew_for_each_run_may_change() {
+    let world = World::new();
+    fs::write(world.path("in"), "").expect("write");
+    let options = "run -o study --trace off --cpus 1 --warmup 0 --runs 3 --precision 0 --input in";
+    bash(
+        &world,
+        &format!("morecores {options} --prepare 'echo x >>more; cp more in' -- sh -c 'wc -c >>seen'"),
+    )
+    .success();
+    assert_eq!(fs::read_to_string(world.path("seen")).expect("seen"), "2\n4\n6\n");
+}
+
+#[test]
+fn input_beyond_its_limit_is_refused_before_anything_is_touched() {
+    let world = World::new();
+    let line =
+        |limit: &str| format!("seq 20000 | morecores run -o study --input - --input-limit {limit} -- cat");
+    let ran = bash(&world, &line("64K"));
+    ran.refused(2, &["--input -", "more than 64 KiB", "--input-limit"]);
+    bash(&world, &line("lots")).refused(2, &["--input-limit `lots`", "64K, 512M or 2G"]);
+    world.morecores(&["run", "--input", ".", "--", "cat"]).refused(2, &["--input .", "directory"]);
+    assert!(world.names().is_empty(), "{:?}", world.names());
+}
+
+#[test]
+fn a_study_whose_input_is_gone_goes_on_with_the_same_input_alone() {
+    let world = World::new();
+    bash(&world, &format!("printf 12345 | morecores {COUNT} -q --runs 2 --input - -- wc -c")).success();
+    // CRC-32 of 12345, as `printf 12345 | gzip -c | tail -c 8 | od -An -tx4` says it.
+    let kept = Some(KeptInput { bytes: Bytes(5), crc32: 0xcbf5_3a1c });
+    assert_eq!(world.study().header.plan.input.kept, kept);
+    let resume = "morecores run -q --resume -o study --runs 4";
+    bash(&world, resume).refused(2, &["could be read only once", "5 B again with --input"]);
+    let wrong = bash(&world, &format!("printf 12354 | {resume} --input -"));
+    wrong.refused(2, &["--input - is not the input of the study", "cbf53a1c"]);
+    assert_eq!(counted(&world).len(), 3);
+    fs::write(world.path("file"), "12345").expect("write");
+    bash(&world, &format!("{resume} --input file")).success();
+    assert_eq!(counted(&world), [Some(5.0); 5]);
+}
+
+#[test]
+fn a_study_does_not_go_on_with_another_file() {
+    let world = World::new();
+    for name in ["in", "other"] {
+        fs::write(world.path(name), "12345").expect("write");
+    }
+    bash(&world, &format!("morecores {COUNT} -q --runs 2 --input in -- wc -c")).success();
+    let resume = "morecores run -q --resume -o study --runs 3";
+    bash(&world, &format!("{resume} --input other")).refused(2, &["the study is in, not other"]);
+    bash(&world, resume).success();
+    assert_eq!(counted(&world), [Some(5.0); 4]);
+}
+
+#[test]
+fn a_single_traced_run_reads_the_pipe_itself() {
+    const NAME: &str = "a_single_traced_run_reads_the_pipe_itself";
+    let world = World::new();
+    let ran = bash(&world, "seq 20000 | morecores trace --json --input - -- sh -c 'wc -c >seen'");
+    if ran.status.code() == Some(2) {
+        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+    }
+    ran.success();
+    assert_eq!(fs::read_to_string(world.path("seen")).expect("seen"), "108894\n");
+}

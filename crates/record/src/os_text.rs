@@ -1,0 +1,69 @@
+//! Text of the operating system in JSON: arguments and paths may hold bytes that are not UTF-8.
+//!
+//! Such a text is written twice: readable, with U+FFFD for each wrong byte, and beside it in hexadecimal under a key that
+//! ends in `_hex`. The hexadecimal one is read back. Text that is UTF-8 has no such key.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Text under a key that ends in `_hex` that is no hexadecimal number of whole bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not pairs of hexadecimal digits")]
+pub(crate) struct NotHex(String);
+
+/// The text as people read it.
+pub(crate) fn readable(text: &OsStr) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+/// The bytes of a text in hexadecimal; none where it is UTF-8, and so readable without loss.
+pub(crate) fn hex(text: &OsStr) -> Option<String> {
+    text.to_str().is_none().then(|| always_hex(text))
+}
+
+/// The bytes of a text in hexadecimal.
+pub(crate) fn always_hex(text: &OsStr) -> String {
+    text.as_bytes().iter().fold(String::new(), |mut out, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+/// The text that `readable` and `hex` were made of.
+pub(crate) fn from_json(readable: String, hex: Option<&str>) -> Result<OsString, NotHex> {
+    hex.map_or_else(|| Ok(readable.into()), from_hex)
+}
+
+/// The text of these hexadecimal digits.
+pub(crate) fn from_hex(hex: &str) -> Result<OsString, NotHex> {
+    let wrong = || NotHex(hex.to_owned());
+    let pair = |pair: &[u8]| {
+        let digits = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2 && !pair.contains('+'));
+        digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(wrong)
+    };
+    hex.as_bytes().chunks(2).map(pair).collect::<Result<Vec<u8>, _>>().map(OsString::from_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_come_back_from_json() {
+        for bytes in [&b""[..], b"plain", "ä".as_bytes(), b"\xff", b"a\xffb\x80", b"\xef\xbf\xbd"] {
+            let text = OsStr::from_bytes(bytes);
+            let back = from_json(readable(text), hex(text).as_deref()).unwrap();
+            assert_eq!(back.as_bytes(), bytes);
+            assert_eq!(hex(text).is_none(), text.to_str().is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_no_hexadecimal_is_refused() {
+        for wrong in ["f", "fg", "+f", "ä"] {
+            assert!(from_hex(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Where the command's standard input comes from.
+//!
+//! Nothing here opens or reads it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Bytes;
+use crate::os_text::{self, NotHex};
+
+/// Source of the command's standard input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(try_from = "InputFields", into = "InputFields")]
+pub struct InputSource {
+    /// The file, or `-` for the standard input of morecores; `/dev/null` where absent.
+    #[cfg_attr(feature = "typescript", ts(rename = "input", type = "string | null"))]
+    pub path: Option<PathBuf>,
+    /// Content that was read once and given to every run, because it cannot be read twice.
+    #[cfg_attr(feature = "typescript", ts(rename = "input_kept", optional))]
+    pub kept: Option<KeptInput>,
+}
+
+/// Size and checksum of input that was read once: enough to recognise the same input later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct KeptInput {
+    /// Its size.
+    pub bytes: Bytes,
+    /// CRC-32 of its content, as `crc32` and zip compute it.
+    pub crc32: u32,
+}
+
+/// The same as it stands in the plan's JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct InputFields {
+    input: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_hex: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_kept: Option<KeptInput>,
+}
+
+impl From<InputSource> for InputFields {
+    fn from(source: InputSource) -> Self {
+        let path = source.path.as_deref().map(std::path::Path::as_os_str);
+        Self {
+            input: path.map(os_text::readable),
+            input_hex: path.and_then(os_text::hex),
+            input_kept: source.kept,
+        }
+    }
+}
+
+impl TryFrom<InputFields> for InputSource {
+    type Error = NotHex;
+
+    fn try_from(fields: InputFields) -> Result<Self, NotHex> {
+        let hex = fields.input_hex;
+        let path = fields.input.map(|path| os_text::from_json(path, hex.as_deref())).transpose()?;
+        Ok(Self { path: path.map(PathBuf::from), kept: fields.input_kept })
+    }
+}
