@@ -10,6 +10,7 @@ mod suite;
 mod texts;
 mod trace;
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -185,13 +186,13 @@ impl ResumeOptions {
 }
 
 /// The words of the command line as a command; `subcommand` is ours that they were given to.
-fn command(words: &[String], shell: bool, subcommand: &str) -> Result<Command> {
+fn command(words: &[OsString], shell: bool, subcommand: &str) -> Result<Command> {
     ensure!(
         !words.is_empty(),
         "no command given: morecores {subcommand} -- COMMAND, for example: morecores {subcommand} -- make -j{{n}}"
     );
     Ok(if shell {
-        Command::Shell { line: words.join(" ") }
+        Command::Shell { line: words.join(OsStr::new(" ")) }
     } else {
         Command::Program { argv: words.to_vec() }
     })

@@ -3,6 +3,7 @@
 //! It is another process because what is measured must not carry its own measuring instrument, and so that a lock that
 //! hangs is ended with it. Decides nothing about which cell comes next.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -92,7 +93,7 @@ impl ProcessLaboratory {
     /// # Errors
     /// Where the program is not there.
     pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
-        let program = program::resolve(&program.to_string_lossy(), std::env::var_os("PATH").as_deref())?;
+        let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
         let io_error = |action| move |source| LockCellError::Io { action, source };
         let memory = || Capture::new(&Output::Captured).map_err(io_error("make a file in memory"));
         let output = Arc::new(memory()?);
@@ -153,7 +154,7 @@ impl Laboratory for ProcessLaboratory {
 }
 
 /// The program's words: its name, and what it is to measure on which CPUs and for how long.
-fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<String> {
+fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
     // Names and numbers are always JSON.
     let cell = serde_json::to_string(cell).unwrap_or_default();
     let words = [
@@ -165,7 +166,7 @@ fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<String> {
         "--window-ns",
         &window.0.to_string(),
     ];
-    words.map(str::to_owned).to_vec()
+    words.map(OsString::from).to_vec()
 }
 
 /// The sample that was printed, if it is one of such a cell.

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 /// When a process or thread started, in clock ticks since boot; absent where there is none of that number.
 pub fn start_time(task: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{task}/stat")).ok()?;
+    let stat = text(&format!("/proc/{task}/stat"))?;
     // The name, in parentheses, may itself hold parentheses and spaces: fields are counted from the last one.
     // starttime is field 22 of proc_pid_stat(5), so the 20th behind the name.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
@@ -19,14 +19,19 @@ pub fn start_time(task: u32) -> Option<u64> {
 
 /// The parent of a process; absent where there is none of that number.
 pub fn parent(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let stat = text(&format!("/proc/{process}/stat"))?;
     // ppid is field 4 of proc_pid_stat(5), so the second behind the name, which may hold anything.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 /// The name of a process, as in `ps -o comm`.
 pub fn name(process: u32) -> Option<String> {
-    Some(fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim_end().to_owned())
+    Some(text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
+}
+
+/// Content of a file in which the name of a process stands, any bytes but the null byte.
+fn text(file: &str) -> Option<String> {
+    fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether `task` is a thread of this process.
@@ -115,6 +120,24 @@ mod tests {
             parent(ours),
             rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned())
         );
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_hides_nothing() {
+        let child = std::process::Command::new("bash")
+            .args(["-c", r"printf 'a\xff) b' >/proc/$$/comm; echo; sleep 60"])
+            .stdout(std::process::Stdio::piped())
+            .spawn();
+        let mut child = child.unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let pid = child.id();
+        assert_eq!(name(pid).as_deref(), Some("a\u{fffd}) b"));
+        assert_eq!(parent(pid), Some(std::process::id()));
+        assert!(start_time(pid).is_some());
+        for process in descendants(pid).into_iter().chain([pid]) {
+            kill(process);
+        }
+        child.wait().unwrap();
     }
 
     #[test]

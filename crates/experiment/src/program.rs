@@ -69,11 +69,11 @@ fn shell_hint(name: &str) -> &'static str {
 ///
 /// # Errors
 /// [`ProgramError::NotFound`], [`ProgramError::NotExecutable`].
-pub fn resolve(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
+pub fn resolve(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     if name.is_empty() {
         return Err(Unusable::Missing.of(name));
     }
-    if name.contains('/') {
+    if name.as_bytes().contains(&b'/') {
         return executable(Path::new(name)).map(|()| PathBuf::from(name)).map_err(|e| e.of(name));
     }
     // As execvp(3): an entry that cannot be executed is passed over, and named only if no other serves.
@@ -96,10 +96,11 @@ enum Unusable {
 }
 
 impl Unusable {
-    fn of(self, name: &str) -> ProgramError {
+    fn of(self, name: &OsStr) -> ProgramError {
+        let name = name.to_string_lossy().into_owned();
         match self {
-            Self::Missing => ProgramError::NotFound(name.to_owned()),
-            Self::Denied => ProgramError::NotExecutable(name.to_owned()),
+            Self::Missing => ProgramError::NotFound(name),
+            Self::Denied => ProgramError::NotExecutable(name),
         }
     }
 }
@@ -131,8 +132,8 @@ fn environment(
 /// # Errors
 /// See [`ProgramError`].
 pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
-    let words = command.at(point.n).words();
-    let name = words.first().map_or("", String::as_str);
+    let words = command.at(point.n).argv();
+    let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
     let path = resolve(name, std::env::var_os("PATH").as_deref())?;
     image_of(&path, &words, environment(std::env::vars_os(), point, thread_env))
 }
@@ -143,11 +144,11 @@ pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image
 /// # Errors
 /// See [`ProgramError`].
 pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
-    let mut words = command.at(point.n).words();
+    let mut words = command.at(point.n).argv();
     if let Some(name) = words.first_mut() {
-        *name = resolve(name, std::env::var_os("PATH").as_deref())?.to_string_lossy().into_owned();
+        *name = resolve(name, std::env::var_os("PATH").as_deref())?.into_os_string();
     }
-    words.insert(0, "sh".to_owned());
+    words.insert(0, "sh".into());
     image_of(Path::new("/bin/sh"), &words, environment(std::env::vars_os(), point, thread_env))
 }
 
@@ -155,11 +156,11 @@ pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Resul
 ///
 /// # Errors
 /// See [`ProgramError`].
-pub fn plain_image(path: &Path, words: &[String]) -> Result<Image, ProgramError> {
+pub fn plain_image(path: &Path, words: &[OsString]) -> Result<Image, ProgramError> {
     image_of(path, words, std::env::vars_os().collect())
 }
 
-fn image_of(path: &Path, words: &[String], env: Vec<(OsString, OsString)>) -> Result<Image, ProgramError> {
+fn image_of(path: &Path, words: &[OsString], env: Vec<(OsString, OsString)>) -> Result<Image, ProgramError> {
     let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| ProgramError::NullByte);
     let argv = words.iter().map(|w| c_string(w.as_bytes())).collect::<Result<_, _>>()?;
     let env = env
@@ -182,12 +183,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("plain"), "").unwrap();
         let path = Some(dir.path().as_os_str());
-        assert!(matches!(resolve("plain", path), Err(ProgramError::NotExecutable(_))));
-        assert!(matches!(resolve("absent", path), Err(ProgramError::NotFound(_))));
-        assert!(matches!(resolve("", path), Err(ProgramError::NotFound(_))));
-        assert!(matches!(resolve("/", path), Err(ProgramError::NotExecutable(_))));
-        assert_eq!(resolve("sh", Some(OsStr::new("/nowhere:/bin"))).unwrap(), Path::new("/bin/sh"));
-        assert_eq!(resolve("/bin/sh", None).unwrap(), Path::new("/bin/sh"));
+        assert!(matches!(resolve(OsStr::new("plain"), path), Err(ProgramError::NotExecutable(_))));
+        assert!(matches!(resolve(OsStr::new("absent"), path), Err(ProgramError::NotFound(_))));
+        assert!(matches!(resolve(OsStr::new(""), path), Err(ProgramError::NotFound(_))));
+        assert!(matches!(resolve(OsStr::new("/"), path), Err(ProgramError::NotExecutable(_))));
+        assert_eq!(
+            resolve(OsStr::new("sh"), Some(OsStr::new("/nowhere:/bin"))).unwrap(),
+            Path::new("/bin/sh")
+        );
+        assert_eq!(resolve(OsStr::new("/bin/sh"), None).unwrap(), Path::new("/bin/sh"));
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hook
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("steps");
     let mut plan = plan();
-    plan.hooks.prepare = Some(format!("echo prepared >>{}", file.display()));
+    plan.hooks.prepare = Some(format!("echo prepared >>{}", file.display()).into());
     let mut executor = executor(shell(&format!("echo ran >>{}; sleep 0.02", file.display())), &plan);
     let mut notes = Notes { file: Some(&file), ..Notes::default() };
     let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
@@ -148,7 +148,7 @@ fn each_attempt_to_start_the_command_is_watched_by_itself() {
     let line = format!("echo exit 0 >{0}; chmod 755 {0}", script.display());
     assert!(std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success());
     let plan = plan();
-    let argv = vec![script.to_string_lossy().into_owned()];
+    let argv = vec![script.clone().into_os_string()];
     let mut executor = executor(Command::Program { argv }, &plan);
     let mut notes = Notes::default();
     let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();

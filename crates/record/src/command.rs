@@ -2,32 +2,94 @@
 //!
 //! Nothing here looks for a program or runs one.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
 use serde::{Deserialize, Serialize};
+
+use crate::os_text::{self, NotHex};
 
 /// The command, with `{n}` not yet replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(try_from = "CommandFields", into = "CommandFields")]
 pub enum Command {
     /// A program and its arguments, started without a shell.
     Program {
         /// `argv`; never empty.
-        argv: Vec<String>,
+        argv: Vec<OsString>,
     },
     /// One line for `/bin/sh -c`.
     Shell {
         /// The line.
-        line: String,
+        line: OsString,
     },
 }
 
+/// The same as it stands in JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum CommandFields {
+    Program {
+        argv: Vec<String>,
+        /// All of `argv` in hexadecimal, where one of them is not UTF-8.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        argv_hex: Option<Vec<String>>,
+    },
+    Shell {
+        line: String,
+        /// The line in hexadecimal, where it is not UTF-8.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line_hex: Option<String>,
+    },
+}
+
+impl From<Command> for CommandFields {
+    fn from(command: Command) -> Self {
+        match command {
+            Command::Program { argv } => {
+                let is_lossy = argv.iter().any(|word| word.to_str().is_none());
+                Self::Program {
+                    argv: argv.iter().map(|word| os_text::readable(word)).collect(),
+                    argv_hex: is_lossy.then(|| argv.iter().map(|word| os_text::always_hex(word)).collect()),
+                }
+            }
+            Command::Shell { line } => {
+                Self::Shell { line: os_text::readable(&line), line_hex: os_text::hex(&line) }
+            }
+        }
+    }
+}
+
+impl TryFrom<CommandFields> for Command {
+    type Error = NotHex;
+
+    fn try_from(fields: CommandFields) -> Result<Self, NotHex> {
+        Ok(match fields {
+            CommandFields::Program { argv_hex: Some(argv), .. } => Self::Program {
+                argv: argv.iter().map(|word| os_text::from_hex(word)).collect::<Result<_, _>>()?,
+            },
+            CommandFields::Program { argv, argv_hex: None } => {
+                Self::Program { argv: argv.into_iter().map(OsString::from).collect() }
+            }
+            CommandFields::Shell { line, line_hex } => {
+                Self::Shell { line: os_text::from_json(line, line_hex.as_deref())? }
+            }
+        })
+    }
+}
+
 impl Command {
-    /// The words of the command as a person would recognise it.
-    pub fn words(&self) -> Vec<String> {
+    /// The command's own words, the program's name first.
+    pub fn argv(&self) -> Vec<OsString> {
         match self {
             Self::Program { argv } => argv.clone(),
-            Self::Shell { line } => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+            Self::Shell { line } => vec!["sh".into(), "-c".into(), line.clone()],
         }
+    }
+
+    /// The same for reading: with U+FFFD for each byte that is not UTF-8.
+    pub fn words(&self) -> Vec<String> {
+        self.argv().iter().map(|word| os_text::readable(word)).collect()
     }
 
     /// The command at one CPU count: `{n}` is replaced, `{{n}}` has become a literal `{n}`.
@@ -47,9 +109,22 @@ impl Command {
 }
 
 /// Replaces `{n}` in `text` by the number; `{{n}}` stands for a literal `{n}`.
-pub fn substitute(text: &str, n: u32) -> String {
-    let put_in = |part: &str| part.replace("{n}", &n.to_string());
-    text.split("{{n}}").map(put_in).collect::<Vec<_>>().join("{n}")
+pub fn substitute(text: &OsStr, n: u32) -> OsString {
+    let mut rest = text.as_bytes();
+    let mut out = Vec::with_capacity(rest.len());
+    while let Some((first, others)) = rest.split_first() {
+        if let Some(behind) = rest.strip_prefix(b"{{n}}") {
+            out.extend_from_slice(b"{n}");
+            rest = behind;
+        } else if let Some(behind) = rest.strip_prefix(b"{n}") {
+            out.extend_from_slice(n.to_string().as_bytes());
+            rest = behind;
+        } else {
+            out.push(*first);
+            rest = others;
+        }
+    }
+    OsString::from_vec(out)
 }
 
 #[cfg(test)]
@@ -63,13 +138,15 @@ mod tests {
             ("{n}{n}", "88"),
             ("{{n}}", "{n}"),
             ("{{n}}={n}", "{n}=8"),
+            ("{{{n}}}", "{{n}}"),
             ("awk '{print $1}'", "awk '{print $1}'"),
             ("{", "{"),
             ("{m}", "{m}"),
             ("ä{n}ö", "ä8ö"),
         ] {
-            assert_eq!(substitute(text, 8), expected);
+            assert_eq!(substitute(text.as_ref(), 8), expected);
         }
+        assert_eq!(substitute(OsStr::from_bytes(b"\xff{n}\x80"), 8), OsStr::from_bytes(b"\xff8\x80"));
     }
 
     #[test]
@@ -78,5 +155,34 @@ mod tests {
         assert!(shell("make -j{n}").uses_n());
         assert!(!shell("echo '{{n}}'").uses_n());
         assert_eq!(shell("make -j{n} '{{n}}'").at(2), shell("make -j2 '{n}'"));
+    }
+
+    fn json(command: &Command) -> serde_json::Value {
+        let json = serde_json::to_value(command).unwrap();
+        assert_eq!(serde_json::from_value::<Command>(json.clone()).unwrap(), *command);
+        json
+    }
+
+    #[test]
+    fn a_command_of_text_is_kept_as_text_alone() {
+        let argv = vec!["make".into(), "-j{n}".into()];
+        assert_eq!(
+            json(&Command::Program { argv }).to_string(),
+            r#"{"argv":["make","-j{n}"],"kind":"program"}"#
+        );
+        let shell = Command::Shell { line: "seq 3 | wc".into() };
+        assert_eq!(json(&shell).to_string(), r#"{"kind":"shell","line":"seq 3 | wc"}"#);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_kept_beside_what_can_be_read() {
+        let odd = OsString::from_vec(b"a\xffb".to_vec());
+        let program = json(&Command::Program { argv: vec!["wc".into(), odd.clone()] });
+        assert_eq!(program["argv"], serde_json::json!(["wc", "a\u{fffd}b"]));
+        assert_eq!(program["argv_hex"], serde_json::json!(["7763", "61ff62"]));
+        let shell = json(&Command::Shell { line: odd });
+        assert_eq!((&shell["line"], &shell["line_hex"]), (&"a\u{fffd}b".into(), &"61ff62".into()));
+        let damaged = serde_json::json!({"kind": "shell", "line": "", "line_hex": "6"});
+        assert!(serde_json::from_value::<Command>(damaged).is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
 //! resumed. It holds no results.
 
+mod hooks;
 mod input;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuKind, CpuSet, Nanos, Placement};
 
+pub use hooks::Hooks;
 pub use input::{InputSource, KeptInput};
 
 /// By what means a run is held to its allotted CPUs.
@@ -102,18 +104,6 @@ pub struct Metric {
     pub unit: Option<String>,
     /// Which direction is better.
     pub better: Better,
-}
-
-/// Commands of the user's that run around the measured ones, through `/bin/sh -c`, and are never measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Hooks {
-    /// Once, before the first run.
-    pub setup: Option<String>,
-    /// Before every run.
-    pub prepare: Option<String>,
-    /// Once, after the last run, also when the study failed.
-    pub cleanup: Option<String>,
 }
 
 /// Where the command's standard output and error go.

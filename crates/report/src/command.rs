@@ -2,6 +2,9 @@
 //!
 //! Nothing here is ever run.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use morecores_record::Command;
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
@@ -18,9 +21,25 @@ pub fn for_reading(words: &[String]) -> String {
 /// The command at one CPU count, as a line that a shell runs as it was run.
 pub(crate) fn for_a_shell(command: &Command, n: u32) -> String {
     match command.at(n) {
-        Command::Program { argv } => shell_words::join(argv),
-        Command::Shell { line } => line,
+        Command::Program { argv } => argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+        Command::Shell { line } => match line.into_string() {
+            Ok(line) => line,
+            Err(line) => format!("sh -c {}", quote(&line)),
+        },
     }
+}
+
+/// One word as a shell reads it: bytes that are not UTF-8 in the form `$'\377'` of POSIX.
+fn quote(word: &OsStr) -> String {
+    if let Some(text) = word.to_str() {
+        return shell_words::quote(text).into_owned();
+    }
+    let byte = |byte: &u8| match byte {
+        b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("$'{}'", word.as_bytes().iter().map(byte).collect::<String>())
 }
 
 #[cfg(test)]
@@ -28,14 +47,25 @@ mod tests {
     use super::*;
 
     fn program(argv: &[&str]) -> Command {
-        Command::Program { argv: argv.iter().map(|a| (*a).to_owned()).collect() }
+        Command::Program { argv: argv.iter().map(Into::into).collect() }
     }
 
     #[test]
     fn the_number_is_put_in_and_quoted() {
         assert_eq!(for_a_shell(&program(&["make", "-j{n}", "vmlinux"]), 2), "make -j2 vmlinux");
         assert_eq!(for_a_shell(&program(&["awk", "{{n}} {n}"]), 2), "awk '{n} 2'");
-        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".to_owned() }, 8), "seq 8 | wc");
+        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".into() }, 8), "seq 8 | wc");
+    }
+
+    #[test]
+    fn a_shell_gets_the_bytes_that_are_no_text() {
+        let odd = OsStr::from_bytes(b"a'\xff\n").to_owned();
+        let line =
+            for_a_shell(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, 1);
+        assert_eq!(line, r"printf '%s' $'a\'\377\012'");
+        let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+        assert_eq!(output.stdout, odd.as_bytes());
+        assert_eq!(for_a_shell(&Command::Shell { line: odd }, 1), r"sh -c $'a\'\377\012'");
     }
 
     #[test]
@@ -43,6 +73,6 @@ mod tests {
         let words = |c: Command| for_reading(&c.words());
         assert_eq!(words(program(&["make", "-j{n}", "vmlinux"])), "make -j{n} vmlinux");
         assert_eq!(words(program(&["a b", "", "it's"])), "'a b' '' 'it'\\''s'");
-        assert_eq!(words(Command::Shell { line: "x | y".to_owned() }), "sh -c 'x | y'");
+        assert_eq!(words(Command::Shell { line: "x | y".into() }), "sh -c 'x | y'");
     }
 }

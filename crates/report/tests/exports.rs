@@ -142,7 +142,7 @@ fn run(cpus: u32, phase: Phase, millis: u64, exit: Exit) -> Run {
 
 fn study(runs: Vec<Run>) -> Study {
     let view = support::two_points();
-    let argv = ["make", "-j{n}", "a b"].map(str::to_owned).to_vec();
+    let argv = ["make", "-j{n}", "a b"].map(Into::into).to_vec();
     let header = Header {
         schema: STUDY_SCHEMA.to_owned(),
         tool: "0.1.0".to_owned(),

@@ -48,7 +48,7 @@ pub(crate) fn quiet_times(middle: f64) -> Vec<f64> {
 
 /// A command without a shell.
 pub(crate) fn program(line: &str) -> Command {
-    Command::Program { argv: line.split(' ').map(str::to_owned).collect() }
+    Command::Program { argv: line.split(' ').map(Into::into).collect() }
 }
 
 /// The point of the first `cpus` CPUs.

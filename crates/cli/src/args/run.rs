@@ -1,5 +1,6 @@
 //! The options of `morecores run`, in the groups that its help shows.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -16,7 +17,7 @@ pub(crate) struct RunArgs {
     // No `allow_hyphen_values`: a slip in one of our options would become the command. Behind its first word all
     // words are the command's either way.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 
     /// Give the command's words to `/bin/sh -c` as one line
     #[arg(long, help_heading = COMMAND)]
@@ -81,13 +82,13 @@ pub(crate) struct RunArgs {
 
     /// Run this shell line once, before the first run
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
-    pub(crate) setup: Option<String>,
+    pub(crate) setup: Option<OsString>,
     /// Run this shell line before every run; `{n}` is replaced in it
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
-    pub(crate) prepare: Option<String>,
+    pub(crate) prepare: Option<OsString>,
     /// Run this shell line once, after the last run
     #[arg(long, value_name = "LINE", help_heading = AROUND)]
-    pub(crate) cleanup: Option<String>,
+    pub(crate) cleanup: Option<OsString>,
     /// Write back and drop the page cache before each run (root)
     #[arg(long, help_heading = AROUND)]
     pub(crate) cold: bool,

@@ -1,5 +1,6 @@
 //! The options of `morecores trace`, in the groups that its help shows.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -16,7 +17,7 @@ use super::{LimitArg, OutputArg};
 pub(crate) struct TraceArgs {
     /// The command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 
     /// Give the command's words to `/bin/sh -c` as one line
     #[arg(long, help_heading = COMMAND)]

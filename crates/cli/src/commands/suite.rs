@@ -5,6 +5,7 @@
 mod child;
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
@@ -99,10 +100,18 @@ impl Studies {
         let path = options.study(part);
         let line = match state(&path) {
             State::Whole => return Ok(None),
-            State::Begun => ["run", "--resume", "-o", &path.to_string_lossy()].map(str::to_owned).to_vec(),
+            State::Begun => {
+                let path = path.as_os_str();
+                ["run", "--resume", "-o"]
+                    .map(OsStr::new)
+                    .into_iter()
+                    .chain([path])
+                    .map(OsStr::to_owned)
+                    .collect()
+            }
             State::Absent => options.run(benchmark, part, &path),
         };
-        terminal::note(&format!("morecores {}", report::for_reading(&line)));
+        terminal::note(&format!("morecores {}", typed(&line)));
         match child::run(&line)? {
             Ended::Well => Ok(None),
             Ended::Failed(status) => {
@@ -139,17 +148,19 @@ impl Studies {
         let parts = options.benchmarks.iter().flat_map(|benchmark| benchmark.parts);
         let mut there = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
         let Some(part) = there.next() else { return String::new() };
-        let line = ["show".to_owned(), options.study(part).to_string_lossy().into_owned()];
-        format!(
-            "studies: {}\nTo show one: morecores {}\n",
-            options.directory.display(),
-            report::for_reading(&line)
-        )
+        let line = ["show".into(), options.study(part).into_os_string()];
+        format!("studies: {}\nTo show one: morecores {}\n", options.directory.display(), typed(&line))
     }
 
     fn are_whole(&self) -> bool {
         self.failures.is_empty() && self.read.values().all(Result::is_ok)
     }
+}
+
+/// A line of words as a person types it.
+fn typed(line: &[OsString]) -> String {
+    let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    report::for_reading(&words)
 }
 
 /// What there is of a study.

@@ -1,5 +1,7 @@
 //! The options of a prediction: counts that need not exist, prices, changes to a program.
 
+use std::ffi::OsString;
+
 use anyhow::{Result, anyhow, bail, ensure};
 use morecores_analyse::forecast::Change;
 use morecores_record::View;
@@ -24,8 +26,10 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
 }
 
 /// The list of `--predict` needs its equals sign; without it, it would be the command.
-pub(super) fn check_no_list(predict: Option<&str>, command: &[String]) -> Result<()> {
-    let Some(first) = command.first().filter(|_| predict == Some("")) else { return Ok(()) };
+pub(super) fn check_no_list(predict: Option<&str>, command: &[OsString]) -> Result<()> {
+    let Some(first) = command.first().and_then(|word| word.to_str()).filter(|_| predict == Some("")) else {
+        return Ok(());
+    };
     ensure!(
         list("--predict", first).is_err(),
         "`{first}` would be the command: a list of CPU counts follows --predict with an equals sign, --predict={first}"

@@ -1,5 +1,6 @@
 //! From the texts of `morecores suite` to which studies are to be made, and the `morecores run` that makes each.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
@@ -67,19 +68,19 @@ impl SuiteOptions {
     }
 
     /// The arguments of `morecores` that make a part's study at `path`.
-    pub(crate) fn run(&self, benchmark: &Benchmark, part: &BenchmarkPart, path: &Path) -> Vec<String> {
+    pub(crate) fn run(&self, benchmark: &Benchmark, part: &BenchmarkPart, path: &Path) -> Vec<OsString> {
         let (extent, arguments) = if self.full { (FULL, part.full) } else { (QUICK, part.quick) };
-        let words = |text: &'static str| text.split_whitespace().map(str::to_owned);
-        let mut line = vec!["run".to_owned()];
+        let words = |text: &'static str| text.split_whitespace().map(OsString::from);
+        let mut line = vec![OsString::from("run")];
         line.extend(words(extent));
         let metric: &[&str] = match part.measure {
             Measure::Elapsed => &[],
             Measure::Figure(pattern, unit) => &["--metric", pattern, "--unit", unit],
             Measure::ParallelPart(pattern) => &["--metric", pattern, "--unit", "s", "--lower-is-better"],
         };
-        line.extend(metric.iter().map(|&word| word.to_owned()));
-        line.extend(["-o".to_owned(), path.to_string_lossy().into_owned(), "--".to_owned()]);
-        line.extend([WORK, benchmark.name].map(str::to_owned));
+        line.extend(metric.iter().map(OsString::from));
+        line.extend([OsStr::new("-o"), path.as_os_str(), OsStr::new("--")].map(OsStr::to_owned));
+        line.extend([WORK, benchmark.name].map(OsString::from));
         line.extend(words(arguments));
         line
     }

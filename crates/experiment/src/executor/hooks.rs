@@ -2,6 +2,7 @@
 //!
 //! Never measured, never limited to the allotted CPUs.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Seek};
 use std::process::{Command, Stdio};
 
@@ -24,7 +25,7 @@ impl Hook {
         }
     }
 
-    fn line(self, hooks: &Hooks) -> Option<&str> {
+    fn line(self, hooks: &Hooks) -> Option<&OsStr> {
         match self {
             Self::Setup => hooks.setup.as_deref(),
             Self::Prepare => hooks.prepare.as_deref(),
@@ -68,9 +69,10 @@ pub enum HookError {
 pub(super) fn run(hook: Hook, hooks: &Hooks, point: Option<&Point>) -> Result<(), HookError> {
     let Some(line) = hook.line(hooks) else { return Ok(()) };
     let option = hook.option();
+    let readable = |line: &OsStr| line.to_string_lossy().into_owned();
     let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", &line]).stdin(Stdio::null());
+    command.arg("-c").arg(&line).stdin(Stdio::null());
     if let Some(point) = point {
         command.env("MORECORES_CPUS", point.cpus.to_string());
     }
@@ -81,14 +83,14 @@ pub(super) fn run(hook: Hook, hooks: &Hooks, point: Option<&Point>) -> Result<()
         Ok((status, file))
     });
     let (status, mut file) =
-        captured.map_err(|source| HookError::Start { option, line: line.clone(), source })?;
+        captured.map_err(|source| HookError::Start { option, line: readable(&line), source })?;
     if status.success() {
         return Ok(());
     }
     let mut output = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut output));
     let output = read.map(|_| String::from_utf8_lossy(&output).into_owned()).unwrap_or_default();
-    Err(HookError::Failed { option, line, status: status.to_string(), output })
+    Err(HookError::Failed { option, line: readable(&line), status: status.to_string(), output })
 }
 
 #[cfg(test)]

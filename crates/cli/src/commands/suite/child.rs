@@ -3,6 +3,7 @@
 //! In a process group of its own, so that Ctrl-C reaches it once: from here.
 
 use std::env;
+use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -22,7 +23,7 @@ pub(super) enum Ended {
 }
 
 /// Runs it with these arguments. Its report is not wanted: only the study is.
-pub(super) fn run(arguments: &[String]) -> Result<Ended> {
+pub(super) fn run(arguments: &[OsString]) -> Result<Ended> {
     let us = env::current_exe().context("cannot find this program")?;
     let mut command = Command::new(&us);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
