@@ -4,6 +4,8 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+# Nothing here asks make for jobs: morecores need not say that it keeps these from the command.
+unset MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKELEVEL
 study=demo.study
 for ((number = 2; ; number++)); do
     [[ -e $study ]] || break

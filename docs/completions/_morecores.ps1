@@ -44,6 +44,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             break
         }
         'morecores;run' {
+            [CompletionResult]::new('--env', '--env', [CompletionResultType]::ParameterName, 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy')
             [CompletionResult]::new('--input-limit', '--input-limit', [CompletionResultType]::ParameterName, 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
@@ -88,6 +89,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
         }
         'morecores;trace' {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'What `{n}` becomes [default: the CPU count]')
+            [CompletionResult]::new('--env', '--env', [CompletionResultType]::ParameterName, 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Standard input of the command; `-` is that of morecores')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the command''s output goes')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End the run after this long; what it did until then is shown')

@@ -40,6 +40,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'morecores;run'= {
+            cand --env 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is'
             cand --input 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy'
             cand --input-limit 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]'
             cand --output 'Where the command''s output goes'
@@ -83,6 +84,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
         }
         &'morecores;trace'= {
             cand -n 'What `{n}` becomes [default: the CPU count]'
+            cand --env 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is'
             cand --input 'Standard input of the command; `-` is that of morecores'
             cand --output 'Where the command''s output goes'
             cand --timeout 'End the run after this long; what it did until then is shown'

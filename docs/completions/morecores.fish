@@ -42,6 +42,7 @@ complete -c morecores -n "__fish_morecores_needs_command" -f -a "tune-spin" -d '
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "work" -d 'Run one of the built-in programs once'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "generate" -d 'Write the man pages or a shell\'s completions, from the same definitions as this help'
 complete -c morecores -n "__fish_morecores_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l env -d 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l input -d 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l input-limit -d 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
@@ -86,6 +87,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s n -d 'What `{n}` becomes [default: the CPU count]' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l env -d 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l input -d 'Standard input of the command; `-` is that of morecores' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
 null\t'Thrown away'

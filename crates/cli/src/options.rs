@@ -3,6 +3,7 @@
 //! Decides and checks; touches nothing. A plan that leaves here fits this machine.
 
 mod compare;
+mod environment;
 mod locks;
 mod predict;
 mod report;
@@ -23,6 +24,7 @@ use morecores_record::{
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 
 pub(crate) use compare::CompareOptions;
+pub(crate) use environment::notes_of_resumed;
 pub(crate) use locks::{LocksOptions, ResumeLocksOptions, typed};
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
@@ -47,6 +49,8 @@ pub(crate) struct RunOptions {
     pub(crate) plan: Plan,
     /// Most that is kept of input that can be read only once.
     pub(crate) input_limit: Bytes,
+    /// What the user is told before it begins.
+    pub(crate) notes: Vec<String>,
     /// Where the study goes.
     pub(crate) study: PathBuf,
 }
@@ -76,11 +80,6 @@ impl RunOptions {
     pub(crate) fn new(args: &RunArgs, topology: &Topology) -> Result<Self> {
         let command = command(&args.command, args.shell, "run")?;
         predict::check_no_list(args.predict.as_deref(), &args.command)?;
-        ensure!(
-            !args.expect_n || command.uses_n(),
-            "{{n}} is nowhere in the command, and --expect-n was given: put {{n}} where the command takes its \
-             thread or job count"
-        );
         let (placement, order) = order(args, topology)?;
         let points = points(args, topology, &order)?;
         let largest = points.last().map_or(1, |point| point.cpus);
@@ -102,6 +101,7 @@ impl RunOptions {
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
             metric: metric(args)?,
             thread_env: args.thread_env,
+            env: environment::variables(&args.env)?,
             ignore_failure: args.ignore_failure,
             keep_survivors: args.keep,
             input: input(args.input.as_deref()),
@@ -110,11 +110,17 @@ impl RunOptions {
             syscalls: args.syscalls,
             predict: predicted,
         };
+        ensure!(
+            !args.expect_n || plan.tells_n(&command),
+            "{{n}} is nowhere in the command or its environment, and --expect-n was given: put {{n}} where the command \
+             takes its thread or job count"
+        );
         check_syscalls(args.syscalls, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
         let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
         let input_limit = input_limit(args.input_limit.as_deref())?;
-        Ok(Self { command, plan, input_limit, study })
+        let notes = environment::notes(&args.env, &plan);
+        Ok(Self { command, plan, input_limit, notes, study })
     }
 }
 

@@ -21,6 +21,7 @@ use crate::capture::Capture;
 use crate::cgroup::Hierarchies;
 use crate::cold::Cold;
 use crate::control::{Control, descendants_except};
+use crate::environment::Environment;
 use crate::group::{GroupError, StudyGroup};
 use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
@@ -82,6 +83,7 @@ pub trait Executor {
 pub struct ProcessExecutor {
     command: Command,
     plan: Plan,
+    environment: Environment,
     control: Arc<Control>,
     images: HashMap<(u32, u32), Image>,
     capture: Arc<Capture>,
@@ -130,9 +132,11 @@ impl ProcessExecutor {
         let io_error = |action| move |source| ExecuteError::Io { action, source };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
         let metric = plan.metric.as_ref().map(MetricReader::new).transpose()?;
+        let environment = Environment::of_this_process(plan);
+        environment.withhold_job_server();
         let mut images = HashMap::new();
         for point in &plan.points {
-            images.insert((point.cpus, point.n), program::image(command, point, plan.thread_env)?);
+            images.insert((point.cpus, point.n), program::image(command, point, &environment)?);
         }
         let capture = Arc::new(Capture::new(&plan.output).map_err(io_error("make a file in memory"))?);
         control.watch_output(Arc::clone(&capture));
@@ -158,6 +162,7 @@ impl ProcessExecutor {
         let mut executor = Self {
             command: command.clone(),
             plan: plan.clone(),
+            environment,
             control,
             images,
             capture,
@@ -232,7 +237,7 @@ impl ProcessExecutor {
     }
 
     fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
-        hooks::run(hook, &self.plan.hooks, point)?;
+        hooks::run(hook, &self.plan.hooks, point, &self.environment)?;
         // What a hook leaves running, a server for the command to talk to, is none of the command's tree.
         if hook.is_given(&self.plan.hooks) && !matches!(spawn::reap_orphan(), Orphan::None) {
             self.spared = descendants_except(&[]);

@@ -10,28 +10,8 @@ use std::path::{Path, PathBuf};
 
 use morecores_record::{Command, Point};
 
+use crate::environment::{Environment, Pair};
 use crate::spawn::Image;
-
-/// Variables that runtimes read their thread count from, set by `--thread-env`. One a line, with its reader.
-const THREAD_VARIABLES: &[&str] = &[
-    "OMP_NUM_THREADS",            // OpenMP
-    "OPENBLAS_NUM_THREADS",       // OpenBLAS
-    "MKL_NUM_THREADS",            // Intel MKL
-    "BLIS_NUM_THREADS",           // BLIS
-    "VECLIB_MAXIMUM_THREADS",     // Accelerate
-    "NUMEXPR_NUM_THREADS",        // numexpr
-    "GOTO_NUM_THREADS",           // GotoBLAS
-    "RAYON_NUM_THREADS",          // Rust's rayon
-    "TOKIO_WORKER_THREADS",       // Rust's tokio
-    "GOMAXPROCS",                 // Go
-    "JULIA_NUM_THREADS",          // Julia
-    "NUMBA_NUM_THREADS",          // numba
-    "POLARS_MAX_THREADS",         // polars
-    "CMAKE_BUILD_PARALLEL_LEVEL", // cmake --build
-    "CTEST_PARALLEL_LEVEL",       // ctest
-    "CARGO_BUILD_JOBS",           // cargo
-    "UV_THREADPOOL_SIZE",         // Node.js's libuv
-];
 
 /// Why a command cannot be started at all.
 #[derive(Debug, thiserror::Error)]
@@ -111,31 +91,16 @@ fn executable(path: &Path) -> Result<(), Unusable> {
     if data.is_file() && allowed { Ok(()) } else { Err(Unusable::Denied) }
 }
 
-/// The variables of a run: `inherited`, and ours on top.
-fn environment(
-    inherited: impl Iterator<Item = (OsString, OsString)>,
-    point: &Point,
-    thread_env: bool,
-) -> Vec<(OsString, OsString)> {
-    let threads = if thread_env { THREAD_VARIABLES } else { &[] };
-    let ours: Vec<(OsString, OsString)> = [("MORECORES_CPUS", point.cpus)]
-        .into_iter()
-        .chain(threads.iter().map(|&name| (name, point.n)))
-        .map(|(name, value)| (name.into(), value.to_string().into()))
-        .collect();
-    let theirs = inherited.filter(|(name, _)| ours.iter().all(|(our, _)| our != name));
-    theirs.chain(ours.clone()).collect()
-}
-
 /// The image of `command` at one CPU count.
 ///
 /// # Errors
 /// See [`ProgramError`].
-pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
+pub fn image(command: &Command, point: &Point, environment: &Environment) -> Result<Image, ProgramError> {
     let words = command.at(point.n).argv();
     let name = words.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let path = resolve(name, std::env::var_os("PATH").as_deref())?;
-    image_of(&path, &words, environment(std::env::vars_os(), point, thread_env))
+    let variables = environment.of_command(point);
+    let path = resolve(name, search_path(&variables))?;
+    image_of(&path, &words, variables)
 }
 
 /// The image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not take for a program: as
@@ -143,13 +108,23 @@ pub fn image(command: &Command, point: &Point, thread_env: bool) -> Result<Image
 ///
 /// # Errors
 /// See [`ProgramError`].
-pub fn script_image(command: &Command, point: &Point, thread_env: bool) -> Result<Image, ProgramError> {
+pub fn script_image(
+    command: &Command,
+    point: &Point,
+    environment: &Environment,
+) -> Result<Image, ProgramError> {
     let mut words = command.at(point.n).argv();
+    let variables = environment.of_command(point);
     if let Some(name) = words.first_mut() {
-        *name = resolve(name, std::env::var_os("PATH").as_deref())?.into_os_string();
+        *name = resolve(name, search_path(&variables))?.into_os_string();
     }
     words.insert(0, "sh".into());
-    image_of(Path::new("/bin/sh"), &words, environment(std::env::vars_os(), point, thread_env))
+    image_of(Path::new("/bin/sh"), &words, variables)
+}
+
+/// PATH among the variables that the command gets, as `env PATH=… COMMAND` searches it.
+fn search_path(variables: &[Pair]) -> Option<&OsStr> {
+    variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
 }
 
 /// The image of the program at `path`, with these words and the variables that we have.
@@ -160,7 +135,7 @@ pub fn plain_image(path: &Path, words: &[OsString]) -> Result<Image, ProgramErro
     image_of(path, words, std::env::vars_os().collect())
 }
 
-fn image_of(path: &Path, words: &[OsString], env: Vec<(OsString, OsString)>) -> Result<Image, ProgramError> {
+fn image_of(path: &Path, words: &[OsString], env: Vec<Pair>) -> Result<Image, ProgramError> {
     let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| ProgramError::NullByte);
     let argv = words.iter().map(|w| c_string(w.as_bytes())).collect::<Result<_, _>>()?;
     let env = env
@@ -192,21 +167,5 @@ mod tests {
             Path::new("/bin/sh")
         );
         assert_eq!(resolve(OsStr::new("/bin/sh"), None).unwrap(), Path::new("/bin/sh"));
-    }
-
-    #[test]
-    fn the_environment_names_the_cpus_once() {
-        let inherited = [("MORECORES_CPUS", "9"), ("HOME", "/h"), ("GOMAXPROCS", "9")];
-        let inherited = || inherited.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)));
-        let has = |env: &[(OsString, OsString)], name: &str, value: &str| {
-            env.iter().filter(|(k, _)| k == name).map(|(_, v)| v).eq([value])
-        };
-        let point = Point { cpus: 1, n: 2, cpu_set: "0".parse().unwrap(), adds: Default::default() };
-        let plain = environment(inherited(), &point, false);
-        assert!(
-            has(&plain, "MORECORES_CPUS", "1") && has(&plain, "HOME", "/h") && has(&plain, "GOMAXPROCS", "9")
-        );
-        let threads = environment(inherited(), &point, true);
-        assert!(has(&threads, "GOMAXPROCS", "2") && has(&threads, "OMP_NUM_THREADS", "2"));
     }
 }

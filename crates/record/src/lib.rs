@@ -43,6 +43,7 @@ pub use page::{
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
     Better, Cache, Hooks, InputSource, KeptInput, Limit, Metric, Output, Plan, Point, Stop, TraceMode,
+    Variable, holds_n,
 };
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
 pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};

@@ -5,16 +5,18 @@
 
 mod hooks;
 mod input;
+mod variable;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuKind, CpuSet, Nanos, Placement};
+use crate::{Command, CpuKind, CpuSet, Nanos, Placement};
 
 pub use hooks::Hooks;
 pub use input::{InputSource, KeptInput};
+pub use variable::{Variable, holds_n};
 
 /// By what means a run is held to its allotted CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -160,6 +162,9 @@ pub struct Plan {
     pub metric: Option<Metric>,
     /// Whether OMP_NUM_THREADS and its like were set to `n`.
     pub thread_env: bool,
+    /// Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<Variable>,
     /// Whether a failing run ends the study.
     pub ignore_failure: bool,
     /// Whether processes that outlive the command are left alone.
@@ -181,6 +186,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the command is told how many CPUs there are: by its words or by its environment.
+    pub fn tells_n(&self, command: &Command) -> bool {
+        command.uses_n() || self.thread_env || self.env.iter().any(Variable::uses_n)
+    }
+
     /// The runs that are traced for a prediction beside those of the sweep: the command told each predicted count on the most
     /// CPUs there are, and told those on the fewest, to test the prediction by what was measured.
     pub fn oversubscribed(&self) -> Vec<Point> {

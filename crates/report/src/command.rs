@@ -2,10 +2,10 @@
 //!
 //! Nothing here is ever run.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use morecores_record::Command;
+use morecores_record::{Command, Variable};
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
 pub fn for_reading(words: &[String]) -> String {
@@ -18,14 +18,30 @@ pub fn for_reading(words: &[String]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The command at one CPU count, as a line that a shell runs as it was run.
-pub(crate) fn for_a_shell(command: &Command, n: u32) -> String {
-    match command.at(n) {
-        Command::Program { argv } => argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
-        Command::Shell { line } => match line.into_string() {
-            Ok(line) => line,
-            Err(line) => format!("sh -c {}", quote(&line)),
-        },
+/// The same behind the variables that were set for it, as one types them before a command.
+pub fn with_variables(words: &[String], env: &[Variable]) -> String {
+    let assignment = |variable: &Variable| {
+        let value = variable.value.as_ref()?.to_string_lossy();
+        Some(format!("{}={}", variable.name.to_string_lossy(), for_reading(&[value.into_owned()])))
+    };
+    let parts = env.iter().filter_map(assignment).chain([for_reading(words)]);
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// The command at one CPU count, behind the variables that were set for it, as a line that a shell runs as it was run.
+pub(crate) fn for_a_shell(command: &Command, env: &[Variable], n: u32) -> String {
+    let assignment = |variable: &Variable| {
+        variable.value_at(n).map(|value| [variable.name.as_os_str(), &value].join(OsStr::new("=")))
+    };
+    let set: Vec<OsString> = env.iter().filter_map(assignment).collect();
+    let (is_set, command) = (!set.is_empty(), command.at(n));
+    match command {
+        Command::Shell { line } if !is_set && line.to_str().is_some() => line.to_string_lossy().into_owned(),
+        command => {
+            let env = is_set.then(|| OsString::from("env")).into_iter();
+            let words = env.chain(set).chain(command.argv());
+            words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
+        }
     }
 }
 
@@ -52,20 +68,33 @@ mod tests {
 
     #[test]
     fn the_number_is_put_in_and_quoted() {
-        assert_eq!(for_a_shell(&program(&["make", "-j{n}", "vmlinux"]), 2), "make -j2 vmlinux");
-        assert_eq!(for_a_shell(&program(&["awk", "{{n}} {n}"]), 2), "awk '{n} 2'");
-        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".into() }, 8), "seq 8 | wc");
+        assert_eq!(for_a_shell(&program(&["make", "-j{n}", "vmlinux"]), &[], 2), "make -j2 vmlinux");
+        assert_eq!(for_a_shell(&program(&["awk", "{{n}} {n}"]), &[], 2), "awk '{n} 2'");
+        assert_eq!(for_a_shell(&Command::Shell { line: "seq {n} | wc".into() }, &[], 8), "seq 8 | wc");
     }
 
     #[test]
     fn a_shell_gets_the_bytes_that_are_no_text() {
         let odd = OsStr::from_bytes(b"a'\xff\n").to_owned();
         let line =
-            for_a_shell(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, 1);
+            for_a_shell(&Command::Program { argv: vec!["printf".into(), "%s".into(), odd.clone()] }, &[], 1);
         assert_eq!(line, r"printf '%s' $'a\'\377\012'");
         let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
         assert_eq!(output.stdout, odd.as_bytes());
-        assert_eq!(for_a_shell(&Command::Shell { line: odd }, 1), r"sh -c $'a\'\377\012'");
+        assert_eq!(for_a_shell(&Command::Shell { line: odd }, &[], 1), r"sh -c $'a\'\377\012'");
+    }
+
+    #[test]
+    fn variables_that_were_set_stand_before_the_command() {
+        let variable =
+            |name: &str, value: Option<&str>| Variable { name: name.into(), value: value.map(Into::into) };
+        let env = [variable("A", Some("{n}")), variable("B", Some("x y")), variable("PS1", None)];
+        let make = program(&["make", "-j{n}"]);
+        assert_eq!(with_variables(&make.words(), &env), "A={n} B='x y' make -j{n}");
+        assert_eq!(for_a_shell(&make, &env, 2), "env 'A=2' 'B=x y' make -j2");
+        let shell = Command::Shell { line: "echo $A {n}".into() };
+        assert_eq!(for_a_shell(&shell, &env[..1], 2), "env 'A=2' sh -c 'echo $A 2'");
+        assert_eq!(for_a_shell(&shell, &env[2..], 2), "echo $A 2");
     }
 
     #[test]

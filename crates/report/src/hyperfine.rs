@@ -63,7 +63,7 @@ fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
     let mut sorted = times.clone();
     sorted.sort_by(f64::total_cmp);
     BenchmarkResult {
-        command: command::for_a_shell(&study.header.command, n),
+        command: command::for_a_shell(&study.header.command, &study.header.plan.env, n),
         mean: mean_of(|r| r.elapsed_ns.as_secs_f64()),
         stddev: standard_deviation(&times),
         median: median(&sorted),

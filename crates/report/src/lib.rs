@@ -26,7 +26,7 @@ mod verdict;
 mod warning;
 
 pub use causes::{Blame, Cause, Withheld, causes, main_cause, withheld, word_cause};
-pub use command::for_reading;
+pub use command::{for_reading, with_variables};
 pub use component::Component;
 pub use csv::{locks_csv, view_csv};
 pub use doctor::doctor;

@@ -25,7 +25,7 @@ use crate::{Severity, command, decide, notices, word};
 ///
 /// What `out` fails with; a `String` never does.
 pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "{}\n", code(&command::for_reading(&view.command)))?;
+    writeln!(out, "{}\n", code(&command::with_variables(&view.command, &view.plan.env)))?;
     let verdict = decide(view);
     if verdict.is_worth_saying(view) {
         writeln!(out, "{}\n", prose(&word(&verdict)))?;

@@ -107,7 +107,7 @@ fn said(view: &View) -> Said {
     });
     let notices = notices(&view.warnings, &verdict);
     Said {
-        command: command::for_reading(&view.command),
+        command: command::with_variables(&view.command, &view.plan.env),
         verdict: if verdict.is_worth_saying(view) { word(&verdict) } else { "One traced run.".to_owned() },
         causes: causes.unwrap_or_default().iter().map(|line| sentence(line)).collect(),
         prediction: prediction.unwrap_or_default().iter().map(|line| sentence(line)).collect(),

@@ -34,6 +34,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         timeout: None,
         metric: None,
         thread_env: false,
+        env: Vec::new(),
         ignore_failure: false,
         keep_survivors: false,
         input: InputSource::default(),

@@ -10,6 +10,7 @@ import type { Placement } from "./Placement.ts";
 import type { Point } from "./Point.ts";
 import type { Stop } from "./Stop.ts";
 import type { TraceMode } from "./TraceMode.ts";
+import type { Variable } from "./Variable.ts";
 
 /**
  * Everything that was decided before the first run.
@@ -59,6 +60,10 @@ metric: Metric | null,
  * Whether OMP_NUM_THREADS and its like were set to `n`.
  */
 thread_env: boolean, 
+/**
+ * Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.
+ */
+env?: Array<Variable>, 
 /**
  * Whether a failing run ends the study.
  */

@@ -2,14 +2,14 @@
 //!
 //! Only looks and names; what it means is for the reader.
 
-use morecores_record::{Aspect, Cache, Host, Unlike};
+use morecores_record::{Aspect, Cache, Host, Unlike, Variable};
 
 use super::Side;
 
 /// Everything in which the two were not made alike, the most telling first.
 pub(super) fn unlike(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Unlike> {
     let mut unlike: Vec<Unlike> = [
-        (Aspect::Command, base.view.command.join(" "), new.view.command.join(" ")),
+        (Aspect::Command, command(base), command(new)),
         (Aspect::Machine, machine(&base.view.host), machine(&new.view.host)),
         (Aspect::Kernel, base.view.host.kernel.clone(), new.view.host.kernel.clone()),
         (Aspect::Limit, base.view.plan.limit.to_string(), new.view.plan.limit.to_string()),
@@ -36,6 +36,16 @@ pub(super) fn unlike(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Unlik
         tell(Aspect::N, of_base.n.to_string(), of_new.n.to_string());
     }
     unlike
+}
+
+/// The variables that were set for the command, and its words.
+fn command(side: Side<'_>) -> String {
+    let assignment = |variable: &Variable| {
+        let value = variable.value.as_ref()?;
+        Some(format!("{}={}", variable.name.display(), value.display()))
+    };
+    let variables = side.view.plan.env.iter().filter_map(assignment);
+    variables.chain(side.view.command.iter().cloned()).collect::<Vec<_>>().join(" ")
 }
 
 fn machine(host: &Host) -> String {

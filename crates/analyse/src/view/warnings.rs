@@ -214,7 +214,7 @@ fn busy_when_quiet(study: &Study) -> Option<f64> {
 
 /// A command that was given more CPUs and used no more, unless that is because others used them or did its work.
 fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
-    let told = study.header.command.uses_n() || study.header.plan.thread_env;
+    let told = study.header.plan.tells_n(&study.header.command);
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
     // Points of the same count differ in `n` alone: they were given no more.

@@ -25,6 +25,9 @@ pub(crate) struct RunArgs {
     /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count
     #[arg(long, help_heading = COMMAND)]
     pub(crate) thread_env: bool,
+    /// Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is
+    #[arg(long, value_name = "NAME=VALUE", help_heading = COMMAND, conflicts_with = "resume")]
+    pub(crate) env: Vec<OsString>,
     /// Refuse to start where `{n}` is nowhere in the command
     #[arg(long, help_heading = COMMAND)]
     pub(crate) expect_n: bool,
@@ -148,6 +151,7 @@ Examples:
   morecores run --prepare 'make clean' -- make -j{n}
   morecores run --cpus 1,2,4-8,all --runs 10 -o zstd.study -- zstd -qf -T{n} big.tar
   xzcat big.txt.xz | morecores run --input - -- sort --parallel={n}
+  morecores run --env OMP_NUM_THREADS={n} -- ./solver
   morecores run --thread-env -- python3 numpy-job.py
   morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/

@@ -28,6 +28,9 @@ pub(crate) struct TraceArgs {
     /// Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to what `{n}` becomes
     #[arg(long, help_heading = COMMAND)]
     pub(crate) thread_env: bool,
+    /// Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is
+    #[arg(long, value_name = "NAME=VALUE", help_heading = COMMAND)]
+    pub(crate) env: Vec<OsString>,
     /// Standard input of the command; `-` is that of morecores
     #[arg(long, value_name = "FILE", help_heading = COMMAND)]
     pub(crate) input: Option<PathBuf>,

@@ -94,7 +94,7 @@ fn bearable(evidence: &Evidence, view: &View, largest: u32) -> Option<Prediction
 
 /// Whether the command was told how many CPUs there are.
 pub(super) fn is_told_n(study: &Study) -> bool {
-    study.header.command.uses_n() || study.header.plan.thread_env
+    study.header.plan.tells_n(&study.header.command)
 }
 
 /// Everything derived from one trace of the study at `path`, made on a machine of architecture `arch`.

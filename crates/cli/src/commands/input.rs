@@ -9,19 +9,22 @@ use morecores_record::{Bytes, Header, InputSource, KeptInput};
 
 use crate::terminal;
 
-/// Opens the input of a new study, and notes in its plan what was kept. `quiet` leaves out the line that says so.
-pub(super) fn open(source: &mut InputSource, limit: Bytes, quiet: bool) -> Result<Input> {
+/// Opens the input of a new study, and notes in its plan what was kept.
+pub(super) fn open(source: &mut InputSource, limit: Bytes) -> Result<Input> {
     let Some(path) = &source.path else { return Ok(Input::none()) };
     let input = read(path, Readers::Several { limit })?;
     source.kept = input.kept();
-    if let Some(kept) = input.kept().filter(|_| !quiet) {
-        terminal::note(&format!(
-            "--input {} can be read only once: every run gets a copy of its {}",
-            path.display(),
-            kept.bytes
-        ));
-    }
     Ok(input)
+}
+
+/// What the user is told of input that was kept.
+pub(super) fn note(source: &InputSource) -> Option<String> {
+    let (path, kept) = (source.path.as_ref()?, source.kept?);
+    Some(format!(
+        "--input {} can be read only once: every run gets a copy of its {}",
+        path.display(),
+        kept.bytes
+    ))
 }
 
 /// Opens the input of a single run.

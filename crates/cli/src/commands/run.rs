@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::{Decision, StoppingRule};
 use morecores_experiment::control::Control;
+use morecores_experiment::environment::Environment;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::input::Input;
 use morecores_experiment::machine::Neighbourhood;
@@ -18,7 +19,7 @@ use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter
 use morecores_report::cpus;
 
 use crate::args::RunArgs;
-use crate::options::{ResumeOptions, RunOptions};
+use crate::options::{ResumeOptions, RunOptions, notes_of_resumed};
 use crate::tracer::{self, Wanted};
 use crate::{exit, terminal};
 
@@ -49,14 +50,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 /// A new study.
 fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let host = host::read();
-    let RunOptions { command, mut plan, input_limit, study } = RunOptions::new(args, &host.topology)?;
+    let RunOptions { command, mut plan, input_limit, notes, study } = RunOptions::new(args, &host.topology)?;
+    let environment = Environment::of_this_process(&plan);
     for point in &plan.points {
-        program::image(&command, point, plan.thread_env)?;
+        program::image(&command, point, &environment)?;
     }
     refuse_where_not_traceable(&plan)?;
-    let input = input::open(&mut plan.input, input_limit, args.quiet)?;
+    let input = input::open(&mut plan.input, input_limit)?;
+    let notes = notes.into_iter().chain(input::note(&plan.input));
     let header = derive::header(command, plan, host);
     let writer = StudyWriter::create(&study, header.clone())?;
+    notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     Ok((Study::new(header), writer, input))
 }
 
@@ -85,9 +89,9 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     if let Some(point) = missing {
         return Err(anyhow!("CPUs {} of the study are not all usable any more", point.cpu_set));
     }
-    if let Some(note) = options.not_reached(&before.traces).filter(|_| !args.quiet) {
-        terminal::note(&note);
-    }
+    let notes = options.not_reached(&before.traces).into_iter();
+    let notes = notes.chain(notes_of_resumed(&before.header.plan));
+    notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     let input = input::open_again(&before.header, options.input.as_deref(), options.input_limit)?;
     let cut_short = has_cut_short_trace(&before);
     let mut plan = before.header.plan;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use morecores_experiment::control::Control;
+use morecores_experiment::environment::Environment;
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
 use morecores_experiment::input::Input;
 use morecores_experiment::{host, program, spawn};
@@ -25,8 +26,9 @@ use crate::{exit, terminal};
 
 pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let host = host::read();
-    let TraceOptions { command, plan, study } = TraceOptions::new(args, &host.topology)?;
-    program::image(&command, &plan.points[0], plan.thread_env)?;
+    let TraceOptions { command, plan, notes, study } = TraceOptions::new(args, &host.topology)?;
+    program::image(&command, &plan.points[0], &Environment::of_this_process(&plan))?;
+    notes.iter().for_each(|note| terminal::note(note));
     let input = input::for_one_run(&plan.input)?;
     let timeout = plan.timeout;
     let arch = host.arch.clone();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode};
 
-use super::{command, duration, input, limit, output};
+use super::{command, duration, environment, input, limit, output};
 use crate::args::TraceArgs;
 
 /// What `morecores trace` is to do.
@@ -15,6 +15,8 @@ pub(crate) struct TraceOptions {
     pub(crate) command: Command,
     /// With one point, and no runs but the traced one.
     pub(crate) plan: Plan,
+    /// What the user is told before the run.
+    pub(crate) notes: Vec<String>,
     /// Where the trace is kept, if it is.
     pub(crate) study: Option<PathBuf>,
 }
@@ -37,6 +39,7 @@ impl TraceOptions {
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
             metric: None,
             thread_env: args.thread_env,
+            env: environment::variables(&args.env)?,
             ignore_failure: false,
             keep_survivors: args.keep,
             input: input(args.input.as_deref()),
@@ -45,7 +48,8 @@ impl TraceOptions {
             syscalls: args.syscalls,
             predict: Vec::new(),
         };
-        Ok(Self { command, plan, study: args.study.clone() })
+        let notes = environment::notes(&args.env, &plan);
+        Ok(Self { command, plan, notes, study: args.study.clone() })
     }
 }
 

@@ -73,6 +73,10 @@ impl World {
         for name in ["NO_COLOR", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "MORECORES_CPUS", "XDG_RUNTIME_DIR"] {
             command.env_remove(name);
         }
+        // `make test` and cargo set these, and morecores says that it keeps them from the command.
+        for name in ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"] {
+            command.env_remove(name);
+        }
         command
     }
 

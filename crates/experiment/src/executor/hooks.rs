@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use morecores_record::{Hooks, Point, substitute};
 
+use crate::environment::Environment;
+
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hook {
@@ -66,16 +68,19 @@ pub enum HookError {
 }
 
 /// Runs a hook where it is given. `{n}` in it is replaced where there is a point.
-pub(super) fn run(hook: Hook, hooks: &Hooks, point: Option<&Point>) -> Result<(), HookError> {
+pub(super) fn run(
+    hook: Hook,
+    hooks: &Hooks,
+    point: Option<&Point>,
+    environment: &Environment,
+) -> Result<(), HookError> {
     let Some(line) = hook.line(hooks) else { return Ok(()) };
     let option = hook.option();
     let readable = |line: &OsStr| line.to_string_lossy().into_owned();
     let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&line).stdin(Stdio::null());
-    if let Some(point) = point {
-        command.env("MORECORES_CPUS", point.cpus.to_string());
-    }
+    command.env_clear().envs(environment.of_hook(point));
     // Into files rather than pipes: a server that the hook leaves behind would hold a pipe open for ever.
     let captured = tempfile::tempfile().and_then(|file| {
         command.stdout(file.try_clone()?).stderr(file.try_clone()?);
@@ -97,22 +102,26 @@ pub(super) fn run(hook: Hook, hooks: &Hooks, point: Option<&Point>) -> Result<()
 mod tests {
     use super::*;
 
+    fn environment() -> Environment {
+        Environment::of_this_process(&morecores_testkit::plan(Vec::new()))
+    }
+
     #[test]
     fn a_failing_hook_shows_its_last_words() {
         let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
         let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap(), adds: Default::default() };
-        let error = run(Hook::Prepare, &hooks, Some(&point)).unwrap_err();
+        let error = run(Hook::Prepare, &hooks, Some(&point), &environment()).unwrap_err();
         assert_eq!(error.to_string(), "--prepare `seq 9; exit 3` failed (exit status: 3)");
         let HookError::Failed { output, .. } = error else { panic!() };
         assert!(output.ends_with("8\n9\n"), "{output}");
-        assert!(run(Hook::Setup, &hooks, None).is_ok());
+        assert!(run(Hook::Setup, &hooks, None, &environment()).is_ok());
     }
 
     #[test]
     fn a_hook_that_leaves_a_process_behind_is_not_waited_for() {
         let hooks = Hooks { setup: Some("sleep 5 &".into()), ..Hooks::default() };
         let begun = std::time::Instant::now();
-        run(Hook::Setup, &hooks, None).unwrap();
+        run(Hook::Setup, &hooks, None, &environment()).unwrap();
         assert!(begun.elapsed().as_secs() < 4);
     }
 }

@@ -26,7 +26,7 @@ impl ProcessExecutor {
             let image = match self.images.get(&(point.cpus, point.n)) {
                 Some(image) => image,
                 None => {
-                    let image = program::image(&self.command, point, self.plan.thread_env)?;
+                    let image = program::image(&self.command, point, &self.environment)?;
                     self.images.entry((point.cpus, point.n)).or_insert(image)
                 }
             };
@@ -46,7 +46,7 @@ impl ProcessExecutor {
                     self.lose_birthplace(source);
                 }
                 Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
-                    let script = program::script_image(&self.command, point, self.plan.thread_env)?;
+                    let script = program::script_image(&self.command, point, &self.environment)?;
                     self.images.insert((point.cpus, point.n), script);
                 }
                 Err(SpawnError::Exec(source)) => {

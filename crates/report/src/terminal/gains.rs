@@ -9,7 +9,7 @@ use crate::format::{TimeUnit, column, cpus, time};
 
 /// What `morecores what-if` prints.
 pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
-    let title = style.wrap(&command::for_reading(&view.command), "  ");
+    let title = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
     let Some(first) = gains.first() else {
         sections.push(

@@ -11,7 +11,7 @@ const LISTED: usize = 5;
 
 /// The command, the machine and the way it was measured.
 pub(super) fn headline(view: &View, style: &Style) -> Vec<String> {
-    let command = style.wrap(&command::for_reading(&view.command), "  ");
+    let command = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut lines: Vec<String> = command.iter().map(|line| style.paint().bold(line)).collect();
     for text in [Some(machine(view)), method(view)].into_iter().flatten().chain(ending(view)) {
         lines.extend(style.wrap(&text, "  "));

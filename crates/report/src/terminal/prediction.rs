@@ -30,7 +30,7 @@ pub fn prediction_report(
     explain: bool,
     style: &Style,
 ) -> String {
-    let title = style.wrap(&command::for_reading(&view.command), "  ");
+    let title = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
     sections.extend(prediction_sections(view, prediction, prices, style));
     if explain {
