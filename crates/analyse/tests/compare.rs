@@ -2,6 +2,9 @@
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use morecores_analyse::compare::{Incomparable, Side, compare};
 use morecores_analyse::view;
 use morecores_record::*;
@@ -150,4 +153,27 @@ fn what_was_not_made_alike_is_told() {
     assert_eq!(aspects, [Aspect::Machine, Aspect::Kernel, Aspect::Limit, Aspect::CpuSet]);
     assert!(comparison.unlike[3].new.contains("0,7 at 2"), "{:?}", comparison.unlike[3]);
     assert_eq!(comparison.points.len(), 4);
+}
+
+#[test]
+fn the_environment_and_every_byte_are_part_of_the_command() {
+    let mut rng = ChaCha8Rng::seed_from_u64(46);
+    let base = study(6, 0.01, |_| 1.0, &mut rng);
+    let told = |base: &Study, new: &Study| {
+        let unlike = compared(base, new).unlike;
+        unlike.into_iter().map(|unlike| (unlike.aspect, unlike.base, unlike.new)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&base, &base), []);
+    let command = base.header.command.words().join(" ");
+    let mut new = base.clone();
+    new.header.plan.env = vec![Variable { name: "V".into(), value: Some("{n}".into()) }];
+    assert_eq!(told(&base, &new), [(Aspect::Command, command.clone(), format!("V={{n}} {command}"))]);
+    let with = |byte: u8| {
+        let mut study = base.clone();
+        let word = OsStr::from_bytes(&[byte]).to_owned();
+        study.header.command = Command::Program { argv: vec!["cat".into(), word] };
+        study
+    };
+    let bytes = told(&with(0xfe), &with(0xff));
+    assert_eq!(bytes, [(Aspect::Command, r#"cat "\xFE""#.to_owned(), r#"cat "\xFF""#.to_owned())]);
 }

@@ -222,7 +222,7 @@ fn output(output: OutputArg) -> Output {
 
 /// Source of the command's standard input, of which nothing has been read yet.
 fn input(path: Option<&Path>) -> InputSource {
-    InputSource { path: path.map(Path::to_owned), kept: None }
+    InputSource { path: path.map(Path::to_owned), content: None }
 }
 
 fn input_limit(text: Option<&str>) -> Result<Bytes> {

@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 
 use harness::{Ran, World, skipped};
-use morecores_record::{Bytes, KeptInput};
+use morecores_record::{Bytes, InputContent};
 
 /// `morecores run -o study` of `wc -c` on one CPU; its output is the metric.
 const COUNT: &str = "run -o study --trace off --cpus 1 --warmup 1 --precision 0 --metric '([0-9]+)'";
@@ -36,7 +36,7 @@ fn every_run_reads_what_a_pipe_held() {
         ran.success().says(&["can be read only once", "106.3 KiB"]);
         assert_eq!(counted(&world), [Some(108_894.0); 4], "{line}");
         let input = world.study().header.plan.input;
-        assert_eq!(input.kept.map(|kept| kept.bytes), Some(Bytes(108_894)), "{line}");
+        assert_eq!(input.content.map(|content| content.bytes), Some(Bytes(108_894)), "{line}");
     }
 }
 
@@ -46,12 +46,18 @@ fn a_file_is_not_copied_and_standard_input_is_read_from_where_it_stands() {
     fs::write(world.path("in"), "first\nsecond\n").expect("write");
     bash(&world, &format!("morecores {COUNT} --runs 2 --input in -- wc -c")).success();
     assert_eq!(counted(&world), [Some(13.0); 3]);
-    assert_eq!(world.study().header.plan.input.kept, None);
+    assert_eq!(world.study().header.plan.input.content, None);
     fs::remove_dir_all(world.path("study")).expect("the study");
     // The shell's `read` leaves the position behind the line that it has read.
     let ran = bash(&world, &format!("{{ read line; morecores {COUNT} --runs 2 --input - -- wc -c; }} <in"));
     assert_eq!(ran.success().stderr, "", "{ran}");
     assert_eq!(counted(&world), [Some(7.0); 3]);
+    // What is standard input now need not be what it was.
+    let resume = "morecores run -q --resume -o study --runs 3";
+    bash(&world, &format!("{resume} <in")).refused(2, &["came through -", "--input"]);
+    bash(&world, &format!("{resume} --input in")).refused(2, &["13 bytes", "the study's had 7 bytes"]);
+    bash(&world, &format!("tail -n 1 in | {resume} --input -")).success();
+    assert_eq!(counted(&world), [Some(7.0); 4]);
 }
 
 #[test]
@@ -100,10 +106,10 @@ fn a_study_whose_input_is_gone_goes_on_with_the_same_input_alone() {
     let world = World::new();
     bash(&world, &format!("printf 12345 | morecores {COUNT} -q --runs 2 --input - -- wc -c")).success();
     // CRC-32 of 12345, as `printf 12345 | gzip -c | tail -c 8 | od -An -tx4` says it.
-    let kept = Some(KeptInput { bytes: Bytes(5), crc32: 0xcbf5_3a1c });
-    assert_eq!(world.study().header.plan.input.kept, kept);
+    let kept = Some(InputContent { bytes: Bytes(5), crc32: 0xcbf5_3a1c });
+    assert_eq!(world.study().header.plan.input.content, kept);
     let resume = "morecores run -q --resume -o study --runs 4";
-    bash(&world, resume).refused(2, &["could be read only once", "5 B again with --input"]);
+    bash(&world, resume).refused(2, &["came through -", "again with --input"]);
     let wrong = bash(&world, &format!("printf 12354 | {resume} --input -"));
     wrong.refused(2, &["--input - is not the input of the study", "cbf53a1c"]);
     assert_eq!(counted(&world).len(), 3);

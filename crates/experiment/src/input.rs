@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
-use morecores_record::{Bytes, KeptInput};
+use morecores_record::{Bytes, InputContent};
 
 /// The path that stands for the standard input of this process.
 const STANDARD_INPUT: &str = "-";
@@ -103,7 +103,8 @@ pub struct Input {
     /// As the user named it.
     name: PathBuf,
     source: Source,
-    kept: Option<KeptInput>,
+    /// Size and checksum of what was copied.
+    copied: Option<InputContent>,
     /// Size of a regular file for the first run.
     size: Option<u64>,
 }
@@ -126,7 +127,7 @@ impl Input {
     }
 
     fn new(name: &Path, source: Source) -> Self {
-        Self { name: name.to_owned(), source, kept: None, size: None }
+        Self { name: name.to_owned(), source, copied: None, size: None }
     }
 
     /// The input at `path`; `-` is the standard input of this process, from where it stands. Copies what can be read only
@@ -144,48 +145,49 @@ impl Input {
         }
         // Seeking tells what can be read again: pipes, sockets and terminals refuse it (lseek(2)).
         match file.stream_position() {
-            Ok(_) if !is_ours => Ok(Self::new(path, Source::Named)),
+            Ok(_) if !names_descriptor(path) => Ok(Self::new(path, Source::Named)),
             // What another user opened for us can be readable through that descriptor alone.
             Ok(start) if File::open(descriptor_path(&file)).is_ok() => {
                 Ok(Self::new(path, Source::Held { file, start }))
             }
             _ => match readers {
                 Readers::One => Ok(Self::new(path, Source::Once(Some(file)))),
-                Readers::Several { limit } => Self::keep(path, &mut file, limit),
+                Readers::Several { limit } => Self::copy(path, &mut file, limit),
             },
         }
     }
 
     /// Copies what `from` still holds to a temporary file without a name.
-    fn keep(path: &Path, from: &mut File, limit: Bytes) -> Result<Self, InputError> {
+    fn copy(path: &Path, from: &mut File, limit: Bytes) -> Result<Self, InputError> {
         let keep_error = |source| InputError::Keep { path: path.to_owned(), source };
         let mut copy = tempfile::tempfile().map_err(keep_error)?;
-        let kept = read_to_end(path, from, |chunk, bytes| {
+        let content = read_to_end(path, from, |chunk, bytes| {
             if bytes > limit {
                 return Err(InputError::TooLarge { path: path.to_owned(), limit });
             }
             copy.write_all(chunk).map_err(keep_error)
         })?;
-        Ok(Self { kept: Some(kept), ..Self::new(path, Source::Held { file: copy, start: 0 }) })
+        Ok(Self { copied: Some(content), ..Self::new(path, Source::Held { file: copy, start: 0 }) })
     }
 
-    /// Size and checksum of the copy, where the input can be read only once.
-    pub fn kept(&self) -> Option<KeptInput> {
-        self.kept
+    /// Whether every run gets a copy, because the input can be read only once.
+    pub fn is_copied(&self) -> bool {
+        self.copied.is_some()
     }
 
-    /// Size and checksum of the whole input, to compare it with what was kept earlier.
+    /// Size and checksum of the input, to recognise it by later; none for a device, which has no end.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn fingerprint(&mut self) -> Result<KeptInput, InputError> {
-        match self.kept {
-            Some(kept) => Ok(kept),
-            None => {
-                let mut file = self.at_start()?;
-                read_to_end(&self.name, &mut file, |_, _| Ok(()))
-            }
+    pub fn content(&mut self) -> Result<Option<InputContent>, InputError> {
+        if self.copied.is_some() || matches!(self.source, Source::Once(_)) {
+            return Ok(self.copied);
         }
+        let mut file = self.at_start()?;
+        if !file.metadata().map_err(|source| self.read_error(source))?.is_file() {
+            return Ok(None);
+        }
+        read_to_end(&self.name, &mut file, |_, _| Ok(())).map(Some)
     }
 
     /// The input for one more run, at its beginning.
@@ -234,13 +236,13 @@ fn read_to_end(
     path: &Path,
     from: &mut File,
     mut take: impl FnMut(&[u8], Bytes) -> Result<(), InputError>,
-) -> Result<KeptInput, InputError> {
+) -> Result<InputContent, InputError> {
     let mut checksum = crc32fast::Hasher::new();
     let mut chunk = vec![0; CHUNK];
     let mut bytes = Bytes(0);
     loop {
         let length = match from.read(&mut chunk) {
-            Ok(0) => return Ok(KeptInput { bytes, crc32: checksum.finalize() }),
+            Ok(0) => return Ok(InputContent { bytes, crc32: checksum.finalize() }),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(source) => return Err(InputError::Read { path: path.to_owned(), source }),
@@ -249,6 +251,13 @@ fn read_to_end(
         checksum.update(&chunk[..length]);
         take(&chunk[..length], bytes)?;
     }
+}
+
+/// Whether a path names a descriptor of this process, which another process has not.
+pub fn names_descriptor(path: &Path) -> bool {
+    let is_below = |directory| path.starts_with(directory);
+    [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path)
+        || ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"].into_iter().any(is_below)
 }
 
 /// The standard input of this process, as a file.
@@ -283,11 +292,12 @@ mod tests {
     fn every_run_gets_what_a_pipe_held() {
         let (_reader, path) = pipe(b"once\n");
         let mut input = Input::open(&path, MANY).unwrap();
+        assert!(input.is_copied());
         for _ in 0..3 {
             assert_eq!(content(&mut input, Size::Fixed).unwrap(), "once\n");
         }
         // By `printf 'once\n' | gzip -c | tail -c 8 | od -An -tx4`.
-        assert_eq!(input.kept(), Some(KeptInput { bytes: Bytes(5), crc32: 0xb477_9434 }));
+        assert_eq!(input.content().unwrap(), Some(InputContent { bytes: Bytes(5), crc32: 0xb477_9434 }));
     }
 
     #[test]
@@ -314,7 +324,7 @@ mod tests {
         let path = dir.path().join("input");
         std::fs::write(&path, "12345").unwrap();
         let mut input = Input::open(&path, Readers::Several { limit: Bytes(0) }).unwrap();
-        assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.kept()), ("12345", None));
+        assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.is_copied()), ("12345", false));
         std::fs::write(&path, "123").unwrap();
         let error = input.for_run(Size::Fixed).unwrap_err();
         assert!(matches!(error, InputError::Changed { then: 5, now: 3, .. }), "{error}");
@@ -327,8 +337,19 @@ mod tests {
     fn one_run_reads_a_pipe_itself_and_no_other_gets_it() {
         let (_reader, path) = pipe(b"once");
         let mut input = Input::open(&path, Readers::One).unwrap();
-        assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.kept()), ("once", None));
+        assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.is_copied()), ("once", false));
         assert!(matches!(input.for_run(Size::Fixed), Err(InputError::Gone { .. })));
+    }
+
+    #[test]
+    fn a_descriptor_is_held_and_a_device_has_no_content() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"12345").unwrap();
+        let mut input = Input::open(&descriptor_path(&file), MANY).unwrap();
+        drop(file);
+        assert_eq!((content(&mut input, Size::Fixed).unwrap().as_str(), input.is_copied()), ("12345", false));
+        assert_eq!(input.content().unwrap().map(|content| content.crc32), Some(0xcbf5_3a1c));
+        assert_eq!(Input::open(Path::new("/dev/zero"), MANY).unwrap().content().unwrap(), None);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use page::{
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
-    Better, Cache, Hooks, InputSource, KeptInput, Limit, Metric, Output, Plan, Point, Stop, TraceMode,
+    Better, Cache, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan, Point, Stop, TraceMode,
     Variable, holds_n,
 };
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Command, CpuKind, CpuSet, Nanos, Placement};
 
 pub use hooks::Hooks;
-pub use input::{InputSource, KeptInput};
+pub use input::{InputContent, InputSource};
 pub use variable::{Variable, holds_n};
 
 /// By what means a run is held to its allotted CPUs.

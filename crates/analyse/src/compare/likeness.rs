@@ -2,6 +2,8 @@
 //!
 //! Only looks and names; what it means is for the reader.
 
+use std::ffi::OsString;
+
 use morecores_record::{Aspect, Cache, Host, Unlike, Variable};
 
 use super::Side;
@@ -45,7 +47,9 @@ fn command(side: Side<'_>) -> String {
         Some(format!("{}={}", variable.name.display(), value.display()))
     };
     let variables = side.view.plan.env.iter().filter_map(assignment);
-    variables.chain(side.view.command.iter().cloned()).collect::<Vec<_>>().join(" ")
+    // Words that differ in bytes only that are not UTF-8 read alike: those are escaped.
+    let word = |word: OsString| word.into_string().unwrap_or_else(|word| format!("{word:?}"));
+    variables.chain(side.study.header.command.argv().into_iter().map(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn machine(host: &Host) -> String {

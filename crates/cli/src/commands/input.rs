@@ -4,27 +4,24 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use morecores_experiment::input::{Input, Readers};
-use morecores_record::{Bytes, Header, InputSource, KeptInput};
+use morecores_experiment::input::{Input, Readers, names_descriptor};
+use morecores_record::{Bytes, Header, InputContent, InputSource};
 
 use crate::terminal;
 
-/// Opens the input of a new study, and notes in its plan what was kept.
-pub(super) fn open(source: &mut InputSource, limit: Bytes) -> Result<Input> {
-    let Some(path) = &source.path else { return Ok(Input::none()) };
-    let input = read(path, Readers::Several { limit })?;
-    source.kept = input.kept();
-    Ok(input)
-}
-
-/// What the user is told of input that was kept.
-pub(super) fn note(source: &InputSource) -> Option<String> {
-    let (path, kept) = (source.path.as_ref()?, source.kept?);
-    Some(format!(
-        "--input {} can be read only once: every run gets a copy of its {}",
-        path.display(),
-        kept.bytes
-    ))
+/// Opens the input of a new study, and notes in its plan what is in it where no later morecores finds it by its path. Also
+/// what the user is told of it.
+pub(super) fn open(source: &mut InputSource, limit: Bytes) -> Result<(Input, Option<String>)> {
+    let Some(path) = &source.path else { return Ok((Input::none(), None)) };
+    let mut input = read(path, Readers::Several { limit })?;
+    if input.is_copied() || names_descriptor(path) {
+        source.content = input.content()?;
+    }
+    let note = source.content.filter(|_| input.is_copied()).map(|content| {
+        let (path, bytes) = (path.display(), content.bytes);
+        format!("--input {path} can be read only once: every run gets a copy of its {bytes}")
+    });
+    Ok((input, note))
 }
 
 /// Opens the input of a single run.
@@ -34,27 +31,27 @@ pub(super) fn for_one_run(source: &InputSource) -> Result<Input> {
 
 /// Opens the input of a study that goes on: what its plan names, or `again`, which must hold the same.
 pub(super) fn open_again(header: &Header, again: Option<&Path>, limit: Bytes) -> Result<Input> {
-    let source = &header.plan.input;
-    match (source.kept, again, &source.path) {
-        (Some(kept), Some(again), _) => {
+    let InputSource { path, content } = &header.plan.input;
+    let is_gone = content.is_some() || path.as_deref().is_some_and(names_descriptor);
+    match (path, again) {
+        (Some(_), Some(again)) if is_gone => {
             let mut input = read(again, Readers::Several { limit })?;
-            check(kept, input.fingerprint()?, again)?;
+            check(*content, input.content()?, again)?;
             Ok(input)
         }
-        (Some(kept), None, _) => bail!(
-            "the study's input could be read only once and is gone: give its {} again with --input",
-            kept.bytes
-        ),
-        (None, Some(again), Some(path)) if again != path => bail!(
+        (Some(path), None) if is_gone => {
+            bail!("the study's input came through {}: give the same input again with --input", path.display())
+        }
+        (Some(path), Some(again)) if again != path => bail!(
             "the input of the study is {}, not {}: leave out --input, or make a new study",
             path.display(),
             again.display()
         ),
-        (None, Some(again), None) => {
+        (Some(path), _) => read(path, Readers::Several { limit }),
+        (None, Some(again)) => {
             bail!("the study has no input: leave out --input {}, or make a new study", again.display())
         }
-        (None, _, Some(path)) => read(path, Readers::Several { limit }),
-        (None, None, None) => Ok(Input::none()),
+        (None, None) => Ok(Input::none()),
     }
 }
 
@@ -65,15 +62,19 @@ fn read(path: &Path, readers: Readers) -> Result<Input> {
     Ok(Input::open(path, readers)?)
 }
 
-fn check(then: KeptInput, now: KeptInput, path: &Path) -> Result<()> {
+fn check(then: Option<InputContent>, now: Option<InputContent>, path: &Path) -> Result<()> {
+    let words = |content: Option<InputContent>| {
+        content.map_or_else(
+            || "no end".to_owned(),
+            |content| format!("{} bytes with the checksum {:08x}", content.bytes.0, content.crc32),
+        )
+    };
     ensure!(
         then == now,
-        "--input {} is not the input of the study: it has {} and the checksum {:08x}, the study's had {} and {:08x}",
+        "--input {} is not the input of the study: it has {}, the study's had {}",
         path.display(),
-        now.bytes,
-        now.crc32,
-        then.bytes,
-        then.crc32
+        words(now),
+        words(then)
     );
     Ok(())
 }

@@ -56,8 +56,8 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
         program::image(&command, point, &environment)?;
     }
     refuse_where_not_traceable(&plan)?;
-    let input = input::open(&mut plan.input, input_limit)?;
-    let notes = notes.into_iter().chain(input::note(&plan.input));
+    let (input, note) = input::open(&mut plan.input, input_limit)?;
+    let notes = notes.into_iter().chain(note);
     let header = derive::header(command, plan, host);
     let writer = StudyWriter::create(&study, header.clone())?;
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));

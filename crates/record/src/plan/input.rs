@@ -17,15 +17,15 @@ pub struct InputSource {
     /// The file, or `-` for the standard input of morecores; `/dev/null` where absent.
     #[cfg_attr(feature = "typescript", ts(rename = "input", type = "string | null"))]
     pub path: Option<PathBuf>,
-    /// Content that was read once and given to every run, because it cannot be read twice.
-    #[cfg_attr(feature = "typescript", ts(rename = "input_kept", optional))]
-    pub kept: Option<KeptInput>,
+    /// Size and checksum of input that no later morecores finds by that path: of a pipe, or of standard input.
+    #[cfg_attr(feature = "typescript", ts(rename = "input_content", optional))]
+    pub content: Option<InputContent>,
 }
 
-/// Size and checksum of input that was read once: enough to recognise the same input later.
+/// Size and checksum of an input: enough to recognise the same input later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct KeptInput {
+pub struct InputContent {
     /// Its size.
     pub bytes: Bytes,
     /// CRC-32 of its content, as `crc32` and zip compute it.
@@ -39,7 +39,7 @@ struct InputFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input_hex: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    input_kept: Option<KeptInput>,
+    input_content: Option<InputContent>,
 }
 
 impl From<InputSource> for InputFields {
@@ -48,7 +48,7 @@ impl From<InputSource> for InputFields {
         Self {
             input: path.map(os_text::readable),
             input_hex: path.and_then(os_text::hex),
-            input_kept: source.kept,
+            input_content: source.content,
         }
     }
 }
@@ -59,6 +59,6 @@ impl TryFrom<InputFields> for InputSource {
     fn try_from(fields: InputFields) -> Result<Self, NotHex> {
         let hex = fields.input_hex;
         let path = fields.input.map(|path| os_text::from_json(path, hex.as_deref())).transpose()?;
-        Ok(Self { path: path.map(PathBuf::from), kept: fields.input_kept })
+        Ok(Self { path: path.map(PathBuf::from), content: fields.input_content })
     }
 }

@@ -2,9 +2,9 @@
 import type { Bytes } from "./Bytes.ts";
 
 /**
- * Size and checksum of input that was read once: enough to recognise the same input later.
+ * Size and checksum of an input: enough to recognise the same input later.
  */
-export type KeptInput = { 
+export type InputContent = { 
 /**
  * Its size.
  */
