@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_name_that_is_not_utf_8_hides_nothing() {
         let child = std::process::Command::new("bash")
-            .args(["-c", r"printf 'a\xff) b' >/proc/$$/comm; echo; sleep 60"])
+            .args(["-c", r"printf 'a\xff) b' >/proc/$$/comm; echo; sleep 60; :"])
             .stdout(std::process::Stdio::piped())
             .spawn();
         let mut child = child.unwrap();
