@@ -1,7 +1,9 @@
 //! What spoils a measurement, in words: one sentence for what is so, and what to do about it.
 //!
-//! Warnings of one kind are merged over CPU counts and put in order of weight. Whether to warn is decided in
-//! the analysis, never here.
+//! Warnings of one kind are merged over CPU counts and put in the order of what they change in the verdict. Whether to
+//! warn is decided in the analysis, never here.
+
+mod rank;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,6 +12,8 @@ use morecores_record::Warning;
 
 use crate::format::{cpus, duration, list, percent, ratio};
 use crate::verdict::{Answer, Planned, Verdict};
+
+use rank::{Rank, rank};
 
 /// How much a warning weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +35,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// The warnings in words: similar ones merged, the most serious first. What the verdict says and advises
+/// The warnings in words: similar ones merged, those that change most in the verdict first. What the verdict says and advises
 /// already is not said twice.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     let said = |warning: &Warning| match verdict.answer {
@@ -49,7 +53,10 @@ fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) ->
     }
     groups
         .into_iter()
-        .map(|(Reverse((severity, ..)), group)| Notice { severity, text: word(&group, planned) })
+        .map(|(Reverse((effect, ..)), group)| Notice {
+            severity: effect.severity(),
+            text: word(&group, planned),
+        })
         .collect()
 }
 
@@ -82,51 +89,6 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
 
 fn first_sentence(text: &str) -> String {
     text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
-}
-
-/// Order of the groups, heaviest first: severity, place within it, and what else keeps warnings of one kind
-/// apart.
-type Rank = Reverse<(Severity, u8, Reverse<String>)>;
-
-/// Which group a warning belongs to. Within a severity, what invalidates most comes first.
-fn rank(warning: &Warning) -> Rank {
-    use Severity::{Caution, Note, Serious};
-    let (severity, place) = match warning {
-        Warning::FailedRuns { .. } => (Serious, 9),
-        Warning::KnownClient { .. } => (Serious, 8),
-        Warning::WorkOutsideTree { .. } => (Serious, 7),
-        Warning::QuotaBelowCpus { .. } => (Serious, 6),
-        Warning::Throttled { .. } => (Serious, 5),
-        Warning::RanOutsideCpus { .. } => (Serious, 10),
-        Warning::LossyTrace { .. } => (Serious, 1),
-        Warning::ThreadsDidNotFollow { .. } => (Serious, 4),
-        Warning::TooFewRuns { .. } => (Serious, 3),
-        Warning::DamagedLines { .. } => (Serious, 2),
-        Warning::Steal { .. } => (Caution, 9),
-        Warning::Drift { .. } => (Caution, 8),
-        Warning::DependentRuns { .. } => (Caution, 11),
-        Warning::TwoSpeeds { .. } => (Caution, 10),
-        Warning::NotQuiet { .. } => (Caution, 7),
-        Warning::FirstRunDiffers { .. } => (Caution, 6),
-        Warning::UserSpinning { .. } => (Caution, 14),
-        Warning::UnexplainedTime { .. } => (Caution, 13),
-        Warning::TraceOverhead { .. } => (Caution, 12),
-        Warning::Imprecise { .. } => (Caution, 5),
-        Warning::Outliers { .. } => (Caution, 4),
-        Warning::Survivors { .. } => (Caution, 3),
-        Warning::MixedCoreTypes { .. } => (Caution, 2),
-        Warning::FrequencyScaling { .. } => (Caution, 1),
-        Warning::SmtSiblings { .. } => (Note, 3),
-        Warning::OnlyGetrusage => (Note, 2),
-        Warning::OtherCpusHelp => (Note, 1),
-    };
-    let apart = match warning {
-        Warning::KnownClient { program, daemon } => format!("{program} {daemon}"),
-        Warning::ThreadsDidNotFollow { told, .. } => told.to_string(),
-        Warning::Survivors { kept, .. } => kept.to_string(),
-        _ => String::new(),
-    };
-    Reverse((severity, place, Reverse(apart)))
 }
 
 /// The CPU count that a warning is about and the figure that goes with it, where it has them.
