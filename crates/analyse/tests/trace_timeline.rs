@@ -39,6 +39,21 @@ fn a_number_used_again_is_another_thread() {
 }
 
 #[test]
+fn a_thread_belongs_to_its_process_whoever_made_it() {
+    let mut s = Script::new(2, 10.0);
+    // The kernel makes workers for io_uring in the process whose work it is.
+    s.thread_of(1.0, STRANGER, 101, ROOT);
+    s.thread_of(1.0, ROOT, 102, STRANGER);
+    s.run(0, ROOT, 0.0, 10.0).dies();
+    s.run(1, 101, 1.0, 4.0).dies();
+    s.run(1, 102, 4.0, 6.0).dies();
+    let parts = [("user_work", 13.0), ("other_processes", 2.0), ("idle_too_little_work", 5.0)];
+    assert_parts(&s.account(), &parts);
+    let tree: Vec<_> = s.timeline().tree().map(|(_, thread)| thread.tid).collect();
+    assert_eq!(tree, [Tid(ROOT), Tid(101)]);
+}
+
+#[test]
 fn an_exec_by_another_thread_takes_the_first_one_s_number() {
     let mut s = Script::new(2, 10.0);
     s.thread(0.0, ROOT, 101);

@@ -4,12 +4,14 @@
 //! For tests alone: no crate may depend on it outside `[dev-dependencies]`.
 
 mod locks;
+mod program;
 mod study;
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
 pub use locks::{lock_header, lock_plan, lock_time};
+pub use program::CProgram;
 pub use study::{header, plan, point, run};
 
 /// Notes that the test `name` could not run here, and why, for `tools/test.sh`, which counts and prints such lines.

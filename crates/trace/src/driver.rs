@@ -17,13 +17,11 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
 use morecores_record::{
-    Bytes, CpuId, CpuLoss, CpuSet, Event, EventCost, EventKind, KnownThread, Nanos, TRACEPOINTS, Tid,
-    TraceSource, Untraced,
+    Bytes, CpuId, CpuLoss, CpuSet, EventCost, KnownThread, Nanos, TRACEPOINTS, Tid, TraceSource, Untraced,
 };
 
 use crate::wire::PROBES;
@@ -91,8 +89,6 @@ struct Work {
     known: Vec<KnownThread>,
     /// Why `known` is empty, where it is.
     unknown: Option<Untraced>,
-    /// The command's main process, once it was seen.
-    root: Arc<OnceLock<Tid>>,
     missed_before: u64,
 }
 
@@ -179,23 +175,13 @@ impl BpfTracer {
         ContextChecks { thread, soft_interrupt, interrupt }
     }
 
-    pub(crate) fn begin(&mut self, mut sink: Sink) -> Result<(), TraceError> {
+    pub(crate) fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
         let missed_before = self.missed();
         self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?.went_offline.fill(0);
-        let starter = self.adopt()?;
-        let root = Arc::new(OnceLock::new());
-        let seen = Arc::clone(&root);
-        let watching: Sink = Box::new(move |cpu, events: &[Event]| {
-            if seen.get().is_none()
-                && let Some(first) = first_child(events, starter)
-            {
-                let _ = seen.set(first);
-            }
-            sink(cpu, events)
-        });
+        self.adopt()?;
         let buffers = self.buffers()?;
         let number = OwnNumber::of(&self.skel.progs.on_ask).map_err(TraceError::io("keep a program"))?;
-        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, number, watching)?;
+        let reader = Reader::start(buffers, self.cpus.clone(), &self.options.allotted, number, sink)?;
         let links = match self.attach() {
             Ok(links) => links,
             Err(error) => {
@@ -207,7 +193,7 @@ impl BpfTracer {
         let (known, unknown) = threads::known();
         // Without samples the rest is still a trace.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
-        self.work = Some(Work { links, clock, reader, known, unknown, root, missed_before });
+        self.work = Some(Work { links, clock, reader, known, unknown, missed_before });
         Ok(())
     }
 
@@ -226,7 +212,7 @@ impl BpfTracer {
         work.links.clear();
         let missed = self.missed() - work.missed_before;
         let Carried { events, tid, dropped, counts } = work.reader.finish()?;
-        let root = *work.root.get().ok_or(TraceError::NoRoot)?;
+        let root = self.root().ok_or(TraceError::NoRoot)?;
         let lost = dropped.into_iter().filter(|(_, dropped)| *dropped > 0);
         Ok(Recorded {
             source: self.source(),
@@ -247,10 +233,16 @@ impl BpfTracer {
         })
     }
 
-    /// Says that the calling thread's next child is the command; its number in the first pid namespace.
-    fn adopt(&mut self) -> Result<Tid, TraceError> {
+    /// Says that the calling thread's next child is the command.
+    fn adopt(&mut self) -> Result<(), TraceError> {
         let ran = self.skel.progs.on_adopt.test_run(ProgramInput::default());
-        Ok(Tid(ran.map_err(|e| TraceError::Load(e.to_string()))?.return_value))
+        ran.map_err(|e| TraceError::Load(e.to_string()))?;
+        Ok(())
+    }
+
+    /// The command's main process, once it was made.
+    fn root(&self) -> Option<Tid> {
+        self.skel.maps.bss_data.as_deref().map(|bss| Tid(bss.root)).filter(|root| root.0 != 0)
     }
 
     #[allow(unsafe_code)]
@@ -278,9 +270,9 @@ impl BpfTracer {
     fn attach(&mut self) -> Result<Vec<Link>, TraceError> {
         let mut links = Vec::new();
         let progs = &mut self.skel.progs;
-        // Forks before switches: a child's first events find it in the tree.
+        // New threads before switches: their first events find them in the tree.
         let programs: [&mut ProgramMut<'_>; TRACEPOINTS.len()] = [
-            &mut progs.on_fork,
+            &mut progs.on_new_task,
             &mut progs.on_exec,
             &mut progs.on_exit,
             &mut progs.on_rename,
@@ -345,14 +337,6 @@ fn untold(cpu: CpuId) -> Untraced {
         what: format!("CPU {cpu} for a part of the run"),
         why: "it was taken offline; until it was back, its time stands under other processes".to_owned(),
     }
-}
-
-/// The first thread that `parent` made.
-fn first_child(events: &[Event], parent: Tid) -> Option<Tid> {
-    events.iter().find_map(|event| match &event.kind {
-        EventKind::Fork(fork) if fork.parent == parent && fork.process == fork.child => Some(fork.child),
-        _ => None,
-    })
 }
 
 /// The size of each CPU's buffer, for so many CPUs, as the power of two of its slots.

@@ -61,7 +61,7 @@ pub(crate) const PROBES: [&str; 13] = [
     "",
     "sched_switch",
     "sched_waking",
-    "sched_process_fork",
+    "task_newtask",
     "sched_process_exec",
     "task_rename",
     "sched_process_exit",

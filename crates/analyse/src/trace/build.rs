@@ -294,9 +294,11 @@ impl<'h> Builder<'h> {
         if is_root && let Some(old) = self.timeline.root.take() {
             self.timeline.threads[old.index()].in_tree = false;
         }
+        // A thread belongs to its process, whoever made it: for io_uring that may be another process's thread.
+        let process = self.owner(fork.process).filter(|_| fork.process != fork.child);
+        let in_tree = self.timeline.threads[process.unwrap_or(parent).index()].in_tree;
         let made_by = &self.timeline.threads[parent.index()];
-        let (in_tree, kernel) = (made_by.in_tree, made_by.tid == KTHREADD);
-        let name = made_by.name_at(at);
+        let (kernel, name) = (made_by.tid == KTHREADD, made_by.name_at(at));
         let child = self.add(fork.child, Some(fork.process), name, at);
         self.own(fork.child, child);
         let leader = self.owner(fork.process);

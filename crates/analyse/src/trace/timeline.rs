@@ -106,7 +106,8 @@ pub struct Thread {
     pub leader: Option<ThreadId>,
     /// Who made it, where that was seen.
     pub parent: Option<ThreadId>,
-    /// Whether it belongs to the command: the main process's first thread, and all that descends from it.
+    /// Whether it belongs to the command: the main process, and all that descends from it. A thread does where its
+    /// process does, whoever made it.
     pub in_tree: bool,
     /// Whether it is one of the kernel's.
     pub kernel: bool,

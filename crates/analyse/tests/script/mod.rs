@@ -155,15 +155,16 @@ impl Script {
 
     /// A process of its own, runnable at once.
     pub(crate) fn fork(&mut self, ms: f64, parent: u32, child: u32) {
-        self.make(ms, parent, child, child);
+        self.thread_of(ms, parent, child, child);
     }
 
     /// A thread of the main process, runnable at once.
     pub(crate) fn thread(&mut self, ms: f64, parent: u32, child: u32) {
-        self.make(ms, parent, child, ROOT);
+        self.thread_of(ms, parent, child, ROOT);
     }
 
-    fn make(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
+    /// A thread of `process` that `parent` makes, runnable at once.
+    pub(crate) fn thread_of(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
         let fork = Fork { parent: Tid(parent), child: Tid(child), process: Tid(process) };
         self.event(ms, 0, EventKind::Fork(fork));
         self.wake(ms, Waker::Thread(Tid(parent)), child);

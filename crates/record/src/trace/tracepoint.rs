@@ -39,7 +39,7 @@ pub const TRACEPOINTS: [Tracepoint; 22] = [
     tracepoint("sched", "sched_switch", Need::Every),
     tracepoint("sched", "sched_waking", Need::Every),
     tracepoint("sched", "sched_wakeup_new", Need::Every),
-    tracepoint("sched", "sched_process_fork", Need::Every),
+    tracepoint("task", "task_newtask", Need::Every),
     tracepoint("sched", "sched_process_exec", Need::Every),
     tracepoint("sched", "sched_process_exit", Need::Every),
     tracepoint("task", "task_rename", Need::Every),

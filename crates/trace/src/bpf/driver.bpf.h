@@ -3,16 +3,16 @@
  * Programs that the driver calls itself.
  */
 
-/* The thread that calls this is the one whose next child is the command; its number in the first pid namespace, which
- * it may not know itself. */
+/* The thread that calls this is the one whose next child is the command. */
 SEC("syscall")
 int on_adopt(void *ctx)
 {
+	root = 0;
 	starter = current_task()->pid;
-	return starter;
+	return 0;
 }
 
-/* The same number of any thread that calls this. */
+/* The number of the thread that calls this, in the first pid namespace, which it may not know itself. */
 SEC("syscall")
 int on_ask(void *ctx)
 {

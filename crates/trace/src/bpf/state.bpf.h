@@ -23,12 +23,15 @@ const volatile u64 allotted[MAX_CPUS / 64] = {};
 /* Each CPU's state; in .bss, so that the driver maps it and the programs address it without a lookup. */
 struct cpu cpus[MAX_CPUS] __attribute__((aligned(64)));
 
-/* A bit for each thread of the tree, by number. A fork sets or clears its child's bit, so a number's next owner never
+/* A bit for each thread of the tree, by number. Whoever is made has its bit set or cleared, so a number's next owner never
  * inherits it. */
 u64 tree[MAX_PIDS / 64];
 
 /* The thread whose children are the roots of trees: the one that starts the command. */
 u32 starter;
+
+/* The first process that it made: the command's main one. 0 for none yet. */
+u32 root;
 
 /* CPUs allotted to the run; none until what tracing costs has been measured, by threads that are confined to one CPU and
  * must cost no more than others. */

@@ -1,30 +1,74 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The tree of the command: who forked, became another program, was renamed and ended, with what the kernel has accounted
- * to each. Of the whole machine: forks are rare beside switches, and the names of others are wanted too.
+ * The tree of the command: who made whom, became another program, was renamed and ended, with what the kernel has
+ * accounted to each. Of the whole machine: new threads are rare beside switches, and the names of others are wanted too.
  */
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline void record_fork(u32 cpu, u64 now, u32 tid, struct task_struct *child)
 {
-	u32 tid = parent->pid, new = child->pid, cpu = this_cpu();
-	struct claim claimed;
+	struct claim claimed = claim(cpu, 1);
 	struct slot *slot;
 
-	set_in_tree(new, in_tree(tid) || tid == *(volatile u32 *)&starter);
+	if (!claimed.base)
+		return;
+	slot = slot_at(&claimed, 0);
+	slot->time = now;
+	slot->tid = tid;
+	slot->other = child->pid;
+	slot->value = child->tgid;
+	commit(&claimed, KIND_FORK, 0);
+}
+
+/* A record of the name that a thread has. */
+static __always_inline void record_name(u32 cpu, u64 now, struct task_struct *task)
+{
+	struct claim claimed = claim(cpu, 2);
+	struct name_slot *name;
+	struct slot *slot;
+
+	if (!claimed.base)
+		return;
+	slot = slot_at(&claimed, 0);
+	slot->time = now;
+	slot->tid = task->pid;
+	name = (struct name_slot *)slot_at(&claimed, 1);
+	BPF_CORE_READ_INTO(&name->name, task, comm);
+	commit(&claimed, KIND_RENAME, 0);
+}
+
+static __always_inline bool same_name(struct task_struct *one, struct task_struct *other)
+{
+	u64 names[2][2];
+
+	BPF_CORE_READ_INTO(&names[0], one, comm);
+	BPF_CORE_READ_INTO(&names[1], other, comm);
+	return names[0][0] == names[1][0] && names[0][1] == names[1][1];
+}
+
+/*
+ * A thread was made. The tracepoint of forks is not met by threads that the kernel makes in a process for io_uring and
+ * vhost (create_io_thread and vhost_task_create in the kernel's sources); this one is, by all. A thread belongs to the
+ * tree if its process does, whoever made it; a process, if the thread that made it does.
+ */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_new_task, struct task_struct *child)
+{
+	struct task_struct *parent = current_task();
+	u32 tid = parent->pid, new = child->pid, process = child->tgid, cpu = this_cpu();
+	bool started = tid == *(volatile u32 *)&starter;
+	u64 now = bpf_ktime_get_ns();
+
+	if (started && process == new && !root)
+		root = new;
+	set_in_tree(new, started || in_tree(process == new ? tid : process));
 	if (in_tree(new))
 		bpf_task_storage_get(&waits_of, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (confined_any)
 		bpf_map_delete_elem(&confined, &new);
-	claimed = claim(cpu, 1);
-	if (!claimed.base)
-		return 0;
-	slot = slot_at(&claimed, 0);
-	slot->time = bpf_ktime_get_ns();
-	slot->tid = tid;
-	slot->other = new;
-	slot->value = child->tgid;
-	commit(&claimed, KIND_FORK, 0);
+	record_fork(cpu, now, tid, child);
+	/* Some threads of the kernel's are made with a name of their own, which no renaming tells. */
+	if (!same_name(parent, child))
+		record_name(cpu, now, child);
 	return 0;
 }
 

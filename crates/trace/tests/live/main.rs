@@ -5,3 +5,4 @@
 mod contexts;
 mod support;
 mod tree;
+mod workers;

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use morecores_record::{CpuSet, Event, EventKind, Left, Tid};
-use morecores_testkit::skipped;
+use morecores_testkit::{CProgram, skipped};
 use morecores_trace::perf::{PerfError, PerfTracer};
 use support::{Account, Traced, program, trace, trace_with};
 
@@ -50,6 +50,21 @@ fn threads_that_share_cpus_are_preempted() {
     let preempted = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.left == Left::Preempted);
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert!(cpus >= 4 || traced.events.iter().filter(preempted).count() > 0);
+}
+
+#[test]
+fn workers_of_io_uring_are_threads_of_their_process() {
+    const NAME: &str = "workers_of_io_uring_are_threads_of_their_process";
+    let Some(mut tracer) = tracer(NAME) else { return };
+    let program = CProgram::compile("uring", include_str!("../uring.c"));
+    let allowed = Command::new(program.path()).arg("1").stdout(Stdio::null()).status().unwrap();
+    if allowed.code() == Some(77) {
+        return skipped(NAME, "io_uring is switched off or not there");
+    }
+    let traced = trace(&mut tracer, Command::new(program.path()).arg("20"));
+    traced.whole();
+    let workers: Vec<_> = traced.forks().into_iter().filter(|fork| fork.child != fork.process).collect();
+    assert!(!workers.is_empty() && workers.iter().all(|fork| fork.process == traced.pid), "{workers:?}");
 }
 
 /// What the hypervisor has taken from all CPUs so far, in seconds; field 8 of the first line (`proc_stat(5)`).

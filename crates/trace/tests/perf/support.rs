@@ -2,33 +2,19 @@
 #![allow(clippy::unwrap_used)] // Clippy knows tests by their attribute; these are parts of tests.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use morecores_record::{CpuId, CpuSet, Event, EventKind, Fork, Left, Nanos, Tid};
+use morecores_testkit::CProgram;
 use morecores_trace::perf::{PerfError, PerfRecorded, PerfTracer};
 
-/// `tests/perf/program.c`, compiled by the C compiler that Rust links with.
+/// `tests/perf/program.c`, compiled once.
 pub(crate) fn program() -> &'static Path {
-    static PROGRAM: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
-        let home = tempfile::tempdir().unwrap();
-        let binary = home.path().join("program");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf/program.c");
-        // From its text: whoever runs the test need not be able to reach the source.
-        let mut cc = Command::new("cc")
-            .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
-            .arg(&binary)
-            .arg("-")
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("a C compiler");
-        let text = include_str!("program.c");
-        std::io::Write::write_all(&mut cc.stdin.take().unwrap(), text.as_bytes()).unwrap();
-        assert!(cc.wait().unwrap().success(), "{}", source.display());
-        (home, binary)
-    });
-    &PROGRAM.1
+    static PROGRAM: LazyLock<CProgram> =
+        LazyLock::new(|| CProgram::compile("program", include_str!("program.c")));
+    PROGRAM.path()
 }
 
 /// What a thread says of itself in the end.

@@ -1,0 +1,54 @@
+//! Threads that the kernel makes in a process of the tree, for io_uring, belong to it.
+
+use std::collections::HashSet;
+use std::process::Command;
+
+use crate::support::{Traced, all_cpus, trace_with};
+use morecores_record::{EventKind, Nanos, Tid};
+use morecores_testkit::{CProgram, skipped};
+use morecores_trace::Options;
+
+/// Traces the program `uring`; none where that cannot be, which is noted under `test`. Beside the trace the CPU time of
+/// the whole process, as the kernel accounted it shortly before the end.
+fn trace_uring(test: &str) -> Option<(Traced, Nanos)> {
+    let program = CProgram::compile("uring", include_str!("../uring.c"));
+    let told = tempfile::NamedTempFile::new().unwrap();
+    // Whether there is io_uring here, before the trace, which wants a command that succeeds.
+    let status = Command::new(program.path()).arg("1").arg(told.path()).status().unwrap();
+    if status.code() == Some(77) {
+        skipped(test, "io_uring is switched off or not there");
+        return None;
+    }
+    let mut command = Command::new(program.path());
+    command.arg("100").arg(told.path());
+    let traced = trace_with(test, &Options::new(all_cpus()), &mut command)?;
+    let text = std::fs::read_to_string(told.path()).unwrap();
+    Some((traced, Nanos(text.trim().parse().unwrap())))
+}
+
+#[test]
+fn workers_of_io_uring_belong_to_the_tree() {
+    const NAME: &str = "workers_of_io_uring_belong_to_the_tree";
+    let Some((traced, cpu_time)) = trace_uring(NAME) else { return };
+    let tree: HashSet<Tid> = traced.tree().into_iter().collect();
+    let mut accounted = Nanos::ZERO;
+    for event in &traced.events {
+        if let EventKind::Exit(exit) = &event.kind
+            && tree.contains(&exit.tid)
+        {
+            accounted += exit.accounts.runtime;
+        }
+    }
+    // The process's time ends with that of its threads, and it is told before they end.
+    assert!(accounted >= cpu_time, "{accounted:?} of the tree, {cpu_time:?} of the process");
+    let worker = traced.events.iter().find_map(|event| match &event.kind {
+        EventKind::Rename { tid, name } if name.to_string().starts_with("iou-wrk") => Some(*tid),
+        _ => None,
+    });
+    let worker = worker.expect("a worker names itself");
+    let fork = traced.events.iter().find_map(|event| match &event.kind {
+        EventKind::Fork(fork) if fork.child == worker => Some(*fork),
+        _ => None,
+    });
+    assert_eq!(fork.map(|fork| fork.process), Some(traced.recorded.root));
+}
