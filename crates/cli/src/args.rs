@@ -9,9 +9,12 @@ mod predict;
 mod report;
 mod run;
 mod serve;
+mod slips;
 mod suite;
 mod trace;
 
+use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -44,7 +47,9 @@ impl Cli {
 
     /// Reads this process's arguments; help, the version and errors end the process as clap does it.
     pub(crate) fn read() -> Self {
-        let matches = Self::definition().get_matches();
+        let words: Vec<OsString> = env::args_os().collect();
+        let slip = |error| slips::explain(error, words.get(1..).unwrap_or_default()).exit();
+        let matches = Self::definition().try_get_matches_from(&words).unwrap_or_else(slip);
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
@@ -173,7 +178,7 @@ pub(crate) struct WorkArgs {
         allow_hyphen_values = true,
         required = true
     )]
-    pub(crate) arguments: Vec<std::ffi::OsString>,
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Write the man pages or a shell's completions, from the same definitions as this help.

@@ -5,6 +5,7 @@
 mod compare;
 mod environment;
 mod locks;
+mod new_study;
 mod predict;
 mod report;
 mod suite;
@@ -26,6 +27,7 @@ use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use compare::CompareOptions;
 pub(crate) use environment::notes_of_resumed;
 pub(crate) use locks::{LocksOptions, ResumeLocksOptions, typed};
+pub(crate) use new_study::NewStudy;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
@@ -51,8 +53,7 @@ pub(crate) struct RunOptions {
     pub(crate) input_limit: Bytes,
     /// What the user is told before it begins.
     pub(crate) notes: Vec<String>,
-    /// Where the study goes.
-    pub(crate) study: PathBuf,
+    pub(crate) study: NewStudy,
 }
 
 /// What may differ when a study is gone on with.
@@ -117,7 +118,7 @@ impl RunOptions {
         );
         check_syscalls(args.syscalls, plan.trace)?;
         check_predict(&plan.predict, plan.trace)?;
-        let study = args.study.clone().unwrap_or_else(|| texts::study_name(&command));
+        let study = NewStudy::of_command(args.study.as_deref(), &command);
         let input_limit = input_limit(args.input_limit.as_deref())?;
         let notes = environment::notes(&args.env, &plan);
         Ok(Self { command, plan, input_limit, notes, study })
@@ -244,7 +245,9 @@ fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Orde
 fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Point>> {
     let most = topology.usable.count.min(order.steps().len());
     let counts = match &args.cpus {
-        Some(text) => counts::parse(text, topology).context("--cpus")?,
+        Some(text) => {
+            counts::parse(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?
+        }
         None => counts::default(order, most),
     };
     if let Some(count) = counts.iter().find(|count| **count > order.steps().len()) {

@@ -30,6 +30,10 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         (vec!["--cpus", "2-1"], vec!["--cpus", "2-1"]),
         (vec!["--cpus", ""], vec!["--cpus"]),
         (vec!["--cpus", &one_more], vec!["--cpus", &one_more, "usable are"]),
+        (
+            vec!["--cpus", "1,4096,8192"],
+            vec!["cannot measure 8192 CPUs", "to predict larger machines: --cpus 1 --predict=4096,8192"],
+        ),
         (vec!["--cpu-list", "0,9999"], vec!["--cpu-list", "9999"]),
         (vec!["--cpu-list", "0", "--cpus", "2"], vec!["--cpus"]),
         (vec!["--cpu-list", "0,0"], vec!["--cpu-list", "0"]),
@@ -73,7 +77,14 @@ fn slips_in_the_options_are_named_and_nothing_runs() {
         (vec!["run", "--unit", "s"], "--metric"),
         (vec!["run", "--cpu-list", "0", "--placement", "spread"], "--placement"),
         (vec!["show", "a", "--json", "--csv"], "--csv"),
+        (vec!["run", "-n", "4"], "--cpus LIST chooses the CPU counts, --runs N the number of runs"),
+        (vec!["run", "-p", "4"], "--cpus LIST chooses the CPU counts, --prepare LINE"),
+        (vec!["run", "-j4"], "morecores run -- make -j{n}"),
+        (vec!["run", "--time"], "--max-time TIME bounds the whole study"),
+        (vec!["run", "--plot", "speedup.svg"], "morecores report STUDY --plot speedup.svg"),
+        (vec!["show", "a", "--plot", "speedup.svg"], "morecores report STUDY --plot speedup.svg"),
         (vec!["measure"], "measure"),
+        (vec!["touch", "-j2", "trace"], "to measure a command: morecores run -- touch -j{n} trace"),
     ] {
         let world = World::new();
         let mut arguments = arguments;
@@ -83,6 +94,7 @@ fn slips_in_the_options_are_named_and_nothing_runs() {
         }
         let ran = world.morecores(&arguments);
         ran.code(2).says(&[part]);
+        assert!(!ran.stderr.contains("as a value"), "an option of ours is no value\n{ran}");
         assert!(ran.stdout.is_empty() && world.names().is_empty(), "{ran}");
     }
 }

@@ -35,6 +35,10 @@ pub enum CountsError {
         present: usize,
         /// Why fewer, after a colon; empty where all are usable.
         why: String,
+        /// The counts of the list that can be measured, ascending.
+        within: Vec<usize>,
+        /// The counts of the list that cannot, ascending; of a range the last alone.
+        beyond: Vec<usize>,
     },
 }
 
@@ -45,6 +49,7 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
         return Err(CountsError::Empty);
     }
     let mut counts = BTreeSet::new();
+    let mut beyond = BTreeSet::new();
     for part in text.split(',').map(str::trim) {
         if part == "all" {
             counts.insert(all);
@@ -57,13 +62,17 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
         if first == 0 {
             return Err(CountsError::Zero);
         }
-        // Before the range is filled in: it may be absurdly long.
+        // A range may be absurdly long: what is beyond the machine is not filled in.
+        counts.extend(first..=last.min(all));
         if last > all {
-            return Err(too_many(last, topology));
+            beyond.insert(last);
         }
-        counts.extend(first..=last);
     }
-    Ok(counts.into_iter().collect())
+    let (within, beyond) = (counts.into_iter().collect(), Vec::from_iter(beyond));
+    match beyond.last() {
+        Some(&asked) => Err(too_many(asked, within, beyond, topology)),
+        None => Ok(within),
+    }
 }
 
 /// The counts measured unless the user says otherwise, for the first `count` CPUs of `order`.
@@ -98,10 +107,11 @@ fn ends_of_kinds(order: &Order) -> Vec<usize> {
     begins.map(|(before, _)| before).collect()
 }
 
-fn too_many(asked: usize, topology: &Topology) -> CountsError {
+fn too_many(asked: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Topology) -> CountsError {
     let reasons: Vec<String> = topology.usable.why_fewer().map(ToString::to_string).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-    CountsError::TooMany { asked, usable: topology.usable.count, present: topology.present.len(), why }
+    let (usable, present) = (topology.usable.count, topology.present.len());
+    CountsError::TooMany { asked, usable, present, why, within, beyond }
 }
 
 /// A number in digits only; `usize::from_str` would also take a sign.

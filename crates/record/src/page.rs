@@ -105,6 +105,8 @@ pub struct PageLocks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidComparison {
+    /// Reason not to take a difference for a change: the commands differ.
+    pub warning: Option<String>,
     /// What changed.
     pub answer: String,
     /// The columns of its table, each a header and a cell for each CPU count.

@@ -113,9 +113,20 @@ pub(crate) fn is_rate(comparison: &Comparison) -> bool {
     comparison.metric.is_some()
 }
 
+/// Warning that the two studies are of different commands, which no figure below it makes up for.
+pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
+    let commands = comparison.unlike.iter().find(|unlike| unlike.aspect == Aspect::Command)?;
+    Some(format!(
+        "The studies are of different commands: {} in BASE, {} in NEW. A difference may come from the command \
+         and not from a change.",
+        commands.base, commands.new
+    ))
+}
+
 /// What else was not alike, a sentence each, the most telling first.
 pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
-    let said = comparison.unlike.iter().map(|unlike| {
+    let others = comparison.unlike.iter().filter(|unlike| unlike.aspect != Aspect::Command);
+    let said = others.map(|unlike| {
         let what = match unlike.aspect {
             Aspect::Command => "Other commands",
             Aspect::Machine => "Other machines",

@@ -28,6 +28,7 @@ const DATA: &str = "@DATA@";
 /// What changed between two studies, as a page says it.
 pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
     SaidComparison {
+        warning: comparison::different_commands(comparison),
         answer: comparison::answer(comparison),
         columns: comparison::columns(comparison),
         grown: comparison::grown(comparison),

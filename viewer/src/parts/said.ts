@@ -41,6 +41,7 @@ export function comparisonSection(said: SaidComparison): HTMLElement {
   return section(
     "comparison",
     "What changed",
+    said.warning && h("ul", { class: "notices" }, h("li", { class: "serious" }, h("strong", {}, "Warning: "), said.warning)),
     h("p", { class: "verdict" }, said.answer),
     saidTable("ratios", { columns, now: [] }),
     said.grown && h("p", {}, said.grown),

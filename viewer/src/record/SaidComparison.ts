@@ -5,6 +5,10 @@
  */
 export type SaidComparison = { 
 /**
+ * Reason not to take a difference for a change: the commands differ.
+ */
+warning: string | null, 
+/**
  * What changed.
  */
 answer: string, 

@@ -155,6 +155,8 @@ Examples:
   morecores run --thread-env -- python3 numpy-job.py
   morecores run --shell -- 'find . -name \"*.c\" | xargs -P{n} -n8 wc -c >/dev/null'
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
+  morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- sh bench.sh {n}
+    A server and its load in one script: bench.sh starts the server, waits for it, runs the load, stops the server.
   sudo morecores run --limit hotplug --cold -- make -j{n}
   morecores run --trace on --syscalls --runs 10 -- make -j{n}
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}

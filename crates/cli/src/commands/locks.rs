@@ -79,7 +79,7 @@ fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<Begun> {
         closing: None,
         unknown: serde_json::Map::new(),
     };
-    let writer = LockStudyWriter::create(&study, header.clone())?;
+    let writer = study.create(|path| LockStudyWriter::create(path, header.clone()))?;
     Ok(Begun { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 }, writer, laboratory })
 }
 

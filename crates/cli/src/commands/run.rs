@@ -59,7 +59,7 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let (input, note) = input::open(&mut plan.input, input_limit)?;
     let notes = notes.into_iter().chain(note);
     let header = derive::header(command, plan, host);
-    let writer = StudyWriter::create(&study, header.clone())?;
+    let writer = study.create(|path| StudyWriter::create(path, header.clone()))?;
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     Ok((Study::new(header), writer, input))
 }

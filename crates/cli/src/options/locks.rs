@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use morecores_experiment::placement::Order;
 use morecores_record::{LockHeader, LockName, LockPlan, Nanos, Placement, Think, Topology};
 
-use super::{LEAST_RUNS, clock_seed, texts};
+use super::{LEAST_RUNS, NewStudy, clock_seed, texts};
 use crate::args::LocksArgs;
 
 /// Rounds, unless the user says otherwise: one more than bear an interval, so that one that something disturbed is not alone
@@ -38,8 +38,7 @@ const LONGEST: Nanos = Nanos::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct LocksOptions {
     pub(crate) plan: LockPlan,
-    /// Where the study goes.
-    pub(crate) study: PathBuf,
+    pub(crate) study: NewStudy,
 }
 
 impl LocksOptions {
@@ -66,7 +65,7 @@ impl LocksOptions {
             watched_rounds: 1,
             seed: args.seed.unwrap_or_else(clock_seed),
         };
-        let study = args.study.clone().unwrap_or_else(|| texts::dated("locks"));
+        let study = NewStudy::named(args.study.as_deref(), "locks");
         Ok(Self { plan, study })
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use morecores_analyse::forecast::Change;
+use morecores_experiment::counts::CountsError;
 use morecores_record::View;
 use morecores_report::{Price, cpus};
 
@@ -23,6 +24,22 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     let targets = list("--predict", text)?;
     beyond("--predict", &targets, largest)?;
     Ok(targets)
+}
+
+/// The error about counts that this machine does not have, with the options that predict them.
+pub(super) fn beyond_this_machine(error: CountsError) -> anyhow::Error {
+    let hint = match &error {
+        CountsError::TooMany { within, beyond, .. } => {
+            let cpus = if within.is_empty() { String::new() } else { format!("--cpus {} ", joined(within)) };
+            format!("; to predict larger machines: {cpus}--predict={}", joined(beyond))
+        }
+        _ => String::new(),
+    };
+    anyhow!("{error}{hint}")
+}
+
+fn joined(counts: &[usize]) -> String {
+    counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The list of `--predict` needs its equals sign; without it, it would be the command.

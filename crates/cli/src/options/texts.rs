@@ -1,10 +1,8 @@
-//! Small texts of the command line: a share, a time, the name of a study.
-
-use std::path::{Path, PathBuf};
+//! Small texts of the command line: a share, a time, a size.
 
 use anyhow::{Result, anyhow, ensure};
-use jiff::{SignedDuration, Zoned};
-use morecores_record::{Bytes, Command, Nanos};
+use jiff::SignedDuration;
+use morecores_record::{Bytes, Nanos};
 
 /// A share from a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
@@ -56,27 +54,6 @@ pub(super) fn short_time(text: &str) -> Result<Nanos> {
     u64::try_from(parsed.as_nanos()).map(Nanos).map_err(|_| wrong())
 }
 
-/// `NAME-YYYYMMDD-HHMMSS.study` in the present directory, with the program's name.
-pub(super) fn study_name(command: &Command) -> PathBuf {
-    let words = command.words();
-    let program = match command {
-        Command::Program { .. } => words.first(),
-        // The line's first word says more than `sh`.
-        Command::Shell { .. } => words.last(),
-    };
-    let program = program.and_then(|text| text.split_whitespace().next()).unwrap_or("command");
-    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
-    let safe: String =
-        name.unwrap_or_default().chars().filter(|c| c.is_alphanumeric() || "-_.+".contains(*c)).collect();
-    let safe = if safe.is_empty() { "command".to_owned() } else { safe };
-    dated(&safe)
-}
-
-/// `NAME-YYYYMMDD-HHMMSS.study` in the present directory.
-pub(super) fn dated(name: &str) -> PathBuf {
-    PathBuf::from(format!("{name}-{}.study", Zoned::now().strftime("%Y%m%d-%H%M%S")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,13 +98,5 @@ mod tests {
             [1_000, 1_000, 1_500, 10_000_000].map(Some)
         );
         assert_eq!([read("5"), read(""), read("-1us"), read("us")], [None; 4]);
-    }
-
-    #[test]
-    fn a_study_is_named_after_its_program() {
-        let name = |command| study_name(&command).to_string_lossy().into_owned();
-        assert!(name(Command::Program { argv: vec!["/usr/bin/x z".into()] }).starts_with("x-"));
-        assert!(name(Command::Shell { line: "sort a | wc".into() }).starts_with("sort-"));
-        assert!(name(Command::Program { argv: vec!["..".into()] }).starts_with("command-"));
     }
 }

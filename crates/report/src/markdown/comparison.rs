@@ -8,15 +8,18 @@ use morecores_record::Comparison;
 
 use super::{code, prose};
 use crate::command;
-use crate::comparison::{answer, columns, grown, grown_rows, judged, note, unlike};
+use crate::comparison::{answer, columns, different_commands, grown, grown_rows, judged, note, unlike};
 
-/// Writes answer, conditions, table, what grew, and what was not alike.
+/// Writes a warning of different commands, the answer, conditions, table, what grew, and what was not alike.
 ///
 /// # Errors
 ///
 /// What `out` fails with; a `String` never does.
 pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}\n", code(&command::for_reading(&comparison.new.command)))?;
+    if let Some(warning) = different_commands(comparison) {
+        writeln!(out, "**Warning:** {}\n", prose(&warning))?;
+    }
     writeln!(out, "**{}**\n", prose(&answer(comparison)))?;
     for one in &comparison.conditions {
         let mark = match one.holds {

@@ -6,7 +6,7 @@ use morecores_record::{Comparison, Judged};
 
 use super::Style;
 use super::grid::Grid;
-use crate::comparison::{answer, columns, grown, grown_rows, judged, note, unlike};
+use crate::comparison::{answer, columns, different_commands, grown, grown_rows, judged, note, unlike};
 use crate::{Severity, command};
 
 /// What `morecores compare` prints.
@@ -20,7 +20,11 @@ pub fn comparison_report(comparison: &Comparison, style: &Style) -> String {
     for (side, compared) in [("BASE", &comparison.base), ("NEW ", &comparison.new)] {
         head.push(format!("{side}: {}", style.text(&compared.study)));
     }
-    let mut sections = vec![head, table(comparison, style)];
+    let warning = different_commands(comparison).map(|text| {
+        let text = format!("warning: {text}");
+        style.wrap_labelled(&text, "  ", |label| paint.label(Severity::Serious, label))
+    });
+    let mut sections = vec![head, warning.unwrap_or_default(), table(comparison, style)];
     sections.push(style.wrap_labelled(&answer(comparison), "", |lead| paint.bold(lead)));
     sections.push(stack(comparison, style));
     sections.push(unlike(comparison).iter().flat_map(|line| note_lines(line, style)).collect());

@@ -1,0 +1,162 @@
+//! Tips for common slips on the command line: a command without `run`, and options of other tools.
+//!
+//! Only adds advice to clap's errors: what clap refuses stays refused, with its text and status.
+
+use std::env;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use morecores_experiment::program;
+use morecores_report::for_reading;
+
+/// Options that people type from habit, and what to type here instead. Spellings are those of hyperfine, perf stat,
+/// make, mpirun, taskset, time and wrk.
+const RUN_SLIPS: [(&[&str], &str); 14] = [
+    (&["-n", "-N"], "--cpus LIST chooses the CPU counts, --runs N the number of runs"),
+    (&["-p"], "--cpus LIST chooses the CPU counts, --prepare LINE is a shell line before every run"),
+    (&["-P", "--procs", "--processes"], "--cpus LIST chooses the CPU counts"),
+    (
+        &["-j", "--jobs", "-t", "--threads"],
+        "--cpus LIST chooses the CPU counts; an option of the command goes behind it: morecores run -- make -j{n}",
+    ),
+    (
+        &["-c", "--cpu", "--cores", "--cpuset-cpus"],
+        "--cpus LIST chooses the CPU counts, --cpu-list LIST the CPUs",
+    ),
+    (
+        &["--time", "-T", "--duration"],
+        "--max-time TIME bounds the whole study, --timeout TIME one run; the elapsed time is measured without an option",
+    ),
+    (&["--iterations", "--repeat", "--count"], "--runs N is the number of runs of each CPU count"),
+    (&["-m"], "--min-runs N is the least number of runs of each CPU count"),
+    (&["-M", "--max-runs"], "--runs N is the largest number of runs of each CPU count"),
+    (&["-i"], "--ignore-failure goes on after a run that fails"),
+    (&["-s"], "--setup LINE is a shell line before the first run"),
+    (
+        &["--plot", "--picture", "--svg", "--png"],
+        "pictures are drawn of a study: morecores report STUDY --plot speedup.svg",
+    ),
+    (
+        &["--json", "--csv", "--markdown", "--export-json", "--export-csv", "--export-markdown"],
+        "figures are derived of a study: morecores show STUDY --json, --csv, --markdown or --hyperfine-json",
+    ),
+    (
+        &["-S", "-L", "--parameter-list", "--parameter-scan"],
+        "`{n}` in the command becomes the CPU count; --shell gives it to a shell",
+    ),
+];
+
+/// The same for `morecores trace`, which makes one run.
+const TRACE_SLIPS: [(&[&str], &str); 3] = [
+    (
+        &["-p", "-P", "-j", "--jobs", "-t", "--threads", "-c", "--cpu", "--cores"],
+        "--cpus N chooses the CPU count; an option of the command goes behind it: morecores trace -- make -j{n}",
+    ),
+    (
+        &["-r", "--runs", "--repeat"],
+        "trace makes one run; morecores run --trace on makes several and traces them",
+    ),
+    (
+        &["--plot"],
+        "pictures are drawn of a study: keep it with -o STUDY, then morecores report STUDY --plot timeline.svg",
+    ),
+];
+
+/// Options of `morecores show` that are of other subcommands.
+const SHOW_SLIPS: [(&[&str], &str); 2] = [
+    (
+        &["--plot", "--picture", "--svg", "--png"],
+        "pictures are drawn by another subcommand: morecores report STUDY --plot speedup.svg",
+    ),
+    (
+        &["--html", "-o", "--output"],
+        "a page is written by another subcommand: morecores report STUDY -o report.html",
+    ),
+];
+
+/// Options that give a program its number of threads or jobs; the number follows, joined or as the next word.
+const THREAD_OPTIONS: [&str; 10] =
+    ["-j", "-T", "-t", "-p", "-P", "--jobs", "--threads", "--parallel", "--workers", "--processes"];
+
+/// Adds a tip to an error about `arguments`, those behind the program's name, where the slip is a common one.
+pub(super) fn explain(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    // "to pass '-n' as a value, use '-- -n'" is never what was meant.
+    error.remove(ContextKind::Suggested);
+    if let Some(tip) = tip(&error, arguments) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(ContextKind::InvalidSubcommand)?;
+            let start = arguments.iter().position(|argument| argument == word)?;
+            program::resolve(&arguments[start], env::var_os("PATH").as_deref()).ok()?;
+            let words: Vec<String> =
+                arguments[start..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let line = for_reading(&with_n(&words));
+            Some(format!("to measure a command: morecores run -- {line}"))
+        }
+        ErrorKind::UnknownArgument => {
+            let option = text(ContextKind::InvalidArg)?;
+            let slips: &[(&[&str], &str)] = match arguments.first()?.to_str()? {
+                "run" => &RUN_SLIPS,
+                "trace" => &TRACE_SLIPS,
+                "show" => &SHOW_SLIPS,
+                _ => return None,
+            };
+            slips
+                .iter()
+                .find(|(spellings, _)| spellings.contains(&option))
+                .map(|(_, advice)| (*advice).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The words of a command with its number of threads or jobs replaced by `{n}`.
+fn with_n(words: &[String]) -> Vec<String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut before: Option<&str> = None;
+    let replaced = words.iter().map(|word| {
+        let separate = before.is_some_and(|option| THREAD_OPTIONS.contains(&option)) && is_number(word);
+        before = Some(word);
+        if separate {
+            return "{n}".to_owned();
+        }
+        let joined = THREAD_OPTIONS.iter().find_map(|option| {
+            let rest = word.strip_prefix(option)?;
+            let (sign, number) = rest.strip_prefix('=').map_or(("", rest), |number| ("=", number));
+            is_number(number).then(|| format!("{option}{sign}{{n}}"))
+        });
+        joined.unwrap_or_else(|| word.clone())
+    });
+    replaced.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_jobs_becomes_n() {
+        let replaced = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            with_n(&words).join(" ")
+        };
+        assert_eq!(replaced("make -j2"), "make -j{n}");
+        assert_eq!(replaced("make -j 8 all"), "make -j {n} all");
+        assert_eq!(replaced("sort --parallel=4 big.txt"), "sort --parallel={n} big.txt");
+        assert_eq!(replaced("xz -T0 -9 a"), "xz -T{n} -9 a");
+        // No number of jobs.
+        assert_eq!(replaced("make -j"), "make -j");
+        assert_eq!(replaced("tail -n 5 log2"), "tail -n 5 log2");
+        assert_eq!(replaced("ssh -p22x host"), "ssh -p22x host");
+    }
+}
