@@ -5,14 +5,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::sleep;
-use std::time::Duration;
 
 use morecores_record::Nanos;
 use rustix::process::Signal;
 
 use crate::capture::Capture;
-use crate::process;
+use crate::spared::Spared;
 use crate::spawn::{Current, monotonic};
 
 /// How long a command may take to end after it was asked to, before it is killed.
@@ -31,6 +29,8 @@ pub struct Control {
     cleaning: AtomicBool,
     /// The longest that a run may take beside the plan's own limit, in nanoseconds; 0 where there is none.
     limit: AtomicU64,
+    /// The processes below this one that are not the command's.
+    pub(crate) spared: Spared,
     /// Where the command's output goes.
     output: OnceLock<Arc<Capture>>,
 }
@@ -94,10 +94,11 @@ impl Control {
         let _ = self.output.set(output);
     }
 
-    /// Ends every process below this one, whatever it does about signals.
-    pub fn kill_everything(&self) {
+    /// Ends the run or the hook in progress and everything below it, whatever that does about signals. What earlier
+    /// hooks left running goes on: it is for the user's clean-up to end.
+    pub fn kill_in_progress(&self) {
         self.current.signal(Signal::KILL);
-        kill_descendants(&[]);
+        self.spared.kill_others();
     }
 
     /// The measuring thread is about to start a run.
@@ -111,25 +112,4 @@ impl Control {
         self.began.store(0, Ordering::SeqCst);
         self.timed_out.load(Ordering::SeqCst)
     }
-}
-
-/// Ends every process below this one except `spared` and what is below them. What forks meanwhile is caught by
-/// looking again.
-pub(crate) fn kill_descendants(spared: &[u32]) {
-    // A tree that forks faster than it is killed is not worth more than a second.
-    for _ in 0..500 {
-        let doomed = descendants_except(spared);
-        if doomed.is_empty() {
-            return;
-        }
-        doomed.into_iter().for_each(process::kill);
-        sleep(Duration::from_millis(2));
-    }
-}
-
-/// The living processes below this one, without `spared`.
-pub(crate) fn descendants_except(spared: &[u32]) -> Vec<u32> {
-    let mut found = process::descendants(std::process::id());
-    found.retain(|pid| !spared.contains(pid));
-    found
 }

@@ -20,14 +20,14 @@ use crate::account::Account;
 use crate::capture::Capture;
 use crate::cgroup::Hierarchies;
 use crate::cold::Cold;
-use crate::control::{Control, descendants_except};
+use crate::control::Control;
 use crate::environment::Environment;
 use crate::group::{GroupError, StudyGroup};
 use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
 use crate::machine::Watch;
 use crate::program;
-use crate::spawn::{self, ChildStack, Image, Orphan};
+use crate::spawn::{self, ChildStack, Image};
 use crate::taskstats::TaskstatsError;
 use crate::undo::{Journal, UndoError};
 use crate::witness::{Nobody, Witness, Witnessed};
@@ -97,8 +97,6 @@ pub struct ProcessExecutor {
     quiet: Option<Quiet>,
     cold: Option<Cold>,
     metric: Option<MetricReader>,
-    /// Our descendants that are not the command's: servers that a hook started, survivors that are kept.
-    spared: Vec<u32>,
     /// Last, so that everything above is let go of before the system is put back.
     journal: Journal,
 }
@@ -176,7 +174,6 @@ impl ProcessExecutor {
             quiet: None,
             cold,
             metric,
-            spared: Vec::new(),
             journal,
         };
         executor.enter_group()?;
@@ -190,7 +187,7 @@ impl ProcessExecutor {
                 self.limiter.allot(&point.cpu_set, self.group.as_ref())?;
             }
         }
-        if let Some(Err(error)) = self.group.as_ref().map(StudyGroup::enter) {
+        if let Some(Err(error)) = self.group.as_mut().map(StudyGroup::enter) {
             if self.plan.limit == Limit::Cpuset {
                 return Err(LimitError::from(error).into());
             }
@@ -237,10 +234,10 @@ impl ProcessExecutor {
     }
 
     fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
-        hooks::run(hook, &self.plan.hooks, point, &self.environment)?;
+        let outside = self.group.as_ref().map_or(&[][..], StudyGroup::outside);
         // What a hook leaves running, a server for the command to talk to, is none of the command's tree.
-        if hook.is_given(&self.plan.hooks) && !matches!(spawn::reap_orphan(), Orphan::None) {
-            self.spared = descendants_except(&[]);
+        if let Some(reaper) = hooks::run(hook, &self.plan.hooks, point, &self.environment, outside)? {
+            self.control.spared.add(reaper);
         }
         Ok(())
     }
@@ -286,6 +283,7 @@ impl ProcessExecutor {
         if let Some(group) = &mut self.group {
             group.reset_peak();
         }
+        self.control.spared.forget_ended();
         self.account.begin(self.group.as_mut());
         self.control.begin();
         let started = self.start(point, &input, witness);
@@ -293,7 +291,7 @@ impl ProcessExecutor {
         let (ended, watched) = started?;
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
-        let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.spared);
+        let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());
         let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
         if self.quiet.is_none() && ended.elapsed() >= LONG_RUN {
             self.quiet = Some(self.watch.quiet(LOOK));

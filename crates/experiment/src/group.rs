@@ -77,6 +77,8 @@ pub struct StudyGroup {
     memory_stat: Option<Counter>,
     io_stat: Option<Counter>,
     cpuset: Option<PathBuf>,
+    /// The version 1 cgroups that this process was in before, open for writing.
+    outside: Vec<File>,
 }
 
 /// The high-water mark of memory, and how it is set back.
@@ -109,6 +111,7 @@ impl StudyGroup {
             memory_stat: None,
             io_stat: None,
             cpuset: None,
+            outside: Vec::new(),
         };
         let mut refused = GroupError::NoHierarchy;
         if let Some(own) = &hierarchies.v2 {
@@ -185,13 +188,22 @@ impl StudyGroup {
     ///
     /// # Errors
     /// Where the kernel refuses.
-    pub fn enter(&self) -> Result<(), GroupError> {
+    pub fn enter(&mut self) -> Result<(), GroupError> {
         let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
         for dir in &self.v1 {
             let tasks = dir.join("tasks");
             fs::write(&tasks, &thread).map_err(io_error("move the measuring thread to", &tasks))?;
         }
+        let before = self.v1.iter().filter_map(|dir| Some(dir.parent()?.join("cgroup.procs")));
+        let open = |file: PathBuf| File::options().write(true).open(&file).map_err(io_error("open", &file));
+        self.outside = before.map(open).collect::<Result<_, _>>()?;
         Ok(())
+    }
+
+    /// Files that move a process out of the version 1 cgroups, back to where this process came from, when it writes
+    /// "0" to each of them (cgroups(7)): for children of the measuring thread that are not the command's.
+    pub fn outside(&self) -> &[File] {
+        &self.outside
     }
 
     /// What a child is to be born into.

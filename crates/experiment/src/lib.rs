@@ -32,3 +32,4 @@ pub mod undo;
 pub mod witness;
 
 mod account;
+mod spared;

@@ -46,21 +46,50 @@ pub fn kill(process: u32) {
     }
 }
 
-/// All living descendants of `process`, parents before children; zombies are not among them.
-pub fn descendants(process: u32) -> Vec<u32> {
+/// One process of the process table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub pid: u32,
+    /// Number of its parent.
+    pub parent: u32,
+    /// Whether it still runs code: false for a zombie.
+    pub is_living: bool,
+}
+
+/// The process table: everything that this PID namespace holds, zombies with it.
+pub fn table() -> Vec<Entry> {
     let stats =
         procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
-    let living = stats.filter(|stat| !matches!(stat.state, 'Z' | 'X'));
-    let parents: Vec<(u32, u32)> =
-        living.map(|stat| (stat.pid.cast_unsigned(), stat.ppid.cast_unsigned())).collect();
-    let children = |of: u32| parents.iter().filter(move |(_, parent)| *parent == of).map(|(pid, _)| *pid);
-    let mut found: Vec<u32> = children(process).collect();
+    let entry = |stat: procfs::process::Stat| Entry {
+        pid: stat.pid.cast_unsigned(),
+        parent: stat.ppid.cast_unsigned(),
+        // A first thread that has ended is a zombie as long as the others go on.
+        is_living: !matches!(stat.state, 'Z' | 'X') || stat.num_threads > 1,
+    };
+    stats.map(entry).collect()
+}
+
+/// The living processes of a table below `process`, parents before children, without the `spared` ones and everything
+/// below those.
+pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
+    let children = |of: u32| {
+        table
+            .iter()
+            .filter(move |entry| entry.is_living && entry.parent == of && !spared.contains(&entry.pid))
+    };
+    let mut found: Vec<u32> = children(process).map(|entry| entry.pid).collect();
     let mut next = 0;
     while next < found.len() {
-        found.extend(children(found[next]));
+        found.extend(children(found[next]).map(|entry| entry.pid));
         next += 1;
     }
     found
+}
+
+/// All living descendants of `process`, parents before children; zombies are not among them.
+pub fn descendants(process: u32) -> Vec<u32> {
+    below(&table(), process, &[])
 }
 
 /// The CPUs that a thread may use; 0 is the calling thread.
@@ -149,6 +178,18 @@ mod tests {
         set_affinity(0, &before).unwrap();
         assert_eq!(affinity(0).unwrap(), before);
         assert!(set_affinity(0, &CpuSet::new()).is_err());
+    }
+
+    #[test]
+    fn what_is_below_a_spared_process_is_spared() {
+        let entry = |pid, parent| Entry { pid, parent, is_living: true };
+        // A server 10 with a worker 11 and its helper 12; a command 20 with a child 21; a neighbour 30.
+        let table = [entry(12, 11), entry(11, 10), entry(10, 1), entry(20, 1), entry(21, 20), entry(30, 2)];
+        assert_eq!(below(&table, 1, &[]), [10, 20, 11, 21, 12]);
+        assert_eq!(below(&table, 1, &[10]), [20, 21]);
+        assert_eq!(below(&table, 1, &[10, 21]), [20]);
+        let dead = Entry { is_living: false, ..entry(22, 20) };
+        assert_eq!(below(&[table.as_slice(), &[dead]].concat(), 20, &[]), [21]);
     }
 
     #[test]

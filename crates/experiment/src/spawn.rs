@@ -164,8 +164,13 @@ pub fn run(start: &Start<'_>, stack: &mut ChildStack, current: &Current) -> Resu
 /// subreaper.
 #[derive(Debug)]
 pub enum Orphan {
-    /// It had ended; these were its counts.
-    Reaped(Rusage),
+    /// It had ended.
+    Reaped {
+        /// Its number, which others may get from now on.
+        pid: u32,
+        /// Its counts and those of the descendants that it waited for.
+        rusage: Rusage,
+    },
     /// There are children, but none has ended.
     StillRunning,
     /// There are no children.
@@ -176,7 +181,7 @@ pub enum Orphan {
 pub fn reap_orphan() -> Orphan {
     match wait4(-1, libc::WNOHANG) {
         Ok((0, _, _)) => Orphan::StillRunning,
-        Ok((_, _, rusage)) => Orphan::Reaped(rusage),
+        Ok((pid, _, rusage)) => Orphan::Reaped { pid: pid.cast_unsigned(), rusage },
         Err(_) => Orphan::None,
     }
 }

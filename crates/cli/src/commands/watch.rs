@@ -134,7 +134,7 @@ impl Watcher {
     fn interrupt(&mut self, signal: i32) {
         let again = self.signal.replace(signal).is_some();
         if again {
-            self.control.kill_everything();
+            self.control.kill_in_progress();
             return;
         }
         self.control.interrupt(Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
@@ -146,7 +146,7 @@ impl Watcher {
         self.control.trim_output();
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             if !self.control.is_cleaning_up() {
-                self.control.kill_everything();
+                self.control.kill_in_progress();
             }
             // A hook may have started something new meanwhile.
             self.kill_at = Some(Instant::now() + Duration::from(GRACE));
@@ -158,7 +158,9 @@ impl Watcher {
                 self.control.time_out();
                 self.timed_out = Some(Instant::now());
             }
-            Some(asked) if late && asked.elapsed() >= Duration::from(GRACE) => self.control.kill_everything(),
+            Some(asked) if late && asked.elapsed() >= Duration::from(GRACE) => {
+                self.control.kill_in_progress()
+            }
             Some(_) if !late => self.timed_out = None,
             _ => {}
         }

@@ -1,14 +1,19 @@
 //! The user's own commands around the runs: `--setup`, `--prepare`, `--cleanup`.
 //!
-//! Never measured, never limited to the allotted CPUs.
+//! Never measured, never limited to the allotted CPUs, and what they leave running is none of the command's.
+
+mod reaper;
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::process::{Command, Stdio};
 
 use morecores_record::{Hooks, Point, substitute};
 
 use crate::environment::Environment;
+
+use reaper::Reaper;
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,14 +72,16 @@ pub enum HookError {
     },
 }
 
-/// Runs a hook where it is given. `{n}` in it is replaced where there is a point.
+/// Runs a hook where it is given, outside of our cgroups. `{n}` in it is replaced where there is a point. Returns the
+/// process below which all stands that the hook left running, which ends where it left nothing.
 pub(super) fn run(
     hook: Hook,
     hooks: &Hooks,
     point: Option<&Point>,
     environment: &Environment,
-) -> Result<(), HookError> {
-    let Some(line) = hook.line(hooks) else { return Ok(()) };
+    outside: &[File],
+) -> Result<Option<u32>, HookError> {
+    let Some(line) = hook.line(hooks) else { return Ok(None) };
     let option = hook.option();
     let readable = |line: &OsStr| line.to_string_lossy().into_owned();
     let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
@@ -84,13 +91,13 @@ pub(super) fn run(
     // Into files rather than pipes: a server that the hook leaves behind would hold a pipe open for ever.
     let captured = tempfile::tempfile().and_then(|file| {
         command.stdout(file.try_clone()?).stderr(file.try_clone()?);
-        let status = command.status()?;
-        Ok((status, file))
+        let mut reaper = Reaper::start(command, outside)?;
+        Ok((reaper.wait_for_command()?, reaper.pid(), file))
     });
-    let (status, mut file) =
+    let (status, reaper, mut file) =
         captured.map_err(|source| HookError::Start { option, line: readable(&line), source })?;
     if status.success() {
-        return Ok(());
+        return Ok(Some(reaper));
     }
     let mut output = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut output));
@@ -101,6 +108,7 @@ pub(super) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
 
     fn environment() -> Environment {
         Environment::of_this_process(&morecores_testkit::plan(Vec::new()))
@@ -110,18 +118,30 @@ mod tests {
     fn a_failing_hook_shows_its_last_words() {
         let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
         let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap(), adds: Default::default() };
-        let error = run(Hook::Prepare, &hooks, Some(&point), &environment()).unwrap_err();
+        let error = run(Hook::Prepare, &hooks, Some(&point), &environment(), &[]).unwrap_err();
         assert_eq!(error.to_string(), "--prepare `seq 9; exit 3` failed (exit status: 3)");
         let HookError::Failed { output, .. } = error else { panic!() };
         assert!(output.ends_with("8\n9\n"), "{output}");
-        assert!(run(Hook::Setup, &hooks, None, &environment()).is_ok());
+        assert!(run(Hook::Setup, &hooks, None, &environment(), &[]).is_ok());
     }
 
     #[test]
     fn a_hook_that_leaves_a_process_behind_is_not_waited_for() {
         let hooks = Hooks { setup: Some("sleep 5 &".into()), ..Hooks::default() };
         let begun = std::time::Instant::now();
-        run(Hook::Setup, &hooks, None, &environment()).unwrap();
+        run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap();
         assert!(begun.elapsed().as_secs() < 4);
+    }
+
+    #[test]
+    fn what_a_hook_leaves_stands_below_one_process_also_when_its_parent_ends() {
+        // The middle shell ends before its child, which then has no parent of the hook's.
+        let hooks = Hooks { setup: Some("sh -c 'setsid sleep 60 &'".into()), ..Hooks::default() };
+        let reaper = run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap().unwrap();
+        let left = process::descendants(reaper);
+        left.iter().for_each(|&pid| process::kill(pid));
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(process::parent(left[0]), Some(reaper));
+        assert_eq!(process::parent(reaper), Some(std::process::id()));
     }
 }

@@ -9,7 +9,6 @@ use morecores_record::{Nanos, Rusage};
 
 use super::ProcessExecutor;
 use crate::account::add_orphan;
-use crate::control::{descendants_except, kill_descendants};
 use crate::process;
 use crate::spawn::{self, Orphan, monotonic};
 
@@ -24,22 +23,27 @@ impl ProcessExecutor {
     pub(super) fn gather_orphans(&mut self, rusage: &mut Rusage) -> Vec<String> {
         let ended = monotonic();
         let mut survivors = Vec::new();
+        let spared = &self.control.spared;
         loop {
             match spawn::reap_orphan() {
-                Orphan::Reaped(orphan) => add_orphan(rusage, &orphan),
+                Orphan::Reaped { pid, rusage: orphan } => {
+                    if !spared.pids().contains(&pid) {
+                        add_orphan(rusage, &orphan);
+                    }
+                }
                 Orphan::None => return survivors,
                 Orphan::StillRunning => {
-                    let alive = descendants_except(&self.spared);
+                    let alive = spared.others();
                     let waited = monotonic().since(ended);
-                    if alive.is_empty() && !self.spared.is_empty() || waited > PATIENCE {
+                    if alive.is_empty() && !spared.pids().is_empty() || waited > PATIENCE {
                         return survivors;
                     }
                     if waited > TAIL && survivors.is_empty() {
                         survivors = alive.iter().filter_map(|&pid| process::name(pid)).collect();
                         if self.plan.keep_survivors {
-                            self.spared.extend(alive);
+                            alive.into_iter().for_each(|pid| spared.add(pid));
                         } else {
-                            kill_descendants(&self.spared);
+                            spared.kill_others();
                         }
                     }
                     sleep(Duration::from_millis(1));
