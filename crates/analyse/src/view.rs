@@ -24,7 +24,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let mut warnings = warnings::of(study, &samples, &points);
     // Of a run that is no measured point a prediction says what spoils it.
     let of_points = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
-    warnings.extend(of_points.flat_map(traced::warnings));
+    for warning in of_points.flat_map(traced::warnings) {
+        traced::add(&mut warnings, warning);
+    }
     let stack = stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),

@@ -260,7 +260,8 @@ fn a_spoilt_trace_is_warned_of() {
     assert_eq!(warned(|_| ()), []);
     let lossy = Warning::LossyTrace { cpus: 2, lost_events: 250, share: 0.2 };
     assert_eq!(warned(|t| t.lost_events = 250), [lossy]);
-    assert_eq!(warned(|t| t.outside_tree_s = 4.0), [Warning::RanOutsideCpus { cpus: 2, share: 0.5 }]);
+    let outside = Warning::RanOutsideCpus { cpus: 2, share: 0.5, evidence: OutsideEvidence::Trace };
+    assert_eq!(warned(|t| t.outside_tree_s = 4.0), [outside]);
     assert_eq!(warned(|t| t.outside_tree_s = 0.07), []);
     // Kernel threads working for the tree elsewhere do not spoil the point.
     assert_eq!(warned(|t| t.outside_cpu_s = 4.0), []);
@@ -280,6 +281,27 @@ fn a_spoilt_trace_is_warned_of() {
     assert_eq!(warned(|t| t.user_spin_s = Some(1.0)), [Warning::UserSpinning { cpus: 2, share: 0.125 }]);
     assert_eq!(warned(|t| t.user_spin_s = Some(0.3)), []);
     assert_eq!(warned(|t| t.user_spin_s = None), []);
+}
+
+#[test]
+fn what_a_trace_measures_stands_in_for_a_bound() {
+    let mut made = clean(&[1, 2]);
+    for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
+        run.cpu.user_ns = run.elapsed_ns + run.elapsed_ns;
+    }
+    let mut trace = trace(1, 1, 8.0);
+    trace.outside_tree_s = 8.5;
+    let found = view(&made, &[trace]).warnings;
+    let shares: Vec<_> = found
+        .iter()
+        .filter_map(|w| match w {
+            Warning::RanOutsideCpus { cpus, share, evidence } => Some((*cpus, *share, *evidence)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shares.len(), 1, "{found:?}");
+    assert_eq!((shares[0].0, shares[0].2), (1, OutsideEvidence::Trace));
+    near(shares[0].1, 8.5 / 8.0);
 }
 
 /// Two traces of 0.25 s a component on one CPU and 0.5 s on two, of which one or the other cannot tell some.

@@ -372,3 +372,35 @@ fn the_other_cpus_help_unless_they_are_off() {
     nothing.header.plan.limit = Limit::Affinity;
     assert_eq!(warnings(&nothing), []);
 }
+
+#[test]
+fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
+    // Two CPUs busy in runs on one, as of a command that widens its affinity.
+    let both = |made: &mut Study, estimator| {
+        for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
+            run.cpu = cpu(run.elapsed_ns.as_secs_f64() * 1.9, run.elapsed_ns.as_secs_f64() * 0.1, estimator);
+        }
+    };
+    let warning = only(&[1, 2], |made| both(made, CpuEstimator::Cgroup));
+    let Warning::RanOutsideCpus { cpus: 1, share, evidence: OutsideEvidence::CpuTime } = warning else {
+        panic!("{warning:?}")
+    };
+    about(share, 1.0);
+    // All there is, and what fork and the clocks may add to it.
+    silent(&[1, 2], |made| {
+        made.runs.iter_mut().for_each(|run| run.cpu.user_ns += seconds(0.009));
+    });
+    // What a hook left running is counted with the runs in version 1, and a survivor with those after it.
+    silent(&[1, 2], |made| {
+        made.header.plan.hooks.setup = Some("server &".into());
+        both(made, CpuEstimator::CgroupV1);
+    });
+    let kept = {
+        let mut made = clean(&[1, 2]);
+        both(&mut made, CpuEstimator::Cgroup);
+        made.header.plan.keep_survivors = true;
+        made.runs[0].survivors = vec!["server".to_owned()];
+        warnings(&made)
+    };
+    assert!(!kept.iter().any(|w| matches!(w, Warning::RanOutsideCpus { .. })), "{kept:?}");
+}

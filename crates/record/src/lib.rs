@@ -66,6 +66,6 @@ pub use view::{
     ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel, CostModelPoint, Culprit,
     Difference, Estimate, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice,
     LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView, Misfits,
-    NOBODY, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource, SerialAndParallel,
-    SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
+    NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
+    SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
 };

@@ -19,11 +19,12 @@ pub use input::{InputContent, InputSource};
 pub use variable::{Variable, holds_n};
 
 /// By what means a run is held to its allotted CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// `sched_setaffinity(2)`; a program can widen it again.
+    #[default]
     Affinity,
     /// A cgroup's cpuset, version 1 or 2; a program cannot widen it.
     Cpuset,

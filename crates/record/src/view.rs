@@ -157,6 +157,17 @@ pub struct PointView {
     pub noise_floor: Option<f64>,
 }
 
+/// What shows that a command ran on CPUs that it was not allotted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum OutsideEvidence {
+    /// The traced run; the share is that run's.
+    Trace,
+    /// The timed runs took more CPU time than the allotted CPUs have; the share is the least that it can have been.
+    CpuTime,
+}
+
 /// Something that spoils, or may spoil, the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -315,6 +326,8 @@ pub enum Warning {
         cpus: u32,
         /// Its CPU time there over that of the allotted CPUs.
         share: f64,
+        /// What shows it.
+        evidence: OutsideEvidence,
     },
     /// The traced run took so much longer than the untraced ones that it may have been another run altogether.
     TraceOverhead {

@@ -38,6 +38,11 @@ pub enum Withheld {
         /// Its time over the median of the timed ones.
         times: f64,
     },
+    /// The command ran on more CPUs than it was allotted.
+    NotHeld {
+        /// At this CPU count.
+        cpus: u32,
+    },
     /// The timed runs are so short that tracing changes them.
     Short {
         /// At this CPU count.

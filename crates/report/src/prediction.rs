@@ -137,6 +137,11 @@ fn abstained(reason: &Abstention) -> String {
              the other"
                 .to_owned()
         }
+        Abstention::NotHeld { share } => format!(
+            "the command also ran on CPUs that it was not given, for {} of the time of those that it was: measure again \
+             with --limit cpuset or hotplug (as root)",
+            percent(*share)
+        ),
         Abstention::Contradictory => {
             "it got slower with more CPUs and then faster again, which no model here can do; measure again".to_owned()
         }

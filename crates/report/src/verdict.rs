@@ -4,13 +4,16 @@
 //! the intervals and the noise floor are the view's, and no difference inside them is called a difference.
 
 mod decide;
+mod sound;
 mod words;
 
-use morecores_record::{Estimate, View};
+use morecores_record::{Estimate, Limit, View};
 
 use crate::{Cause, Withheld};
 
 pub use decide::decide;
+pub(crate) use sound::outside;
+pub(crate) use words::firmer_limit;
 pub use words::word;
 
 /// The answer to "will more cores help?", and what else the points tell.
@@ -35,6 +38,8 @@ pub struct Planned {
     pub runs: u32,
     /// Whether the time limit ended them.
     pub out_of_time: bool,
+    /// What held the command to its CPUs.
+    pub limit: Limit,
 }
 
 impl Verdict {
@@ -70,6 +75,17 @@ pub struct Gain {
     pub runs: u32,
 }
 
+/// What a command did on CPUs that it was not allotted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outside {
+    /// At this CPU count.
+    pub cpus: u32,
+    /// Its CPU time there over that of the allotted CPUs.
+    pub share: f64,
+    /// Whether the share may be larger.
+    pub at_least: bool,
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -82,6 +98,8 @@ pub enum Answer {
         /// How many of them were busy on average.
         used: f64,
     },
+    /// The command ran on more CPUs than it was allotted, so that no count means what it says.
+    NotHeld(Outside),
     /// Too few runs for an interval, and the runs of the two counts overlap or are fewer than three.
     TooFewRuns(Gain),
     /// Too few runs for an interval, but every run with more CPUs was faster, or every one slower.

@@ -8,10 +8,10 @@ mod rank;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use morecores_record::Warning;
+use morecores_record::{OutsideEvidence, Warning};
 
 use crate::format::{cpus, duration, list, percent, ratio};
-use crate::verdict::{Answer, Planned, Verdict};
+use crate::verdict::{Answer, Planned, Verdict, firmer_limit};
 
 use rank::{Rank, rank};
 
@@ -39,6 +39,7 @@ pub struct Notice {
 /// already is not said twice.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     let said = |warning: &Warning| match verdict.answer {
+        Answer::NotHeld(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
         Answer::DoesNotUse { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
         Answer::TooFewRuns(_) | Answer::Seems(_) => matches!(warning, Warning::TooFewRuns { .. }),
         _ => false,
@@ -102,7 +103,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
         Warning::Steal { cpus, share } | Warning::WorkOutsideTree { cpus, share, .. } => (Some(cpus), share),
         Warning::LossyTrace { cpus, share, .. }
-        | Warning::RanOutsideCpus { cpus, share }
+        | Warning::RanOutsideCpus { cpus, share, .. }
         | Warning::UserSpinning { cpus, share } => (Some(cpus), share),
         // Too much is as wrong as too little.
         Warning::UnexplainedTime { cpus, share } => (Some(cpus), share.abs()),
@@ -250,9 +251,11 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             range(group, percent)
         ),
         Warning::RanOutsideCpus { .. } => format!(
-            "The command ran on CPUs that it was not allotted, {} of the allotted CPUs' time {at}, so those points \
-             are not valid: it sets its own affinity. Use --limit cpuset or hotplug (as root).",
-            range(group, percent)
+            "The command ran on CPUs that it was not allotted, for {}{} of the allotted CPUs' time {at}, so those \
+             points are not valid: it sets its own affinity.{}",
+            if group.iter().all(|w| is_lower_bound(w)) { "at least " } else { "" },
+            range(group, percent),
+            firmer_limit(planned.limit).map(|option| format!(" Use {option}.")).unwrap_or_default()
         ),
         Warning::TraceOverhead { .. } => format!(
             "The traced run {at} took {} longer than the untraced ones, so it may have waited for other things. \
@@ -273,6 +276,11 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."
             .to_owned(),
     }
+}
+
+/// Whether what ran on other CPUs is known from CPU time alone.
+fn is_lower_bound(warning: &Warning) -> bool {
+    matches!(warning, Warning::RanOutsideCpus { evidence: OutsideEvidence::CpuTime, .. })
 }
 
 /// What may change the clock rate, as far as it is known.

@@ -3,8 +3,8 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, StopReason, View, Warning};
-use morecores_report::{Answer, Remark, decide, notices, word};
+use morecores_record::{Better, Limit, OutsideEvidence, StopReason, View, Warning};
+use morecores_report::{Answer, Outside, Remark, decide, notices, word};
 
 fn words(view: &View) -> String {
     word(&decide(view))
@@ -23,6 +23,33 @@ fn each_answer_is_given_for_its_reason() {
     assert!(matches!(answer(support::too_few_runs()), Answer::Seems(_)));
     let Answer::UpTo { enough, slower: false, .. } = answer(support::plateau()) else { panic!("no plateau") };
     assert_eq!(enough.cpus, 8);
+}
+
+#[test]
+fn counts_that_were_not_kept_to_give_no_answer() {
+    let wide = |share, evidence, limit| {
+        support::view(&["mpirun", "x"])
+            .point(1, 10.0, 0.02, 1.98)
+            .point(2, 10.0, 0.02, 1.98)
+            .warn([Warning::RanOutsideCpus { cpus: 1, share, evidence }])
+            .with(|v| v.plan.limit = limit)
+            .build()
+    };
+    let proven = wide(0.98, OutsideEvidence::CpuTime, Limit::Affinity);
+    let verdict = decide(&proven);
+    assert!(matches!(verdict.answer, Answer::NotHeld(Outside { cpus: 1, at_least: true, .. })));
+    assert_eq!(verdict.remarks, []);
+    assert_eq!(notices(&proven.warnings, &verdict), [], "the verdict says it");
+    let text = words(&proven);
+    assert!(text.starts_with("Not known: ") && text.contains("at least 98%"), "{text}");
+    assert!(text.contains("--limit cpuset") && !text.contains("times"), "{text}");
+    let text = words(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
+    assert!(text.contains("--limit hotplug") && !text.contains("at least"), "{text}");
+    // A little of it leaves the answer doubtful.
+    let little = wide(0.02, OutsideEvidence::CpuTime, Limit::Affinity);
+    let verdict = decide(&little);
+    assert!(matches!(verdict.answer, Answer::No { .. }) && verdict.remarks.contains(&Remark::Doubtful));
+    assert!(notices(&little.warnings, &verdict)[0].text.contains("--limit cpuset"));
 }
 
 #[test]

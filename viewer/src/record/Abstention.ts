@@ -23,4 +23,8 @@ share: number, } | { "reason": "steep_from_two_points",
 /**
  * The serial fraction between them.
  */
-serial_fraction: number, } | { "reason": "mixed_kinds" } | { "reason": "contradictory" };
+serial_fraction: number, } | { "reason": "mixed_kinds" } | { "reason": "not_held", 
+/**
+ * Its CPU time on other CPUs over that of the allotted ones.
+ */
+share: number, } | { "reason": "contradictory" };

@@ -14,6 +14,8 @@ const UNEXPLAINED: f64 = 0.15;
 const SATURATED: f64 = 0.70;
 /// Of the CPUs' time in a run with more threads than CPUs.
 const SPINNING: f64 = 0.05;
+/// Of the time of the allotted CPUs, spent on others: with more, a measured count is another than it says.
+const OUTSIDE: f64 = 0.05;
 /// Serial fraction from two points.
 const STEEP: f64 = 0.5;
 
@@ -21,6 +23,9 @@ const STEEP: f64 = 0.5;
 pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Option<Abstention> {
     if evidence.mixed_kinds {
         return Some(Abstention::MixedKinds);
+    }
+    if evidence.outside_share > OUTSIDE {
+        return Some(Abstention::NotHeld { share: evidence.outside_share });
     }
     if contradictory(evidence) {
         return Some(Abstention::Contradictory);

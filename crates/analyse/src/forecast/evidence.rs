@@ -1,6 +1,6 @@
 //! What a prediction may rest on: measured points, and what the traced runs demand.
 
-use morecores_record::{Better, CpuKind, View};
+use morecores_record::{Better, CpuKind, View, Warning};
 
 use super::traced::TracedProgram;
 use crate::models;
@@ -20,6 +20,8 @@ pub struct Evidence {
     pub mixed_kinds: bool,
     /// Disks and wires, by name, and the share of the time that they were busy at the largest count, whoever used them.
     pub busy_devices: Vec<(String, f64)>,
+    /// The most CPU time that was spent on CPUs that were not allotted, over that of the allotted ones.
+    pub outside_share: f64,
 }
 
 /// A measured count.
@@ -90,7 +92,12 @@ impl Evidence {
         let is_time = view.plan.metric.is_none();
         let of_largest = view.points.iter().find(|point| point.cpus == largest);
         let busy_devices = of_largest.map_or(Vec::new(), |point| point.busy_devices.clone());
-        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices }
+        let outside = view.warnings.iter().filter_map(|warning| match warning {
+            Warning::RanOutsideCpus { cpus, share, .. } if wanted(*cpus) => Some(*share),
+            _ => None,
+        });
+        let outside_share = outside.fold(0.0, f64::max);
+        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices, outside_share }
     }
 
     /// The points as the closed forms take them.

@@ -234,6 +234,8 @@ fn abstains_where_the_data_cannot_bear_it() {
     let wire = Evidence { busy_devices: vec![("the wire".to_owned(), 0.9)], ..base() };
     let reason = forecast(&wire, &[8]).unwrap().abstained;
     assert_eq!(reason, Some(Abstention::Saturated { device: "the wire".to_owned(), share: 0.9 }));
+    let wide = Evidence { outside_share: 0.9, ..base() };
+    assert_eq!(forecast(&wide, &[8]).unwrap().abstained, Some(Abstention::NotHeld { share: 0.9 }));
     let odd = timed(&[(1, 1.0), (2, 1.5), (4, 0.3)]);
     assert_eq!(forecast(&odd, &[8]).unwrap().abstained, Some(Abstention::Contradictory));
 }

@@ -2,7 +2,7 @@
 //!
 //! Only whether and how much; the words are the report's.
 
-use morecores_record::{PointView, TraceView, Warning};
+use morecores_record::{OutsideEvidence, PointView, TraceView, Warning};
 
 /// Share of the allotted CPUs' time that may be spent elsewhere, as for steal: below it, it cannot move a speedup by
 /// more than the precision asked for by default.
@@ -33,6 +33,14 @@ pub(super) fn beside(points: &[PointView], traces: &[TraceView]) -> Vec<TraceVie
     traces
 }
 
+/// Adds what spoils a trace. What a trace measures stands in for what the timed runs only bound.
+pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
+    if let Warning::RanOutsideCpus { cpus: traced, .. } = warning {
+        warnings.retain(|w| !matches!(w, Warning::RanOutsideCpus { cpus, .. } if *cpus == traced));
+    }
+    warnings.push(warning);
+}
+
 /// What spoils one trace.
 pub(super) fn warnings(trace: &TraceView) -> Vec<Warning> {
     let cpus = trace.cpus;
@@ -44,7 +52,7 @@ pub(super) fn warnings(trace: &TraceView) -> Vec<Warning> {
     }
     let share = of_cpus(trace.outside_tree_s);
     if share > ELSEWHERE {
-        warnings.push(Warning::RanOutsideCpus { cpus, share });
+        warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::Trace });
     }
     if let Some(overhead) = trace.overhead.filter(|overhead| *overhead > OVERHEAD) {
         warnings.push(Warning::TraceOverhead { cpus, overhead });

@@ -3,7 +3,8 @@
 //! Only whether and how much; the words are the report's.
 
 use morecores_record::{
-    Command, CpuEstimator, CpuKind, Limit, Neighbour, PointView, StopReason, Study, Surroundings, Warning,
+    Command, CpuEstimator, CpuKind, Limit, Neighbour, OutsideEvidence, PointView, Run, StopReason, Study,
+    Surroundings, Warning,
 };
 
 use crate::assumptions::{serial_correlation, two_speeds};
@@ -33,6 +34,10 @@ const OUTSIDE: f64 = 0.05;
 const VISIBLE: f64 = 0.1;
 /// Chance below which runs are not taken for independent of each other.
 const DEPENDENT: f64 = 0.01;
+
+/// CPU time of one run, in seconds, beyond that of its CPUs that proves nothing: what the process took between fork and
+/// exec, and a tick of 10 ms (`CONFIG_HZ=100`), the coarsest of the clocks that are compared.
+const BEYOND_CLOCKS: f64 = 0.01;
 
 /// Programs that hand their work to a daemon, and the daemon.
 const CLIENTS: &[(&str, &str)] = &[
@@ -170,6 +175,9 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
     if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE * wall) {
         warnings.push(Warning::Throttled { cpus, seconds });
     }
+    if let Some(share) = beyond_cpus(study, sample).filter(|share| *share > NEGLIGIBLE) {
+        warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::CpuTime });
+    }
     if let Some(quota) = study.header.host.topology.usable.quota_cpus.filter(|quota| *quota < f64::from(cpus))
     {
         warnings.push(Warning::QuotaBelowCpus { cpus, quota });
@@ -181,6 +189,26 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
         warnings.push(Warning::MixedCoreTypes { cpus });
     }
     outside(study, sample, point, wall, warnings);
+}
+
+/// CPU time of the runs beyond what their CPUs have, over that: a lower bound of what they spent on other CPUs. None where
+/// the CPU time of a run may hold that of processes which ran before it or beside it.
+fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
+    let plan = &study.header.plan;
+    let is_own = |run: &&Run| {
+        let hooks = plan.hooks.setup.is_some() || plan.hooks.prepare.is_some();
+        // In version 1 what a hook leaves running is in the cgroup of the runs.
+        run.survivors.is_empty() && !(hooks && run.cpu.estimator == CpuEstimator::CgroupV1)
+    };
+    let left_running = plan.keep_survivors && study.runs.iter().any(|run| !run.survivors.is_empty());
+    let (mut beyond, mut whole) = (0.0, 0.0);
+    for run in sample.runs.iter().copied().filter(is_own).filter(|_| !left_running) {
+        let available = f64::from(run.cpus) * run.elapsed_ns.as_secs_f64();
+        let used = (run.cpu.user_ns + run.cpu.system_ns).as_secs_f64();
+        whole += available;
+        beyond += Some(used - available).filter(|excess| *excess > BEYOND_CLOCKS).unwrap_or(0.0);
+    }
+    (whole > 0.0).then(|| beyond / whole)
 }
 
 fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {

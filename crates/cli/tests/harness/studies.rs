@@ -33,3 +33,18 @@ pub(crate) fn hostile(world: &World) -> PathBuf {
     fs::write(study.join("study.json"), head.to_string()).expect("a head");
     study
 }
+
+/// The same study without its traces, each of its runs changed.
+pub(crate) fn with_runs(world: &World, change: impl Fn(&mut serde_json::Value)) -> PathBuf {
+    let study = world.path("changed.study");
+    fs::create_dir(&study).expect("mkdir");
+    fs::copy(build().join("study.json"), study.join("study.json")).expect("a head");
+    let runs = fs::read_to_string(build().join("runs.jsonl")).expect("runs");
+    let changed = runs.lines().map(|line| {
+        let mut run: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        change(&mut run);
+        run.to_string() + "\n"
+    });
+    fs::write(study.join("runs.jsonl"), changed.collect::<String>()).expect("runs");
+    study
+}

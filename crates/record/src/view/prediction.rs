@@ -145,6 +145,11 @@ pub enum Abstention {
     },
     /// The counts measured differ in more than the number of CPUs: siblings, other core types.
     MixedKinds,
+    /// The command ran on more CPUs than it was allotted: its times are not those of the counts.
+    NotHeld {
+        /// Its CPU time on other CPUs over that of the allotted ones.
+        share: f64,
+    },
     /// It gets slower and faster again: the models have no shape for that.
     Contradictory,
 }

@@ -7,6 +7,7 @@ use morecores_record::{LockView, PointView, StackView, TraceView, View, Warning}
 use super::{Blame, Cause, Withheld};
 use crate::Component;
 use crate::component::idle_or_others;
+use crate::verdict::outside;
 
 /// The most causes that are said: more is a table, and the table is there.
 const MOST: usize = 4;
@@ -35,9 +36,13 @@ const SHORT_S: f64 = 0.010;
 /// not those of the figure. A choice: less than that is seldom known.
 const OTHERWISE: f64 = 0.1;
 
-/// Why no cause of this stack is named: one of its two traced runs was not like the timed runs of its count, beyond a
-/// bound and beyond all of these runs, or those are too short, or the figure asked for is of a part of the run.
+/// Why no cause of this stack is named: the command did not keep to its CPUs, one of the two traced runs was not like
+/// the timed runs of its count, beyond a bound and beyond all of these runs, or those are too short, or the figure
+/// asked for is of a part of the run.
 pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
+    if let Some(outside) = outside(view) {
+        return Some(Withheld::NotHeld { cpus: outside.cpus });
+    }
     let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
     let of = |(cpus, n): (u32, u32)| {
         let point = view.points.iter().find(|p| (p.cpus, p.n) == (cpus, n))?;

@@ -29,6 +29,10 @@ pub(crate) fn word_withheld(withheld: &Withheld) -> String {
             cpus(count),
             ratio(times)
         ),
+        Withheld::NotHeld { cpus: count } => format!(
+            "No cause is named: with {} the command also ran on other CPUs, so what it lost there is not known.",
+            cpus(count)
+        ),
         Withheld::Short { cpus: count, seconds } => format!(
             "No cause is named: on {} it takes only {}, too short to be traced without changing it.",
             cpus(count),

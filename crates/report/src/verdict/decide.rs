@@ -4,6 +4,7 @@
 
 use morecores_record::{Better, Closing, Estimate, PointView, StopReason, Summary, View, Warning};
 
+use super::sound::outside;
 use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
 use crate::{main_cause, withheld};
 
@@ -48,6 +49,7 @@ fn planned(view: &View) -> Planned {
         warmups: view.plan.warmup,
         runs: view.plan.stop.max_runs,
         out_of_time: view.closing.as_ref().is_some_and(ended),
+        limit: view.plan.limit,
     }
 }
 
@@ -67,6 +69,9 @@ fn answer(view: &View) -> Answer {
         [only] => return Answer::OneCount { cpus: only.cpus, used: used(only) },
         [base, .., largest] => (base, largest),
     };
+    if let Some(outside) = outside(view) {
+        return Answer::NotHeld(outside);
+    }
     let gain = gain(base, largest);
     if gain.speedup.ci95.is_none() {
         let separate = gain.runs >= SEPARABLE_RUNS && separated(base, largest);
@@ -112,6 +117,10 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
 
 fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
+    // Without counts that are what they say there is nothing to add.
+    if matches!(answer, Answer::NotHeld(_)) {
+        return Vec::new();
+    }
     let mut remarks = Vec::new();
     let smt = first_smt(view).filter(|first| *first > base.cpus);
     let step = last_step(&view.points);

@@ -2,8 +2,8 @@
 //!
 //! Only wording: whatever is said here was decided before.
 
-use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
-use morecores_record::Estimate;
+use super::{Answer, Gain, Outside, Planned, Remark, Subject, Verdict};
+use morecores_record::{Estimate, Limit};
 
 use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
@@ -28,6 +28,7 @@ fn answer(verdict: &Verdict) -> String {
             cpus(*count),
             busy_cpus(*used)
         ),
+        Answer::NotHeld(outside) => not_held(outside, planned.limit),
         Answer::TooFewRuns(gain) => {
             format!(
                 "Too few runs to tell: {}. {}",
@@ -97,6 +98,27 @@ fn answer(verdict: &Verdict) -> String {
                 claim(gain, subject, &interval(gain))
             )
         }
+    }
+}
+
+fn not_held(outside: &Outside, limit: Limit) -> String {
+    let advice = firmer_limit(limit).map(|option| format!(" Use {option}.")).unwrap_or_default();
+    format!(
+        "Not known: the command did not keep to the CPUs that it was given. With {} it also ran on other CPUs, for {}{} \
+         of {} time, so the counts do not mean what they say.{advice}",
+        cpus(outside.cpus),
+        if outside.at_least { "at least " } else { "" },
+        percent(outside.share),
+        if outside.cpus == 1 { "that CPU's" } else { "their" },
+    )
+}
+
+/// The option whose limit a command cannot leave as it left `limit`; none beyond hotplug.
+pub(crate) fn firmer_limit(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::Affinity => Some("--limit cpuset (as root), which the command cannot leave"),
+        Limit::Cpuset => Some("--limit hotplug (as root), which takes the other CPUs offline"),
+        Limit::Hotplug => None,
     }
 }
 

@@ -257,7 +257,7 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::FailedRuns { cpus: 2, count: 2 },
         Warning::DamagedLines { count: 3 },
         Warning::LossyTrace { cpus: 2, lost_events: 1234, share: 0.021 },
-        Warning::RanOutsideCpus { cpus: 1, share: 0.48 },
+        Warning::RanOutsideCpus { cpus: 1, share: 0.048, evidence: OutsideEvidence::Trace },
         Warning::TraceOverhead { cpus: 2, overhead: 0.17 },
         Warning::UnexplainedTime { cpus: 1, share: 0.032 },
         Warning::UnexplainedTime { cpus: 2, share: -0.045 },
