@@ -9,6 +9,7 @@ mod causes;
 mod changes;
 mod components;
 mod forest;
+mod futexes;
 mod idle;
 mod labels;
 mod lock_spans;
@@ -18,8 +19,8 @@ mod timeline;
 
 pub use call::call_name;
 pub use causes::{Cause, causes};
-pub(crate) use causes::{FutexId, FutexUse, futex, futex_uses};
 pub use components::{Accounting, account};
+pub(crate) use futexes::{FutexId, FutexUse, futex, futex_uses};
 pub(crate) use lock_spans::{LockSpan, lock_spans};
 pub(crate) use shares::Shares;
 pub(crate) use ticks::ticks;

@@ -133,6 +133,84 @@ fn a_futex_handed_on_is_a_lock() {
     assert_parts(&a, &[("user_work", work), ("idle_user_lock", lock), ("idle_too_little_work", too_little)]);
 }
 
+/// Two jobs at a time on four CPUs: four workers of a pool do them by turns, and whoever has done one wakes another worker
+/// for the next. `asks` are the arguments with which they wait.
+fn pool(asks: Option<(u32, u32)>) -> Script {
+    const WORKERS: [u32; 4] = [101, 102, 103, 104];
+    let mut s = Script::new(4, 14.0);
+    let free = Object::Futex(0x2000);
+    let wait = |run: &mut OneRun| {
+        run.sleeps(FUTEX).awaits(free);
+        if let Some((operation, expected)) = asks {
+            run.asks(operation, expected);
+        }
+    };
+    s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
+    for (worker, cpu) in WORKERS.into_iter().zip(0..) {
+        s.thread(0.0, ROOT, worker);
+        let from = if cpu == 0 { 2.0 } else { 0.0 };
+        wait(s.run(cpu, worker, from, from + 0.5));
+    }
+    s.wakes(3.0, ROOT, 101);
+    s.wakes(3.5, ROOT, 102);
+    // One job after the other in each of two rows, half a millisecond apart.
+    for job in 0..8 {
+        let (from, row) = (3.0 + f64::from(job), job as usize % 2);
+        for (begin, place) in [(from, row * 2), (from + 0.5, row * 2 + 1)] {
+            wait(s.run(place as u32, WORKERS[place], begin, begin + 1.0));
+            if job < 7 {
+                s.wakes(begin + 1.0, WORKERS[place], WORKERS[(place + 2) % 4]);
+            }
+        }
+    }
+    s.wakes(12.0, 104, ROOT);
+    s.run(0, ROOT, 12.0, 14.0).dies();
+    s
+}
+
+#[test]
+fn a_pool_with_one_condition_variable_is_no_lock() {
+    let a = pool(None).account();
+    let parts = parts(&a.components);
+    assert_eq!(parts.get("idle_user_lock"), None, "{parts:?}");
+    assert!(parts["idle_too_little_work"] > 20.0, "{parts:?}");
+}
+
+#[test]
+fn the_arguments_of_a_futex_call_tell_a_lock() {
+    // FUTEX_WAIT_PRIVATE of a word that says taken and waited for, with a thread's number or without, and FUTEX_LOCK_PI_PRIVATE.
+    for asks in [(128, 2), (128, 0x8000_0065), (134, 0)] {
+        let a = pool(Some(asks)).account();
+        assert!(parts(&a.components)["idle_user_lock"] > 10.0, "{asks:?}: {a:?}");
+    }
+    // A counter, and the zero of a semaphore or of a condition variable, leave it to the order of the wake-ups.
+    for asks in [(128, 7), (137, 0)] {
+        let a = pool(Some(asks)).account();
+        assert_eq!(a.components.idle_user_lock_s, Some(0.0), "{asks:?}");
+    }
+}
+
+#[test]
+fn who_puts_work_into_a_queue_does_not_make_it_a_lock() {
+    let mut s = Script::new(4, 9.0);
+    let queue = Object::Futex(0x3000);
+    for (tid, cpu) in [(101, 1), (102, 2), (103, 3)] {
+        s.thread(0.0, ROOT, tid);
+        if tid != 103 {
+            s.run(cpu, tid, 0.0, 0.5).sleeps(FUTEX).awaits(queue);
+        }
+    }
+    s.run(3, 103, 0.0, 9.0);
+    s.run(0, ROOT, 0.0, 9.0).dies();
+    for (at, by, worker, cpu) in
+        [(1.0, ROOT, 101, 1), (2.0, 103, 102, 2), (4.0, 103, 101, 1), (6.0, ROOT, 102, 2)]
+    {
+        s.wakes(at, by, worker);
+        s.run(cpu, worker, at, at + 1.0).sleeps(FUTEX).awaits(queue);
+    }
+    assert_parts(&s.account(), &[("user_work", 9.0 + 9.0 + 5.0), ("idle_too_little_work", 13.0)]);
+}
+
 #[test]
 fn a_futex_broadcast_is_no_lock() {
     let a = futex(true).account();

@@ -54,10 +54,10 @@ pub use study::{
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use trace::{
     Accounts, Call, Comm, Contention, CpuLoss, Decoded, Event, EventCost, EventFrame, EventKind, Exec, Fork,
-    Interrupt, KernelFrame, KernelStack, KnownLock, KnownThread, LEAST_LINUX, Left, LockFlags, Need, Object,
-    Sample, SampleMode, StreamError, StreamReader, StreamWriter, Switch, SystemCall, TRACE_SCHEMA,
-    TRACEPOINTS, ThreadExit, Tid, TraceHeader, TraceSource, Tracepoint, Untraced, Waker, Waking, Work,
-    read_events,
+    FutexWait, Interrupt, KernelFrame, KernelStack, KnownLock, KnownThread, LEAST_LINUX, Left, LockFlags,
+    Need, Object, Sample, SampleMode, StreamError, StreamReader, StreamWriter, Switch, SystemCall,
+    TRACE_SCHEMA, TRACEPOINTS, ThreadExit, Tid, TraceHeader, TraceSource, Tracepoint, Untraced, Waker,
+    Waking, Work, read_events,
 };
 pub use units::{Bytes, Kilohertz, Nanos};
 pub use usable::{CgroupLevel, Quota, Restriction, Usable};

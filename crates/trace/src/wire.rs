@@ -3,9 +3,9 @@
 //! Pure: turns slots into events. Reads no memory that the kernel writes, and knows no order between slots.
 
 use morecores_record::{
-    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, Interrupt, KnownLock,
-    Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking,
-    Work,
+    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Interrupt,
+    KnownLock, Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid,
+    Waker, Waking, Work,
 };
 
 /// `struct slot`.
@@ -136,6 +136,7 @@ impl Decoder {
     pub(crate) fn decode(&mut self, mut slots: &[Slot], events: &mut Vec<Event>) {
         while let Some(first) = slots.first() {
             let (record, rest) = slots.split_at(slots_of(first.kind).min(slots.len()));
+            events.extend(futex_wait(first).map(|kind| Event { at: Nanos(first.time), cpu: self.cpu, kind }));
             events.extend(self.event(record));
             slots = rest;
         }
@@ -271,6 +272,13 @@ fn object(slot: &Slot) -> Object {
     }
 }
 
+/// What a record of an awaited futex tells besides its address.
+fn futex_wait(slot: &Slot) -> Option<EventKind> {
+    let is_one = slot.kind == kind::AWAITS && matches!(object(slot), Object::Futex(_));
+    let wait = FutexWait { operation: slot.other, expected: slot.extra };
+    is_one.then_some(EventKind::FutexWait { tid: Tid(slot.tid), wait })
+}
+
 fn name(words: Words) -> Comm {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&words[0].to_ne_bytes());
@@ -327,6 +335,31 @@ mod tests {
         assert_eq!(by(0, 3), Waker::SoftIrqOfThread { vector: 3, tid: Tid(31) });
         assert_eq!(by(2, 1), Waker::SoftIrqOfInterrupt { vector: 1, interrupt: Interrupt::Timer });
         assert_eq!(by(4, SOFTIRQ_NONE), Waker::Unknown);
+    }
+
+    #[test]
+    fn an_awaited_futex_comes_with_the_arguments_of_its_call() {
+        let awaits = |detail| Slot {
+            kind: kind::AWAITS,
+            detail,
+            tid: 7,
+            value: 99,
+            other: 128,
+            extra: 2,
+            ..Slot::default()
+        };
+        let mut events = Vec::new();
+        Decoder::new(CpuId(0)).decode(&[awaits(1), awaits(2)], &mut events);
+        let kinds: Vec<EventKind> = events.into_iter().map(|event| event.kind).collect();
+        let wait = FutexWait { operation: 128, expected: 2 };
+        assert_eq!(
+            kinds,
+            [
+                EventKind::FutexWait { tid: Tid(7), wait },
+                EventKind::Awaits { tid: Tid(7), object: Object::Futex(99) },
+                EventKind::Awaits { tid: Tid(7), object: Object::Inode(99) },
+            ]
+        );
     }
 
     #[test]

@@ -49,9 +49,10 @@ pub(super) fn jobs(timeline: &Timeline, tokens: &Tokens, sheets: &mut Sheets) {
 /// Finds threads that share their work, and has it shared.
 pub(super) fn crews(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
     let causes = causes(timeline);
-    let queues = Queues::of(timeline, place);
+    let uses = futex_uses(timeline);
+    let queues = Queues::of(timeline, place, &uses);
     for siblings in siblings(timeline) {
-        if !work_alike(timeline, &causes, &siblings) {
+        if !work_alike(timeline, &causes, &uses, &siblings) {
             continue;
         }
         let set_going = set_going(timeline, &siblings);
@@ -72,8 +73,14 @@ fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
     of.into_values().collect()
 }
 
-/// Whether no one of them hands work to another: they wake each other from no futex but one that most of them wait at.
-fn work_alike(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> bool {
+/// Whether no one of them hands work to another: they wake each other from no queue, and from no futex but one that most of
+/// them wait at.
+fn work_alike(
+    timeline: &Timeline,
+    causes: &[Cause],
+    uses: &HashMap<FutexId, FutexUse>,
+    siblings: &[ThreadId],
+) -> bool {
     let members: HashSet<ThreadId> = siblings.iter().copied().collect();
     let mut waiters: HashMap<(ThreadId, u64), HashSet<ThreadId>> = HashMap::new();
     let mut by_members = HashSet::new();
@@ -90,7 +97,10 @@ fn work_alike(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> b
             by_members.insert(futex);
         }
     }
-    by_members.iter().all(|futex| waiters.get(futex).is_some_and(|who| 2 * who.len() > siblings.len()))
+    by_members.iter().all(|futex| {
+        uses.get(futex) != Some(&FutexUse::Queue)
+            && waiters.get(futex).is_some_and(|who| 2 * who.len() > siblings.len())
+    })
 }
 
 /// Stretches in which some of them were at work, between instants at which none was.
@@ -237,8 +247,7 @@ struct Queues {
 }
 
 impl Queues {
-    fn of(timeline: &Timeline, place: &HashMap<ThreadId, u32>) -> Self {
-        let uses = futex_uses(timeline);
+    fn of(timeline: &Timeline, place: &HashMap<ThreadId, u32>, uses: &HashMap<FutexId, FutexUse>) -> Self {
         let (mut calls, mut waits) = (Vec::new(), HashMap::<u32, Vec<_>>::new());
         for wait in &timeline.waits {
             let (Some(&thread), Some(futex)) = (place.get(&wait.thread), futex(timeline, wait)) else {

@@ -10,7 +10,8 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_record::{
-    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, Misfits, Nanos, Object, Tid, TraceHeader, TraceSource,
+    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Misfits, Nanos, Object, Tid, TraceHeader,
+    TraceSource,
 };
 
 use index::Index;
@@ -83,6 +84,8 @@ struct Live {
     runtime: Option<Nanos>,
     /// What its next wait is for.
     awaits: Option<Object>,
+    /// The arguments of the futex call that its next wait is in.
+    futex: Option<FutexWait>,
     /// The system call in which it waits or last waited, and since when; none once that has returned.
     waits_in: Option<(u16, Nanos)>,
     /// The CPUs that it may use, where not all.
@@ -215,6 +218,10 @@ impl<'h> Builder<'h> {
             EventKind::Awaits { tid, object } => {
                 let id = self.known(*tid);
                 self.live[id.index()].awaits = Some(*object);
+            }
+            EventKind::FutexWait { tid, wait } => {
+                let id = self.known(*tid);
+                self.live[id.index()].futex = Some(*wait);
             }
             EventKind::Confined { tid, allowed } => {
                 let id = self.known(*tid);

@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 
-use morecores_record::{Interrupt, Left, Nanos, Object};
+use morecores_record::{Interrupt, Left};
 
+use super::futexes::{FutexId, FutexUse, futex, futex_uses};
 use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId};
 
 /// What ended a wait.
@@ -105,78 +106,6 @@ const fn of_vector(source: Source) -> Option<Cause> {
         vector::TIMER | vector::HRTIMER => Some(Cause::Timer),
         vector::BLOCK | vector::IRQ_POLL => Some(Cause::Disk),
         _ => None,
-    }
-}
-
-/// A futex: the process by its first thread, and the address in it.
-pub(crate) type FutexId = (ThreadId, u64);
-
-/// What a wait is for, where it is a futex.
-pub(crate) fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
-    match wait.object {
-        Object::Futex(address) => Some((timeline.thread(wait.thread).leader?, address)),
-        _ => None,
-    }
-}
-
-/// How a futex is used, as far as its waits tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FutexUse {
-    /// Waited on by two or more threads and woken by two or more, one waiter at a time.
-    Lock,
-    /// The same, but woken always by the same thread: who hands out work to whoever is free.
-    Queue,
-    /// One waiter, or all of them at once.
-    Signal,
-}
-
-/// Two wake-ups of one system call are not further apart than this: one takes some microseconds, tens where it has
-/// to interrupt another virtual CPU.
-const SAME_CALL: Nanos = Nanos::from_micros(50);
-
-/// The use of each futex that somebody was woken from.
-///
-/// A lock is passed to one waiter; a barrier or a broadcast wakes all of them in one call. The wake-ups of one call are
-/// known by their being of different waiters, by one waker that did not leave its CPU meanwhile, one right after the
-/// other. A busy lock can look so too, by chance, and a barrier can have a single waiter: what most wake-ups look like
-/// decides.
-pub(crate) fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
-    let mut wakes_of: HashMap<FutexId, Vec<(Nanos, ThreadId, ThreadId)>> = HashMap::new();
-    for wait in &timeline.waits {
-        let Some(futex) = futex(timeline, wait) else { continue };
-        if let Some((Source::Thread(by), at)) = wait.wake.map(|wake| (wake.by, wake.at)) {
-            wakes_of.entry(futex).or_default().push((at, by, wait.thread));
-        }
-    }
-    let use_of = |wakes: &mut Vec<(Nanos, ThreadId, ThreadId)>| {
-        let several =
-            |of: fn(&(Nanos, ThreadId, ThreadId)) -> ThreadId| wakes.iter().any(|w| of(w) != of(&wakes[0]));
-        let (wakers, waiters) = (several(|wake| wake.1), several(|wake| wake.2));
-        if !waiters {
-            return FutexUse::Signal;
-        }
-        wakes.sort_unstable();
-        let mut together = 0;
-        for group in wakes.chunk_by(|a, b| same_call(timeline, *a, *b)) {
-            if group.len() > 1 {
-                together += group.len();
-            }
-        }
-        match 2 * together < wakes.len() {
-            true if wakers => FutexUse::Lock,
-            true => FutexUse::Queue,
-            false => FutexUse::Signal,
-        }
-    };
-    wakes_of.into_iter().map(|(futex, mut wakes)| (futex, use_of(&mut wakes))).collect()
-}
-
-fn same_call(timeline: &Timeline, a: (Nanos, ThreadId, ThreadId), b: (Nanos, ThreadId, ThreadId)) -> bool {
-    let ((first, by, one), (second, by_too, other)) = (a, b);
-    by == by_too && one != other && second.since(first) <= SAME_CALL && {
-        let segments = &timeline.thread(by).segments;
-        let during = |at| segments.partition_point(|segment| segment.to < at);
-        during(first) == during(second)
     }
 }
 

@@ -3,8 +3,8 @@
 //! Only what happened and who did it; which CPU was lost to what is decided elsewhere.
 
 use morecores_record::{
-    Accounts, Call, Comm, CpuId, CpuSet, Event, Interrupt, KnownLock, Left, LockFlags, Misfits, Nanos,
-    Object, SampleMode, Tid, TraceHeader, TraceSource,
+    Accounts, Call, Comm, CpuId, CpuSet, Event, FutexWait, Interrupt, KnownLock, Left, LockFlags, Misfits,
+    Nanos, Object, SampleMode, Tid, TraceHeader, TraceSource,
 };
 
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`] it is never used
@@ -212,6 +212,8 @@ pub struct Wait {
     pub call: Call,
     /// For what, where that was told.
     pub object: Object,
+    /// The arguments of its futex call, where it is one and they were told.
+    pub futex: Option<FutexWait>,
     /// What ended it; none where the window ended first or nobody was seen to.
     pub wake: Option<Wake>,
     /// Whether it ended inside the window, seen or not.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use morecores_analyse::trace::{Accounting, Timeline, account, causes, idle};
 use morecores_record::{
-    Accounts, Call, Comm, Components, Contention, CpuId, Event, EventKind, Exec, Fork, KnownLock,
+    Accounts, Call, Comm, Components, Contention, CpuId, Event, EventKind, Exec, Fork, FutexWait, KnownLock,
     KnownThread, Left, LockFlags, Nanos, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader,
     TraceSource, Waker, Waking,
 };
@@ -45,6 +45,7 @@ pub(crate) struct OneRun {
     left: Left,
     call: Call,
     object: Object,
+    futex: Option<FutexWait>,
     interrupts: f64,
     stolen: f64,
 }
@@ -67,6 +68,12 @@ impl OneRun {
 
     pub(crate) fn awaits(&mut self, object: Object) -> &mut Self {
         self.object = object;
+        self
+    }
+
+    /// With these arguments of its futex call.
+    pub(crate) fn asks(&mut self, operation: u32, expected: u32) -> &mut Self {
+        self.futex = Some(FutexWait { operation, expected });
         self
     }
 
@@ -143,6 +150,7 @@ impl Script {
             left: Left::Preempted,
             call: Call::Unknown,
             object: Object::None,
+            futex: None,
             interrupts: 0.0,
             stolen: 0.0,
         });
@@ -262,6 +270,10 @@ impl Script {
                 );
             }
             for (run, _) in runs.iter().filter(|(run, _)| run.object != Object::None) {
+                if let Some(wait) = run.futex {
+                    let kind = EventKind::FutexWait { tid: Tid(run.tid), wait };
+                    events.push(Event { at: at(run.to), cpu: CpuId(cpu), kind });
+                }
                 let kind = EventKind::Awaits { tid: Tid(run.tid), object: run.object };
                 events.push(Event { at: at(run.to), cpu: CpuId(cpu), kind });
             }

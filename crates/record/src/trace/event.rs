@@ -90,6 +90,14 @@ pub enum EventKind {
         /// For what.
         object: Object,
     },
+    /// The arguments of the futex call in which the thread on this CPU is about to wait; stands right before its
+    /// [`Awaits`](Self::Awaits).
+    FutexWait {
+        /// Who.
+        tid: Tid,
+        /// The arguments.
+        wait: FutexWait,
+    },
     /// A runnable thread may not use all CPUs that the run was allotted.
     Confined {
         /// Who.
@@ -342,6 +350,40 @@ pub enum Object {
     Process(Tid),
     /// None, or not known.
     None,
+}
+
+/// The arguments of a futex call that tell what its caller waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FutexWait {
+    /// The operation with its options: `FUTEX_*` in `include/uapi/linux/futex.h`; zero, `FUTEX_WAIT`, of a call that has no
+    /// other.
+    pub operation: u32,
+    /// The value at which the word was to be for the wait to begin. Of no meaning where the kernel takes the lock itself.
+    pub expected: u32,
+}
+
+impl FutexWait {
+    /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`, which say nothing of what is waited for.
+    const OPTIONS: u32 = 128 | 256;
+    /// `FUTEX_LOCK_PI` and `FUTEX_LOCK_PI2`.
+    const LOCKS: [u32; 2] = [6, 13];
+    /// `FUTEX_WAITERS`: the word holds the owner's number, and others wait.
+    const WAITERS: u32 = 1 << 31;
+    /// The word of a lock that is taken and waited for; 0 is a free and 1 a taken one (U. Drepper, *Futexes are tricky*, 2011).
+    /// So in glibc, Rust's standard library, and Go.
+    const CONTENDED: u32 = 2;
+
+    /// Whether the kernel itself takes the lock for the caller.
+    pub const fn takes_a_lock(self) -> bool {
+        let operation = self.operation & !Self::OPTIONS;
+        operation == Self::LOCKS[0] || operation == Self::LOCKS[1]
+    }
+
+    /// Whether the word stands, by the conventions of locks, for one that is taken and waited for. A counter may pass
+    /// this value too.
+    pub const fn expects_a_taken_lock(self) -> bool {
+        self.takes_a_lock() || self.expected == Self::CONTENDED || self.expected & Self::WAITERS != 0
+    }
 }
 
 /// A system call that returned.

@@ -193,6 +193,10 @@ pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
             EventKind::Sample(Sample { tid, mode, address, spins })
         }),
         (tid(), object()).prop_map(|(tid, object)| EventKind::Awaits { tid, object }),
+        (tid(), any::<u32>(), any::<u32>()).prop_map(|(tid, operation, expected)| EventKind::FutexWait {
+            tid,
+            wait: FutexWait { operation, expected }
+        }),
         (tid(), cpu_set()).prop_map(|(tid, allowed)| EventKind::Confined { tid, allowed }),
         (tid(), any::<u16>(), nanos(), any::<i64>(), object()).prop_map(
             |(tid, number, took, result, object)| {

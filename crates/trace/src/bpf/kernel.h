@@ -171,4 +171,7 @@ struct bpf_perf_event_data {
 #define SYS_FUTEX_WAKE 454
 #define SYS_FUTEX_WAIT 455
 
+/* include/uapi/linux/futex.h */
+#define FUTEX_WAIT 0
+
 #endif

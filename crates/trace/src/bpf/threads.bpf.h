@@ -27,8 +27,9 @@ static __always_inline u16 why_left(bool preempt, u32 state)
 	return LEFT_UNINTERRUPTIBLE;
 }
 
-/* The futex that a thread is about to wait for. */
-static __always_inline void awaits_futex(u32 cpu, u64 now, u32 tid, u64 address)
+/* The futex that a thread is about to wait for, and the arguments of its call that tell what it is: the registers are
+ * those with which the call was entered. */
+static __always_inline void awaits_futex(u32 cpu, u64 now, u32 tid, u32 call, struct pt_regs *regs)
 {
 	struct claim claimed = claim(cpu, 1);
 	struct slot *slot;
@@ -38,7 +39,14 @@ static __always_inline void awaits_futex(u32 cpu, u64 now, u32 tid, u64 address)
 	slot = slot_at(&claimed, 0);
 	slot->time = now;
 	slot->tid = tid;
-	slot->value = address;
+	slot->value = regs->di;
+	if (call == SYS_FUTEX) {
+		slot->other = regs->si;
+		slot->extra = regs->dx;
+	} else {
+		slot->other = FUTEX_WAIT;
+		slot->extra = regs->si;
+	}
 	commit(&claimed, KIND_AWAITS, OBJECT_FUTEX);
 }
 
@@ -72,7 +80,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 		call = number < 0 || number >= CALL_FAULT ? CALL_FAULT : number;
 		if (call == SYS_FUTEX || call == SYS_FUTEX_WAIT)
-			awaits_futex(cpu, now, tid, regs->di);
+			awaits_futex(cpu, now, tid, call, regs);
 	}
 	claimed = claim(cpu, 1);
 	if (!claimed.base)

@@ -95,7 +95,7 @@ enum object {
  *   WORK        worker     who          -                      -                   detail: by, softirq, WORK_ENDS
  *   CONTENTION  waiter     stack        lock                   wait                 detail: flags
  *   SAMPLE      thread     -            address                -                   detail: mode
- *   AWAITS      thread     -            object                 -                   detail: what
+ *   AWAITS      thread     operation    object                 expected value      detail: what; both of a futex
  *   CONFINED    thread     first CPU    mask                   how many more follow
  *   SYSCALL     thread     took or 0    object                 result, of 32 bits   detail: what, number
  */

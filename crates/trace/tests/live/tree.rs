@@ -172,6 +172,17 @@ fn a_thread_that_waits_for_a_futex_says_which() {
         }
     }
     assert!(awaited.values().any(|times| *times >= 20), "{awaited:?}");
+    // The word of a mutex that is waited for says so, in Rust's standard library as in glibc.
+    let (mut locks, mut all) = (0, 0);
+    for event in &traced.events {
+        if let EventKind::FutexWait { tid, wait } = event.kind
+            && tree.contains(&tid)
+        {
+            all += 1;
+            locks += u32::from(wait.expects_a_taken_lock());
+        }
+    }
+    assert!(locks >= 20 && all == awaited.values().sum::<u64>(), "{locks} of {all}");
 }
 
 /// What the test above runs; nothing by itself.

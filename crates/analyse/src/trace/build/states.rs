@@ -25,6 +25,7 @@ impl Builder<'_> {
 
     pub(super) fn block(&mut self, id: ThreadId, at: Nanos, left: Left, call: Call) {
         let object = self.live[id.index()].awaits.take().unwrap_or(Object::None);
+        let futex = self.live[id.index()].futex.take().filter(|_| matches!(object, Object::Futex(_)));
         if let Call::Number(number) = call
             && self.live[id.index()].waits_in.is_none_or(|(before, _)| before != number)
         {
@@ -38,6 +39,7 @@ impl Builder<'_> {
             left,
             call,
             object,
+            futex,
             wake: None,
             ended: false,
             contention: None,
@@ -154,7 +156,7 @@ impl Builder<'_> {
                 Left::Dead => self.timeline.threads[id.index()].ended = Some(at),
                 left => self.block(id, at, left, switch.call),
             }
-            self.live[id.index()].awaits = None;
+            (self.live[id.index()].awaits, self.live[id.index()].futex) = (None, None);
         }
         let next = self.occupant(switch.next, Some(switch.left));
         self.begin_stretch(cpu, at, next);

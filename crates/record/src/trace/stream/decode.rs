@@ -3,8 +3,8 @@
 
 use crate::cpu::MAX_CPU;
 use crate::{
-    Accounts, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, Interrupt, KnownLock, LockFlags,
-    Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+    Accounts, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Interrupt, KnownLock,
+    LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
 };
 
 use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
@@ -47,6 +47,7 @@ impl Decoder<'_> {
         let kind = match first & kind::MASK {
             kind::SWITCH => self.switch(flag(0), flag(1))?,
             kind::WAKING => self.waking(flag(0), flag(1))?,
+            kind::FUTEX_WAIT => self.futex_wait()?,
             kind if kind >= kind::FIRST_WITH_LENGTH => {
                 let length = self.input.number()?;
                 self.input.skip(length)?;
@@ -108,6 +109,17 @@ impl Decoder<'_> {
             kind::LOST => EventKind::Lost { events: self.input.number()? },
             _ => return Err(Damaged),
         })
+    }
+
+    /// Fields behind those that are known are a later version's.
+    fn futex_wait(&mut self) -> Result<EventKind, Damaged> {
+        let length = self.input.number()?;
+        let before = self.input.left();
+        let tid = Tid(self.input.small()?);
+        let wait = FutexWait { operation: self.input.small()?, expected: self.input.small()? };
+        let read = before - self.input.left();
+        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        Ok(EventKind::FutexWait { tid, wait })
     }
 
     fn contention(&mut self, known: u8) -> Result<Contention, Damaged> {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
-use super::varint::Out;
+use super::varint::{Out, length_of};
 
 /// Most bytes of one event: the set of every second CPU of as many as a CPU's number may tell, three bytes for
 /// each distance and length. All other kinds stay below 100 bytes.
@@ -139,6 +139,12 @@ impl<'a> Encoder<'a> {
                 self.begin(event, kind::AWAITS, object_flags(*object));
                 self.thread(*tid);
                 self.object(*object);
+            }
+            EventKind::FutexWait { tid, wait } => {
+                self.begin(event, kind::FUTEX_WAIT, 0);
+                let fields = [tid.0, wait.operation, wait.expected].map(u64::from);
+                self.out.number(fields.iter().map(|field| length_of(*field)).sum());
+                fields.iter().for_each(|field| self.out.number(*field));
             }
             EventKind::Confined { tid, allowed } => {
                 self.begin(event, kind::CONFINED, 0);

@@ -20,8 +20,9 @@ pub(super) mod kind {
     pub(in super::super) const CONFINED: u8 = 10;
     pub(in super::super) const SYSTEM_CALL: u8 = 11;
     pub(in super::super) const LOST: u8 = 12;
-    /// From here on, a kind's fields are preceded by their length in bytes.
+    /// From here on, a kind's fields are preceded by their length in bytes, and change nothing of what is remembered.
     pub(in super::super) const FIRST_WITH_LENGTH: u8 = 16;
+    pub(in super::super) const FUTEX_WAIT: u8 = 16;
     /// All bits of the kind.
     pub(in super::super) const MASK: u8 = 31;
 }

@@ -21,6 +21,11 @@ pub(super) const fn unzigzag(code: u64) -> i64 {
     (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
 }
 
+/// Bytes that a number is written in.
+pub(super) const fn length_of(value: u64) -> u64 {
+    if value >> 56 != 0 { 9 } else { (64 - (value | 1).leading_zeros()).div_ceil(7) as u64 }
+}
+
 /// A buffer of fixed size that is filled from its beginning.
 #[derive(Debug)]
 pub(super) struct Out {
@@ -61,8 +66,7 @@ impl Out {
             self.bytes(&value.to_le_bytes());
             return;
         }
-        let bits = 64 - (value | 1).leading_zeros();
-        let length = bits.div_ceil(7);
+        let length = length_of(value);
         let word = ((value << 1) | 1) << (length - 1);
         self.bytes[self.len..][..8].copy_from_slice(&word.to_le_bytes());
         self.len += length as usize;
@@ -94,6 +98,11 @@ impl<'a> In<'a> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.at >= self.end
+    }
+
+    /// How many bytes are still to be read.
+    pub(super) const fn left(&self) -> usize {
+        self.end.saturating_sub(self.at)
     }
 
     /// Passes over `count` bytes.
