@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_record::{Bytes, Cache, Command, Exit, Limit, Nanos, Phase, Plan, Point, Quiet, Run};
+use morecores_record::{
+    Bytes, Cache, Command, Exit, Limit, Nanos, Neighbour, Phase, Plan, Point, Quiet, Run,
+};
 
 use crate::account::Account;
 use crate::capture::Capture;
@@ -25,7 +27,7 @@ use crate::environment::Environment;
 use crate::group::{GroupError, StudyGroup};
 use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
-use crate::machine::Watch;
+use crate::machine::{Neighbours, Watch};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image};
 use crate::taskstats::TaskstatsError;
@@ -67,6 +69,8 @@ pub struct Outcome {
     pub run: Run,
     /// The end of what a failed command printed; empty for a successful one.
     pub output: String,
+    /// Others that worked most since the first run, where it was time for a look at them.
+    pub neighbours: Option<Vec<Neighbour>>,
 }
 
 /// Makes runs. A trait, so that the sweep is tested without running anything.
@@ -95,6 +99,7 @@ pub struct ProcessExecutor {
     account: Account,
     watch: Watch,
     quiet: Option<Quiet>,
+    neighbours: Neighbours,
     cold: Option<Cold>,
     metric: Option<MetricReader>,
     /// Last, so that everything above is let go of before the system is put back.
@@ -172,6 +177,7 @@ impl ProcessExecutor {
             account: Account::new(accounting),
             watch,
             quiet: None,
+            neighbours: Neighbours::watch(),
             cold,
             metric,
             journal,
@@ -226,6 +232,13 @@ impl ProcessExecutor {
     /// How busy the machine was while nothing was measured; absent while no run has been long.
     pub fn quiet(&self) -> Option<Quiet> {
         self.quiet
+    }
+
+    /// Others that worked most since this was made, busiest first. Looks once more: to be called before runs are traced,
+    /// since the tracer's work is none of theirs.
+    pub fn neighbours(&mut self) -> Vec<Neighbour> {
+        self.neighbours.look();
+        self.neighbours.busiest()
     }
 
     /// Puts the system back now rather than on drop, and says what could not be.
@@ -322,8 +335,19 @@ impl ProcessExecutor {
             survivors,
             unknown: serde_json::Map::new(),
         };
-        let outcome = Outcome { run, output };
+        let outcome = Outcome { run, output, neighbours: self.look_at_neighbours(trial.phase) };
         Ok(Witnessed { outcome, began: ended.began, ended: ended.ended, watched })
+    }
+}
+
+impl ProcessExecutor {
+    /// What has become known of others, where it was time to look: never around traced runs, of which the tracer is one.
+    fn look_at_neighbours(&mut self, phase: Phase) -> Option<Vec<Neighbour>> {
+        if phase == Phase::Traced || !self.neighbours.look_if_due() {
+            return None;
+        }
+        self.watch.restart();
+        Some(self.neighbours.busiest())
     }
 }
 

@@ -16,7 +16,7 @@ use morecores_record::{CpuId, CpuSet, Nanos, Quiet, Surroundings};
 use crate::cgroup::{Hierarchies, Version};
 use crate::spawn::monotonic;
 
-pub use neighbours::Neighbourhood;
+pub use neighbours::Neighbours;
 
 use devices::{Devices, Reading};
 

@@ -161,7 +161,7 @@ fn a_laptop_is_told_to_hold_its_clock_rate() {
     assert_eq!(advice(&facts, Subject::CoreTypes), types);
     assert_eq!(advice(&facts, Subject::Swap), (State::Limited, "sudo swapoff -a".to_owned()));
     let diagnosis = diagnose(facts);
-    assert_eq!(about(&diagnosis, Subject::Quiet).fact, "others kept 1.8 CPUs busy (cc1plus)");
+    assert_eq!(about(&diagnosis, Subject::Quiet).fact, "others kept 1.80 of 8 CPUs busy (cc1plus)");
     assert!(about(&diagnosis, Subject::Smt).fact.starts_with("2 threads a core"), "{diagnosis:?}");
 }
 

@@ -54,7 +54,7 @@ impl Executor for Pretend<'_> {
             cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
             ..morecores_testkit::run(&trial.point, elapsed)
         };
-        Ok(Outcome { run, output: String::new() })
+        Ok(Outcome { run, output: String::new(), neighbours: None })
     }
 }
 

@@ -40,14 +40,24 @@ pub enum StopReason {
     Interrupted,
 }
 
-/// A process outside the command's tree that used CPU time while the study was made.
+/// Processes of one name outside the command's tree that used CPU time while the study was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Neighbour {
-    /// Its name.
+    /// Their name.
     pub name: String,
-    /// CPU time that it used between the first and the last run.
+    /// CPU time that they used between the first and the last run, and that of processes that they started and waited for.
     pub cpu_ns: Nanos,
+}
+
+impl Neighbour {
+    /// The share of others' CPU time from which one is named: a quarter. A choice: whoever did less does not explain it.
+    pub const GOOD_PART: f64 = 0.25;
+
+    /// Whether this one explains a good part of `all` that others used.
+    pub fn is_good_part_of(&self, all: Nanos) -> bool {
+        all > Nanos::ZERO && self.cpu_ns.as_secs_f64() >= Self::GOOD_PART * all.as_secs_f64()
+    }
 }
 
 /// What is known only at the end.

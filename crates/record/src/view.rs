@@ -273,9 +273,11 @@ pub enum Warning {
     WorkOutsideTree {
         /// At this CPU count.
         cpus: u32,
-        /// CPU time of others over CPU time of the tree.
-        share: f64,
-        /// The busiest others.
+        /// CPUs that others kept busy while the runs went on.
+        busy_cpus: f64,
+        /// CPUs of the machine.
+        of_cpus: u32,
+        /// Others that explain a good part of that, busiest first.
         neighbours: Vec<Neighbour>,
     },
     /// The command is known to hand its work to a daemon.
@@ -287,8 +289,12 @@ pub enum Warning {
     },
     /// The machine was busy while nothing was measured.
     NotQuiet {
-        /// CPUs' worth of work by others.
+        /// CPUs that others kept busy.
         busy_cpus: f64,
+        /// CPUs of the machine.
+        of_cpus: u32,
+        /// Others that explain a good part of what was done beside the runs, busiest first.
+        neighbours: Vec<Neighbour>,
     },
     /// User and system time by `getrusage` only.
     OnlyGetrusage,

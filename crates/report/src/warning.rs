@@ -101,7 +101,8 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         }
         Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
-        Warning::Steal { cpus, share } | Warning::WorkOutsideTree { cpus, share, .. } => (Some(cpus), share),
+        Warning::Steal { cpus, share } => (Some(cpus), share),
+        Warning::WorkOutsideTree { cpus, busy_cpus, .. } => (Some(cpus), busy_cpus),
         Warning::LossyTrace { cpus, share, .. }
         | Warning::RanOutsideCpus { cpus, share, .. }
         | Warning::UserSpinning { cpus, share } => (Some(cpus), share),
@@ -115,7 +116,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } | Warning::TwoSpeeds { cpus } => {
             (Some(cpus), f64::NAN)
         }
-        Warning::NotQuiet { busy_cpus } => (None, busy_cpus),
+        Warning::NotQuiet { busy_cpus, .. } => (None, busy_cpus),
         Warning::DamagedLines { count } => (None, count as f64),
         Warning::FrequencyScaling { .. }
         | Warning::KnownClient { .. }
@@ -207,20 +208,22 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
                 "and nothing told it how many it had. Put {n} where it takes a thread count, or use --thread-env."
             }
         ),
-        Warning::WorkOutsideTree { .. } => format!(
-            "While the command ran {at}, processes outside its tree used {} of the CPU time that it \
-             used{}. If they worked for it, no figure here counts that: measure without the daemon. \
-             If not, stop them and repeat.",
-            range(group, percent),
+        Warning::WorkOutsideTree { of_cpus, .. } => format!(
+            "Other programs kept {} of {} busy during the runs {at}{}. If they are not part of what you \
+             measure, stop them and repeat; if they are, start them inside the command.",
+            range(group, two_places),
+            cpus(*of_cpus),
             neighbours(group)
         ),
         Warning::KnownClient { program, daemon } => format!(
             "{program} hands its work to {daemon}, which runs outside the CPU limit and is counted \
              in no figure. Measure a command that does the work itself."
         ),
-        Warning::NotQuiet { .. } => format!(
-            "Other processes kept {} CPUs busy while nothing was measured. Stop them and repeat.",
-            range(group, one_place)
+        Warning::NotQuiet { of_cpus, .. } => format!(
+            "Other programs kept {} of {} busy while nothing was measured{}. Stop them and repeat.",
+            range(group, two_places),
+            cpus(*of_cpus),
+            neighbours(group)
         ),
         Warning::OnlyGetrusage => "User and system time come from getrusage alone, which counts much \
             of short processes' system time as user time and misses processes that nobody waited \
@@ -295,12 +298,12 @@ fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
     )
 }
 
-/// The busiest processes outside the tree, each once, busiest first: ` (cc1plus, dockerd)`.
+/// Who disturbed, each once, busiest first: ` (cc1plus, dockerd)`.
 fn neighbours(group: &[&Warning]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<&str> = Vec::new();
     for warning in group {
-        if let Warning::WorkOutsideTree { neighbours, .. } = warning {
+        if let Warning::WorkOutsideTree { neighbours, .. } | Warning::NotQuiet { neighbours, .. } = warning {
             for neighbour in neighbours {
                 if names.len() < SHOWN && !names.contains(&neighbour.name.as_str()) {
                     names.push(&neighbour.name);

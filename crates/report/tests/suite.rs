@@ -101,13 +101,14 @@ fn what_is_missing_is_said_below_what_was_published() {
 #[test]
 fn what_spoils_the_figures_is_said_in_short_below_the_tables() {
     let mut view = support::rates();
-    view.warnings = vec![Warning::NotQuiet { busy_cpus: 1.2 }, Warning::OtherCpusHelp];
-    let warning = "warning: Other processes kept 1.2 CPUs busy while nothing was measured.";
+    view.warnings =
+        vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, neighbours: vec![] }, Warning::OtherCpusHelp];
+    let warning = "warning: Other programs kept 1.20 of 2 CPUs busy while nothing was measured.";
     let text = terminal(&PIPE, vec![Ok(&view)]);
     assert!(text.lines().any(|line| line == warning), "{text}");
     assert!(markdown(&PIPE, vec![Ok(&view)]).contains(&format!("- {warning}\n")));
     let text = terminal(&BUILD, vec![Ok(&support::build()), Ok(&view)]);
-    assert!(text.contains("warning (its parallel part): Other processes"), "{text}");
+    assert!(text.contains("warning (its parallel part): Other programs"), "{text}");
     assert!(!terminal(&PIPE, vec![Ok(&support::rates())]).contains("warning:"));
 }
 

@@ -111,7 +111,10 @@ fn what_others_took_makes_a_verdict_doubtful() {
         let view = view.with(|v| v.points[1].steal_s = Some(steal)).warn(warning).build();
         decide(&view).remarks.contains(&Remark::Doubtful)
     };
-    let (busy, stolen) = (Warning::NotQuiet { busy_cpus: 2.0 }, Warning::Steal { cpus: 2, share: 0.1 });
+    let (busy, stolen) = (
+        Warning::NotQuiet { busy_cpus: 2.0, of_cpus: 4, neighbours: vec![] },
+        Warning::Steal { cpus: 2, share: 0.1 },
+    );
     // Six runs of 9.9 s on two CPUs: 119 s of CPU time.
     assert!(doubtful(48.0, 0.0, Some(busy.clone())));
     assert!(doubtful(0.0, 12.0, Some(stolen.clone())));

@@ -2,14 +2,14 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * A process outside the command's tree that used CPU time while the study was made.
+ * Processes of one name outside the command's tree that used CPU time while the study was made.
  */
 export type Neighbour = { 
 /**
- * Its name.
+ * Their name.
  */
 name: string, 
 /**
- * CPU time that it used between the first and the last run.
+ * CPU time that they used between the first and the last run, and that of processes that they started and waited for.
  */
 cpu_ns: Nanos, };

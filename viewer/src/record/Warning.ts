@@ -119,11 +119,15 @@ told: boolean, } | { "kind": "work_outside_tree",
  */
 cpus: number, 
 /**
- * CPU time of others over CPU time of the tree.
+ * CPUs that others kept busy while the runs went on.
  */
-share: number, 
+busy_cpus: number, 
 /**
- * The busiest others.
+ * CPUs of the machine.
+ */
+of_cpus: number, 
+/**
+ * Others that explain a good part of that, busiest first.
  */
 neighbours: Array<Neighbour>, } | { "kind": "known_client", 
 /**
@@ -135,9 +139,17 @@ program: string,
  */
 daemon: string, } | { "kind": "not_quiet", 
 /**
- * CPUs' worth of work by others.
+ * CPUs that others kept busy.
  */
-busy_cpus: number, } | { "kind": "only_getrusage" } | { "kind": "survivors", 
+busy_cpus: number, 
+/**
+ * CPUs of the machine.
+ */
+of_cpus: number, 
+/**
+ * Others that explain a good part of what was done beside the runs, busiest first.
+ */
+neighbours: Array<Neighbour>, } | { "kind": "only_getrusage" } | { "kind": "survivors", 
 /**
  * Their names.
  */

@@ -3,8 +3,8 @@
 //! Only whether and how much; the words are the report's.
 
 use morecores_record::{
-    Command, CpuEstimator, CpuKind, Limit, Neighbour, OutsideEvidence, PointView, Run, StopReason, Study,
-    Surroundings, Warning,
+    Command, CpuEstimator, CpuKind, Limit, Nanos, Neighbour, OutsideEvidence, PointView, Run, StopReason,
+    Study, Surroundings, Warning,
 };
 
 use crate::assumptions::{serial_correlation, two_speeds};
@@ -91,8 +91,12 @@ fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
     if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
         warnings.push(Warning::OnlyGetrusage);
     }
-    if let Some(busy) = busy_when_quiet(study).filter(|busy| *busy > BUSY) {
-        warnings.push(Warning::NotQuiet { busy_cpus: busy });
+    if let Some(busy_cpus) = busy_when_quiet(study).filter(|busy| *busy > BUSY) {
+        warnings.push(Warning::NotQuiet {
+            busy_cpus,
+            of_cpus: machine(study),
+            neighbours: disturbers(study),
+        });
     }
     let frequency = &header.host.frequency;
     let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
@@ -222,15 +226,29 @@ fn outside(study: &Study, sample: &Sample<'_>, point: &PointView, wall: f64, war
     let tree: f64 = sample.surroundings().map(|s| s.tree_ns.as_secs_f64()).sum();
     let usual = busy_when_quiet(study).unwrap_or(0.0) * wall;
     let beyond = here + elsewhere - usual;
-    if beyond > VISIBLE && beyond > OUTSIDE * tree {
-        let neighbours: Vec<Neighbour> =
-            study.header.closing.as_ref().map(|closing| closing.neighbours.clone()).unwrap_or_default();
+    if beyond > VISIBLE && beyond > OUTSIDE * tree && wall > 0.0 {
         warnings.push(Warning::WorkOutsideTree {
             cpus: point.cpus,
-            share: beyond / tree.max(VISIBLE),
-            neighbours,
+            busy_cpus: (here + elsewhere) / wall,
+            of_cpus: machine(study),
+            neighbours: disturbers(study),
         });
     }
+}
+
+/// Others that explain a good part of what was done beside the runs of the whole study, as they are known of that alone.
+fn disturbers(study: &Study) -> Vec<Neighbour> {
+    let Some(closing) = &study.header.closing else { return Vec::new() };
+    let around: Vec<&Surroundings> = study.runs.iter().filter_map(|run| run.surroundings.as_ref()).collect();
+    let sum = |what: fn(&Surroundings) -> Nanos| around.iter().map(|s| what(s)).sum::<Nanos>();
+    let busy = sum(|s| s.busy_allotted_ns) + sum(|s| s.busy_elsewhere_ns);
+    let others = busy.since(sum(|s| s.tree_ns) + sum(|s| s.own_ns));
+    closing.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(others)).cloned().collect()
+}
+
+/// CPUs of the machine that were online.
+fn machine(study: &Study) -> u32 {
+    study.header.host.topology.online.len() as u32
 }
 
 /// CPUs' worth of work that was going on while nothing was measured.
@@ -266,12 +284,10 @@ fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
     if wall > 0.0 { seconds / wall } else { 0.0 }
 }
 
-/// CPUs' worth of work outside the tree that began and ended with the command, where that is warned of.
+/// CPUs that others kept busy while the command ran, where that is warned of.
 fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
     let of_point = |warning: &Warning| match warning {
-        Warning::WorkOutsideTree { cpus, share, .. } if *cpus == point.cpus => {
-            Some(share * point.cpu_percent / 100.0)
-        }
+        Warning::WorkOutsideTree { cpus, busy_cpus, .. } if *cpus == point.cpus => Some(*busy_cpus),
         _ => None,
     };
     warnings.iter().find_map(of_point).unwrap_or(0.0)

@@ -3,14 +3,17 @@
 //! The measuring thread only stores what it is about to do; drawing is done by the watching thread, at most a few
 //! times a second, so that the display does not disturb what is measured.
 
+mod so_far;
+
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use morecores_experiment::executor::Trial;
-use morecores_record::{Header, Phase};
+use morecores_experiment::executor::{Outcome, Trial};
+use morecores_record::{Header, Phase, Run};
 use morecores_report::cpus;
 
 use super::display::{Bar, Display, duration};
+use so_far::SoFar;
 
 /// The state of a sweep.
 #[derive(Debug)]
@@ -29,6 +32,7 @@ struct State {
     /// Runs of this session that have begun.
     begun: u64,
     trial: Option<Trial>,
+    so_far: SoFar,
 }
 
 impl Progress {
@@ -41,7 +45,12 @@ impl Progress {
             points: header.plan.points.len(),
             warmup: header.plan.warmup,
             began: Instant::now(),
-            state: Mutex::new(State { rounds: rounds as usize, begun: 0, trial: None }),
+            state: Mutex::new(State {
+                rounds: rounds as usize,
+                begun: 0,
+                trial: None,
+                so_far: SoFar::new(header),
+            }),
         }
     }
 
@@ -51,6 +60,23 @@ impl Progress {
             self.with(|state| {
                 state.begun += 1;
                 state.trial = Some(trial.clone());
+            });
+        }
+    }
+
+    /// Counts the runs that a study has already.
+    pub(super) fn resumes(&self, runs: &[Run]) {
+        if self.bar.is_shown() {
+            self.with(|state| runs.iter().for_each(|run| state.so_far.count(run)));
+        }
+    }
+
+    /// A run has ended.
+    pub(super) fn ended(&self, outcome: &Outcome) {
+        if self.bar.is_shown() {
+            self.with(|state| {
+                state.so_far.count(&outcome.run);
+                outcome.neighbours.iter().for_each(|neighbours| state.so_far.look(neighbours));
             });
         }
     }
@@ -79,8 +105,16 @@ impl Progress {
             Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.warmup),
             Phase::Timed => format!("round {} of about {}", trial.round + 1, state.rounds.max(1)),
         };
-        let left = self.left(state, trial, elapsed).map(|left| format!(" · about {} left", duration(left)));
-        format!("{round} · {cpus} · {so_far} so far{}", left.unwrap_or_default())
+        // What is at the end is cut off where the terminal is narrow.
+        let parts = [
+            Some(round),
+            state.so_far.answer().map(|answer| format!("{answer} so far")),
+            state.so_far.disturbance(),
+            self.left(state, trial, elapsed).map(|left| format!("about {} left", duration(left))),
+            Some(format!("{so_far} so far")),
+            Some(cpus),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
     /// The time left, from the mean time of the runs so far; none before the first round is complete.

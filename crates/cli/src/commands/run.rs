@@ -12,7 +12,6 @@ use morecores_experiment::control::Control;
 use morecores_experiment::environment::Environment;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::input::Input;
-use morecores_experiment::machine::Neighbourhood;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter, TraceMode};
@@ -121,7 +120,6 @@ fn measure(
     progress: &Progress,
 ) -> Result<Measured> {
     let header = &study.header;
-    let before = Neighbourhood::look();
     let mut executor = match ProcessExecutor::new(&header.command, &header.plan, input, Arc::clone(control)) {
         Ok(executor) => executor,
         Err(error) => {
@@ -129,6 +127,7 @@ fn measure(
             return Err(error.into());
         }
     };
+    progress.resumes(&study.runs);
     let mut keeper = StudyKeeper::new(writer, progress);
     let set_up = match executor.set_up() {
         Err(_) if control.is_interrupted() => Ok(()), // The signal ended it; the sweep sees the signal and stops.
@@ -153,7 +152,7 @@ fn measure(
         )
     });
     // The tracer's own work is none of the neighbours'.
-    let neighbours = Neighbourhood::look().busiest_since(&before);
+    let neighbours = executor.neighbours();
     let traced = match &swept {
         Ok(finish) if ended_well(finish.reason) => {
             let next = (study.runs.len() + keeper.made()) as u32;

@@ -12,7 +12,7 @@ use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Sp
 use super::probe;
 use crate::cgroup::Hierarchies;
 use crate::host::{self, Cpuid};
-use crate::machine::{Neighbourhood, Watch};
+use crate::machine::{Neighbours, Watch};
 use crate::spawn::monotonic;
 
 /// How long the machine is watched for other work: fifty of its 10 ms ticks.
@@ -24,10 +24,10 @@ impl Facts {
         let host = host::read();
         let hierarchies = Hierarchies::of_this_process();
         let config = procfs::kernel_config().unwrap_or_default();
-        let earlier = Neighbourhood::look();
+        let mut neighbours = Neighbours::watch();
         // Before the probes, which are work of our own.
         let quiet = Watch::new(&hierarchies).quiet(WATCH);
-        let neighbours = Neighbourhood::look().busiest_since(&earlier);
+        neighbours.look();
         Self {
             privilege: privilege(&hierarchies),
             bpf: Bpf {
@@ -45,7 +45,7 @@ impl Facts {
             clock: clock(),
             settings: settings(&config),
             quiet,
-            neighbours,
+            neighbours: neighbours.busiest(),
             host,
         }
     }

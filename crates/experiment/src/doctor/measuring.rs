@@ -79,14 +79,16 @@ fn quiet(facts: &Facts) -> Finding {
     let busy = quiet.busy_ns.as_secs_f64() / watched;
     let stolen = quiet.steal_ns.as_secs_f64() / watched;
     let steal = if stolen > 0.0 { format!(", a hypervisor took {stolen:.2}") } else { String::new() };
+    let all = facts.host.topology.online.len();
+    let kept = format!("others kept {busy:.2} of {all} CPUs busy");
     if busy <= BUSY {
-        return fine(what, format!("others kept {busy:.2} CPUs busy for {watched:.1} s{steal}"), matters);
+        return fine(what, format!("{kept} for {watched:.1} s{steal}"), matters);
     }
-    let mut names: Vec<&str> = facts.neighbours.iter().map(|neighbour| neighbour.name.as_str()).collect();
-    names.dedup();
+    let part = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
+    let names: Vec<&str> = part.map(|neighbour| neighbour.name.as_str()).collect();
     let whom = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     let remedy = nothing("stop what is running, or wait until it is done, and look again");
-    flaw(what, State::Limited, format!("others kept {busy:.1} CPUs busy{whom}{steal}"), matters, remedy)
+    flaw(what, State::Limited, format!("{kept}{whom}{steal}"), matters, remedy)
 }
 
 fn cpu_time(facts: &Facts) -> Finding {

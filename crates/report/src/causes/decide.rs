@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{LockView, PointView, StackView, TraceView, View, Warning};
+use morecores_record::{LockView, Neighbour, PointView, StackView, TraceView, View, Warning};
 
 use super::{Blame, Cause, Withheld};
 use crate::Component;
@@ -19,7 +19,7 @@ const WORTH_SAYING: f64 = 0.02;
 /// The share of a loss that one command must hold to be named alone.
 const ALONE: f64 = 0.8;
 
-/// The share of a loss, or of the others' time, that a name must hold to be listed.
+/// The share of a loss that a name must hold to be listed.
 const WORTH_NAMING: f64 = 0.1;
 
 /// The most names in one sentence.
@@ -152,7 +152,7 @@ fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
 
 fn others(trace: &TraceView) -> Blame {
     let all: f64 = trace.others.iter().map(|(_, seconds)| seconds).sum();
-    let named = trace.others.iter().filter(|(_, seconds)| *seconds >= WORTH_NAMING * all);
+    let named = trace.others.iter().filter(|(_, seconds)| *seconds >= Neighbour::GOOD_PART * all);
     let names: Vec<String> = named.take(NAMES).map(|(name, _)| name.clone()).collect();
     if names.is_empty() { Blame::Unknown } else { Blame::Processes(names) }
 }

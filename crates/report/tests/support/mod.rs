@@ -252,7 +252,7 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::FrequencyScaling { governor: Some("powersave".to_owned()), boost: Some(true) },
         Warning::FrequencyScaling { governor: None, boost: None },
         Warning::ThreadsDidNotFollow { cpus: 2, used: 1.02, told: true },
-        Warning::NotQuiet { busy_cpus: 0.82 },
+        Warning::NotQuiet { busy_cpus: 0.82, of_cpus: 2, neighbours: vec![neighbour("dockerd")] },
         Warning::OnlyGetrusage,
         Warning::FailedRuns { cpus: 2, count: 2 },
         Warning::DamagedLines { count: 3 },
@@ -265,7 +265,8 @@ pub fn all_warnings() -> Vec<Warning> {
     ];
     all.extend([1, 2].map(|cpus| Warning::WorkOutsideTree {
         cpus,
-        share: 0.34 * f64::from(cpus),
+        busy_cpus: 0.34 * f64::from(cpus),
+        of_cpus: 2,
         neighbours: vec![neighbour("sccache"), neighbour("dockerd")],
     }));
     all.push(Warning::KnownClient { program: "docker".to_owned(), daemon: "dockerd".to_owned() });

@@ -51,6 +51,7 @@ impl Keeper for StudyKeeper<'_> {
 
     fn ended(&mut self, outcome: &Outcome) -> Result<(), StudyError> {
         self.made += 1;
+        self.progress.ended(outcome);
         self.writer.append(&outcome.run)
     }
 }

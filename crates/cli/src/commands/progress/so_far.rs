@@ -1,0 +1,163 @@
+//! What is known while a sweep goes on: the answer so far, and who disturbs it.
+//!
+//! The measuring thread stores; figures are computed only when they are drawn.
+
+use std::collections::VecDeque;
+
+use morecores_analyse::median;
+use morecores_experiment::sweep::value_of;
+use morecores_record::{Better, Header, Nanos, Neighbour, Phase, Run, Surroundings};
+use morecores_report::{cpus, ratio};
+
+/// CPUs that others must keep busy for that to be said, as for the warning of a machine that is not quiet.
+const BUSY: f64 = 0.1;
+
+/// The runs so far, as far as they tell.
+#[derive(Clone, Debug)]
+pub(super) struct SoFar {
+    better: Better,
+    online: u32,
+    points: Vec<Values>,
+    /// Around the last runs, as many as a round has.
+    around: VecDeque<Surroundings>,
+    /// CPU time of others in all runs.
+    others: Nanos,
+    neighbours: Vec<Neighbour>,
+}
+
+/// The values of one point.
+#[derive(Clone, Debug)]
+struct Values {
+    cpus: u32,
+    n: u32,
+    values: Vec<f64>,
+}
+
+impl SoFar {
+    pub(super) fn new(header: &Header) -> Self {
+        let plan = &header.plan;
+        let values =
+            |point: &morecores_record::Point| Values { cpus: point.cpus, n: point.n, values: vec![] };
+        Self {
+            better: plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better),
+            online: header.host.topology.online.len() as u32,
+            points: plan.points.iter().map(values).collect(),
+            around: VecDeque::new(),
+            others: Nanos::ZERO,
+            neighbours: Vec::new(),
+        }
+    }
+
+    /// Counts a run that has ended.
+    pub(super) fn count(&mut self, run: &Run) {
+        if let Some(around) = &run.surroundings {
+            self.others += others(around);
+            self.around.push_back(around.clone());
+            if self.around.len() > self.points.len() {
+                self.around.pop_front();
+            }
+        }
+        let point = self.points.iter_mut().find(|point| (point.cpus, point.n) == (run.cpus, run.n));
+        if let Some(point) = point.filter(|_| run.phase == Phase::Timed && run.exit.is_success()) {
+            point.values.push(value_of(run));
+        }
+    }
+
+    /// Takes note of who has worked most so far.
+    pub(super) fn look(&mut self, neighbours: &[Neighbour]) {
+        self.neighbours = neighbours.to_vec();
+    }
+
+    /// Speedup of the largest count over the smallest one: `1.93 times`; none before both have a run.
+    pub(super) fn answer(&self) -> Option<String> {
+        let [base, .., largest] = self.points.as_slice() else { return None };
+        let (there, here) = (median(&base.values)?, median(&largest.values)?);
+        let speedup = match self.better {
+            Better::Lower => there / here,
+            Better::Higher => here / there,
+        };
+        speedup.is_finite().then(|| format!("{} times", ratio(speedup)))
+    }
+
+    /// Who disturbs, by the last runs: `others keep 0.95 of 2 CPUs busy (rustc)`; none where nobody does.
+    pub(super) fn disturbance(&self) -> Option<String> {
+        let sum =
+            |what: fn(&Surroundings) -> Nanos| self.around.iter().map(what).sum::<Nanos>().as_secs_f64();
+        let busy = sum(others) / sum(|around| around.covers_ns);
+        if busy.is_nan() || busy <= BUSY {
+            return None;
+        }
+        let part = self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.others));
+        let names: Vec<&str> = part.map(|neighbour| neighbour.name.as_str()).collect();
+        let who = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        Some(format!("others keep {busy:.2} of {} busy{who}", cpus(self.online)))
+    }
+}
+
+/// CPU time of others, on all CPUs.
+fn others(around: &Surroundings) -> Nanos {
+    (around.busy_allotted_ns + around.busy_elsewhere_ns).since(around.tree_ns + around.own_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use morecores_record::{CpuId, Exit};
+    use morecores_testkit::{header, plan, point, run};
+
+    fn so_far() -> SoFar {
+        let mut header = header(plan(vec![point(1), point(2)]));
+        header.host.topology.online = (0..2).map(CpuId).collect();
+        SoFar::new(&header)
+    }
+
+    fn timed(cpus: u32, seconds: f64) -> Run {
+        run(&point(cpus), Nanos::from_secs_f64(seconds))
+    }
+
+    /// A run of 1 s on one CPU, all of which the tree used, while others used so much.
+    fn beside(others: f64) -> Run {
+        let [second, others] = [1.0, others].map(Nanos::from_secs_f64);
+        let surroundings = Surroundings {
+            covers_ns: second,
+            steal_ns: Nanos::ZERO,
+            throttled_ns: None,
+            busy_allotted_ns: second,
+            busy_elsewhere_ns: others,
+            tree_ns: second,
+            own_ns: Nanos::ZERO,
+            devices: Vec::new(),
+        };
+        Run { surroundings: Some(surroundings), ..timed(1, 1.0) }
+    }
+
+    fn neighbour(name: &str, seconds: f64) -> Neighbour {
+        Neighbour { name: name.to_owned(), cpu_ns: Nanos::from_secs_f64(seconds) }
+    }
+
+    #[test]
+    fn the_answer_is_there_as_soon_as_both_ends_have_a_run() {
+        let mut so_far = so_far();
+        so_far.count(&timed(1, 3.0));
+        so_far.count(&Run { exit: Exit::Code(1), ..timed(2, 9.0) });
+        so_far.count(&Run { phase: Phase::Warmup, ..timed(2, 9.0) });
+        assert_eq!(so_far.answer(), None);
+        [2.0, 1.5, 0.1].into_iter().for_each(|seconds| so_far.count(&timed(2, seconds)));
+        assert_eq!(so_far.answer().as_deref(), Some("2.00 times"));
+        so_far.better = Better::Higher;
+        assert_eq!(so_far.answer().as_deref(), Some("0.500 times"));
+    }
+
+    #[test]
+    fn who_disturbs_is_said_while_it_does() {
+        let mut so_far = so_far();
+        assert_eq!(so_far.disturbance(), None);
+        so_far.count(&beside(0.95));
+        assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
+        so_far.look(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
+        assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
+        // A round later it has ended.
+        (0..2).for_each(|_| so_far.count(&beside(0.01)));
+        assert_eq!(so_far.disturbance(), None);
+    }
+}
