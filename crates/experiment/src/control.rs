@@ -47,6 +47,14 @@ impl Control {
         self.current.signal(signal);
     }
 
+    /// Ctrl-C went to the run, which had the terminal, and ended it: the study is to stop, as if the signal had come to
+    /// this process.
+    pub(crate) fn pass_on_interrupt(&self) {
+        self.interrupted.store(true, Ordering::SeqCst);
+        // Never refused to a process that signals itself.
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::INT);
+    }
+
     /// How long the run in progress has been going on; absent between runs.
     pub fn running_for(&self) -> Option<Nanos> {
         match self.began.load(Ordering::SeqCst) {

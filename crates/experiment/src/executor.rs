@@ -29,7 +29,7 @@ use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
 use crate::machine::{Neighbours, Watch};
 use crate::program;
-use crate::spawn::{self, ChildStack, Image};
+use crate::spawn::{self, ChildStack, Image, Terminal};
 use crate::taskstats::TaskstatsError;
 use crate::undo::{Journal, UndoError};
 use crate::witness::{Nobody, Witness, Witnessed};
@@ -93,6 +93,7 @@ pub struct ProcessExecutor {
     capture: Arc<Capture>,
     input: Input,
     stack: ChildStack,
+    terminal: Terminal,
     limiter: Limiter,
     group: Option<StudyGroup>,
     no_group: Option<GroupError>,
@@ -171,6 +172,7 @@ impl ProcessExecutor {
             capture,
             input,
             stack: ChildStack::new(),
+            terminal: Terminal::of_this_process(),
             limiter,
             group,
             no_group,
@@ -302,6 +304,9 @@ impl ProcessExecutor {
         let started = self.start(point, &input, witness);
         let timed_out = self.control.end();
         let (ended, watched) = started?;
+        if ended.had_terminal && ended.exit == Exit::Signal(libc::SIGINT) {
+            self.control.pass_on_interrupt();
+        }
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
         let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());

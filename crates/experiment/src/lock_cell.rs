@@ -16,7 +16,7 @@ use crate::capture::Capture;
 use crate::control::Control;
 use crate::machine::Clocks;
 use crate::program::{self, ProgramError};
-use crate::spawn::{self, ChildStack, SpawnError, Start};
+use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
 
 /// How long a cell may take beside the time for which it contends. Starting and ending thousands of threads at a fair lock
 /// takes seconds; a lock that takes longer than this hangs.
@@ -128,7 +128,7 @@ impl ProcessLaboratory {
         };
         self.control.set_limit(Some(limit));
         self.control.begin();
-        let ended = spawn::run(&start, &mut self.stack, &self.control.current);
+        let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut Terminal::none());
         let timed_out = self.control.end();
         let exit = ended?.exit;
         if timed_out {
@@ -197,6 +197,7 @@ fn failed(exit: Exit, said: &str) -> LockCellError {
     let how = match exit {
         Exit::Code(code) => format!("exit status {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Stopped(signal) => format!("stopped by signal {signal}"),
         Exit::TimedOut => "out of time".to_owned(),
     };
     let last = said.lines().rev().find(|line| !line.trim().is_empty());

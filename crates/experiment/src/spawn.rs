@@ -9,16 +9,25 @@
 
 mod child;
 mod clone;
+mod terminal;
+mod wait;
 
 use std::ffi::CString;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use morecores_record::{Bytes, CpuSet, Exit, Nanos, Rusage};
+use morecores_record::{CpuSet, Exit, Nanos, Rusage};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 pub use clone::ChildStack;
+pub use terminal::Terminal;
+
+use wait::{Change, goes_on_within, reap, wait_for_change, wait4};
+
+/// How long a stopped command may wait for whoever lets it go on: far longer than a program takes that stops itself until
+/// another is ready, and no time for a user who wonders why nothing happens.
+pub const STOPPED_FOR: Nanos = Nanos::from_millis(2_000);
 
 /// A program ready to be started: everything the child needs, so that it allocates nothing.
 #[derive(Debug)]
@@ -110,6 +119,8 @@ pub struct Ended {
     pub exit: Exit,
     /// Its own and its waited-for descendants' counts.
     pub rusage: Rusage,
+    /// Whether it had the terminal, and with it what a user typed, Ctrl-C too.
+    pub had_terminal: bool,
 }
 
 impl Ended {
@@ -129,21 +140,32 @@ impl Current {
         Self(AtomicI32::new(0))
     }
 
-    /// Sends `signal` to the process group of the run in progress; false where there is none.
-    pub fn signal(&self, signal: rustix::process::Signal) -> bool {
-        let pid = rustix::process::Pid::from_raw(self.0.load(Ordering::SeqCst));
-        pid.is_some_and(|group| rustix::process::kill_process_group(group, signal).is_ok())
+    /// Sends `signal` to the process group of the run in progress, which goes on to hear it where it is stopped; false
+    /// where there is none.
+    pub fn signal(&self, signal: Signal) -> bool {
+        let pid = Pid::from_raw(self.0.load(Ordering::SeqCst));
+        let send = |group| {
+            let sent = kill_process_group(group, signal).is_ok();
+            sent && kill_process_group(group, Signal::CONT).is_ok()
+        };
+        pid.is_some_and(send)
     }
 }
 
 /// Starts a process in a process group of its own, waits for its end and reaps it.
 ///
 /// `current` names it while it may be signalled: its number is withdrawn after it has ended but before it is
-/// reaped, so that no other process can have got the number yet.
+/// reaped, so that no other process can have got the number yet. It gets the `terminal` where it asks for it. Where a
+/// signal stops it for any other reason and it does not go on for [`STOPPED_FOR`], it is ended.
 ///
 /// # Errors
 /// See [`SpawnError`]. No child is left behind.
-pub fn run(start: &Start<'_>, stack: &mut ChildStack, current: &Current) -> Result<Ended, SpawnError> {
+pub fn run(
+    start: &Start<'_>,
+    stack: &mut ChildStack,
+    current: &Current,
+    terminal: &mut Terminal,
+) -> Result<Ended, SpawnError> {
     let started_at = realtime();
     let mut plan = child::Plan::new(start);
     let pid = clone::vfork_with(&mut plan, start.cgroup, stack)?;
@@ -152,12 +174,36 @@ pub fn run(start: &Start<'_>, stack: &mut ChildStack, current: &Current) -> Resu
         return Err(error);
     }
     current.0.store(pid, Ordering::SeqCst);
-    let waited = wait_without_reaping(pid);
+    terminal.run_starts(pid);
+    let waited = wait_for_end(pid, terminal, current);
     let ended = monotonic();
     current.0.store(0, Ordering::SeqCst);
-    waited.map_err(SpawnError::Wait)?;
-    let (exit, rusage) = reap(pid).map_err(SpawnError::Wait)?;
-    Ok(Ended { started_at, began: plan.exec_at(), ended, exit, rusage })
+    let reaped = waited.and_then(|stopped_by| Ok((stopped_by, reap(pid)?)));
+    let by_signal = !matches!(reaped, Ok((None, (Exit::Code(_), _))));
+    let had_terminal = terminal.run_ended(by_signal);
+    let (stopped_by, (exit, rusage)) = reaped.map_err(SpawnError::Wait)?;
+    let exit = stopped_by.map_or(exit, Exit::Stopped);
+    Ok(Ended { started_at, began: plan.exec_at(), ended, exit, rusage, had_terminal })
+}
+
+/// Waits until a process has ended, and leaves it a zombie. Returns the signal that stopped it for good, where it was
+/// ended for that.
+fn wait_for_end(pid: libc::pid_t, terminal: &mut Terminal, current: &Current) -> io::Result<Option<i32>> {
+    let mut stopped_by = None;
+    loop {
+        match wait_for_change(pid)? {
+            Change::Ended => return Ok(stopped_by),
+            Change::Stopped(signal) if terminal.is_given_on(signal, pid) => {
+                current.signal(Signal::CONT);
+            }
+            Change::Stopped(signal) => {
+                if !goes_on_within(pid, STOPPED_FOR)? {
+                    stopped_by = Some(signal);
+                    current.signal(Signal::KILL);
+                }
+            }
+        }
+    }
 }
 
 /// Reaps one more child that has ended, if there is one: an orphan of the tree that fell to us as its
@@ -207,73 +253,4 @@ pub fn realtime() -> Nanos {
 
 fn nanos(t: rustix::time::Timespec) -> Nanos {
     Nanos((t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64)
-}
-
-/// Waits until `pid` has ended and leaves it a zombie.
-fn wait_without_reaping(pid: libc::pid_t) -> io::Result<()> {
-    loop {
-        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
-        let flags = libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: `info` is a valid place for a siginfo_t; its content is not read.
-        #[allow(unsafe_code)]
-        let result = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags) };
-        if result == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-fn reap(pid: libc::pid_t) -> io::Result<(Exit, Rusage)> {
-    let (_, exit, rusage) = wait4(pid, 0)?;
-    Ok((exit, rusage))
-}
-
-fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<(libc::pid_t, Exit, Rusage)> {
-    loop {
-        let mut status = 0;
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: both pointers are valid for writing, and the call fills them or leaves them as they are.
-        #[allow(unsafe_code)]
-        let reaped = unsafe { libc::wait4(pid, &mut status, flags, usage.as_mut_ptr()) };
-        if reaped >= 0 {
-            // SAFETY: all-zero bytes are a valid rusage, and the kernel wrote nothing but valid ones over them.
-            #[allow(unsafe_code)]
-            let usage = unsafe { usage.assume_init() };
-            return Ok((reaped, exit_of(status), rusage_of(&usage)));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-fn exit_of(status: libc::c_int) -> Exit {
-    if libc::WIFSIGNALED(status) {
-        Exit::Signal(libc::WTERMSIG(status))
-    } else {
-        Exit::Code(libc::WEXITSTATUS(status))
-    }
-}
-
-/// Size of the block in which `getrusage(2)` counts block I/O.
-const RUSAGE_BLOCK: u64 = 512;
-
-fn rusage_of(usage: &libc::rusage) -> Rusage {
-    let time = |t: libc::timeval| Nanos::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
-    Rusage {
-        user_ns: time(usage.ru_utime),
-        system_ns: time(usage.ru_stime),
-        max_rss_bytes: Bytes::from_kib(usage.ru_maxrss as u64),
-        minor_faults: usage.ru_minflt as u64,
-        major_faults: usage.ru_majflt as u64,
-        voluntary_switches: usage.ru_nvcsw as u64,
-        involuntary_switches: usage.ru_nivcsw as u64,
-        block_read_bytes: Bytes(usage.ru_inblock as u64 * RUSAGE_BLOCK),
-        block_written_bytes: Bytes(usage.ru_oublock as u64 * RUSAGE_BLOCK),
-    }
 }

@@ -26,6 +26,8 @@ pub enum Exit {
     Code(i32),
     /// This signal ended it.
     Signal(i32),
+    /// This signal stopped it, nothing let it go on, and it was ended.
+    Stopped(i32),
     /// It ran past the time limit and was ended.
     TimedOut,
 }

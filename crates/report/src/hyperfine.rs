@@ -82,7 +82,7 @@ fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
 fn code(exit: Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(code),
-        Exit::Signal(_) | Exit::TimedOut => None,
+        Exit::Signal(_) | Exit::Stopped(_) | Exit::TimedOut => None,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{exit, terminal};
 use super::derive;
 use super::input;
 use super::progress::Progress;
-use super::traced::{has_cut_short_trace, how_it_ended};
+use super::traced::{advice_where_stopped, has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Watched};
 use keep::StudyKeeper;
 use tracing::{Traced, Tracing};
@@ -223,8 +223,9 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
 fn report_failure(outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;
+    let advice = advice_where_stopped(run).unwrap_or("--ignore-failure goes on and counts such runs");
     terminal::note(&format!(
-        "the command {} at {} (run {}); --ignore-failure goes on and counts such runs",
+        "the command {} at {} (run {}); {advice}",
         how_it_ended(run),
         cpus(run.cpus),
         run.index + 1

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::derive;
 use super::input;
 use super::progress::Progress;
-use super::traced::{CUT_SHORT, TracedRun, how_it_ended, reduced};
+use super::traced::{CUT_SHORT, TracedRun, advice_where_stopped, how_it_ended, reduced};
 use super::watch;
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
@@ -64,7 +64,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     if run.exit.is_success() {
         return Ok(exit::SUCCESS);
     }
-    terminal::note(&format!("the command {} at {}", how_it_ended(run), cpus(run.cpus)));
+    let advice = advice_where_stopped(run).map(|advice| format!("; {advice}")).unwrap_or_default();
+    terminal::note(&format!("the command {} at {}{advice}", how_it_ended(run), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
 }
 

@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_experiment::spawn::STOPPED_FOR;
 use morecores_experiment::witness::{Witness, WitnessError};
 use morecores_record::{
     Exit, Point, Run, StopReason, StreamWriter, Study, StudyError, TraceHeader, TraceWriter,
 };
+use rustix::process::Signal;
 
 use crate::tracer::Tracer;
 
@@ -129,7 +131,37 @@ pub(super) fn how_it_ended(run: &Run) -> String {
     match run.exit {
         Exit::Code(code) => format!("exited with status {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        Exit::Stopped(signal) => {
+            let patience = STOPPED_FOR.as_secs_f64();
+            format!("was stopped by {} and ended after {patience:.0} s", stop_signal(signal))
+        }
         Exit::TimedOut => "ran past --timeout and was ended".to_owned(),
+    }
+}
+
+/// What keeps a run from being stopped as this one was; absent where no signal stopped it.
+pub(super) fn advice_where_stopped(run: &Run) -> Option<&'static str> {
+    let Exit::Stopped(signal) = run.exit else { return None };
+    Some(match Signal::from_named_raw(signal) {
+        Some(Signal::TTIN) => {
+            "it reads the terminal, and morecores runs in the background: start morecores in the foreground, or \
+             give the command its input by --input"
+        }
+        Some(Signal::TTOU) => {
+            "it sets the terminal, and morecores runs in the background: start morecores in the foreground"
+        }
+        _ => "nothing sent it SIGCONT: find out what stops it, or let the command send SIGCONT itself",
+    })
+}
+
+/// The name of a signal that stops a process.
+fn stop_signal(signal: i32) -> String {
+    match Signal::from_named_raw(signal) {
+        Some(Signal::TTIN) => "SIGTTIN".to_owned(),
+        Some(Signal::TTOU) => "SIGTTOU".to_owned(),
+        Some(Signal::STOP) => "SIGSTOP".to_owned(),
+        Some(Signal::TSTP) => "SIGTSTP".to_owned(),
+        _ => format!("signal {signal}"),
     }
 }
 

@@ -39,7 +39,7 @@ impl ProcessExecutor {
                 cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
             };
             witness.begins(point)?;
-            let ended = spawn::run(&start, &mut self.stack, &self.control.current);
+            let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
             let watched = witness.ended();
             match ended {
                 Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {

@@ -1,0 +1,105 @@
+//! A command that uses the terminal gets it, and one that is stopped does not hold the study up for ever.
+//!
+//! `script` (util-linux) makes the terminal; what it prints is what a user would see.
+
+mod harness;
+
+use std::process::Command;
+
+use harness::{Ran, World, skipped};
+use morecores_record::Exit;
+
+/// Runs a shell line in a terminal of its own, in which what `typed` prints is typed; none where nobody makes terminals.
+fn in_terminal(world: &World, line: &str, typed: &str) -> Option<Ran> {
+    Command::new("script").arg("--version").output().ok()?;
+    let script = world.script("line", &format!("#!/bin/sh\nm={}\n{line}\n", env!("CARGO_BIN_EXE_morecores")));
+    let mut command = world.command("sh");
+    // A study that hangs is ended, and the test fails for its status.
+    let whole = format!(
+        "{{ {typed}; while [ ! -e over ]; do sleep 0.01; done; }} | \
+         {{ timeout --foreground -k 1 60 script -qec {script} /dev/null; s=$?; >over; exit $s; }}"
+    );
+    command.args(["-c", &whole]);
+    Some(Ran::of(command))
+}
+
+/// `$m run` with what every test here wants.
+const RUN: &str = "$m run -q --trace off --cpus 1 --warmup 0 --precision 0 -o study";
+
+/// Works where the terminal is the shell's own again, and hangs where it is not.
+const USE_TERMINAL: &str = "stty sane </dev/tty && echo 'it is back'";
+
+#[test]
+fn a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back() {
+    let name = "a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back";
+    let world = World::new();
+    let line = format!("{RUN} --runs 3 -- sh -c 'stty sane </dev/tty; echo done' && {USE_TERMINAL}");
+    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    ran.success().prints(&["it is back"]);
+    assert_eq!(world.timed_runs().len(), 3);
+}
+
+#[test]
+fn a_command_reads_what_is_typed() {
+    let world = World::new();
+    let line = format!("{RUN} --runs 2 --output inherit -- sh -c 'read -r x </dev/tty; echo \"read $x\"'");
+    let Some(ran) = in_terminal(&world, &line, "printf 'one\\ntwo\\n'") else {
+        return skipped("a_command_reads_what_is_typed", "no `script`");
+    };
+    ran.success().prints(&["read one", "read two"]);
+}
+
+#[test]
+fn the_terminal_is_taken_back_from_a_command_that_is_killed() {
+    let name = "the_terminal_is_taken_back_from_a_command_that_is_killed";
+    let world = World::new();
+    let command = "trap \"\" TERM; stty raw </dev/tty; while :; do sleep 60; done";
+    let line = format!(
+        "{RUN} --runs 1 --timeout 300ms -- sh -c '{command}'; echo \"status $?\"; \
+         stty -a </dev/tty | grep -- ' icanon'; {USE_TERMINAL}"
+    );
+    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    ran.success().prints(&["status 1", "icanon", "it is back"]);
+    assert_eq!(world.timed_runs()[0].exit, Exit::TimedOut, "{ran}");
+}
+
+#[test]
+fn ctrl_c_stops_the_study_whoever_has_the_terminal() {
+    let name = "ctrl_c_stops_the_study_whoever_has_the_terminal";
+    for before in ["", "stty sane </dev/tty; "] {
+        let world = World::new();
+        let command = format!("{before}>ready; sleep 60");
+        let line = format!("{RUN} --runs 2 -- sh -c '{command}'");
+        let typed = "while [ ! -e ready ]; do sleep 0.01; done; printf '\\003'";
+        let Some(ran) = in_terminal(&world, &line, typed) else { return skipped(name, "no `script`") };
+        ran.code(130).prints(&["stopped; go on with: morecores run --resume"]);
+        assert_eq!(world.study().runs.len(), 0, "{ran}");
+    }
+}
+
+#[test]
+fn a_command_that_stops_itself_is_ended_and_the_signal_is_named() {
+    let world = World::new();
+    world
+        .run("-q --cpus 1 --warmup 0 --runs 2", &["sh", "-c", "kill -STOP $$"])
+        .code(1)
+        .says(&["the command was stopped by SIGSTOP and ended after 2 s at 1 CPU (run 1)", "SIGCONT"]);
+    assert_eq!(world.study().runs[0].exit, Exit::Stopped(19));
+    assert_eq!(world.processes(), []);
+}
+
+#[test]
+fn a_command_that_is_let_go_on_has_succeeded() {
+    let run = World::new().one_run("", &["sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait"]);
+    assert_eq!(run.exit, Exit::Code(0));
+}
+
+#[test]
+fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
+    let name = "a_study_in_the_background_says_what_its_command_wants_of_the_terminal";
+    let world = World::new();
+    // With job control a job in the background is a process group of its own.
+    let line = format!("set -m; {RUN} --runs 1 -- sh -c 'read -r x </dev/tty' & wait $!; echo \"status $?\"");
+    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    ran.prints(&["was stopped by SIGTTIN and ended after 2 s at 1 CPU (run 1)", "--input", "status 1"]);
+}
