@@ -78,11 +78,12 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Gi
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start where `{n}` is nowhere in the command'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Go on after a run that fails, and count it'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Go on where the first run leaves the later ones next to nothing to do, as a build does; without --prepare, what is measured then is an incremental build'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Leave processes alone that outlive the command'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and --predict may differ; traces that are missing are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls, --predict and --incremental may differ; traces that are missing are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -92,6 +93,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand trace" -l input -d '
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
 null\t'Thrown away'
 inherit\t'To this terminal'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l prepare -d 'Run this shell line before the run, untraced; `{n}` is replaced in it' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l timeout -d 'End the run after this long; what it did until then is shown' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpus -d 'How many CPUs the run is allotted: a number or `all` [default: all usable]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'How it is held to them' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'

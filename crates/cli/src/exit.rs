@@ -8,7 +8,7 @@ use morecores_experiment::program::ProgramError;
 
 /// Everything was done.
 pub(crate) const SUCCESS: u8 = 0;
-/// The measured command failed.
+/// The measured command failed, or left nothing to measure.
 pub(crate) const COMMAND_FAILED: u8 = 1;
 /// Bad input, or a machine that cannot do what was asked.
 pub(crate) const BAD_INPUT: u8 = 2;

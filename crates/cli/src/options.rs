@@ -72,6 +72,7 @@ pub(crate) struct ResumeOptions {
     max_time: Option<morecores_record::Nanos>,
     trace: Option<TraceMode>,
     syscalls: bool,
+    incremental: bool,
     /// The text of --predict.
     predict: Option<String>,
 }
@@ -104,6 +105,7 @@ impl RunOptions {
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
             ignore_failure: args.ignore_failure,
+            incremental: args.incremental,
             keep_survivors: args.keep,
             input: input(args.input.as_deref()),
             output: output(args.output),
@@ -144,6 +146,7 @@ impl ResumeOptions {
             max_time: stop.max_time,
             trace: args.trace.map(mode),
             syscalls: args.syscalls,
+            incremental: args.incremental,
             predict: args.predict.clone(),
         })
     }
@@ -182,6 +185,7 @@ impl ResumeOptions {
     pub(crate) fn adjust(&self, plan: &mut Plan) {
         plan.trace = self.trace.unwrap_or(plan.trace);
         plan.syscalls |= self.syscalls;
+        plan.incremental |= self.incremental;
         // `check` has read it before.
         plan.predict = self.predicted(plan).unwrap_or_default();
         let stop = &mut plan.stop;

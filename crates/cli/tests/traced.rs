@@ -311,3 +311,22 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
     world.morecores(&["trace", "--", "no-such-command"]).refused(127, &["command not found"]);
     assert!(world.names().is_empty());
 }
+
+#[test]
+fn a_single_trace_is_prepared_and_the_preparation_is_not_in_it() {
+    let world = World::new();
+    let arguments =
+        ["trace", "--json", "--cpus", "1", "-n", "3", "--prepare", "seq {n} >ready", "--", "cat", "ready"];
+    let ran = world.morecores(&arguments);
+    if ran.status.code() == Some(2) {
+        skipped("a_single_trace_is_prepared_and_the_preparation_is_not_in_it", ran.stderr.trim());
+        return;
+    }
+    ran.success();
+    assert_eq!(fs::read_to_string(world.path("ready")).expect("prepared"), "1\n2\n3\n");
+    assert!(ran.stdout.contains("\"cat\"") && !ran.stdout.contains("\"seq\""), "{ran}");
+    world
+        .morecores(&["trace", "--prepare", "exit 3", "--", "true"])
+        .code(2)
+        .says(&["--prepare `exit 3` failed"]);
+}

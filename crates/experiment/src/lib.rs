@@ -9,6 +9,7 @@ pub mod cold;
 pub mod control;
 pub mod counts;
 pub mod doctor;
+pub mod done_once;
 pub mod environment;
 pub mod executor;
 pub mod group;

@@ -5,6 +5,7 @@
 
 use morecores_record::{Exit, Nanos, Phase, Plan, Run, StopReason};
 
+use crate::done_once::done_once;
 use crate::executor::{ExecuteError, Executor, Outcome, Trial};
 use crate::schedule::{Stream, round_order};
 
@@ -71,7 +72,9 @@ pub fn sweep<K: Keeper>(
     enough: &mut Enough<'_>,
     pulse: &dyn Pulse,
 ) -> Result<Finish, SweepError<K::Error>> {
-    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, began: pulse.now() }.go(done, enough)
+    let early = early(done).cloned().collect();
+    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, began: pulse.now(), early }
+        .go(done, enough)
 }
 
 struct Sweep<'a, K> {
@@ -82,6 +85,8 @@ struct Sweep<'a, K> {
     /// Number of the next run.
     next: u32,
     began: Nanos,
+    /// The successful runs up to the first timed round.
+    early: Vec<Run>,
 }
 
 impl<K: Keeper> Sweep<'_, K> {
@@ -104,6 +109,9 @@ impl<K: Keeper> Sweep<'_, K> {
                 if let Some(finish) = self.round(Phase::Timed, round, done, &mut samples)? {
                     return Ok(finish);
                 }
+            }
+            if round == 0 && self.is_already_done(done) {
+                return finish(StopReason::AlreadyDone);
             }
             let precise = self.plan.stop.precision.is_some() && round + 1 >= self.plan.stop.min_runs;
             if precise && enough(&samples) {
@@ -154,6 +162,9 @@ impl<K: Keeper> Sweep<'_, K> {
                 }
                 return Ok(Some(Finish { reason: StopReason::RunFailed, failed: Some(outcome) }));
             }
+            if is_early(&outcome.run) {
+                self.early.push(outcome.run.clone());
+            }
             if phase == Phase::Timed {
                 samples[position].push(value_of(&outcome.run));
             }
@@ -169,9 +180,26 @@ impl<K: Keeper> Sweep<'_, K> {
         self.plan.points.iter().map(|point| of(point.cpus, point.n)).collect()
     }
 
+    /// Whether the first run left the later ones next to nothing to do, where that is not what is to be measured. A
+    /// study with further rounds was begun before this was looked at, or gone on with in spite of it.
+    fn is_already_done(&self, done: &[Run]) -> bool {
+        let has_further_rounds = done.iter().any(|run| run.phase == Phase::Timed && run.round > 0);
+        !self.plan.incremental && !has_further_rounds && done_once(&self.early).is_some()
+    }
+
     fn is_late(&self) -> bool {
         self.plan.stop.max_time.is_some_and(|limit| self.pulse.now().since(self.began) >= limit)
     }
+}
+
+/// The successful ones of the first runs of a study, up to the first timed round: by them it is told whether the command
+/// does its work only once.
+pub fn early(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    runs.iter().filter(|run| is_early(run))
+}
+
+fn is_early(run: &Run) -> bool {
+    run.exit.is_success() && (run.phase == Phase::Warmup || run.round == 0)
 }
 
 fn made_in(done: &[Run], phase: Phase, round: u32) -> usize {

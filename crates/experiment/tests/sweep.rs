@@ -194,3 +194,52 @@ fn a_run_that_cannot_be_kept_ends_it_at_once() {
     assert!(matches!(result, Err(SweepError::Keep("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
+
+/// Builds once, at the first run; then finds everything built.
+struct Build<'a> {
+    world: &'a World,
+    /// Whether `--prepare` undoes the build.
+    is_prepared: bool,
+    made: usize,
+}
+
+impl Executor for Build<'_> {
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let builds = self.is_prepared || self.made == 0;
+        self.made += 1;
+        let mut outcome = Pretend::new(self.world).execute(trial)?;
+        if !builds {
+            outcome.run.elapsed_ns = Nanos::from_millis(2);
+            outcome.run.cpu.user_ns = Nanos::from_millis(1);
+        }
+        Ok(outcome)
+    }
+}
+
+/// The rounds of a sweep over such a build, and how it ended.
+fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>) {
+    let world = World::default();
+    let mut memory = Memory::default();
+    let mut build = Build { world: &world, is_prepared, made: done.len() };
+    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
+    let finish = sweep(plan, done, &mut build, &mut memory, &mut rule, &world).unwrap();
+    (finish.reason, memory.runs)
+}
+
+#[test]
+fn a_command_that_does_its_work_once_is_stopped_before_the_second_round() {
+    for warmup in [0, 1, 2] {
+        let plan = Plan { warmup, ..plan() };
+        let (reason, runs) = built(&plan, &[], false);
+        assert_eq!(reason, StopReason::AlreadyDone);
+        assert_eq!(runs.len(), 2 * (warmup as usize + 1), "what was measured is kept");
+        assert_eq!(built(&plan, &[], true).0, StopReason::Precise);
+
+        // It stays so when it is gone on with, and no further run is made; with insistence it goes on.
+        let (reason, more) = built(&plan, &runs, false);
+        assert_eq!((reason, more.len()), (StopReason::AlreadyDone, 0));
+        let incremental = Plan { incremental: true, ..plan };
+        let (reason, more) = built(&incremental, &runs, false);
+        assert_eq!((reason, more.len()), (StopReason::Precise, 2 * 5));
+    }
+}

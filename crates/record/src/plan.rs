@@ -168,6 +168,9 @@ pub struct Plan {
     pub env: Vec<Variable>,
     /// Whether a failing run ends the study.
     pub ignore_failure: bool,
+    /// Whether the study goes on where the first run leaves the later ones next to nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incremental: bool,
     /// Whether processes that outlive the command are left alone.
     pub keep_survivors: bool,
     /// What becomes the command's standard input.

@@ -36,6 +36,8 @@ pub enum StopReason {
     TimeExhausted,
     /// A run failed.
     RunFailed,
+    /// The first run left the later ones next to nothing to do.
+    AlreadyDone,
     /// The user or the system asked morecores to stop.
     Interrupted,
 }

@@ -9,13 +9,17 @@ use morecores_record::{Command, Variable};
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
 pub fn for_reading(words: &[String]) -> String {
-    let quote = |word: &String| {
-        // Braces alone ask for no quotes here: `-j{n}` is how every example is written.
-        let bare = word.replace(['{', '}'], "");
-        let safe = !word.is_empty() && shell_words::quote(&bare) == bare;
+    let quote = |(position, word): (usize, &String)| {
+        // Braces alone ask for no quotes here: `-j{n}` is how every example is written. Nor does a sign of equality, but
+        // in the first word, where it would set a variable.
+        let mut bare = word.replace(['{', '}'], "");
+        if position > 0 {
+            bare = bare.replace('=', "");
+        }
+        let safe = !bare.is_empty() && shell_words::quote(&bare) == bare;
         if safe { word.clone() } else { shell_words::quote(word).into_owned() }
     };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+    words.iter().enumerate().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 /// The same behind the variables that were set for it, as one types them before a command.
@@ -101,6 +105,8 @@ mod tests {
     fn a_command_reads_as_it_was_typed() {
         let words = |c: Command| for_reading(&c.words());
         assert_eq!(words(program(&["make", "-j{n}", "vmlinux"])), "make -j{n} vmlinux");
+        assert_eq!(words(program(&["make", "-C", "x", "O=a", "--file=b c"])), "make -C x O=a '--file=b c'");
+        assert_eq!(words(program(&["A=b", "="])), "'A=b' '='");
         assert_eq!(words(program(&["a b", "", "it's"])), "'a b' '' 'it'\\''s'");
         assert_eq!(words(Command::Shell { line: "x | y".into() }), "sh -c 'x | y'");
     }

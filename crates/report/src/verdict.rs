@@ -91,6 +91,8 @@ pub struct Outside {
 pub enum Answer {
     /// No run succeeded.
     NothingMeasured,
+    /// The first run left the later ones next to nothing to do, so they do not tell how it scales.
+    DoneOnce,
     /// One CPU count only, so there is nothing to compare.
     OneCount {
         /// The count.

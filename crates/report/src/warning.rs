@@ -41,7 +41,9 @@ pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     let said = |warning: &Warning| match verdict.answer {
         Answer::NotHeld(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
         Answer::DoesNotUse { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
-        Answer::TooFewRuns(_) | Answer::Seems(_) => matches!(warning, Warning::TooFewRuns { .. }),
+        Answer::TooFewRuns(_) | Answer::Seems(_) | Answer::DoneOnce => {
+            matches!(warning, Warning::TooFewRuns { .. })
+        }
         _ => false,
     };
     merged(warnings.iter().filter(|w| !said(w)), &verdict.planned)

@@ -21,6 +21,13 @@ fn each_answer_is_given_for_its_reason() {
     assert!(matches!(answer(support::slower()), Answer::Worse(_)));
     assert!(matches!(answer(support::superlinear()), Answer::MoreThanIdeal(_)));
     assert!(matches!(answer(support::too_few_runs()), Answer::Seems(_)));
+    let mut done_once = support::too_few_runs();
+    done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
+    assert!(
+        word(&decide(&done_once))
+            .starts_with("Not known: its first run left the others next to nothing to do.")
+    );
+    assert_eq!(decide(&done_once).remarks, []);
     let Answer::UpTo { enough, slower: false, .. } = answer(support::plateau()) else { panic!("no plateau") };
     assert_eq!(enough.cpus, 8);
 }

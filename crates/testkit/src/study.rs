@@ -36,6 +36,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         thread_env: false,
         env: Vec::new(),
         ignore_failure: false,
+        incremental: false,
         keep_survivors: false,
         input: InputSource::default(),
         output: Output::Captured,

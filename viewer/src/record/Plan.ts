@@ -69,6 +69,10 @@ env?: Array<Variable>,
  */
 ignore_failure: boolean, 
 /**
+ * Whether the study goes on where the first run leaves the later ones next to nothing to do.
+ */
+incremental?: boolean, 
+/**
  * Whether processes that outlive the command are left alone.
  */
 keep_survivors: boolean, 

@@ -3,4 +3,4 @@
 /**
  * Why a sweep ended.
  */
-export type StopReason = "precise" | "runs_exhausted" | "time_exhausted" | "run_failed" | "interrupted";
+export type StopReason = "precise" | "runs_exhausted" | "time_exhausted" | "run_failed" | "already_done" | "interrupted";

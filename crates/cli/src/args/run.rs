@@ -76,6 +76,10 @@ pub(crate) struct RunArgs {
     /// Go on after a run that fails, and count it
     #[arg(long, help_heading = RUNS)]
     pub(crate) ignore_failure: bool,
+    /// Go on where the first run leaves the later ones next to nothing to do, as a build does; without --prepare, what
+    /// is measured then is an incremental build
+    #[arg(long, help_heading = RUNS)]
+    pub(crate) incremental: bool,
     /// Leave processes alone that outlive the command
     #[arg(long, help_heading = RUNS)]
     pub(crate) keep: bool,
@@ -125,8 +129,8 @@ pub(crate) struct RunArgs {
     /// Where to keep the study [default: NAME-DATE-TIME.study here]
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
-    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls and
-    /// --predict may differ; traces that are missing are made
+    /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls,
+    /// --predict and --incremental may differ; traces that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Every column of the table
@@ -162,8 +166,9 @@ Examples:
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
-Exit status: 0 measured; 1 the command failed; 2 bad input, nothing was run; 126, 127 the command cannot be
-executed, is not found; 130, 143 ended by Ctrl-C, by SIGTERM: what was measured is kept.";
+Exit status: 0 measured; 1 the command failed, or had nothing left to do after its first run; 2 bad input, nothing was
+run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by Ctrl-C, by SIGTERM: what was measured is
+kept.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LimitArg {

@@ -37,6 +37,9 @@ pub(crate) struct TraceArgs {
     /// Where the command's output goes
     #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
     pub(crate) output: OutputArg,
+    /// Run this shell line before the run, untraced; `{n}` is replaced in it
+    #[arg(long, value_name = "LINE", help_heading = COMMAND)]
+    pub(crate) prepare: Option<OsString>,
     /// End the run after this long; what it did until then is shown
     #[arg(long, value_name = "TIME", help_heading = COMMAND)]
     pub(crate) timeout: Option<String>,
@@ -71,7 +74,7 @@ const TRACE: &str = "The trace";
 
 const EXAMPLES: &str = "\
 Examples:
-  morecores trace -- make -j{n}
+  morecores trace --prepare 'make clean' -- make -j{n}
   morecores trace --cpus 1 -- perf bench sched pipe    why is it faster on one CPU than on two?
   morecores trace --cpus 2 -n 8 -- make -j{n}          eight jobs on two CPUs
   morecores trace --syscalls -o build.study -- make -j{n}

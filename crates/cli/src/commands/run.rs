@@ -1,8 +1,12 @@
 //! `morecores run`: plans a sweep, makes it while watching for signals, keeps it and shows it.
 
+mod done_once;
+mod from_scratch;
 mod keep;
 mod tracing;
 
+use std::env;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +19,7 @@ use morecores_experiment::input::Input;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
 use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter, TraceMode};
-use morecores_report::cpus;
+use morecores_report::{cpus, for_reading};
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions, notes_of_resumed};
@@ -196,6 +200,12 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
     let signal = watched.signal;
     let Measured { finish: Finish { reason, failed }, traced } = watched.result?;
     let study = Study::read(path)?;
+    if reason == StopReason::AlreadyDone {
+        // Behind the program's name and `run`.
+        let words: Vec<OsString> = env::args_os().skip(2).collect();
+        done_once::notes(&study, path, args, &words).iter().for_each(|note| terminal::note(note));
+        return Ok(exit::COMMAND_FAILED);
+    }
     let worth_showing = failed.is_none() || study.runs.len() > 1;
     if worth_showing && !args.quiet {
         let (view, unread) = derive::view(&study, path, false);
@@ -213,10 +223,15 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
         traced.notes.iter().for_each(|note| terminal::note(note));
     }
     if reason == StopReason::Interrupted || traced.interrupted {
-        terminal::note(&format!("stopped; go on with: morecores run --resume -o {}", path.display()));
+        terminal::note(&format!("stopped; go on with: {}", resume_line(path, "")));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }
     Ok(exit::SUCCESS)
+}
+
+/// The line that goes on with a study, with more `options`, each followed by a space.
+fn resume_line(path: &Path, options: &str) -> String {
+    format!("morecores run --resume {options}-o {}", for_reading(&[path.display().to_string()]))
 }
 
 /// The end of what a failed command printed, and how it ended.

@@ -162,7 +162,11 @@ fn attempt(
     for error in executor.put_back() {
         terminal::note(&format!("could not {error}; the next start of morecores tries again"));
     }
-    let made = made?;
+    let made = match made {
+        // The signal ended the user's --prepare rather than the command.
+        Err(_) if interrupted => return Ok(None),
+        made => made?,
+    };
     let outcome = made.outcome.clone();
     Ok(Some(Made { outcome, header: made.keep()?, interrupted, note: reduced(tracer.as_ref()) }))
 }

@@ -64,6 +64,9 @@ fn ending(view: &View) -> Option<String> {
         Some(StopReason::Precise | StopReason::RunsExhausted) => return None,
         Some(StopReason::TimeExhausted) => "Ended by --max-time.",
         Some(StopReason::RunFailed) => "Ended early, because a run failed.",
+        Some(StopReason::AlreadyDone) => {
+            "Stopped, because its first run left the others next to nothing to do."
+        }
         Some(StopReason::Interrupted) => "Interrupted: --resume goes on with it.",
         None => "Not finished: --resume goes on with it.",
     };

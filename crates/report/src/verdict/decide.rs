@@ -64,6 +64,9 @@ fn subject(view: &View) -> Subject {
 }
 
 fn answer(view: &View) -> Answer {
+    if view.closing.as_ref().is_some_and(|closing| closing.reason == StopReason::AlreadyDone) {
+        return Answer::DoneOnce;
+    }
     let (base, largest) = match view.points.as_slice() {
         [] => return Answer::NothingMeasured,
         [only] => return Answer::OneCount { cpus: only.cpus, used: used(only) },
@@ -118,7 +121,7 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
 fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
     // Without counts that are what they say there is nothing to add.
-    if matches!(answer, Answer::NotHeld(_)) {
+    if matches!(answer, Answer::NotHeld(_) | Answer::DoneOnce) {
         return Vec::new();
     }
     let mut remarks = Vec::new();

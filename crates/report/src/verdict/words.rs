@@ -23,6 +23,11 @@ fn answer(verdict: &Verdict) -> String {
     let (subject, planned) = (&verdict.subject, &verdict.planned);
     match &verdict.answer {
         Answer::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
+        Answer::DoneOnce => {
+            "Not known: its first run left the others next to nothing to do. Undo before each run what it \
+             makes, by --prepare; or go on with what there is left to do, by --resume --incremental."
+                .to_owned()
+        }
         Answer::OneCount { cpus: count, used } => format!(
             "Nothing to compare: it was measured on {} only, and kept {} busy. Name two counts or more with --cpus.",
             cpus(*count),

@@ -1,0 +1,71 @@
+//! What is said of a command that does its work only once.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use morecores_experiment::done_once::done_once;
+use morecores_experiment::sweep::early;
+use morecores_record::{Command, Study, Variable};
+use morecores_report::duration;
+
+use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
+use super::resume_line;
+use crate::args::RunArgs;
+
+/// What happened, the line that measures the whole work in each run, and the one that measures what is left of it.
+/// `words` are those of the command line behind `morecores run`.
+pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Vec<String> {
+    let whole = match &study.header.plan.hooks.prepare {
+        Some(line) => format!(
+            "--prepare '{}' does not undo what the first run did: let it remove all that the command makes, also what a \
+             compiler's cache keeps",
+            line.display()
+        ),
+        None => from_scratch(study, path, args, words),
+    };
+    let left = format!("to measure what is left to do: {}", resume_line(path, "--incremental "));
+    vec![happened(study, path), whole, left]
+}
+
+fn happened(study: &Study, path: &Path) -> String {
+    let took = done_once(early(&study.runs)).map(|done| {
+        let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
+        let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
+        let at_most = if done.runs == 1 { "" } else { "at most " };
+        format!(": its first run took {first}, {times} {at_most}{later}")
+    });
+    format!(
+        "the command has next to nothing left to do the second time{}. Stopped; the runs are kept in {}",
+        took.unwrap_or_default(),
+        path.display()
+    )
+}
+
+fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> String {
+    let header = &study.header;
+    let undo = undo_line(&header.command);
+    let (shell, command): (&[&str], _) = match &header.command {
+        Command::Program { argv } => (&["--"], argv.clone()),
+        Command::Shell { line } => (&["--shell", "--"], vec![line.clone()]),
+    };
+    let of_header: Vec<OsString> = shell.iter().map(OsString::from).chain(command).collect();
+    let env: Vec<Variable> = header.plan.env.iter().filter(|own| !is_given(own, args)).cloned().collect();
+    let typed = if args.resume {
+        // The options of the beginning are not known as they were typed.
+        Typed { words: &of_header, command: of_header.len() - shell.len(), study: None, env: &env }
+    } else {
+        Typed { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
+    };
+    let line = typed.with_prepare(undo.as_deref().unwrap_or(UNKNOWN), &other_name(path, Path::exists));
+    let named = if undo.is_some() { "" } else { ", with what the command makes for OUTPUT" };
+    format!("to measure all its work in each run{named}: {line}")
+}
+
+/// Whether a variable was given by `--env`, and not by the environment.
+fn is_given(variable: &Variable, args: &RunArgs) -> bool {
+    let name = variable.name.as_encoded_bytes();
+    args.env.iter().any(|text| {
+        let rest = text.as_encoded_bytes().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"="))
+    })
+}

@@ -1,0 +1,171 @@
+//! The command line that measures a build from scratch in every run, for who has measured one that was built already.
+//!
+//! Pure: words in, a line to be typed out. What it proposes is run by nobody but its reader.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use morecores_record::{Command, Variable};
+use morecores_report::{for_reading, with_variables};
+
+/// Stands for what the reader must name, where the command is none of the known build tools.
+pub(super) const UNKNOWN: &str = "rm -rf OUTPUT";
+/// Programs that run the rest of their words.
+const WRAPPERS: [&str; 5] = ["env", "nice", "nohup", "sudo", "time"];
+
+/// The shell line that undoes what a known build tool has built; none for any other command.
+pub(super) fn undo_line(command: &Command) -> Option<String> {
+    let (place, words) = match command {
+        Command::Program { .. } => (String::new(), command.words()),
+        Command::Shell { line } => simple_words(&line.to_string_lossy())?,
+    };
+    let is_before = |word: &&String| WRAPPERS.contains(&word.as_str()) || is_assignment(word);
+    let mut words = words.iter().skip_while(is_before);
+    let program = words.next()?;
+    let name = Path::new(program).file_name()?.to_str()?;
+    let arguments: Vec<&str> = words.map(String::as_str).collect();
+    let undo = undo(program, name, &arguments)?;
+    Some(place + &for_reading(&undo))
+}
+
+/// The words of a line for a shell that is one command, and the `cd DIRECTORY && ` before it, if there is one; none
+/// where it says more.
+fn simple_words(line: &str) -> Option<(String, Vec<String>)> {
+    let (place, command) = match line.split_once("&&") {
+        Some((place, command)) if place.trim_start().starts_with("cd ") => {
+            (format!("{} && ", place.trim()), command)
+        }
+        _ => (String::new(), line),
+    };
+    let is_simple =
+        |part: &str| !part.contains(['|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'']);
+    let words = || command.split_whitespace().map(str::to_owned).collect();
+    (is_simple(place.trim_end_matches(" && ")) && is_simple(command)).then(|| (place, words()))
+}
+
+/// The words that undo what `program` has built when it was given `arguments`; its `name` is known without a path.
+fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
+    let line = |before: Vec<&str>, words: &[&str]| {
+        let words = [program].into_iter().chain(before).chain(words.iter().copied());
+        Some(words.map(str::to_owned).collect())
+    };
+    match name {
+        "make" | "gmake" => {
+            let mut place = kept(arguments, &["-C", "--directory", "-f", "--file", "--makefile"]);
+            place.extend(arguments.iter().filter(|word| is_assignment(word)));
+            line(place, &["clean"])
+        }
+        "ninja" | "ninja-build" | "samu" => line(kept(arguments, &["-C", "-f"]), &["-t", "clean"]),
+        "cargo" => {
+            let toolchain = arguments.iter().copied().take_while(|word| word.starts_with('+'));
+            let place = kept(arguments, &["--manifest-path", "--target-dir"]);
+            line(toolchain.chain(["clean"]).chain(place).collect(), &[])
+        }
+        "cmake" => match (kept(arguments, &["--build"]), kept(arguments, &["-B"])) {
+            (build, _) if !build.is_empty() => line(build, &["--target", "clean"]),
+            (_, configured) if !configured.is_empty() => {
+                let directory = configured.last()?.trim_start_matches("-B");
+                line(vec!["-E", "rm", "-rf", directory], &[])
+            }
+            _ => None,
+        },
+        // The cache holds what was compiled, and what tests have said.
+        "go" => line(Vec::new(), &["clean", "-cache"]),
+        "bazel" | "bazelisk" => {
+            let startup = arguments.iter().copied().take_while(|word| word.starts_with('-'));
+            line(startup.collect(), &["clean"])
+        }
+        "npm" => match arguments.iter().find(|word| !word.starts_with('-')) {
+            Some(&"install" | &"i" | &"ci" | &"add") => {
+                Some(["rm", "-rf", "node_modules"].map(str::to_owned).into())
+            }
+            _ => line(Vec::new(), &["run", "clean"]),
+        },
+        _ => None,
+    }
+}
+
+/// The given options among `arguments`, with their values: `-C DIR`, `-CDIR`, `--file=FILE`.
+fn kept<'a>(arguments: &[&'a str], options: &[&str]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut words = arguments.iter().copied();
+    while let Some(word) = words.next() {
+        let is_glued = |option: &&str| {
+            let rest = word.strip_prefix(*option).filter(|rest| !rest.is_empty());
+            rest.is_some_and(|rest| !option.starts_with("--") || rest.starts_with('='))
+        };
+        if options.contains(&word) {
+            found.extend([Some(word), words.next()].into_iter().flatten());
+        } else if options.iter().any(is_glued) {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// Whether a word is a `NAME=VALUE`.
+fn is_assignment(word: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_of_name))
+}
+
+/// A `morecores run` that was typed.
+pub(super) struct Typed<'a> {
+    /// Its words, behind `morecores run`.
+    pub(super) words: &'a [OsString],
+    /// How many of them, at the end, are the command's.
+    pub(super) command: usize,
+    /// What was given by `-o`.
+    pub(super) study: Option<&'a Path>,
+    /// Variables with `{n}` that stood in the environment.
+    pub(super) env: &'a [Variable],
+}
+
+impl Typed<'_> {
+    /// The same with `--prepare`, and with another study where one was named, since a study is never overwritten.
+    pub(super) fn with_prepare(&self, line: &str, other_study: &Path) -> String {
+        let (options, command) = self.words.split_at(self.words.len() - self.command);
+        let mut words: Vec<OsString> = ["morecores", "run", "--prepare", line].map(OsString::from).into();
+        let start = words.len();
+        words.extend(options.iter().cloned());
+        if let Some(study) = self.study.map(Path::as_os_str) {
+            rename(&mut words[start..], study, other_study.as_os_str());
+        }
+        words.extend(command.iter().cloned());
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        with_variables(&words, self.env)
+    }
+}
+
+/// Replaces the value of `-o`, which stands in a word of its own or behind the option's name in the same word.
+fn rename(options: &mut [OsString], from: &OsStr, to: &OsStr) {
+    let is_option = |word: &OsStr| word.as_bytes().first() == Some(&b'-');
+    for at in 0..options.len() {
+        let is_behind_option = at > 0 && is_option(&options[at - 1]);
+        let word = options[at].as_bytes();
+        let Some(before) = word.strip_suffix(from.as_bytes()) else { continue };
+        if (before.is_empty() && is_behind_option) || (!before.is_empty() && is_option(&options[at])) {
+            options[at] = OsString::from_vec([before, to.as_bytes()].concat());
+            return;
+        }
+    }
+}
+
+/// A name like `study`, numbered, that `exists` does not know.
+pub(super) fn other_name(study: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let stem = study.file_stem().unwrap_or_default();
+    let numbered = |number: u32| {
+        let mut name = stem.to_owned();
+        name.push(format!("-{number}"));
+        if let Some(extension) = study.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        study.with_file_name(name)
+    };
+    (2..).map(numbered).find(|path| !exists(path)).unwrap_or_else(|| numbered(2))
+}

@@ -1,0 +1,67 @@
+//! A command that does its work only once, as a build does, is not measured as if it did it in every run.
+
+mod harness;
+
+use std::fs;
+
+use harness::{Ran, World};
+use morecores_record::{Nanos, StopReason};
+
+/// A study of a warm-up run and one timed run on one CPU, of which the first took 2.4 s, as its record says, and the
+/// second 2 ms.
+fn study_of_a_build(world: &World, options: &str) {
+    let make = world.script("make", "#!/bin/sh\nexit 0\n");
+    world.run(&format!("-q --cpus 1 --warmup 1 --runs 1 {options}"), &[&make, "-j{n}"]).success();
+    let path = world.path("study/runs.jsonl");
+    let lines = fs::read_to_string(&path).expect("runs");
+    let took = |(line, [elapsed, user]): (&str, [u64; 2])| {
+        let mut run: serde_json::Value = serde_json::from_str(line).expect("a run");
+        run["elapsed_ns"] = Nanos::from_millis(elapsed).0.into();
+        run["cpu"]["user_ns"] = Nanos::from_millis(user).0.into();
+        run["cpu"]["system_ns"] = 0.into();
+        format!("{run}\n")
+    };
+    let text: String = lines.lines().zip([[2400, 2000], [2, 1]]).map(took).collect();
+    fs::write(path, text).expect("runs");
+}
+
+fn gone_on_with(world: &World, options: &[&str]) -> Ran {
+    world.morecores(&[&["run", "--resume", "-o", "study"], options].concat())
+}
+
+#[test]
+fn it_is_said_with_the_line_that_measures_all_of_it_and_can_be_insisted_on() {
+    let world = World::new();
+    study_of_a_build(&world, "");
+    let ran = gone_on_with(&world, &["--runs", "2"]);
+    ran.code(1).says(&[
+        "nothing left to do the second time: its first run took 2.40 s, the next 2.00 ms. Stopped; the runs are kept in study",
+        "/make clean' -- ",
+        "/make -j{n}\n",
+        "morecores run --resume --incremental -o study\n",
+    ]);
+    assert_eq!(ran.stdout, "", "{ran}");
+    let study = world.study();
+    assert_eq!(
+        (study.runs.len(), study.header.closing.map(|c| c.reason)),
+        (2, Some(StopReason::AlreadyDone))
+    );
+
+    let shown = world.morecores(&["show", "study"]);
+    shown.success().prints(&["Not known: its first run left the others next to nothing to do."]);
+    assert!(!shown.stdout.contains("Nothing to compare"), "{shown}");
+
+    gone_on_with(&world, &["--incremental", "-q"]).success();
+    let study = world.study();
+    assert_eq!(study.runs.len(), 3);
+    assert!(study.header.plan.incremental);
+}
+
+#[test]
+fn prepare_that_does_not_undo_it_is_named() {
+    let world = World::new();
+    study_of_a_build(&world, "--prepare true");
+    let ran = gone_on_with(&world, &[]);
+    ran.code(1).says(&["--prepare 'true' does not undo what the first run did"]);
+    assert!(!ran.stderr.contains("run --prepare"), "{ran}");
+}
