@@ -98,4 +98,5 @@ clean: ## Remove what was built, downloaded and unpacked; studies stay
 	@rm -rf target .bench
 
 cargo:
+	@[ "$$(uname -sm)" = 'Linux x86_64' ] || { echo "morecores supports Linux on x86-64 only, and this is $$(uname -sm)" >&2; exit 2; }
 	@command -v cargo >/dev/null || { echo 'There is no cargo. Install Rust from https://rustup.rs, then try again.' >&2; exit 2; }

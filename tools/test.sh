@@ -34,7 +34,7 @@ if [[ $# -eq 0 ]]; then
         tee -a "$work/output" || status=$?
 fi
 
-# Every order in which threads can meet in a lock, on loom's machine, for which the crate is built anew.
+# Orders in which two or three threads can meet in a lock, within bounds, on loom's machine, for which the crate is built anew.
 if [[ $# -eq 0 ]]; then
     RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom \
         cargo test --release --locked -p morecores-locks --lib models 2>&1 |

@@ -11,7 +11,7 @@ mod trend;
 mod usl;
 
 pub use contest::{Contest, Entry, Form, contest};
-pub use locks::{Jobs, LockShare, Locks};
+pub use locks::{Jobs, KernelLock, LockShare};
 pub use network::{Loaded, birth_death, mean_value_analysis};
 pub use trend::{Trend, gustafson, karp_flatt_trend};
 pub use usl::Usl;

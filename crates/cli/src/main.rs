@@ -7,20 +7,31 @@ mod args;
 mod commands;
 mod exit;
 mod options;
+mod platform;
 mod repair;
 mod terminal;
 mod tracer;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::read();
-    if cli.command.looks_at_the_machine() {
+    let done = dispatch(&cli.command);
+    exit::code(done.unwrap_or_else(|error| {
+        terminal::error(&error);
+        exit::of_error(&error)
+    }))
+}
+
+fn dispatch(command: &Command) -> Result<u8> {
+    if command.looks_at_the_machine() {
+        platform::check()?;
         repair::repair();
     }
-    let done = match &cli.command {
+    match command {
         Command::Run(args) => commands::run::run(args),
         Command::Trace(args) => commands::trace::trace(args),
         Command::Show(args) => commands::show::show(args),
@@ -36,9 +47,5 @@ fn main() -> ExitCode {
         Command::TuneSpin(args) => commands::tune_spin::tune_spin(args),
         Command::Work(args) => commands::work::work(args),
         Command::Generate(args) => commands::generate::generate(args),
-    };
-    exit::code(done.unwrap_or_else(|error| {
-        terminal::error(&error);
-        exit::of_error(&error)
-    }))
+    }
 }

@@ -1,4 +1,4 @@
-//! Every order in which threads can meet in a lock, as far as it can be bounded: loom runs each model once for each.
+//! Orders in which two or three threads can meet in a lock, within bounds: loom runs each model once for each order.
 //!
 //!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models
 //!

@@ -4,6 +4,12 @@
 //! decide, compute statistics or print; its only system calls are those that keep a study, and the events of its
 //! traces, on a disk.
 
+// Here because every other crate but the locks is built on this one: one line, and cargo goes no further.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!(
+    "morecores supports Linux on x86-64 only; this target is another (README.md, \"What it runs on\")"
+);
+
 mod benchmark;
 mod command;
 mod cpu;

@@ -1,7 +1,7 @@
 //! Which closed form to trust: by how well it fits the measured points, by how well, fitted to the smaller ones, it predicts the
 //! largest, and by whether its parameters earn their place.
 
-use super::{LockShare, Locks, Model, Point, Usl};
+use super::{KernelLock, LockShare, Model, Point, Usl};
 
 /// Models that were fitted to the same points, each with what it has to say for itself.
 pub struct Contest {
@@ -125,8 +125,8 @@ impl Form {
             Self::Usl => usl(Usl::fit(points).filter(|_| enough(3))),
             Self::KernelLock => {
                 let (found, parameters) = match held {
-                    Some(share) => (Locks::scaled(points, share)?, 1),
-                    None => (Locks::fit(points).filter(|_| enough(2))?, 2),
+                    Some(share) => (KernelLock::scaled(points, share)?, 1),
+                    None => (KernelLock::fit(points).filter(|_| enough(2))?, 2),
                 };
                 Some((Box::new(found), parameters))
             }
@@ -174,7 +174,7 @@ mod tests {
         let found = contest(&points, None, 0.001).unwrap();
         assert_eq!(found.best().form, Form::Amdahl);
         assert!((found.elapsed(16) / truth.elapsed(16) - 1.0).abs() < 0.03);
-        let truth = Locks::one(100.0, LockShare(0.2));
+        let truth = KernelLock { one: 100.0, share: LockShare(0.2) };
         let points: Vec<_> = [1, 2, 3, 4].map(|cpus| Point::new(cpus, truth.elapsed(cpus))).into();
         assert_eq!(contest(&points, None, 0.001).unwrap().best().form, Form::KernelLock);
     }

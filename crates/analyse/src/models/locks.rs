@@ -20,27 +20,17 @@ impl LockShare {
     }
 }
 
-/// CPUs over locks: each CPU computes, and takes one lock after the other.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Locks {
-    /// Time on one CPU, locks included.
+/// CPUs over a lock: each CPU computes, then takes the lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KernelLock {
+    /// Time on one CPU, under the lock included.
     pub one: f64,
-    /// The share of it under each lock.
-    pub shares: Vec<f64>,
+    /// Share of it under the lock.
+    pub share: LockShare,
 }
 
-impl Locks {
-    /// With one lock.
-    pub fn one(one: f64, share: LockShare) -> Self {
-        Self { one, shares: vec![share.0] }
-    }
-
-    /// With the time under locks spread evenly over so many.
-    pub fn many(one: f64, share: LockShare, locks: u32) -> Self {
-        Self { one, shares: vec![share.0 / f64::from(locks.max(1)); locks.max(1) as usize] }
-    }
-
-    /// One lock, whose share is the one that fits the times best. `None` with fewer than two counts.
+impl KernelLock {
+    /// The share that fits the times best. `None` with fewer than two counts.
     pub fn fit(points: &[Point]) -> Option<Self> {
         let base = points.first()?;
         if points.iter().all(|point| point.cpus == base.cpus) {
@@ -54,9 +44,9 @@ impl Locks {
         Self::scaled(points, LockShare(share))
     }
 
-    /// One lock with a known share: only the time on one CPU is fitted, by least squares of relative errors.
+    /// A known share: only the time on one CPU is fitted, by least squares of relative errors.
     pub fn scaled(points: &[Point], share: LockShare) -> Option<Self> {
-        let model = Self::one(1.0, share);
+        let model = Self { one: 1.0, share };
         let ratios = points.iter().map(|point| model.elapsed(point.cpus) / point.elapsed);
         let (sum, squares) = ratios.fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
         (squares > 0.0).then(|| Self { one: sum / squares, ..model })
@@ -64,8 +54,11 @@ impl Locks {
 
     /// How much longer a piece of work takes with 1, 2, … `cpus` CPUs busy than with one.
     fn stretch(&self, cpus: u32) -> Vec<f64> {
-        let think = (1.0 - self.shares.iter().sum::<f64>()).max(0.0);
-        mean_value_analysis(think, &self.shares, cpus).iter().map(|loaded| loaded.cycle).collect()
+        let LockShare(share) = self.share;
+        mean_value_analysis((1.0 - share).max(0.0), &[share], cpus)
+            .iter()
+            .map(|loaded| loaded.cycle)
+            .collect()
     }
 
     /// What of the CPUs' time goes into waiting for locks where all of them are busy.
@@ -73,22 +66,21 @@ impl Locks {
         self.stretch(cpus).last().map_or(0.0, |stretch| 1.0 - 1.0 / stretch)
     }
 
-    /// How many CPUs the lock with the largest share keeps busy waiting from: the count at which the queue's bound, `1/share`,
-    /// meets the bound of a machine without queues.
+    /// Number of CPUs from which on the lock is always held: the count at which the queue's bound, `1/share`, meets the bound
+    /// of a machine without a queue.
     pub fn saturation(&self) -> Option<f64> {
-        let most = self.shares.iter().copied().fold(0.0, f64::max);
-        (most > 0.0).then(|| 1.0 / most)
+        (self.share.0 > 0.0).then(|| 1.0 / self.share.0)
     }
 }
 
-impl Model for Locks {
+impl Model for KernelLock {
     fn elapsed(&self, cpus: u32) -> f64 {
         self.stretch(cpus).last().map_or(self.one, |stretch| self.one * stretch / f64::from(cpus))
     }
 }
 
 /// Processes over CPUs, CPUs over locks: a fixed number of jobs, each of which is away now and then (asleep, or not begun), so
-/// that not all CPUs are always busy.
+/// that not all CPUs are always busy. Checks the published waits of source 003; no prediction rests on it.
 ///
 /// The lower layer is replaced by a station that serves as fast as it does with as many CPUs busy, which is exact for such
 /// networks (K. M. Chandy, U. Herzog, L. Woo, Parametric Analysis of Queuing Networks, IBM J. Res. Dev. 19(1), 1975).
@@ -99,7 +91,7 @@ pub struct Jobs {
     /// Time that a job is away for each unit of its work.
     pub away: f64,
     /// What the CPUs do.
-    pub locks: Locks,
+    pub locks: KernelLock,
 }
 
 impl Jobs {
@@ -116,7 +108,11 @@ impl Jobs {
         if waits.is_empty() {
             return None;
         }
-        let with = |share: f64, away: f64| Self { jobs, away, locks: Locks::one(1.0, LockShare(share)) };
+        let with = |share: f64, away: f64| Self {
+            jobs,
+            away,
+            locks: KernelLock { one: 1.0, share: LockShare(share) },
+        };
         let error = |share: f64, away: f64| {
             let model = with(share, away);
             let at_base = model.elapsed(base.cpus);
@@ -188,7 +184,7 @@ mod tests {
 
     #[test]
     fn without_locks_each_cpu_helps_in_full() {
-        let model = Locks::one(10.0, LockShare(0.0));
+        let model = KernelLock { one: 10.0, share: LockShare(0.0) };
         assert_eq!(model.elapsed(8), 1.25);
         assert_eq!(model.waiting_ratio(8), 0.0);
         assert_eq!(model.saturation(), None);
@@ -196,21 +192,15 @@ mod tests {
 
     #[test]
     fn a_lock_always_held_leaves_one_cpu_s_worth() {
-        let model = Locks::one(10.0, LockShare(1.0));
+        let model = KernelLock { one: 10.0, share: LockShare(1.0) };
         assert!((model.elapsed(8) - 10.0).abs() < 1e-9);
         assert!((model.waiting_ratio(8) - 7.0 / 8.0).abs() < 1e-9);
     }
 
     #[test]
-    fn more_locks_for_the_same_time_are_better() {
-        let [one, four] = [1, 4].map(|locks| Locks::many(10.0, LockShare(0.4), locks).elapsed(8));
-        assert!(four < one);
-    }
-
-    #[test]
     fn jobs_that_are_never_away_are_the_lower_layer() {
-        let locks = Locks::many(10.0, LockShare(0.3), 2);
-        let jobs = Jobs { jobs: 8, away: 0.0, locks: locks.clone() };
+        let locks = KernelLock { one: 10.0, share: LockShare(0.3) };
+        let jobs = Jobs { jobs: 8, away: 0.0, locks };
         for cpus in [1, 2, 5, 8] {
             assert!((jobs.elapsed(cpus) - locks.elapsed(cpus)).abs() < 1e-9);
             assert!((jobs.waiting_ratio(cpus) - locks.waiting_ratio(cpus)).abs() < 1e-9);
@@ -220,7 +210,7 @@ mod tests {
 
     #[test]
     fn recovers_what_its_points_were_made_of() {
-        let truth = Jobs { jobs: 6, away: 0.4, locks: Locks::one(100.0, LockShare(0.15)) };
+        let truth = Jobs { jobs: 6, away: 0.4, locks: KernelLock { one: 100.0, share: LockShare(0.15) } };
         let points: Vec<_> =
             [1, 2, 3, 4].map(|n| (Point::new(n, truth.elapsed(n)), Some(truth.waiting_ratio(n)))).into();
         let found = Jobs::fit(&points, 6).unwrap();
