@@ -23,7 +23,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use locks::{LocksArgs, TuneSpinArgs};
 pub(crate) use predict::{PredictArgs, WhatIfArgs};
 pub(crate) use report::{AxesArg, PictureArg, ReportArgs};
-pub(crate) use run::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+pub(crate) use run::{DecimalMarkArg, LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
 pub(crate) use serve::ServeArgs;
 pub(crate) use suite::SuiteArgs;
 pub(crate) use trace::TraceArgs;

@@ -5,6 +5,7 @@
 mod compare;
 mod environment;
 mod locks;
+mod metrics;
 mod new_study;
 mod predict;
 mod report;
@@ -18,8 +19,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
-    Better, Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Metric, Output, Placement, Plan, Point,
-    Stop, Topology, TraceHeader, TraceMode, TraceSource,
+    Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Output, Placement, Plan, Point, Stop, Topology,
+    TraceHeader, TraceMode, TraceSource,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -33,6 +34,8 @@ pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
 pub(crate) use texts::{duration, percent, size};
 pub(crate) use trace::TraceOptions;
+
+use metrics::Metrics;
 
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
 /// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
@@ -87,6 +90,7 @@ impl RunOptions {
         let largest = points.last().map_or(1, |point| point.cpus);
         let predicted =
             args.predict.as_deref().map_or(Ok(Vec::new()), |text| predict::targets(text, largest))?;
+        let metrics = Metrics::new(args)?;
         let plan = Plan {
             points,
             limit: limit(args.limit),
@@ -101,7 +105,9 @@ impl RunOptions {
                 cleanup: args.cleanup.clone(),
             },
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
-            metric: metric(args)?,
+            metric: metrics.metric,
+            further_metrics: metrics.further,
+            decimal_mark: metrics.decimal_mark,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
             ignore_failure: args.ignore_failure,
@@ -277,16 +283,6 @@ fn stop(args: &RunArgs) -> Result<Stop> {
         max_runs,
         max_time: args.max_time.as_deref().map(|text| duration("--max-time", text)).transpose()?,
     })
-}
-
-fn metric(args: &RunArgs) -> Result<Option<Metric>> {
-    let Some(regex) = args.metric.clone() else { return Ok(None) };
-    ensure!(
-        matches!(args.output, OutputArg::Capture),
-        "--metric reads what the command prints: leave --output at capture"
-    );
-    let better = if args.lower_is_better { Better::Lower } else { Better::Higher };
-    Ok(Some(Metric { regex, unit: args.unit.clone(), better }))
 }
 
 fn mode(trace: TraceArg) -> TraceMode {

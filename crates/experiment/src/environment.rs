@@ -73,6 +73,16 @@ impl Environment {
         self.with(counts.into_iter(), point.map(|point| point.n))
     }
 
+    /// The locale by which the command's C library prints numbers (setlocale(3)); empty where none is set.
+    pub(crate) fn numeric_locale(&self) -> String {
+        let pairs = self.with(std::iter::empty(), None);
+        let value = |name: &&str| {
+            pairs.iter().find(|(own, value)| own == name && !value.is_empty()).map(|(_, value)| value)
+        };
+        let locale = ["LC_ALL", "LC_NUMERIC", "LANG"].iter().find_map(value);
+        locale.map(|locale| locale.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// What is inherited, then `counts`, then what the user gave: a later one replaces an earlier one.
     fn with(&self, counts: impl Iterator<Item = (&'static str, u32)>, n: Option<u32>) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.passed_on().cloned().collect();

@@ -37,10 +37,10 @@ use crate::witness::{Nobody, Witness, Witnessed};
 pub use crate::account::Accounting;
 pub use error::ExecuteError;
 pub use hooks::HookError;
-pub use metric::MetricError;
+pub use metric::{MetricError, MetricFault};
 
 use hooks::Hook;
-use metric::MetricReader;
+use metric::MetricReaders;
 
 /// A run this long shows that the study has time to spare for a look at the machine while nothing is measured.
 const LONG_RUN: Nanos = Nanos::from_millis(1_000);
@@ -102,7 +102,7 @@ pub struct ProcessExecutor {
     quiet: Option<Quiet>,
     neighbours: Neighbours,
     cold: Option<Cold>,
-    metric: Option<MetricReader>,
+    metrics: MetricReaders,
     /// Last, so that everything above is let go of before the system is put back.
     journal: Journal,
 }
@@ -135,8 +135,8 @@ impl ProcessExecutor {
     ) -> Result<Self, ExecuteError> {
         let io_error = |action| move |source| ExecuteError::Io { action, source };
         spawn::become_subreaper().map_err(io_error("adopt the command's orphans"))?;
-        let metric = plan.metric.as_ref().map(MetricReader::new).transpose()?;
         let environment = Environment::of_this_process(plan);
+        let metrics = MetricReaders::new(plan, &environment.numeric_locale())?;
         environment.withhold_job_server();
         let mut images = HashMap::new();
         for point in &plan.points {
@@ -181,7 +181,7 @@ impl ProcessExecutor {
             quiet: None,
             neighbours: Neighbours::watch(),
             cold,
-            metric,
+            metrics,
             journal,
         };
         executor.enter_group()?;
@@ -212,6 +212,11 @@ impl ProcessExecutor {
     /// Why the kernel's records of exits do not tell it either, where they were needed.
     pub fn without_exits(&self) -> Option<&TaskstatsError> {
         self.account.without_exits()
+    }
+
+    /// Learns from the runs that the study already has what their figures showed of the command's numbers.
+    pub fn recall(&mut self, runs: &[Run]) {
+        self.metrics.recall(runs);
     }
 
     /// Runs the plan's set-up command, if there is one.
@@ -315,9 +320,10 @@ impl ProcessExecutor {
             self.quiet = Some(self.watch.quiet(LOOK));
         }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
-        let metric = match &self.metric {
-            Some(reader) if exit.is_success() => Some(reader.read(&self.capture.tail().unwrap_or_default())?),
-            _ => None,
+        let figures = if exit.is_success() && self.plan.metric.is_some() {
+            self.metrics.read(&self.capture.tail().unwrap_or_default())?
+        } else {
+            Vec::new()
         };
         let output = if exit.is_success() { String::new() } else { self.capture.tail().unwrap_or_default() };
         let run = Run {
@@ -336,7 +342,8 @@ impl ProcessExecutor {
             max_rss_floor_bytes: own_peak(),
             tree,
             surroundings,
-            metric,
+            metric: figures.first().map(|figure| figure.value),
+            figures,
             survivors,
             unknown: serde_json::Map::new(),
         };

@@ -48,11 +48,11 @@ pub use page::{
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
-    Better, Cache, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan, Point, Stop, TraceMode,
-    Variable, holds_n,
+    Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
+    Point, Stop, TraceMode, Variable, holds_n,
 };
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
-pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Phase, Run, Rusage, Surroundings, TreeUsage};
+pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Figure, Phase, Run, Rusage, Surroundings, TreeUsage};
 pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
     TraceWriter, read_trace_events, trace_events_path,
@@ -70,8 +70,8 @@ pub use usable::{CgroupLevel, Quota, Restriction, Usable};
 pub use view::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared, ComparedPoint,
     ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel, CostModelPoint, Culprit,
-    Difference, Estimate, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice,
-    LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView, Misfits,
-    NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
+    Difference, Estimate, FigureView, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice,
+    LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView,
+    Misfits, NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
     SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
 };

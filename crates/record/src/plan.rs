@@ -5,6 +5,7 @@
 
 mod hooks;
 mod input;
+mod metric;
 mod variable;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use crate::{Command, CpuKind, CpuSet, Nanos, Placement};
 
 pub use hooks::Hooks;
 pub use input::{InputContent, InputSource};
+pub use metric::{Better, DecimalMark, FurtherMetric, Metric};
 pub use variable::{Variable, holds_n};
 
 /// By what means a run is held to its allotted CPUs.
@@ -86,29 +88,6 @@ pub enum Cache {
     },
 }
 
-/// Whether more or less of a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// A rate: operations a second.
-    Higher,
-    /// A cost: seconds an operation.
-    Lower,
-}
-
-/// A figure that the command prints and that is measured instead of its elapsed time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Metric {
-    /// Regular expression; its first group, or the whole match, is the number. The last match counts.
-    pub regex: String,
-    /// Unit to print behind the number.
-    pub unit: Option<String>,
-    /// Which direction is better.
-    pub better: Better,
-}
-
 /// Where the command's standard output and error go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -161,6 +140,13 @@ pub struct Plan {
     pub timeout: Option<Nanos>,
     /// What is measured instead of the elapsed time.
     pub metric: Option<Metric>,
+    /// Figures that are kept and shown beside the metric; none without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_metrics: Vec<FurtherMetric>,
+    /// The mark before the fraction of the command's figures; absent: told from the figures, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub decimal_mark: Option<DecimalMark>,
     /// Whether OMP_NUM_THREADS and its like were set to `n`.
     pub thread_env: bool,
     /// Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.

@@ -158,6 +158,21 @@ pub struct DeviceTime {
     pub busy_ns: Nanos,
 }
 
+/// A figure that the command printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Name of its metric; absent where that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its value, in the unit of the study's first figure of this metric.
+    pub value: f64,
+    /// The number as the command printed it.
+    pub text: String,
+    /// The unit that the command printed beside it, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -196,10 +211,21 @@ pub struct Run {
     /// The figure that the command printed, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<f64>,
+    /// All figures that were asked for, in the order of the plan, that of `metric` first; none in studies of versions
+    /// that kept the value alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
     /// Processes that outlived the main process, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub survivors: Vec<String>,
     /// Fields written by a later version.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Run {
+    /// The value of the figure of this name.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name.as_deref() == Some(name)).map(|figure| figure.value)
+    }
 }

@@ -64,6 +64,9 @@ pub struct Estimate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricView {
+    /// Its name, where the user gave one.
+    #[serde(default)]
+    pub name: Option<String>,
     /// The values.
     #[serde(flatten)]
     pub summary: Summary,
@@ -71,6 +74,19 @@ pub struct MetricView {
     pub unit: Option<String>,
     /// Which direction is better.
     pub better: Better,
+}
+
+/// A figure that the command printed beside the metric: it is shown, and decides nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FigureView {
+    /// Its name.
+    pub name: String,
+    /// The values.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Unit to print behind them.
+    pub unit: Option<String>,
 }
 
 /// One CPU count.
@@ -136,6 +152,9 @@ pub struct PointView {
     pub busy_devices: Vec<(String, f64)>,
     /// The metric, where one was asked for; then speedup is computed from it.
     pub metric: Option<MetricView>,
+    /// The other figures that were asked for, in the order of the plan.
+    #[serde(default)]
+    pub further_metrics: Vec<FigureView>,
     /// T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.
     pub speedup: Estimate,
     /// Speedup over the growth in CPUs.

@@ -33,6 +33,8 @@ pub fn plan(points: Vec<Point>) -> Plan {
         hooks: Hooks::default(),
         timeout: None,
         metric: None,
+        further_metrics: Vec::new(),
+        decimal_mark: None,
         thread_env: false,
         env: Vec::new(),
         ignore_failure: false,
@@ -70,6 +72,7 @@ pub fn run(point: &Point, elapsed: Nanos) -> Run {
         tree: TreeUsage::default(),
         surroundings: None,
         metric: None,
+        figures: Vec::new(),
         survivors: Vec::new(),
         unknown: Default::default(),
     }

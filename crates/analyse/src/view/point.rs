@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use morecores_record::{
-    Better, CpuEstimator, Estimate as EstimateView, MetricView, Nanos, Plan, PointView, Run,
-    Summary as SummaryView, Surroundings,
+    Better, CpuEstimator, Estimate as EstimateView, FigureView, FurtherMetric, MetricView, Nanos, Plan,
+    PointView, Run, Summary as SummaryView, Surroundings,
 };
 
 use crate::design::Design;
@@ -92,10 +92,12 @@ impl Sample<'_> {
             others_elsewhere_s: others.map(|(_, elsewhere)| elsewhere),
             busy_devices: self.busy_devices(),
             metric: plan.metric.as_ref().map(|metric| MetricView {
+                name: metric.name.clone(),
                 summary: summary(&values, design),
                 unit: metric.unit.clone(),
                 better: metric.better,
             }),
+            further_metrics: plan.further_metrics.iter().map(|metric| self.figure(metric, design)).collect(),
             speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
             efficiency: speedup.value / growth,
             efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
@@ -105,6 +107,12 @@ impl Sample<'_> {
             kernel_ratio_estimator: cpu.estimator,
             noise_floor: noise_floor(&values),
         }
+    }
+
+    /// The values of a metric that decides nothing.
+    fn figure(&self, metric: &FurtherMetric, design: Design) -> FigureView {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| run.figure(&metric.name)).collect();
+        FigureView { name: metric.name.clone(), summary: summary(&values, design), unit: metric.unit.clone() }
     }
 
     /// Disks and wires, and the share of the time that they were busy over all runs.

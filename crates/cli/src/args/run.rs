@@ -103,15 +103,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATH", requires = "cold", help_heading = AROUND)]
     pub(crate) remount: Vec<String>,
 
-    /// Measure the number that the command prints instead of its time: a regular expression, its first group
-    #[arg(long, value_name = "REGEX", help_heading = METRIC)]
-    pub(crate) metric: Option<String>,
-    /// The number's unit
+    /// Measure the number that the command prints instead of its time: a regular expression, its first group. Several, each
+    /// with a name: the first decides, all are kept and shown
+    #[arg(long, value_name = "[NAME=]REGEX", help_heading = METRIC, conflicts_with = "resume")]
+    pub(crate) metric: Vec<String>,
+    /// The number's unit; NAME=TEXT is that of the metric of this name
     #[arg(long, value_name = "TEXT", requires = "metric", help_heading = METRIC)]
-    pub(crate) unit: Option<String>,
+    pub(crate) unit: Vec<String>,
     /// The number is a cost, not a rate
     #[arg(long, requires = "metric", help_heading = METRIC)]
     pub(crate) lower_is_better: bool,
+    /// What stands before the fraction of the command's numbers [default: told from them; `1,234` alone is refused]
+    #[arg(long, value_enum, value_name = "MARK", requires = "metric", help_heading = METRIC)]
+    pub(crate) decimal_mark: Option<DecimalMarkArg>,
 
     /// After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]
     #[arg(long, value_enum, help_heading = TRACE)]
@@ -161,6 +165,7 @@ Examples:
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- wrk -t{n} -c64 -d5 http://127.0.0.1/
   morecores run --metric 'Requests/sec: +([0-9.]+)' --unit req/s -- sh bench.sh {n}
     A server and its load in one script: bench.sh starts the server, waits for it, runs the load, stops the server.
+  morecores run --metric 'rate=([0-9.]+) req/s' --metric 'p99=p99: ([0-9.]+)' --unit p99=ms -- ./load
   sudo morecores run --limit hotplug --cold -- make -j{n}
   morecores run --trace on --syscalls --runs 10 -- make -j{n}
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
@@ -198,6 +203,14 @@ pub(crate) enum OutputArg {
     Null,
     /// To this terminal
     Inherit,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DecimalMarkArg {
+    /// 1,234.5
+    Point,
+    /// 1.234,5
+    Comma,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

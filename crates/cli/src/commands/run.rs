@@ -132,6 +132,7 @@ fn measure(
         }
     };
     progress.resumes(&study.runs);
+    executor.recall(&study.runs);
     let mut keeper = StudyKeeper::new(writer, progress);
     let set_up = match executor.set_up() {
         Err(_) if control.is_interrupted() => Ok(()), // The signal ended it; the sweep sees the signal and stops.

@@ -38,6 +38,8 @@ impl TraceOptions {
             hooks: Hooks { prepare: args.prepare.clone(), ..Hooks::default() },
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
             metric: None,
+            further_metrics: Vec::new(),
+            decimal_mark: None,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
             ignore_failure: false,

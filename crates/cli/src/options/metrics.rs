@@ -1,0 +1,147 @@
+//! From the texts of `--metric` and its companions to the figures that are measured.
+
+use anyhow::{Result, bail, ensure};
+use morecores_record::{Better, DecimalMark, FurtherMetric, Metric};
+
+use crate::args::{DecimalMarkArg, OutputArg, RunArgs};
+
+/// The figures that the command prints and that are asked for.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    /// The one that decides.
+    pub(super) metric: Option<Metric>,
+    pub(super) further: Vec<FurtherMetric>,
+    pub(super) decimal_mark: Option<DecimalMark>,
+}
+
+impl Metrics {
+    /// Reads the arguments.
+    pub(super) fn new(args: &RunArgs) -> Result<Self> {
+        let named: Vec<(Option<&str>, &str)> = args.metric.iter().map(|text| split_name(text)).collect();
+        let Some(((name, regex), rest)) = named.split_first() else { return Ok(Self::default()) };
+        ensure!(
+            matches!(args.output, OutputArg::Capture),
+            "--metric reads what the command prints: leave --output at capture"
+        );
+        check_names(&named)?;
+        let units = Units::new(&args.unit, &named)?;
+        let better = if args.lower_is_better { Better::Lower } else { Better::Higher };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let further = rest.iter().filter_map(|(name, regex)| {
+            let name = (*name)?;
+            Some(FurtherMetric {
+                name: name.to_owned(),
+                regex: (*regex).to_owned(),
+                unit: owned(units.of(Some(name))),
+            })
+        });
+        Ok(Self {
+            metric: Some(Metric {
+                name: owned(*name),
+                regex: (*regex).to_owned(),
+                unit: owned(units.first.or(units.of(*name))),
+                better,
+            }),
+            further: further.collect(),
+            decimal_mark: args.decimal_mark.map(|mark| match mark {
+                DecimalMarkArg::Point => DecimalMark::Point,
+                DecimalMarkArg::Comma => DecimalMark::Comma,
+            }),
+        })
+    }
+}
+
+/// Name and expression; a name is a word of letters, digits, `_`, `.` and `-`. The reader of the figures refuses those
+/// that the command prints as text.
+fn split_name(text: &str) -> (Option<&str>, &str) {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+    };
+    match text.split_once('=') {
+        Some((name, regex)) if is_name(name) => (Some(name), regex),
+        _ => (None, text),
+    }
+}
+
+fn check_names(named: &[(Option<&str>, &str)]) -> Result<()> {
+    for (at, (name, regex)) in named.iter().enumerate() {
+        match name {
+            None if named.len() > 1 => {
+                bail!("--metric {regex}: of several each needs a name, as in --metric latency='{regex}'")
+            }
+            Some(name) if named[..at].iter().any(|(other, _)| other == &Some(*name)) => {
+                bail!("--metric {name} is given twice: give each figure a name of its own")
+            }
+            _ => {}
+        }
+        ensure!(!regex.is_empty(), "--metric {}: the expression is missing", name.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The units that were given: of the first metric, and of named ones.
+struct Units<'a> {
+    first: Option<&'a str>,
+    named: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Units<'a> {
+    fn new(texts: &'a [String], metrics: &[(Option<&str>, &str)]) -> Result<Self> {
+        let mut units = Self { first: None, named: Vec::new() };
+        for text in texts {
+            match text.split_once('=') {
+                Some((name, unit)) if metrics.iter().any(|(own, _)| *own == Some(name)) => {
+                    ensure!(units.of(Some(name)).is_none(), "--unit {name}= is given twice: leave out one");
+                    units.named.push((name, unit));
+                }
+                _ => {
+                    let first = metrics.first().and_then(|(name, _)| *name).unwrap_or("NAME");
+                    ensure!(
+                        units.first.is_none(),
+                        "--unit {text}: the first metric has a unit; give that of another as NAME=TEXT"
+                    );
+                    ensure!(
+                        metrics.len() < 2 || !text.contains('='),
+                        "--unit {text}: there is no --metric of that name; the first is {first}"
+                    );
+                    units.first = Some(text);
+                }
+            }
+        }
+        Ok(units)
+    }
+
+    fn of(&self, name: Option<&str>) -> Option<&'a str> {
+        self.named.iter().find(|(own, _)| Some(*own) == name).map(|(_, unit)| *unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_before_the_first_equals_sign_and_is_a_word() {
+        assert_eq!(split_name("p99=lat ([0-9]+)"), (Some("p99"), "lat ([0-9]+)"));
+        assert_eq!(split_name("a=b=(.*)"), (Some("a"), "b=(.*)"));
+        for text in ["Requests/sec: +([0-9.]+)", "p99 lat=(.*)", "=(.*)", "(a)=(.*)", "9=(.*)"] {
+            assert_eq!(split_name(text), (None, text));
+        }
+    }
+
+    #[test]
+    fn units_are_of_the_first_metric_or_of_the_named_one() {
+        let metrics = [(Some("rate"), "x"), (Some("p99"), "y")];
+        let texts = ["req/s".to_owned(), "p99=ms".to_owned()];
+        let units = Units::new(&texts, &metrics).unwrap();
+        assert_eq!(
+            (units.first, units.of(Some("p99")), units.of(Some("rate"))),
+            (Some("req/s"), Some("ms"), None)
+        );
+        for wrong in [["s", "ms"], ["p99=ms", "p99=s"], ["s", "p50=ms"]] {
+            let texts = wrong.map(str::to_owned);
+            assert!(Units::new(&texts, &metrics).is_err(), "{texts:?}");
+        }
+    }
+}
