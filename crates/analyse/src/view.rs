@@ -6,7 +6,7 @@ mod point;
 mod traced;
 mod warnings;
 
-use morecores_record::{Study, TraceView, VIEW_SCHEMA, View};
+use morecores_record::{Plan, Study, TraceView, VIEW_SCHEMA, View};
 
 use crate::sample::{Sample, design};
 use crate::stack::stacks;
@@ -18,8 +18,8 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
     let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
     let design = design(study);
-    let points: Vec<_> =
-        measured.iter().map(|sample| sample.view(measured[0], &header.plan, design)).collect();
+    let plan = with_printed_units(study);
+    let points: Vec<_> = measured.iter().map(|sample| sample.view(measured[0], &plan, design)).collect();
     let traces = traced::beside(&points, traces);
     let mut warnings = warnings::of(study, &samples, &points);
     // Of a run that is no measured point a prediction says what spoils it.
@@ -41,4 +41,23 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
         prediction: None,
         warnings,
     }
+}
+
+/// The plan with units for the metrics that the user gave none: what the command printed beside the first figure, to which
+/// the others were converted.
+fn with_printed_units(study: &Study) -> Plan {
+    let mut plan = study.header.plan.clone();
+    let first = |name: Option<&str>| {
+        let mut figures = study.runs.iter().flat_map(|run| &run.figures);
+        figures.find(|figure| figure.name.as_deref() == name)?.unit.clone()
+    };
+    if let Some(metric) = &mut plan.metric {
+        let printed = first(metric.name.as_deref());
+        metric.unit = metric.unit.take().or(printed);
+    }
+    for metric in &mut plan.further_metrics {
+        let printed = first(Some(&metric.name));
+        metric.unit = metric.unit.take().or(printed);
+    }
+    plan
 }

@@ -133,7 +133,7 @@ fn what_cannot_be_compared_is_refused() {
     assert_eq!(error, Incomparable::NoCommonCount { base: "1,2,4,8".into(), new: "3".into() });
     other = base.clone();
     other.header.plan.metric =
-        Some(Metric { regex: "x".into(), unit: Some("req/s".into()), better: Better::Higher });
+        Some(Metric { name: None, regex: "x".into(), unit: Some("req/s".into()), better: Better::Higher });
     let error = of(&other).expect_err("other metric").to_string();
     assert!(error.contains("the elapsed time, NEW req/s (more is better)"), "{error}");
 }

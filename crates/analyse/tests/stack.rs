@@ -161,7 +161,8 @@ fn a_part_too_short_to_divide_has_no_speedup() {
     assert_eq!(stack.serial_speedup, None);
     near(stack.parallel_speedup.unwrap(), 9.8 / 4.991);
     // Of a program that runs for a fixed time, the parts of the elapsed time say nothing.
-    made.header.plan.metric = Some(Metric { regex: "x".into(), unit: None, better: Better::Higher });
+    made.header.plan.metric =
+        Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
     for run in &mut made.runs {
         run.metric = Some(f64::from(run.cpus));
     }
@@ -370,7 +371,7 @@ proptest! {
         add(&mut made, base, &[timed_base]);
         add(&mut made, cpus, &[timed]);
         if rate {
-            made.header.plan.metric = Some(Metric { regex: "x".into(), unit: None, better: Better::Higher });
+            made.header.plan.metric = Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
             made.runs.iter_mut().for_each(|run| run.metric = Some(run.elapsed_ns.as_secs_f64()));
         }
         let (mut one, mut many) = (trace(base, base, base_elapsed), trace(cpus, cpus, elapsed));

@@ -52,7 +52,8 @@ fn medians_intervals_and_extremes() {
 /// Runs of 10 s that print a figure.
 fn with_metric(better: Better, one: f64, four: f64) -> View {
     let mut study = study(&[1, 4]);
-    study.header.plan.metric = Some(Metric { regex: "x".into(), unit: Some("ops/s".into()), better });
+    study.header.plan.metric =
+        Some(Metric { name: None, regex: "x".into(), unit: Some("ops/s".into()), better });
     for (cpus, figure) in [(1, one), (4, four)] {
         for value in quiet_times(figure) {
             let run = Run { metric: Some(value), ..run(&study, cpus, 10.0) };

@@ -219,6 +219,9 @@ pub struct PageRun {
     pub system_s: f64,
     /// The metric, where one was asked for.
     pub metric: Option<f64>,
+    /// The further metrics, in the order of the plan; null where the run has no such figure.
+    #[serde(default)]
+    pub further_metrics: Vec<Option<f64>>,
     /// Whether it succeeded; a failed run is in no figure.
     pub succeeded: bool,
 }

@@ -2,12 +2,12 @@
 //! scripts.
 //!
 //! Column names are a public contract: each ends in its unit, new columns are added at the end, and an empty
-//! field is a figure that does not exist. They are the keys of the view's JSON made flat: `elapsed_median_s`
+//! field is a figure that does not exist. Behind them stand those of the further metrics, by name. They are the keys of the view's JSON made flat: `elapsed_median_s`
 //! is `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
 
 use std::io;
 
-use morecores_record::{LockPoint, LockResult, LocksView, PointView, Summary, View};
+use morecores_record::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
 
 /// A column's value for a point.
 type Value = fn(&PointView) -> String;
@@ -70,9 +70,14 @@ const COLUMNS: &[(&str, Value)] = &[
 /// What `out` fails with.
 pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
     let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(COLUMNS.iter().map(|(name, _)| name))?;
+    let further = &view.plan.further_metrics;
+    let further_names = further
+        .iter()
+        .flat_map(|metric| ["median", "low", "high", "unit"].map(|what| format!("{}_{what}", metric.name)));
+    writer.write_record(COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(further_names))?;
     for point in &view.points {
-        writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)))?;
+        let figures = point.further_metrics.iter().flat_map(figure);
+        writer.write_record(COLUMNS.iter().map(|(_, value)| value(point)).chain(figures))?;
     }
     writer.flush()?;
     Ok(())
@@ -127,6 +132,12 @@ fn optional(value: Option<f64>) -> String {
 
 fn bound(ci95: Option<[f64; 2]>, side: usize) -> String {
     optional(ci95.map(|c| c[side]))
+}
+
+fn figure(figure: &FigureView) -> [String; 4] {
+    let summary = &figure.summary;
+    let unit = figure.unit.clone().unwrap_or_default();
+    [summary.median.to_string(), bound(summary.ci95, 0), bound(summary.ci95, 1), unit]
 }
 
 fn metric(point: &PointView, value: fn(&Summary) -> Option<f64>) -> String {

@@ -10,7 +10,7 @@ mod trace;
 
 use std::fmt::{self, Write};
 
-use morecores_record::{PointView, View};
+use morecores_record::{FigureView, PointView, View};
 
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
 pub use comparison::comparison_markdown;
@@ -64,10 +64,12 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
 fn table(view: &View, out: &mut impl Write) -> fmt::Result {
     let unit = TimeUnit::for_column(view.points.iter().map(|p| p.elapsed_s.median));
     let metric = view.points.iter().find_map(|p| p.metric.as_ref());
-    let metric_name = metric.map(|m| m.unit.clone().unwrap_or("metric".to_owned()));
+    let metric_name = metric.map(|m| named(m.name.as_deref(), m.unit.as_deref()));
+    let further = view.points.first().map_or(&[] as &[FigureView], |p| &p.further_metrics);
 
     let mut header = vec!["CPUs".to_owned()];
     header.extend(metric_name.map(|name| prose(&name)));
+    header.extend(further.iter().map(|m| prose(&named(Some(&m.name), m.unit.as_deref()))));
     header.push(format!("elapsed ({})", unit.symbol()));
     header.extend(
         ["speedup", "efficiency", "serial fraction", "kernel ratio", "%CPU", "runs"].map(str::to_owned),
@@ -82,6 +84,8 @@ fn table(view: &View, out: &mut impl Write) -> fmt::Result {
                 Uncertain::new(m.summary.median, m.summary.ci95, 1.0).inline()
             }));
         }
+        let figure = |m: &FigureView| Uncertain::new(m.summary.median, m.summary.ci95, 1.0).inline();
+        cells.extend(point.further_metrics.iter().map(figure));
         cells.push(Uncertain::new(point.elapsed_s.median, point.elapsed_s.ci95, unit.seconds()).inline());
         cells.extend(ratios(point, base));
         cells.push(point.runs.to_string());
@@ -93,6 +97,15 @@ fn table(view: &View, out: &mut impl Write) -> fmt::Result {
         writeln!(out, "\n± ?: no interval with fewer than six runs ({}).", without.join(", "))?;
     }
     writeln!(out)
+}
+
+/// What a metric is called in one line.
+fn named(name: Option<&str>, unit: Option<&str>) -> String {
+    match (name, unit) {
+        (Some(name), Some(unit)) => format!("{name} ({unit})"),
+        (Some(one), None) | (None, Some(one)) => one.to_owned(),
+        (None, None) => "metric".to_owned(),
+    }
 }
 
 fn ratios(point: &PointView, base: u32) -> [String; 5] {

@@ -7,8 +7,8 @@ mod locks;
 mod timeline;
 
 use morecores_record::{
-    Comparison, Gain, Page, PageRun, PageStudy, PageTimeline, Phase, Published, Run, Said, SaidBenchmark,
-    SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart, StackView, Study, View,
+    Comparison, Gain, Page, PageRun, PageStudy, PageTimeline, Phase, Plan, Published, Run, Said,
+    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart, StackView, Study, View,
 };
 
 use crate::causes::word_causes;
@@ -65,7 +65,15 @@ pub fn page_study(
 ) -> PageStudy {
     let (said, parts) = (said(&view), parts(&view));
     let timed = study.runs.iter().filter(|run| run.phase == Phase::Timed);
-    PageStudy { name: name.to_owned(), said, parts, runs: timed.map(run).collect(), view, gains, timelines }
+    PageStudy {
+        name: name.to_owned(),
+        said,
+        parts,
+        runs: timed.map(|timed| run(timed, &study.header.plan)).collect(),
+        view,
+        gains,
+        timelines,
+    }
 }
 
 /// The page as one file that needs no other.
@@ -79,7 +87,7 @@ pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
     Ok(VIEWER.replacen(DATA, &data, 1))
 }
 
-fn run(run: &Run) -> PageRun {
+fn run(run: &Run, plan: &Plan) -> PageRun {
     PageRun {
         round: run.round,
         cpus: run.cpus,
@@ -88,6 +96,7 @@ fn run(run: &Run) -> PageRun {
         user_s: run.cpu.user_ns.as_secs_f64(),
         system_s: run.cpu.system_ns.as_secs_f64(),
         metric: run.metric,
+        further_metrics: plan.further_metrics.iter().map(|metric| run.figure(&metric.name)).collect(),
         succeeded: run.exit.is_success(),
     }
 }

@@ -102,6 +102,13 @@ pub enum Answer {
     },
     /// The command ran on more CPUs than it was allotted, so that no count means what it says.
     NotHeld(Outside),
+    /// Zeros among the figures, of which there is no ratio.
+    Zeros {
+        /// The smallest CPU count, and the median there.
+        base: (u32, f64),
+        /// The largest one, and the median there.
+        largest: (u32, f64),
+    },
     /// Too few runs for an interval, and the runs of the two counts overlap or are fewer than three.
     TooFewRuns(Gain),
     /// Too few runs for an interval, but every run with more CPUs was faster, or every one slower.

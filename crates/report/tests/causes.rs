@@ -198,7 +198,7 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
         let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });
         let whole = view.points[0].elapsed_s.median / view.points[1].elapsed_s.median;
         let summary = view.points[1].elapsed_s;
-        view.points[1].metric = Some(MetricView { summary, unit: None, better: Better::Lower });
+        view.points[1].metric = Some(MetricView { name: None, summary, unit: None, better: Better::Lower });
         view.points[1].speedup =
             Estimate { value: speedup * whole, ci95: Some([0.98 * speedup * whole, 1.02 * speedup * whole]) };
         view

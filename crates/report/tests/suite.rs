@@ -72,7 +72,8 @@ fn parallel_part() -> View {
             ci95: ci95.map(|ends| ends.map(nine_tenths)),
             ..point.elapsed_s
         };
-        point.metric = Some(MetricView { summary, unit: Some("s".to_owned()), better: Better::Lower });
+        point.metric =
+            Some(MetricView { name: None, summary, unit: Some("s".to_owned()), better: Better::Lower });
     }
     view
 }

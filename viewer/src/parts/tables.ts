@@ -18,6 +18,12 @@ function column<Row>(title: string, text: (row: Row) => string, value?: (row: Ro
   return value ? { title, text, value } : { title, text };
 }
 
+/** What a metric is called: its name and its unit, as far as it has them. */
+export function titleOf({ name, unit }: { name: string | null; unit: string | null }): string {
+  if (name === null) return unit ?? "metric";
+  return unit === null ? name : `${name} (${unit})`;
+}
+
 /** The measured points. */
 export function points(study: PageStudy): TableHandle {
   const metric = study.view.points.find((point) => point.metric)?.metric;
@@ -26,7 +32,11 @@ export function points(study: PageStudy): TableHandle {
     column("CPUs", (p) => String(p.cpus), (p) => p.cpus),
     column("kind", kindOf),
     column("elapsed", (p) => withInterval(p.elapsed_s.median, p.elapsed_s.ci95, time), (p) => p.elapsed_s.median),
-    ...(metric ? [column<Row>(metric.unit ?? "metric", (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
+    ...(metric ? [column<Row>(titleOf(metric), (p) => (p.metric ? withInterval(p.metric.median, p.metric.ci95) : "–"), (p) => p.metric?.median ?? null)] : []),
+    ...(study.view.points[0]?.further_metrics ?? []).map((figures, i) => {
+      const of = (p: Row) => p.further_metrics[i] ?? null;
+      return column<Row>(titleOf(figures), (p) => withInterval(of(p)?.median ?? NaN, of(p)?.ci95), (p) => of(p)?.median ?? null);
+    }),
     column("speedup", (p) => (p.cpus === study.view.points[0]?.cpus ? "1" : withInterval(p.speedup.value, p.speedup.ci95)), (p) => p.speedup.value),
     column("efficiency", (p) => percent(p.efficiency), (p) => p.efficiency),
     column("serial fraction", (p) => (p.serial_fraction === null ? "–" : withInterval(p.serial_fraction, p.serial_fraction_ci95, percent)), (p) => p.serial_fraction),
@@ -49,7 +59,8 @@ export function runs(study: PageStudy): TableHandle {
     column("elapsed (s)", (r) => String(r.elapsed_s), (r) => r.elapsed_s),
     column("user (s)", (r) => String(r.user_s), (r) => r.user_s),
     column("system (s)", (r) => String(r.system_s), (r) => r.system_s),
-    ...(hasMetric ? [column<Row>("metric", (r) => String(r.metric ?? "–"), (r) => r.metric)] : []),
+    ...(hasMetric ? [column<Row>(study.view.plan.metric?.name ?? "metric", (r) => String(r.metric ?? "–"), (r) => r.metric)] : []),
+    ...(study.view.plan.further_metrics ?? []).map(({ name }, i) => column<Row>(name, (r) => String(r.further_metrics[i] ?? "–"), (r) => r.further_metrics[i] ?? null)),
     column("result", (r) => (r.succeeded ? "ok" : "failed, in no figure")),
   ], study.runs);
 }

@@ -11,7 +11,10 @@ import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
 import type { Setting } from "./setting.ts";
 
-export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric";
+export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric" | FurtherMetric;
+
+/** A metric that decides nothing, by its name. */
+type FurtherMetric = `metric ${string}`;
 
 export interface CurveOptions {
   quantity: Quantity;
@@ -48,8 +51,18 @@ interface Predicted {
 export function quantities(study: PageStudy): [Quantity, string][] {
   const metric = study.view.points.find((point) => point.metric)?.metric;
   const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
-  if (metric) all.push(["metric", metric.unit ?? "metric"]);
-  return all;
+  if (metric) all.push(["metric", metric.name ?? metric.unit ?? "metric"]);
+  const further = study.view.plan.further_metrics ?? [];
+  return [...all, ...further.map(({ name }): [Quantity, string] => [`metric ${name}`, name])];
+}
+
+/** The place of a further metric in the plan; -1 where the study has none of this name. */
+function placeOf(study: PageStudy, quantity: FurtherMetric): number {
+  return (study.view.plan.further_metrics ?? []).findIndex(({ name }) => quantity === `metric ${name}`);
+}
+
+function isFurther(quantity: Quantity): quantity is FurtherMetric {
+  return quantity.startsWith("metric ");
 }
 
 /** What a kind of CPU is called; nothing where it is like the first. */
@@ -72,7 +85,8 @@ export function kindOf(point: PointView): string {
 
 function measured(study: PageStudy, quantity: Quantity): Measured[] {
   return study.view.points.map((point) => {
-    const [value, interval] = {
+    const further = isFurther(quantity) ? point.further_metrics[placeOf(study, quantity)] : undefined;
+    const [value, interval] = isFurther(quantity) ? [further?.median ?? NaN, further?.ci95 ?? null] : {
       speedup: [point.speedup.value, point.speedup.ci95],
       elapsed: [point.elapsed_s.median, point.elapsed_s.ci95],
       efficiency: [point.efficiency, point.efficiency_ci95],
@@ -93,7 +107,7 @@ function dots(study: PageStudy, quantity: Quantity): Dot[] {
     .filter((run) => run.succeeded)
     .map((run) => {
       const value = metric ? run.metric ?? NaN : run.elapsed_s;
-      const shown = {
+      const shown = isFurther(quantity) ? run.further_metrics[placeOf(study, quantity)] ?? NaN : {
         speedup: speedup(value),
         elapsed: run.elapsed_s,
         efficiency: (speedup(value) * base.cpus) / run.cpus,
@@ -109,7 +123,7 @@ function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
   const prediction = study.view.prediction;
   const last = study.view.points.at(-1);
   const base = study.view.points[0]?.cpus ?? 1;
-  if (!prediction || !last || quantity === "metric") return [];
+  if (!prediction || !last || quantity === "metric" || isFurther(quantity)) return [];
   const start = measured(study, quantity).at(-1)!;
   const points = prediction.points.flatMap((point): Predicted[] => {
     if (quantity === "speedup") return [{ cpus: point.cpus, value: point.speedup, band: point.band90 }];
@@ -133,7 +147,7 @@ export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
     .join("; ");
 }
 
-const LABELS: Record<Quantity, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
+const LABELS: Record<Exclude<Quantity, FurtherMetric>, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
 
 /** Whether the counts of these studies reach so far that axes are logarithmic unless somebody says otherwise. */
 export function isFar(studies: PageStudy[]): boolean {
@@ -186,7 +200,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     marginBottom: 44,
     style: { fontSize: "13px", background: "none", overflow: "visible" },
     x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: counts, tickFormat: (d: number) => String(d), domain: [least === most ? least - 1 || 0.5 : least, most], inset: 14 },
-    y: { type: log ? "log" : "linear", label: `↑ ${LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks, tickFormat: plain },
+    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.slice("metric ".length) : LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks, tickFormat: plain },
     color: one ? undefined : { legend: alive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,
@@ -195,7 +209,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
 
 function idealLine(study: PageStudy | undefined, quantity: Quantity, least: number, most: number): { cpus: number; value: number }[] {
   const base = study?.view.points[0];
-  if (quantity === "metric" || (quantity === "elapsed" && !base)) return [];
+  if (quantity === "metric" || isFurther(quantity) || (quantity === "elapsed" && !base)) return [];
   return Array.from({ length: 33 }, (_, i) => least * (most / least) ** (i / 32)).map((count) => ({
     cpus: count,
     value: quantity === "speedup" ? count / least : quantity === "efficiency" ? 1 : (base!.elapsed_s.median * least) / count,

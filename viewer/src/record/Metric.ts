@@ -6,6 +6,10 @@ import type { Better } from "./Better.ts";
  */
 export type Metric = { 
 /**
+ * Its name, where the user gave one.
+ */
+name?: string, 
+/**
  * Regular expression; its first group, or the whole match, is the number. The last match counts.
  */
 regex: string, 

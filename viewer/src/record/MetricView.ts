@@ -6,6 +6,10 @@ import type { Better } from "./Better.ts";
  */
 export type MetricView = { 
 /**
+ * Its name, where the user gave one.
+ */
+name: string | null, 
+/**
  * Unit to print behind them.
  */
 unit: string | null, 

@@ -33,6 +33,10 @@ system_s: number,
  */
 metric: number | null, 
 /**
+ * The further metrics, in the order of the plan; null where the run has no such figure.
+ */
+further_metrics: Array<number | null>, 
+/**
  * Whether it succeeded; a failed run is in no figure.
  */
 succeeded: boolean, };

@@ -3,6 +3,7 @@ import type { CpuEstimator } from "./CpuEstimator.ts";
 import type { CpuKind } from "./CpuKind.ts";
 import type { CpuSet } from "./CpuSet.ts";
 import type { Estimate } from "./Estimate.ts";
+import type { FigureView } from "./FigureView.ts";
 import type { Limit } from "./Limit.ts";
 import type { MetricView } from "./MetricView.ts";
 import type { Summary } from "./Summary.ts";
@@ -127,6 +128,10 @@ busy_devices: Array<[string, number]>,
  * The metric, where one was asked for; then speedup is computed from it.
  */
 metric: MetricView | null, 
+/**
+ * The other figures that were asked for, in the order of the plan.
+ */
+further_metrics: Array<FigureView>, 
 /**
  * T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.
  */

@@ -131,7 +131,8 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     let summary = point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
     if let (Some(precision), Some([low, high]), true) = (stop.precision, summary.ci95, ended) {
         let half_width = (high - low) / 2.0 / summary.median;
-        if half_width > precision {
+        // Of a median of zero there is no share.
+        if half_width > precision && half_width.is_finite() {
             warnings.push(Warning::Imprecise { cpus, half_width, precision });
         }
     }

@@ -70,7 +70,16 @@ impl World {
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).env(MARK, self.dir.path()).stdin(Stdio::null());
-        for name in ["NO_COLOR", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "MORECORES_CPUS", "XDG_RUNTIME_DIR"] {
+        for name in [
+            "NO_COLOR",
+            "TERM",
+            "LC_ALL",
+            "LC_CTYPE",
+            "LC_NUMERIC",
+            "LANG",
+            "MORECORES_CPUS",
+            "XDG_RUNTIME_DIR",
+        ] {
             command.env_remove(name);
         }
         // `make test` and cargo set these, and morecores says that it keeps them from the command.

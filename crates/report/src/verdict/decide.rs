@@ -57,8 +57,8 @@ fn subject(view: &View) -> Subject {
     match &view.plan.metric {
         None => Subject::Time,
         Some(metric) => match metric.better {
-            Better::Higher => Subject::Rate(metric.unit.clone()),
-            Better::Lower => Subject::Cost(metric.unit.clone()),
+            Better::Higher => Subject::Rate(metric.unit.clone().or(metric.name.clone())),
+            Better::Lower => Subject::Cost(metric.unit.clone().or(metric.name.clone())),
         },
     }
 }
@@ -76,6 +76,11 @@ fn answer(view: &View) -> Answer {
         return Answer::NotHeld(outside);
     }
     let gain = gain(base, largest);
+    let has_zeros = [base, largest].iter().any(|point| measured(point).min <= 0.0);
+    if gain.speedup.ci95.is_none() && has_zeros {
+        let median = |point: &PointView| (point.cpus, measured(point).median);
+        return Answer::Zeros { base: median(base), largest: median(largest) };
+    }
     if gain.speedup.ci95.is_none() {
         let separate = gain.runs >= SEPARABLE_RUNS && separated(base, largest);
         return if separate { Answer::Seems(gain) } else { Answer::TooFewRuns(gain) };

@@ -34,6 +34,19 @@ fn answer(verdict: &Verdict) -> String {
             busy_cpus(*used)
         ),
         Answer::NotHeld(outside) => not_held(outside, planned.limit),
+        Answer::Zeros { base, largest } => {
+            let unit = match subject {
+                Subject::Time => "elapsed time",
+                Subject::Rate(unit) | Subject::Cost(unit) => unit.as_deref().unwrap_or("cost"),
+            };
+            format!(
+                "Not as a ratio: there are zeros among the figures. The median of {unit} is {} on {} and {} on {}.",
+                ratio(base.1),
+                cpus(base.0),
+                ratio(largest.1),
+                cpus(largest.0)
+            )
+        }
         Answer::TooFewRuns(gain) => {
             format!(
                 "Too few runs to tell: {}. {}",

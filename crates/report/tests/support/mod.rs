@@ -129,6 +129,7 @@ impl Synthetic {
             others_elsewhere_s: Some(0.2),
             busy_devices: Vec::new(),
             metric: None,
+            further_metrics: Vec::new(),
             speedup: Estimate { value: 1.0, ci95: None },
             efficiency: 1.0,
             efficiency_ci95: None,
@@ -144,10 +145,11 @@ impl Synthetic {
 
     /// Makes `rates` of the points what speedup is computed from; half-widths are 1%.
     pub fn rate(mut self, unit: &str, better: Better, rates: &[f64]) -> Self {
-        self.view.plan.metric = Some(Metric { regex: "x".to_owned(), unit: Some(unit.to_owned()), better });
+        self.view.plan.metric =
+            Some(Metric { name: None, regex: "x".to_owned(), unit: Some(unit.to_owned()), better });
         for (point, rate) in self.view.points.iter_mut().zip(rates) {
             let summary = summary(*rate, rate * 0.01, point.runs);
-            point.metric = Some(MetricView { summary, unit: Some(unit.to_owned()), better });
+            point.metric = Some(MetricView { name: None, summary, unit: Some(unit.to_owned()), better });
         }
         self
     }

@@ -1,6 +1,6 @@
 //! The columns of the table: their names, their figures, and how much each is worth.
 
-use morecores_record::{PointView, View, Warning};
+use morecores_record::{PointView, Summary, View, Warning};
 
 use crate::format::{self, ABSENT, Half, TimeUnit, Uncertain};
 use crate::terminal::Style;
@@ -45,6 +45,7 @@ pub(super) fn columns(view: &View, style: &Style) -> Vec<Column> {
     all.wide(20, ["", "n"], |p| p.n.to_string());
     all.wide(21, ["", "runs"], |p| p.runs.to_string());
     all.metric();
+    all.further_metrics();
     all.elapsed();
     all.speedup();
     all.usual(3, ["effi-", "ciency"], efficiency);
@@ -101,12 +102,21 @@ impl Columns<'_> {
     }
 
     fn metric(&mut self) {
-        let cells: Vec<Uncertain> = self.view.points.iter().map(metric).collect();
-        if self.view.points.iter().all(|p| p.metric.is_none()) {
-            return;
+        let Some(metric) = self.view.points.iter().find_map(|p| p.metric.as_ref()) else { return };
+        let header = metric_header(metric.name.as_deref(), metric.unit.as_deref());
+        let cells: Vec<Uncertain> =
+            self.view.points.iter().map(|p| figure(p.metric.as_ref().map(|m| m.summary))).collect();
+        self.push(true, 1, header, aligned(&cells, self.style));
+    }
+
+    fn further_metrics(&mut self) {
+        let Some(first) = self.view.points.first() else { return };
+        for (at, metric) in first.further_metrics.iter().enumerate() {
+            let of = |p: &PointView| figure(p.further_metrics.get(at).map(|metric| metric.summary));
+            let cells: Vec<Uncertain> = self.view.points.iter().map(of).collect();
+            let header = metric_header(Some(&metric.name), metric.unit.as_deref());
+            self.push(true, 2, header, aligned(&cells, self.style));
         }
-        let unit = self.view.points.iter().find_map(|p| p.metric.as_ref()?.unit.clone());
-        self.push(true, 1, ["", &unit.unwrap_or("metric".to_owned())], aligned(&cells, self.style));
     }
 
     fn elapsed(&mut self) {
@@ -151,11 +161,17 @@ fn marked(view: &View, point: &PointView) -> String {
     format!("{}{smt}{mixed}", point.cpus)
 }
 
-fn metric(point: &PointView) -> Uncertain {
-    match &point.metric {
-        Some(metric) => Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0),
-        None => Uncertain::exact(ABSENT),
+/// Name above unit; `metric` where there is neither.
+fn metric_header<'a>(name: Option<&'a str>, unit: Option<&'a str>) -> [&'a str; 2] {
+    match (name, unit) {
+        (Some(name), Some(unit)) => [name, unit],
+        (Some(one), None) | (None, Some(one)) => ["", one],
+        (None, None) => ["", "metric"],
     }
+}
+
+fn figure(summary: Option<Summary>) -> Uncertain {
+    summary.map_or(Uncertain::exact(ABSENT), |summary| Uncertain::new(summary.median, summary.ci95, 1.0))
 }
 
 fn efficiency(point: &PointView) -> String {
