@@ -722,7 +722,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --trace --syscalls --predict --study --resume --wide --quiet --help"
+            opts="-r -o -w -q -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -814,6 +814,10 @@ _morecores() {
                     ;;
                 --unit)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --decimal-mark)
+                    COMPREPLY=($(compgen -W "point comma" -- "${cur}"))
                     return 0
                     ;;
                 --trace)

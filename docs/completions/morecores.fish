@@ -67,8 +67,10 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l setup -d 'Ru
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l prepare -d 'Run this shell line before every run; `{n}` is replaced in it' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cleanup -d 'Run this shell line once, after the last run' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l remount -d 'With --cold: also unmount and mount this file system before each run' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group. Several, each with a name: the first decides, all are kept and shown' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit; NAME=TEXT is that of the metric of this name' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l decimal-mark -d 'What stands before the fraction of the command\'s numbers [default: told from them; `1,234` alone is refused]' -r -f -a "point\t'1,234.5'
+comma\t'1.234,5'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]' -r -f -a "off\t'Never'
 auto\t'What this machine and our privilege allow; context switches alone where that is little'
 on\t'In full, or nothing is run'"
