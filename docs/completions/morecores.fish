@@ -86,7 +86,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Wri
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls, --predict and --incremental may differ; traces that are missing are made'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s n -d 'What `{n}` becomes [default: the CPU count]' -r
@@ -113,7 +113,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand show" -l json -d 'Th
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l csv -d 'One row a CPU count; of locks one row a lock and contest'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l markdown -d 'A table and the verdict, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -l hyperfine-json -d 'In the format of hyperfine --export-json, for scripts that read that'
-complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Every column of the table'
+complete -c morecores -n "__fish_morecores_using_subcommand show" -s w -l wide -d 'Every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -d 'Print help'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l from -d 'Measured counts that it may rest on [default: all]' -r
@@ -176,7 +176,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand locks" -l json -d 'T
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l csv -d 'One row a CPU count; of locks one row a lock and contest'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l markdown -d 'A table and the verdict, for a pull request or an issue'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -l hyperfine-json -d 'In the format of hyperfine --export-json, for scripts that read that'
-complete -c morecores -n "__fish_morecores_using_subcommand locks" -s w -l wide -d 'Every figure with its interval'
+complete -c morecores -n "__fish_morecores_using_subcommand locks" -s w -l wide -d 'Every figure with its interval, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand locks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand tune-spin" -l json -d 'As JSON, with every measurement'

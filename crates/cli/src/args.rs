@@ -112,7 +112,7 @@ pub(crate) struct ShowArgs {
     pub(crate) study: PathBuf,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
-    /// Every column of the table
+    /// Every column of the table, every warning and every note
     #[arg(long, short)]
     pub(crate) wide: bool,
 }

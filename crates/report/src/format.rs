@@ -3,7 +3,11 @@
 //! Pure text; `±`, `µ` and their like are written as such, and [`Style::text`](crate::Style) replaces them
 //! for a terminal that has only ASCII. Machine-readable reports write plain numbers and do not come here.
 
+mod uncertain;
+
 use morecores_record::Bytes;
+
+pub(crate) use uncertain::{Half, Uncertain, figures_with_intervals, interval_note};
 
 /// The significant digits of a figure that comes without an interval.
 const PLAIN_DIGITS: i32 = 3;
@@ -71,63 +75,6 @@ impl TimeUnit {
         let whole = |unit: &Self| *unit < Self::Minutes && least / unit.seconds() >= 1.0;
         let unit = Self::ALL.into_iter().rev().find(whole).unwrap_or(Self::Nanoseconds);
         Self::ALL.into_iter().find(|u| *u >= unit && fits(*u)).unwrap_or(Self::Minutes)
-    }
-}
-
-/// A figure and the half-width of its interval, as text rounded to the same place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Uncertain {
-    /// The figure.
-    pub(crate) value: String,
-    /// The half-width; `?` where there is no interval.
-    pub(crate) half: Half,
-}
-
-/// What stands behind the `±`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// A half-width.
-    Known(String),
-    /// There are too few runs for an interval.
-    Unknown,
-    /// The figure is exact, or stands for nothing: no `±` at all.
-    None,
-}
-
-impl Uncertain {
-    /// A figure that needs no interval.
-    pub(crate) fn exact(value: impl Into<String>) -> Self {
-        Self { value: value.into(), half: Half::None }
-    }
-
-    /// A figure in units of `unit`, with its interval. An interval is rarely symmetric; the half-width
-    /// written is that of its wider side, so that what is written covers the interval, and never the other
-    /// way round.
-    pub(crate) fn new(value: f64, ci95: Option<[f64; 2]>, unit: f64) -> Self {
-        if !value.is_finite() {
-            return Self::exact(ABSENT);
-        }
-        let value = value / unit;
-        let half = ci95.map(|[low, high]| (value - low / unit).max(high / unit - value).max(0.0));
-        let places = places(value, half);
-        let half = match half {
-            Some(half) => {
-                // A half-width is never rounded to nothing: that would claim certainty.
-                let least = 10_f64.powi(-places);
-                Half::Known(fixed(half.max(least), places))
-            }
-            None => Half::Unknown,
-        };
-        Self { value: fixed(value, places), half }
-    }
-
-    /// On one line: `98.4 ± 0.3`, `98.4 ± ?`, `1`.
-    pub(crate) fn inline(&self) -> String {
-        match &self.half {
-            Half::Known(half) => format!("{} ± {half}", self.value),
-            Half::Unknown => format!("{} ± ?", self.value),
-            Half::None => self.value.clone(),
-        }
     }
 }
 
@@ -324,36 +271,10 @@ pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn uncertain(value: f64, half: f64) -> String {
-        Uncertain::new(value, Some([value - half, value + half]), 1.0).inline()
-    }
 
     #[test]
-    fn digits_follow_the_interval() {
-        assert_eq!(uncertain(98.412, 0.31), "98.4 ± 0.3");
-        assert_eq!(uncertain(98.412, 0.142), "98.41 ± 0.14");
-        assert_eq!(uncertain(569.3, 4.2), "569 ± 4");
-        assert_eq!(uncertain(1234.0, 80.0), "1230 ± 80");
-        assert_eq!(uncertain(1.0, 0.96), "1.0 ± 1.0");
-        assert_eq!(uncertain(0.76, 2.1), "0.76 ± 2.10");
-        assert_eq!(uncertain(1.2, 2.3), "1.2 ± 2.3");
-        assert_eq!(uncertain(11.4, 14.2), "11 ± 14");
-        assert_eq!(uncertain(980.0, 1420.0), "980 ± 1420");
+    fn a_figure_in_a_sentence_has_the_digits_of_its_interval() {
         assert_eq!(bounded(1.21, Some([0.1, 3.4])).0, "1.2");
-        assert_eq!(uncertain(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
-        assert_eq!(uncertain(2.0, 0.0), "2.000 ± 0.001");
-    }
-
-    #[test]
-    fn the_wider_side_of_an_interval_is_written() {
-        assert_eq!(Uncertain::new(10.0, Some([9.9, 10.5]), 1.0).inline(), "10.0 ± 0.5");
-    }
-
-    #[test]
-    fn a_missing_interval_is_seen() {
-        assert_eq!(Uncertain::new(98.412, None, 1.0).inline(), "98.4 ± ?");
     }
 
     #[test]
@@ -392,18 +313,5 @@ mod tests {
         assert_eq!([6.43, 27.8, 131.0].map(rough), ["6.4", "28", "130"]);
         assert_eq!(time(569.2e-6), "569 µs");
         assert_eq!(list([1, 2, 4]), "1, 2 and 4");
-    }
-
-    proptest! {
-        /// What is written covers the interval but for half a unit of its last digit.
-        #[test]
-        fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
-            let text = Uncertain::new(value, Some([value - below, value + above]), 1.0);
-            let Half::Known(half) = &text.half else { panic!("no half-width") };
-            let (mid, half): (f64, f64) = (text.value.parse().unwrap(), half.parse().unwrap());
-            // One significant digit of 1.95 and more is at most 25% off, and the figure half a digit.
-            let slack = 0.26 * below.max(above) + 1e-9;
-            prop_assert!(half >= below.max(above) - slack && (mid - value).abs() <= half, "{text:?}");
-        }
     }
 }

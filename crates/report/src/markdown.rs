@@ -12,7 +12,7 @@ use std::fmt::{self, Write};
 
 use morecores_record::{FigureView, PointView, View};
 
-use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, percent};
+use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, figures_with_intervals, interval_note, percent};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
 pub use suite::suite_markdown;
@@ -55,7 +55,7 @@ pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     if let [first, rest @ ..] = view.points.as_slice() {
         let mixed = rest.iter().any(|p| p.kernel_ratio_estimator != first.kernel_ratio_estimator);
         let estimator = if mixed { "several estimators" } else { first.kernel_ratio_estimator.name() };
-        facts.push("±: 95% interval of the median, its wider side".to_owned());
+        facts.extend(interval_note(figures_with_intervals(view)).map(str::to_owned));
         facts.push(format!("kernel ratio by {estimator}"));
     }
     writeln!(out, "<sub>{}; morecores {}.</sub>", facts.join("; "), prose(&view.tool))

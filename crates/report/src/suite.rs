@@ -7,7 +7,7 @@ use morecores_record::{
     PublishedRow, Summary, View,
 };
 
-use crate::format::{Uncertain, cpus, percent, time};
+use crate::format::{Uncertain, cpus, figures_with_intervals, interval_note, percent, time};
 use crate::warning::spoilt;
 use crate::{main_cause, word_cause};
 
@@ -133,7 +133,9 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
     let mut notes = Vec::new();
     notes.extend(warning(result));
     if let Some(view) = result.studies.iter().flatten().next() {
-        notes.push(format!("{NOW}: {}. ±: 95% interval of the median, its wider side.", today(&view.host)));
+        let figures = result.studies.iter().flatten().flat_map(|view| figures_with_intervals(view));
+        let intervals = interval_note(figures).map_or(String::new(), |note| format!(" {note}."));
+        notes.push(format!("{NOW}: {}.{intervals}", today(&view.host)));
     }
     if both_ratios {
         notes.push(

@@ -1,6 +1,6 @@
 //! The report of `morecores run` and `morecores show`, for a terminal or a pipe.
 //!
-//! Composes headline, table, curve, verdict and warnings. What the terminal can do is passed in: nothing here
+//! Composes: the answer first, then the table, where the CPUs went, the curve, and what spoils the figures. What the terminal can do is passed in: nothing here
 //! asks the terminal or the environment.
 
 mod bars;
@@ -11,6 +11,7 @@ mod glyph;
 mod grid;
 mod headline;
 mod locks;
+mod notices;
 pub(crate) mod paint;
 mod prediction;
 mod stack;
@@ -23,7 +24,6 @@ use std::path::Path;
 
 use morecores_record::{TraceView, View};
 
-use crate::warning::Severity;
 use crate::{Verdict, decide, notices, word};
 pub use comparison::comparison_report;
 pub use gains::gains_report;
@@ -133,19 +133,21 @@ impl Style {
 /// the path of the study, which is never broken so that it can be copied.
 pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
     let mut sections = vec![headline::headline(view, style)];
-    if !view.points.is_empty() {
-        sections.push(table::table(view, style));
-    }
-    sections.extend(curve::curve(view, style));
-    sections.extend(traced(view, style));
     let answer = decide(view);
     if answer.is_worth_saying(view) {
         sections.push(verdict(&answer, style));
     }
+    if !view.points.is_empty() {
+        sections.push(table::table(view, style));
+    }
+    sections.extend(traced(view, style));
+    sections.extend(curve::curve(view, style));
+    let mut said = notices(&view.warnings, &answer);
     if let Some(prediction) = &view.prediction {
         sections.extend(prediction::prediction_sections(view, prediction, &[], style));
+        said.extend(prediction::caveats(prediction));
     }
-    sections.push(warnings(view, &answer, style));
+    sections.push(notices::notices(&said, style));
     sections.extend(study.map(|path| vec![path_line("study", path, style)]));
     joined(sections)
 }
@@ -184,15 +186,4 @@ fn joined(sections: Vec<Vec<String>>) -> String {
 /// The verdict, its answer set off from the rest.
 fn verdict(verdict: &Verdict, style: &Style) -> Vec<String> {
     style.wrap_labelled(&word(verdict), "", |answer| style.paint().answer(&verdict.answer, answer))
-}
-
-/// The warnings, each with its label.
-fn warnings(view: &View, verdict: &Verdict, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
-    for notice in notices(&view.warnings, verdict) {
-        let label = if notice.severity == Severity::Note { "note:" } else { "warning:" };
-        let text = format!("{label} {}", notice.text);
-        lines.extend(style.wrap_labelled(&text, "  ", |label| style.paint().label(notice.severity, label)));
-    }
-    lines
 }

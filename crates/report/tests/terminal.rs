@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, View};
+use morecores_record::{Better, View, Warning};
 use morecores_report::{Style, run_report};
 use proptest::prelude::*;
 use support::{PLAIN, keeps_to, strip};
@@ -80,7 +80,28 @@ fn plateau_at_60_columns() {
 
 #[test]
 fn everything_warned() {
-    assert_snapshot!(report(&support::everything_warned(), PLAIN));
+    let view = support::everything_warned();
+    assert_snapshot!(report(&view, Style { wide: true, ..PLAIN }));
+    let text = report(&view, PLAIN);
+    let is_said = |line: &&str| line.starts_with("warning: ") || line.starts_with("note: ");
+    assert_eq!(text.lines().filter(is_said).count(), 2, "{text}");
+    assert!(text.contains("\n18 more warnings and 5 more notes: --wide\n"), "{text}");
+}
+
+#[test]
+fn the_answer_comes_first_and_two_counts_have_no_curve() {
+    let places = |view: &View| {
+        let text = report(view, PLAIN);
+        let parts = ["Yes: ", "effi-", "where the CPUs went", "● measured", "warning: ", "study: "];
+        parts.map(|part| text.find(part))
+    };
+    let mut traced = support::build();
+    traced.warnings = vec![Warning::NotQuiet { busy_cpus: 1.2, of_cpus: 2, neighbours: vec![] }];
+    let [verdict, table, stack, curve, warning, study] = places(&traced);
+    assert!(verdict.is_some() && verdict < table && table < stack && stack < warning && warning < study);
+    assert_eq!(curve, None);
+    let [verdict, table, _, curve, _, study] = places(&support::five_points());
+    assert!(verdict.is_some() && verdict < table && table < curve && curve < study);
 }
 
 #[test]

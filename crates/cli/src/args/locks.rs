@@ -46,7 +46,7 @@ pub(crate) struct LocksArgs {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
-    /// Every figure with its interval
+    /// Every figure with its interval, every warning and every note
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) wide: bool,
     /// Print nothing but errors

@@ -137,7 +137,7 @@ pub(crate) struct RunArgs {
     /// --predict and --incremental may differ; traces that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
-    /// Every column of the table
+    /// Every column of the table, every warning and every note
     #[arg(long, short, help_heading = STUDY)]
     pub(crate) wide: bool,
     /// Print nothing but errors

@@ -76,9 +76,9 @@ const ASCII: Glyphs = Glyphs {
     dots: Dots { across: 1, down: 1 },
 };
 
-/// The curve with axes and a legend; none for fewer than two points.
+/// The curve with axes and a legend; none for fewer than three points, of which the table says as much.
 pub(super) fn curve(view: &View, style: &Style) -> Option<Vec<String>> {
-    let [base, .., largest] = view.points.as_slice() else { return None };
+    let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };
     let ideal = |cpus: f64| cpus / f64::from(base.cpus);
     let (x_from, x_to) = (f64::from(base.cpus), f64::from(largest.cpus));

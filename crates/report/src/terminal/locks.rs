@@ -10,7 +10,6 @@ use morecores_record::LocksView;
 
 use super::Style;
 use super::grid::Grid;
-use crate::Severity;
 use crate::locks::tables::{Table, by_itself, contentions, everything, note, shares};
 use crate::locks::{advice, notices, prices};
 
@@ -47,16 +46,7 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
         let more = if style.wide { "" } else { " --wide shows every figure with its interval." };
         sections.push(style.wrap_dim(&format!("{}{more}", note(view, style.wide))));
     }
-    sections.push(
-        notices::notices(view)
-            .iter()
-            .flat_map(|notice| {
-                let label = if notice.severity == Severity::Note { "note" } else { "warning" };
-                let text = format!("{label}: {}", notice.text);
-                style.wrap_labelled(&text, "  ", |label| paint.label(notice.severity, label))
-            })
-            .collect(),
-    );
+    sections.push(super::notices::notices(&notices::notices(view), style));
     sections.extend(study.map(|path| vec![super::path_line("study", path, style)]));
     super::joined(sections)
 }

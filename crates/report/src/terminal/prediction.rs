@@ -4,10 +4,10 @@ use morecores_record::{Contestant, Prediction, View};
 
 use super::Style;
 use super::grid::Grid;
-use crate::command;
+use super::notices::notices;
 use crate::format::{ABSENT, TimeUnit, list, percent, ratio, rough};
 use crate::prediction::{caveat, form_name, headline, sentences, signed};
-use crate::warning::Severity;
+use crate::{Notice, Severity, command};
 
 /// What a machine of so many CPUs costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,13 +33,15 @@ pub fn prediction_report(
     let title = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];
     sections.extend(prediction_sections(view, prediction, prices, style));
+    let caveats: Vec<Notice> = caveats(prediction).collect();
+    sections.push(notices(&caveats, &Style { wide: true, ..*style }));
     if explain {
         sections.push(models(prediction, style));
     }
     super::joined(sections)
 }
 
-/// The same without the command.
+/// The same without the command and what to know of it.
 pub(super) fn prediction_sections(
     view: &View,
     prediction: &Prediction,
@@ -47,10 +49,12 @@ pub(super) fn prediction_sections(
     style: &Style,
 ) -> Vec<Vec<String>> {
     let said = sentences(prediction).iter().flat_map(|text| style.wrap(text, "  ")).collect();
-    let label = |label: &str| style.paint().label(Severity::Note, label);
-    let caveats = prediction.caveats.iter().map(|c| format!("note: {}", caveat(c)));
-    let caveats = caveats.flat_map(|text| style.wrap_labelled(&text, "  ", label)).collect();
-    vec![style.wrap(&headline(prediction), "  "), table(view, prediction, prices, style), said, caveats]
+    vec![style.wrap(&headline(prediction), "  "), table(view, prediction, prices, style), said]
+}
+
+/// What to know of a prediction.
+pub(super) fn caveats(prediction: &Prediction) -> impl Iterator<Item = Notice> {
+    prediction.caveats.iter().map(|c| Notice { severity: Severity::Note, text: caveat(c) })
 }
 
 /// One row of the table.

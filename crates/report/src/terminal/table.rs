@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use morecores_record::{CpuEstimator, View, Warning};
 
 use super::Style;
-use crate::format::list;
+use crate::format::{figures_with_intervals, interval_note, list};
 use columns::Column;
 
 /// Spaces between two columns.
@@ -112,9 +112,7 @@ fn coloured(line: &str, columns: &[&Column], efficiency: f64, style: &Style) -> 
 /// What the figures above need to be understood, one note each.
 fn footnotes(view: &View, dropped: &[&Column]) -> Vec<String> {
     let mut notes = Vec::new();
-    if view.points.iter().any(|p| p.elapsed_s.ci95.is_some()) {
-        notes.push("±: 95% interval of the median, its wider side.".to_owned());
-    }
+    notes.extend(interval_note(figures_with_intervals(view)).map(|note| format!("{note}.")));
     let without: Vec<u32> =
         view.points.iter().filter(|p| p.elapsed_s.ci95.is_none()).map(|p| p.runs).collect();
     if let (Some(least), Some(most)) = (without.iter().min(), without.iter().max()) {

@@ -183,7 +183,7 @@ fn none_or_time(seconds: f64) -> String {
     if seconds == 0.0 { "0".to_owned() } else { format::time(seconds) }
 }
 
-/// Cells of one width in which points and half-widths stand below each other.
+/// Cells of one width in which points, half-widths and upper ends stand below each other.
 fn aligned(cells: &[Uncertain], style: &Style) -> Vec<String> {
     let split = |text: &str| match text.find('.') {
         Some(point) => (text[..point].to_owned(), text[point..].to_owned()),
@@ -194,6 +194,7 @@ fn aligned(cells: &[Uncertain], style: &Style) -> Vec<String> {
         .map(|cell| {
             let half = match &cell.half {
                 Half::Known(half) => format!(" ± {half}"),
+                Half::To(high) => format!(" to {high}"),
                 Half::Unknown => " ± ?".to_owned(),
                 Half::None => String::new(),
             };

@@ -1,0 +1,183 @@
+//! A figure with its interval: as `98.4 ± 0.3`, or by the ends of the interval where its sides are unlike.
+
+use morecores_record::{PointView, Summary, View};
+
+use super::{ABSENT, fixed, places};
+
+/// A figure and its interval, as text rounded to the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Uncertain {
+    /// The figure; the lower end of its interval where that is written by its ends.
+    pub(crate) value: String,
+    /// What is written behind it.
+    pub(crate) half: Half,
+}
+
+/// What is written behind a figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// A half-width.
+    Known(String),
+    /// The upper end of the interval, whose lower end stands for the figure.
+    To(String),
+    /// There are too few runs for an interval.
+    Unknown,
+    /// The figure is exact, or stands for nothing: no `±` at all.
+    None,
+}
+
+impl Uncertain {
+    /// A figure that needs no interval.
+    pub(crate) fn exact(value: impl Into<String>) -> Self {
+        Self { value: value.into(), half: Half::None }
+    }
+
+    /// A figure in units of `unit`, with its interval. An interval is rarely symmetric; the half-width
+    /// written is that of its wider side, so that what is written covers the interval, and never the other
+    /// way round. Of an interval that [`is_lopsided`] that would say too much: its ends are written.
+    pub(crate) fn new(value: f64, ci95: Option<[f64; 2]>, unit: f64) -> Self {
+        if !value.is_finite() {
+            return Self::exact(ABSENT);
+        }
+        if let Some(ends) = ci95.filter(|ends| is_lopsided(value, *ends))
+            && let Some(written) = Self::of_ends(ends.map(|end| end / unit))
+        {
+            return written;
+        }
+        let value = value / unit;
+        let half = ci95.map(|[low, high]| (value - low / unit).max(high / unit - value).max(0.0));
+        let places = places(value, half);
+        let half = match half {
+            Some(half) => {
+                // A half-width is never rounded to nothing: that would claim certainty.
+                let least = 10_f64.powi(-places);
+                Half::Known(fixed(half.max(least), places))
+            }
+            None => Half::Unknown,
+        };
+        Self { value: fixed(value, places), half }
+    }
+
+    /// An interval by its ends, to the place of the first digit of its half-width; none where both are the same text.
+    fn of_ends([low, high]: [f64; 2]) -> Option<Self> {
+        let places = places(f64::midpoint(low, high), Some((high - low) / 2.0));
+        let [low, high] = [low, high].map(|end| fixed(end, places));
+        (low != high).then_some(Self { value: low, half: Half::To(high) })
+    }
+
+    /// On one line: `98.4 ± 0.3`, `0.07 to 0.37`, `98.4 ± ?`, `1`.
+    pub(crate) fn inline(&self) -> String {
+        match &self.half {
+            Half::Known(half) => format!("{} ± {half}", self.value),
+            Half::To(high) => format!("{} to {high}", self.value),
+            Half::Unknown => format!("{} ± ?", self.value),
+            Half::None => self.value.clone(),
+        }
+    }
+}
+
+/// One side of an interval over the other from which its wider side is not written for both.
+const LOPSIDED: f64 = 2.0;
+
+/// Whether the sides of an interval are so unlike that it is written by its ends.
+fn is_lopsided(value: f64, [low, high]: [f64; 2]) -> bool {
+    let (below, above) = (value - low, high - value);
+    below.max(above) > LOPSIDED * below.min(above)
+}
+
+/// What is written behind figures with these intervals, for a footnote; none where there is no interval.
+pub(crate) fn interval_note(
+    figures: impl IntoIterator<Item = (f64, Option<[f64; 2]>)>,
+) -> Option<&'static str> {
+    let known: Vec<_> = figures.into_iter().filter_map(|(value, ends)| Some((value, ends?))).collect();
+    let by_ends = |(value, ends): &(f64, [f64; 2])| is_lopsided(*value, *ends);
+    match (known.is_empty(), known.iter().any(by_ends)) {
+        (true, _) => None,
+        (false, false) => Some("±: 95% interval of the median, its wider side"),
+        (false, true) => Some(
+            "±: 95% interval of the median, its wider side; \"a to b\": its ends, where one side is more than twice \
+             the other",
+        ),
+    }
+}
+
+/// The figures of a view that are written with their intervals.
+pub(crate) fn figures_with_intervals(view: &View) -> impl Iterator<Item = (f64, Option<[f64; 2]>)> {
+    let summaries = |point: &PointView| {
+        let of = |summary: &Summary| (summary.median, summary.ci95);
+        [Some(of(&point.elapsed_s)), point.metric.as_ref().map(|metric| of(&metric.summary))]
+    };
+    let speedups = view.points.iter().skip(1).map(|point| (point.speedup.value, point.speedup.ci95));
+    view.points.iter().flat_map(summaries).flatten().chain(speedups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn uncertain(value: f64, half: f64) -> String {
+        Uncertain::new(value, Some([value - half, value + half]), 1.0).inline()
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        assert_eq!(uncertain(98.412, 0.31), "98.4 ± 0.3");
+        assert_eq!(uncertain(98.412, 0.142), "98.41 ± 0.14");
+        assert_eq!(uncertain(569.3, 4.2), "569 ± 4");
+        assert_eq!(uncertain(1234.0, 80.0), "1230 ± 80");
+        assert_eq!(uncertain(1.0, 0.96), "1.0 ± 1.0");
+        assert_eq!(uncertain(0.76, 2.1), "0.76 ± 2.10");
+        assert_eq!(uncertain(1.2, 2.3), "1.2 ± 2.3");
+        assert_eq!(uncertain(11.4, 14.2), "11 ± 14");
+        assert_eq!(uncertain(980.0, 1420.0), "980 ± 1420");
+        assert_eq!(uncertain(98.4, 1e-9), "98.4000 ± 0.0001", "never without an uncertainty");
+        assert_eq!(uncertain(2.0, 0.0), "2.000 ± 0.001");
+    }
+
+    #[test]
+    fn the_wider_side_of_an_interval_is_written() {
+        assert_eq!(Uncertain::new(10.0, Some([9.7, 10.5]), 1.0).inline(), "10.0 ± 0.5");
+    }
+
+    #[test]
+    fn an_interval_with_unlike_sides_is_written_by_its_ends() {
+        let written = |value, low, high| Uncertain::new(value, Some([low, high]), 1.0).inline();
+        assert_eq!(written(0.35, 0.07, 0.37), "0.07 to 0.37");
+        assert_eq!(written(10.0, 9.9, 10.5), "9.9 to 10.5");
+        assert_eq!(written(10.0, 10.0, 10.5), "10.0 to 10.5");
+        assert_eq!(written(569.3, 560.0, 1420.0), "560 to 1420");
+        assert_eq!(written(2.0, 2.0 - 1e-12, 2.0), "2.00000 ± 0.00001", "not told apart by ends");
+        assert_eq!(Uncertain::new(0.0102, Some([0.0101, 0.0109]), 1e-3).inline(), "10.1 to 10.9");
+        let note = interval_note([(10.0, None), (10.0, Some([9.9, 10.5]))]);
+        assert!(note.is_some_and(|note| note.contains("\"a to b\"")), "{note:?}");
+        assert_eq!(interval_note([(10.0, None)]), None);
+    }
+
+    #[test]
+    fn a_missing_interval_is_seen() {
+        assert_eq!(Uncertain::new(98.412, None, 1.0).inline(), "98.4 ± ?");
+    }
+
+    proptest! {
+        /// What is written covers the interval but for half a unit of its last digit.
+        #[test]
+        fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
+            let text = Uncertain::new(value, Some([value - below, value + above]), 1.0);
+            let first: f64 = text.value.parse().unwrap();
+            // One significant digit of 1.95 and more is at most 25% off, and the figure half a digit.
+            let slack = 0.26 * below.max(above) + 1e-9;
+            match &text.half {
+                Half::Known(half) => {
+                    let half: f64 = half.parse().unwrap();
+                    prop_assert!(half >= below.max(above) - slack && (first - value).abs() <= half, "{text:?}");
+                }
+                Half::To(high) => {
+                    let high: f64 = high.parse().unwrap();
+                    prop_assert!(first <= value - below + slack && high >= value + above - slack, "{text:?}");
+                }
+                Half::Unknown | Half::None => panic!("no interval"),
+            }
+        }
+    }
+}

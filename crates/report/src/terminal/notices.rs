@@ -1,0 +1,59 @@
+//! Warnings and notes, each with its label: the few that change most in the answer, or all.
+
+use super::Style;
+use crate::{Notice, Severity};
+
+/// The most that are said unless everything is asked for: whoever sees ten reads none. A choice.
+const SHOWN: usize = 2;
+
+/// The notices, which come in the order of what they change; how many more there are, where that many were not asked for.
+pub(super) fn notices(notices: &[Notice], style: &Style) -> Vec<String> {
+    let shown = if style.wide { notices.len() } else { notices.len().min(SHOWN) };
+    let (said, rest) = notices.split_at(shown);
+    let mut lines = Vec::new();
+    for notice in said {
+        let text = format!("{}: {}", label(notice.severity), notice.text);
+        let paint = |label: &str| style.paint().label(notice.severity, label);
+        lines.extend(style.wrap_labelled(&text, "  ", paint));
+    }
+    lines.extend(remaining(rest).iter().flat_map(|text| style.wrap_dim(text)));
+    lines
+}
+
+/// What a notice of this weight is called.
+fn label(severity: Severity) -> &'static str {
+    if severity == Severity::Note { "note" } else { "warning" }
+}
+
+/// How many are not said: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`; none where there are none.
+fn remaining(rest: &[Notice]) -> Option<String> {
+    let counted = |what: &str| match rest.iter().filter(|notice| label(notice.severity) == what).count() {
+        0 => None,
+        1 => Some(format!("1 more {what}")),
+        n => Some(format!("{n} more {what}s")),
+    };
+    let counts: Vec<String> = ["warning", "note"].into_iter().filter_map(counted).collect();
+    (!counts.is_empty()).then(|| format!("{}: --wide", counts.join(" and ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_counted() {
+        let style = Style { width: 80, colour: false, unicode: true, wide: false };
+        let of = |severities: &[Severity]| -> Vec<Notice> {
+            let notice = |severity: &Severity| Notice { severity: *severity, text: "x".to_owned() };
+            severities.iter().map(notice).collect()
+        };
+        use Severity::{Caution, Note, Serious};
+        let six = of(&[Serious, Serious, Caution, Note, Note, Note]);
+        let counted = ["warning: x", "warning: x", "1 more warning and 3 more notes: --wide"];
+        assert_eq!(notices(&six, &style), counted);
+        assert_eq!(notices(&six[3..], &style), ["note: x", "note: x", "1 more note: --wide"]);
+        assert_eq!(notices(&six[4..], &style), ["note: x", "note: x"]);
+        assert_eq!(notices(&six, &Style { wide: true, ..style }).len(), 6);
+        assert_eq!(notices(&[], &style), [] as [&str; 0]);
+    }
+}
