@@ -13,6 +13,7 @@ const COMPONENTS: Record<string, string> = {
   tracer: "#aaaaaa",
   steal: "#117733",
   idle_scheduling: "#ddcc77",
+  idle_held: "#332288",
   idle_pinned: "#b8860b",
   idle_kernel_lock: "#aa4499",
   idle_user_lock: "#cc79a7",

@@ -38,11 +38,12 @@ pub enum Part {
 }
 
 /// How much of each idle component there is, by the part that names it.
-fn idle_parts(c: &Components) -> [(Option<Part>, f64); 8] {
+fn idle_parts(c: &Components) -> [(Option<Part>, f64); 9] {
     // What a trace cannot tell it does not report.
     let told = |part: Option<f64>| part.unwrap_or(0.0);
     [
         (Some(Part::Scheduling), c.idle_scheduling_s),
+        (None, told(c.idle_held_s)),
         (Some(Part::Pinned), told(c.idle_pinned_s)),
         (None, told(c.idle_kernel_lock_s)),
         (Some(Part::UserLock), told(c.idle_user_lock_s)),
@@ -239,6 +240,7 @@ mod tests {
             tracer_s: 32.0,
             steal_s: Some(64.0),
             idle_scheduling_s: 128.0,
+            idle_held_s: Some(65536.0),
             idle_pinned_s: Some(256.0),
             idle_kernel_lock_s: Some(512.0),
             idle_user_lock_s: Some(1024.0),
@@ -265,7 +267,7 @@ mod tests {
             (Part::Disk, 2048.0),
             (Part::Timer, 8192.0),
             (Part::TooLittleWork, 16384.0),
-            (Part::Idle, 32640.0),
+            (Part::Idle, 98176.0),
         ];
         for (part, sum) in sums {
             assert_eq!(part.reported(&view()), sum, "{part}");
@@ -275,8 +277,8 @@ mod tests {
     #[test]
     fn idle_time_that_is_not_named_is_other() {
         let c = view().components;
-        assert_eq!(Part::other_idle(&[Part::Work], &c), 32640.0);
-        assert_eq!(Part::other_idle(&[Part::Disk, Part::Work, Part::Timer], &c), 32640.0 - 2048.0 - 8192.0);
+        assert_eq!(Part::other_idle(&[Part::Work], &c), 98176.0);
+        assert_eq!(Part::other_idle(&[Part::Disk, Part::Work, Part::Timer], &c), 98176.0 - 2048.0 - 8192.0);
         assert_eq!(Part::other_idle(&[Part::Idle], &c), 0.0);
     }
 }

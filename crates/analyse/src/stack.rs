@@ -90,7 +90,8 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
     let (interrupt, hit) = if_told(|c| c.interrupt_s);
     let (kernel_lock_spin, spun) = if_told(|c| c.kernel_lock_spin_s);
     let (steal, stolen) = if_told(|c| c.steal_s);
-    let (idle_pinned, in_scheduling) = if_told(|c| c.idle_pinned_s);
+    let (idle_held, held) = if_told(|c| c.idle_held_s);
+    let (idle_pinned, pinned) = if_told(|c| c.idle_pinned_s);
     let (idle_kernel_lock, for_kernel_lock) = if_told(|c| c.idle_kernel_lock_s);
     let (idle_user_lock, for_user_lock) = if_told(|c| c.idle_user_lock_s);
     let (idle_disk, for_disk) = if_told(|c| c.idle_disk_s);
@@ -106,7 +107,8 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
         other_processes: of(|c| c.other_processes_s),
         tracer: of(|c| c.tracer_s),
         steal,
-        idle_scheduling: of(|c| c.idle_scheduling_s) + in_scheduling,
+        idle_scheduling: of(|c| c.idle_scheduling_s) + held + pinned,
+        idle_held,
         idle_pinned,
         idle_kernel_lock,
         idle_user_lock,

@@ -44,10 +44,10 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
     }
 }
 
-/// Divides the CPU-seconds of a trace: the first 15 components by these weights of the whole, unexplained the rest.
-fn divide(trace: &mut TraceView, weights: [f64; 15]) {
+/// Divides the CPU-seconds of a trace: the first 16 components by these weights of the whole, unexplained the rest.
+fn divide(trace: &mut TraceView, weights: [f64; 16]) {
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
-    let [user, kernel, interrupt, spin, others, tracer, steal, scheduling, pinned, rest @ ..] =
+    let [user, kernel, interrupt, spin, others, tracer, steal, scheduling, held, pinned, rest @ ..] =
         weights.map(|weight| weight * whole);
     let [kernel_lock, user_lock, disk, peer, timer, too_little] = rest;
     trace.components = Components {
@@ -59,6 +59,7 @@ fn divide(trace: &mut TraceView, weights: [f64; 15]) {
         tracer_s: tracer,
         steal_s: Some(steal),
         idle_scheduling_s: scheduling,
+        idle_held_s: Some(held),
         idle_pinned_s: Some(pinned),
         idle_kernel_lock_s: Some(kernel_lock),
         idle_user_lock_s: Some(user_lock),
@@ -87,11 +88,11 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     add(&mut made, 1, &[10.0; 6]);
     add(&mut made, 2, &[7.0; 6]);
     let mut one = trace(1, 1, 10.0);
-    divide(&mut one, [0.9, 0.1, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide(&mut one, [0.9, 0.1, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     one.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 6.0 };
     let mut two = trace(2, 2, 7.0);
     let idle = 4.0 / 14.0;
-    divide(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
+    divide(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
     two.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 3.0 };
     two.culprits = vec![Culprit { name: "ld".into(), lost_cpus: 4.0, waiting_in: Some("wait4".into()) }];
 
@@ -118,9 +119,9 @@ fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
     add(&mut made, 1, &[10.0; 6]);
     add(&mut made, 2, &[5.5; 6]);
     let mut one = trace(1, 1, 10.0);
-    divide(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     let mut two = trace(2, 2, 5.5);
-    divide(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    divide(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
     let stack = &view(&made, &[one, two]).stack[0];
     near(stack.losses.user_work, 1.5 / 5.5);
     near(stack.losses.kernel_work.unwrap(), -0.5 / 5.5);
@@ -305,7 +306,7 @@ fn what_a_trace_measures_stands_in_for_a_bound() {
     near(shares[0].1, 8.5 / 8.0);
 }
 
-/// Two traces of 0.25 s a component on one CPU and 0.5 s on two, of which one or the other cannot tell some.
+/// Two traces of as much of each component, on one CPU and on two, of which one or the other cannot tell some.
 #[test]
 fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
     let stack_of = |change: fn(&mut TraceView, &mut TraceView)| {
@@ -313,8 +314,8 @@ fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
         add(&mut made, 1, &[4.0; 6]);
         add(&mut made, 2, &[4.0; 6]);
         let (mut one, mut two) = (trace(1, 1, 4.0), trace(2, 2, 4.0));
-        divide(&mut one, [1.0 / 16.0; 15]);
-        divide(&mut two, [1.0 / 16.0; 15]);
+        divide(&mut one, [1.0 / 17.0; 16]);
+        divide(&mut two, [1.0 / 17.0; 16]);
         change(&mut one, &mut two);
         let view = view(&made, &[one, two]);
         let losses = view.stack[0].losses;
@@ -322,39 +323,40 @@ fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
         losses
     };
     let told = stack_of(|_, _| ());
-    near(told.user_work, 1.0 / 16.0);
+    near(told.user_work, 1.0 / 17.0);
     assert!(told.kernel_work.is_some() && told.idle_timer.is_some());
     // The baseline has its work in the kernel in its user work.
     let losses = stack_of(|one, _| {
         one.components.user_work_s += one.components.kernel_work_s.take().unwrap();
     });
     assert_eq!((losses.kernel_work, losses.kernel_lock_spin.is_some()), (None, true));
-    near(losses.user_work, 2.0 / 16.0);
+    near(losses.user_work, 2.0 / 17.0);
     // Spinning is in the kernel's work here, and with it in user work where that is not told either.
     let losses = stack_of(|_, two| {
         *two.components.kernel_work_s.as_mut().unwrap() += two.components.kernel_lock_spin_s.take().unwrap();
     });
     assert_eq!(losses.kernel_lock_spin, None);
-    near(losses.kernel_work.unwrap(), 2.0 / 16.0);
+    near(losses.kernel_work.unwrap(), 2.0 / 17.0);
     let losses = stack_of(|one, two| {
         for c in [&mut one.components, &mut two.components] {
             c.user_work_s += c.kernel_lock_spin_s.take().unwrap() + c.kernel_work_s.take().unwrap();
         }
     });
-    near(losses.user_work, 3.0 / 16.0);
-    // Waits and pinned threads.
+    near(losses.user_work, 3.0 / 17.0);
+    // Waits, pinned threads and those held back.
     let losses = stack_of(|_, two| {
         let c = &mut two.components;
         c.idle_too_little_work_s += c.idle_disk_s.take().unwrap() + c.idle_kernel_lock_s.take().unwrap();
-        c.idle_scheduling_s += c.idle_pinned_s.take().unwrap();
+        c.idle_scheduling_s += c.idle_pinned_s.take().unwrap() + c.idle_held_s.take().unwrap();
     });
-    assert_eq!((losses.idle_disk, losses.idle_kernel_lock, losses.idle_pinned), (None, None, None));
-    near(losses.idle_too_little_work, 3.0 / 16.0);
-    near(losses.idle_scheduling, 2.0 / 16.0);
+    assert_eq!((losses.idle_disk, losses.idle_kernel_lock), (None, None));
+    assert_eq!((losses.idle_held, losses.idle_pinned), (None, None));
+    near(losses.idle_too_little_work, 3.0 / 17.0);
+    near(losses.idle_scheduling, 3.0 / 17.0);
 }
 
-fn weights() -> impl Strategy<Value = [f64; 15]> {
-    prop::array::uniform15(0.0..0.1f64)
+fn weights() -> impl Strategy<Value = [f64; 16]> {
+    prop::array::uniform16(0.0..0.1f64)
 }
 
 proptest! {

@@ -2,9 +2,10 @@
 
 mod script;
 
-use morecores_analyse::trace::{Cause, causes};
+use morecores_analyse::trace::{Cause, State, causes};
 use morecores_record::{
-    Call, CpuId, EventCost, EventKind, Interrupt, Left, Nanos, Object, Tid, TraceSource, Waker, Waking, Work,
+    Call, CpuId, EventCost, EventKind, HeldBy, Interrupt, Left, Nanos, Object, Tid, TraceSource, Waker,
+    Waking, Work,
 };
 use script::*;
 
@@ -324,6 +325,63 @@ fn waking_takes_time() {
         &s.account(),
         &[("user_work", 15.0), ("idle_scheduling", 3.0), ("idle_too_little_work", 2.0)],
     );
+}
+
+#[test]
+fn a_thread_that_is_held_back_is_not_what_a_cpu_takes_to_wake_for() {
+    let mut s = Script::new(2, 20.0);
+    s.header.wake_latency_ns = Some(Nanos::from_millis(1));
+    // Its quota ends its first run; it is held back for 8 of the 9 ms, and then a CPU wakes for it.
+    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Quota });
+    s.run(0, ROOT, 13.0, 20.0).dies();
+    let parts =
+        [("user_work", 11.0), ("idle_held", 8.0), ("idle_scheduling", 1.0), ("idle_too_little_work", 20.0)];
+    assert_parts(&s.account(), &parts);
+    let held = State::Held(HeldBy::Quota);
+    let states: Vec<_> = s.timeline().threads.iter().flat_map(|thread| &thread.segments).copied().collect();
+    assert!(states.iter().any(|segment| segment.state == held && segment.to == at(12.0)), "{states:?}");
+}
+
+#[test]
+fn a_hold_that_is_shorter_than_a_wake_up_is_none() {
+    let mut s = Script::new(2, 10.0);
+    s.header.wake_latency_ns = Some(Nanos::from_millis(2));
+    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::RealTimeBudget });
+    s.run(0, ROOT, 5.0, 10.0).dies();
+    let parts = [("user_work", 9.0), ("idle_scheduling", 1.0), ("idle_too_little_work", 10.0)];
+    assert_parts(&s.account(), &parts);
+}
+
+#[test]
+fn a_frozen_thread_is_held_back_until_somebody_thaws_it() {
+    let mut s = Script::new(1, 20.0);
+    s.header.wake_latency_ns = Some(Nanos::from_millis(1));
+    s.run(0, ROOT, 0.0, 4.0).leaves(Left::Uninterruptible);
+    s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Freezer });
+    s.wakes(10.0, STRANGER, ROOT);
+    s.run(0, ROOT, 12.0, 20.0).dies();
+    // When it was let go is told here.
+    assert_parts(&s.account(), &[("user_work", 12.0), ("idle_held", 6.0), ("idle_scheduling", 2.0)]);
+}
+
+#[test]
+fn what_holds_a_thread_back_from_its_wake_up_on_counts_too() {
+    let mut s = Script::new(1, 20.0);
+    s.run(0, ROOT, 0.0, 4.0).sleeps(WAIT4);
+    s.wakes(10.0, STRANGER, ROOT);
+    s.event(10.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::RealTimeBudget });
+    s.run(0, ROOT, 15.0, 20.0).dies();
+    assert_parts(&s.account(), &[("user_work", 9.0), ("idle_held", 5.0), ("idle_peer", 6.0)]);
+}
+
+#[test]
+fn a_trace_that_does_not_tell_of_holds_has_no_figure_for_them() {
+    let mut s = Script::new(1, 10.0);
+    s.header.held_is_told = false;
+    s.run(0, ROOT, 0.0, 10.0).dies();
+    assert_eq!(s.account().components.idle_held_s, None);
 }
 
 #[test]

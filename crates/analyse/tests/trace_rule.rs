@@ -8,8 +8,8 @@ use morecores_analyse::trace::{
     Cause, IdleTimes, Occupant, State, ThreadId, Timeline, account, causes, idle,
 };
 use morecores_record::{
-    Call, CpuId, CpuSet, Event, EventKind, Interrupt, Left, Nanos, Object, Switch, Tid, TraceSource, Waker,
-    Waking,
+    Call, CpuId, CpuSet, Event, EventKind, HeldBy, Interrupt, Left, Nanos, Object, Switch, Tid, TraceSource,
+    Waker, Waking,
 };
 use proptest::prelude::*;
 use script::{ROOT, STRANGER, Script, at};
@@ -41,7 +41,7 @@ fn end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> End {
                 Cause::Thread(on) => id = on,
                 Cause::Timer | Cause::Endless | Cause::Unknown => return End::Nothing,
             },
-            Some(State::Running { .. } | State::Runnable) => return End::Nothing,
+            Some(State::Running { .. } | State::Runnable | State::Held(_)) => return End::Nothing,
             None => {
                 let yet_to_come = thread.segments.first().is_some_and(|s| s.from > now);
                 match thread.parent.filter(|_| yet_to_come || thread.segments.is_empty()) {
@@ -68,7 +68,7 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
     instants.extend(timeline.confinements.iter().map(|c| c.at.max(timeline.began)));
     let instants: Vec<_> = instants.into_iter().collect();
     let active = |id: &ThreadId, now| {
-        matches!(doing(timeline, *id, now), Some(State::Running { .. } | State::Runnable))
+        matches!(doing(timeline, *id, now), Some(State::Running { .. } | State::Runnable | State::Held(_)))
     };
     let mut times = IdleTimes::default();
     for (index, pair) in instants.windows(2).enumerate() {
@@ -108,12 +108,15 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
             } += lost;
             continue;
         }
-        let (mut scheduling, mut pinned, mut members) = (0.0, 0.0, [0.0; 4]);
+        let (mut held, mut scheduling, mut pinned, mut members) = (0.0, 0.0, 0.0, [0.0; 4]);
         for id in &tree {
             match doing(timeline, *id, now) {
-                Some(State::Runnable) if allowed_at(timeline, *id, now).intersection(&idle).is_empty() => {
+                Some(State::Runnable | State::Held(_))
+                    if allowed_at(timeline, *id, now).intersection(&idle).is_empty() =>
+                {
                     pinned += 1.0;
                 }
+                Some(State::Held(_)) => held += 1.0,
                 Some(State::Runnable) => scheduling += 1.0,
                 Some(State::Blocked(_)) => {
                     if let End::Absorbs(class) = end(timeline, causes, *id, now) {
@@ -131,6 +134,7 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
             left -= given;
             wanted.iter().map(|w| if all > 0.0 { given * w / all * one } else { 0.0 }).collect()
         };
+        times.held += share(&[held])[0];
         times.scheduling += share(&[scheduling])[0];
         times.pinned += share(&[pinned])[0];
         let locks = share(&members[..2]);
@@ -155,6 +159,8 @@ enum Step {
     Fork { parent: usize },
     /// This one may use these CPUs.
     Confine { who: usize, cpus: u8 },
+    /// This one is held back, or will be when it leaves its CPU.
+    Hold { who: usize },
     /// This one had been waiting for a kernel lock.
     Contention { who: usize, waited: u64 },
     /// Events of a CPU are lost.
@@ -169,6 +175,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(choice, by, waker, io)| Step::Wake { choice, by, waker, io }),
         2 => (0..9_usize).prop_map(|parent| Step::Fork { parent }),
         1 => (0..9_usize, 1..8_u8).prop_map(|(who, cpus)| Step::Confine { who, cpus }),
+        2 => (0..9_usize).prop_map(|who| Step::Hold { who }),
         1 => (0..9_usize, 1..2000_u64).prop_map(|(who, waited)| Step::Contention { who, waited }),
         1 => (0..3_u32).prop_map(|cpu| Step::Lose { cpu }),
     ]
@@ -249,6 +256,10 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
                 let allowed = (0..3).filter(|cpu| cpus & (1 << cpu) != 0).map(CpuId).collect();
                 put(0, EventKind::Confined { tid: Tid(tid), allowed });
             }
+            Step::Hold { who } => {
+                let Some(tid) = pick(&alive, who) else { continue };
+                put(0, EventKind::Held { tid: Tid(tid), by: HeldBy::Quota });
+            }
             Step::Contention { who, waited } => {
                 let Some((cpu, tid)) = (0..).zip(running).filter_map(|(c, t)| Some((c, t?))).nth(who % 3)
                 else {
@@ -304,7 +315,9 @@ proptest! {
         let truth = brute_force(&timeline, &causes);
 
         let pairs = |t: &IdleTimes| {
-            [t.scheduling, t.pinned, t.kernel_lock, t.user_lock, t.disk, t.peer, t.timer, t.too_little_work]
+            let ready = [t.held, t.scheduling, t.pinned];
+            let waiting = [t.kernel_lock, t.user_lock, t.disk, t.peer, t.timer, t.too_little_work];
+            [ready.as_slice(), &waiting].concat()
         };
         for (swept, truth) in pairs(&swept.times).into_iter().zip(pairs(&truth)) {
             prop_assert!((swept - truth).abs() < 1e-12, "{:?} {truth:?}", swept);

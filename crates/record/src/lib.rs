@@ -60,8 +60,8 @@ pub use study::{
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use trace::{
     Accounts, Call, Comm, Contention, CpuLoss, Decoded, Event, EventCost, EventFrame, EventKind, Exec, Fork,
-    FutexWait, Interrupt, KernelFrame, KernelStack, KnownLock, KnownThread, LEAST_LINUX, Left, LockFlags,
-    Need, Object, Sample, SampleMode, StreamError, StreamReader, StreamWriter, Switch, SystemCall,
+    FutexWait, HeldBy, Interrupt, KernelFrame, KernelStack, KnownLock, KnownThread, LEAST_LINUX, Left,
+    LockFlags, Need, Object, Sample, SampleMode, StreamError, StreamReader, StreamWriter, Switch, SystemCall,
     TRACE_SCHEMA, TRACEPOINTS, ThreadExit, Tid, TraceHeader, TraceSource, Tracepoint, Untraced, Waker,
     Waking, Work, read_events,
 };

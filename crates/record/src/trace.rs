@@ -10,8 +10,9 @@ mod stream;
 mod tracepoint;
 
 pub use event::{
-    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait, Interrupt,
-    KnownLock, Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, Tid, Waker, Waking, Work,
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Exit as ThreadExit, Fork, FutexWait, HeldBy,
+    Interrupt, KnownLock, Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, Tid, Waker,
+    Waking, Work,
 };
 pub use header::{
     CpuLoss, EventCost, KernelFrame, KernelStack, KnownThread, TRACE_SCHEMA, TraceHeader, TraceSource,

@@ -32,6 +32,7 @@ fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
         sample_period_ns: None,
         tick_ns: Nanos(4_000_000),
         interrupts_accounted: false,
+        held_is_told: true,
         wake_latency_ns: None,
         stack_share: None,
         stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),

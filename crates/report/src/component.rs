@@ -33,6 +33,8 @@ pub enum Component {
     Steal,
     /// Idle although a thread could have run there.
     IdleScheduling,
+    /// Idle although a thread was ready, which was held back.
+    IdleHeld,
     /// Idle although a thread could have run, were it not pinned elsewhere.
     IdlePinned,
     /// Idle, waiting for a kernel lock.
@@ -53,7 +55,7 @@ pub enum Component {
 
 impl Component {
     /// Every component, in the order of the record.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UserWork,
         Self::KernelWork,
         Self::Interrupt,
@@ -62,6 +64,7 @@ impl Component {
         Self::Tracer,
         Self::Steal,
         Self::IdleScheduling,
+        Self::IdleHeld,
         Self::IdlePinned,
         Self::IdleKernelLock,
         Self::IdleUserLock,
@@ -83,6 +86,7 @@ impl Component {
             Self::Tracer => components.tracer_s,
             Self::Steal => components.steal_s?,
             Self::IdleScheduling => components.idle_scheduling_s,
+            Self::IdleHeld => components.idle_held_s?,
             Self::IdlePinned => components.idle_pinned_s?,
             Self::IdleKernelLock => components.idle_kernel_lock_s?,
             Self::IdleUserLock => components.idle_user_lock_s?,
@@ -105,6 +109,7 @@ impl Component {
             Self::Tracer => losses.tracer,
             Self::Steal => losses.steal?,
             Self::IdleScheduling => losses.idle_scheduling,
+            Self::IdleHeld => losses.idle_held?,
             Self::IdlePinned => losses.idle_pinned?,
             Self::IdleKernelLock => losses.idle_kernel_lock?,
             Self::IdleUserLock => losses.idle_user_lock?,
@@ -127,6 +132,7 @@ impl Component {
             Self::Tracer => "tracer",
             Self::Steal => "steal",
             Self::IdleScheduling => "idle_scheduling",
+            Self::IdleHeld => "idle_held",
             Self::IdlePinned => "idle_pinned",
             Self::IdleKernelLock => "idle_kernel_lock",
             Self::IdleUserLock => "idle_user_lock",
@@ -149,6 +155,7 @@ impl Component {
             Self::Tracer => "the tracer",
             Self::Steal => "stolen by the hypervisor",
             Self::IdleScheduling => "idle: scheduling",
+            Self::IdleHeld => "idle: held back",
             Self::IdlePinned => "idle: pinned",
             Self::IdleKernelLock => "idle: kernel lock",
             Self::IdleUserLock => "idle: user lock",

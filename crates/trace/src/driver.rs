@@ -226,6 +226,7 @@ impl BpfTracer {
             sample_period,
             tick: tick(),
             interrupts_accounted: self.features.interrupts_accounted,
+            held_is_told: true,
             stack_share: self.features.locks.then_some(STACK_SHARE),
             stacks: stacks::gather(&self.skel.maps.stacks).unwrap_or_default(),
             interrupts: threads::interrupts().unwrap_or_default(),

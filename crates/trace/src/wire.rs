@@ -3,9 +3,9 @@
 //! Pure: turns slots into events. Reads no memory that the kernel writes, and knows no order between slots.
 
 use morecores_record::{
-    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Interrupt,
-    KnownLock, Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid,
-    Waker, Waking, Work,
+    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, HeldBy,
+    Interrupt, KnownLock, Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit,
+    Tid, Waker, Waking, Work,
 };
 
 /// `struct slot`.
@@ -54,10 +54,11 @@ mod kind {
     pub(super) const AWAITS: u8 = 10;
     pub(super) const CONFINED: u8 = 11;
     pub(super) const SYSCALL: u8 = 12;
+    pub(super) const HELD: u8 = 13;
 }
 
 /// The tracepoint that records of a kind come from, by kind; several are one cost.
-pub(crate) const PROBES: [&str; 13] = [
+pub(crate) const PROBES: [&str; 14] = [
     "",
     "sched_switch",
     "sched_waking",
@@ -71,6 +72,7 @@ pub(crate) const PROBES: [&str; 13] = [
     "",
     "",
     "sys_exit",
+    "",
 ];
 
 /// How many slots a record of this kind takes.
@@ -212,6 +214,7 @@ impl Decoder {
                 }
                 EventKind::Confined { tid, allowed: std::mem::take(&mut self.confined) }
             }
+            kind::HELD => EventKind::Held { tid, by: held_by(slot.detail)? },
             kind::SYSCALL => EventKind::SystemCall(SystemCall {
                 tid,
                 number: slot.detail >> NUMBER_SHIFT,
@@ -222,6 +225,16 @@ impl Decoder {
             _ => return None,
         };
         Some(Event { at: Nanos(slot.time), cpu: self.cpu, kind })
+    }
+}
+
+/// `enum held`.
+fn held_by(detail: u16) -> Option<HeldBy> {
+    match detail {
+        1 => Some(HeldBy::Quota),
+        2 => Some(HeldBy::Freezer),
+        3 => Some(HeldBy::RealTimeBudget),
+        _ => None,
     }
 }
 
@@ -323,6 +336,18 @@ mod tests {
         assert_eq!(switch(202 << 3 | 1), (Left::Asleep, Call::Number(202)));
         assert_eq!(switch(CALL_FAULT << 3 | 2), (Left::Uninterruptible, Call::Fault));
         assert_eq!(switch(CALL_UNKNOWN << 3), (Left::Preempted, Call::Unknown));
+    }
+
+    #[test]
+    fn what_holds_a_thread_back_is_named() {
+        let held = |detail| {
+            Decoder::new(CpuId(0)).event(&[Slot { kind: kind::HELD, tid: 7, detail, ..Slot::default() }])
+        };
+        let by = |detail| held(detail).map(|event| event.kind);
+        assert_eq!(by(1), Some(EventKind::Held { tid: Tid(7), by: HeldBy::Quota }));
+        assert_eq!(by(2), Some(EventKind::Held { tid: Tid(7), by: HeldBy::Freezer }));
+        assert_eq!(by(3), Some(EventKind::Held { tid: Tid(7), by: HeldBy::RealTimeBudget }));
+        assert_eq!((by(0), by(4)), (None, None));
     }
 
     #[test]

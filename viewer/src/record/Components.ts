@@ -4,7 +4,7 @@
  * The CPU-seconds of the allotted CPUs over one traced run, divided without overlap: together they are
  * `cpus · elapsed`, since what no rule explains is one of them. A part that this trace cannot tell is null and is
  * contained in another: work in the kernel in user work, spinning in the work of whoever spins, interrupts and steal
- * in what they hit, pinned threads in scheduling, other idle time in too little work.
+ * in what they hit, pinned threads and those held back in scheduling, other idle time in too little work.
  */
 export type Components = { 
 /**
@@ -39,6 +39,10 @@ steal_s: number | null,
  * Idle although a thread was runnable and allowed there.
  */
 idle_scheduling_s: number, 
+/**
+ * Idle although a thread was ready: a quota, a frozen group or a real-time budget held it back.
+ */
+idle_held_s: number | null, 
 /**
  * Idle although a thread was runnable, but not allowed there.
  */

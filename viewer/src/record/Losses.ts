@@ -5,4 +5,4 @@
  * speedup, would be. May be negative. Named as in [`Components`], without the unit; null where either run cannot tell
  * it, and then contained in the same other one.
  */
-export type Losses = { user_work: number, kernel_work: number | null, interrupt: number | null, kernel_lock_spin: number | null, other_processes: number, tracer: number, steal: number | null, idle_scheduling: number, idle_pinned: number | null, idle_kernel_lock: number | null, idle_user_lock: number | null, idle_disk: number | null, idle_peer: number | null, idle_timer: number | null, idle_too_little_work: number, unexplained: number, };
+export type Losses = { user_work: number, kernel_work: number | null, interrupt: number | null, kernel_lock_spin: number | null, other_processes: number, tracer: number, steal: number | null, idle_scheduling: number, idle_held: number | null, idle_pinned: number | null, idle_kernel_lock: number | null, idle_user_lock: number | null, idle_disk: number | null, idle_peer: number | null, idle_timer: number | null, idle_too_little_work: number, unexplained: number, };

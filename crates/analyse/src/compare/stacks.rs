@@ -33,6 +33,7 @@ fn in_cpus(losses: &Losses) -> Components {
         tracer_s: losses.tracer,
         steal_s: losses.steal,
         idle_scheduling_s: losses.idle_scheduling,
+        idle_held_s: losses.idle_held,
         idle_pinned_s: losses.idle_pinned,
         idle_kernel_lock_s: losses.idle_kernel_lock,
         idle_user_lock_s: losses.idle_user_lock,

@@ -111,7 +111,7 @@ fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec
             // Who waits for a lock or a device is at work; who waits for somebody is not.
             let idle = match segment.state {
                 State::Blocked(wait) => matches!(causes[wait.index()], Cause::Thread(_)),
-                State::Running { .. } | State::Runnable => false,
+                State::Running { .. } | State::Runnable | State::Held(_) => false,
             };
             if !idle && segment.to > segment.from {
                 changes.extend([(segment.from, 1), (segment.to, -1)]);

@@ -175,7 +175,7 @@ fn ready(segments: &[Segment], from: Nanos, to: Nanos) -> Nanos {
     let first = segments.partition_point(|segment| segment.to <= from);
     let inside = segments[first..].iter().take_while(|segment| segment.from < to);
     inside
-        .filter(|segment| segment.state == State::Runnable)
+        .filter(|segment| matches!(segment.state, State::Runnable | State::Held(_)))
         .map(|segment| segment.to.min(to).since(segment.from.max(from)))
         .sum()
 }

@@ -31,7 +31,7 @@ pub(super) fn moments(timeline: &Timeline) -> Vec<Moment> {
         for segment in &thread.segments {
             let (running, runnable) = match segment.state {
                 State::Running { .. } => (1, 0),
-                State::Runnable => (0, 1),
+                State::Runnable | State::Held(_) => (0, 1),
                 State::Blocked(_) => continue,
             };
             edges.push((segment.from, running, runnable));

@@ -71,7 +71,7 @@ pub fn lanes(header: &TraceHeader, decoded: &Decoded) -> Lanes {
                         from += time;
                     }
                 }
-                State::Runnable => ready.push(from, to),
+                State::Runnable | State::Held(_) => ready.push(from, to),
                 State::Blocked(_) => {}
             }
         }

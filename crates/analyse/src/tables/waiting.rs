@@ -26,7 +26,7 @@ impl Waited {
             match segment.state {
                 State::Running { .. } => waited.spun += part,
                 State::Blocked(_) => waited.asleep += part,
-                State::Runnable => {}
+                State::Runnable | State::Held(_) => {}
             }
         }
         waited

@@ -10,8 +10,8 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use morecores_record::{
-    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Misfits, Nanos, Object, Tid, TraceHeader,
-    TraceSource,
+    Comm, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Misfits, Nanos, Object, Tid,
+    TraceHeader, TraceSource,
 };
 
 use index::Index;
@@ -86,6 +86,8 @@ struct Live {
     awaits: Option<Object>,
     /// The arguments of the futex call that its next wait is in.
     futex: Option<FutexWait>,
+    /// What holds it back when it next leaves its CPU.
+    held: Option<HeldBy>,
     /// The system call in which it waits or last waited, and since when; none once that has returned.
     waits_in: Option<(u16, Nanos)>,
     /// The CPUs that it may use, where not all.
@@ -222,6 +224,10 @@ impl<'h> Builder<'h> {
             EventKind::FutexWait { tid, wait } => {
                 let id = self.known(*tid);
                 self.live[id.index()].futex = Some(*wait);
+            }
+            EventKind::Held { tid, by } => {
+                let id = self.known(*tid);
+                self.hold(id, at, *by);
             }
             EventKind::Confined { tid, allowed } => {
                 let id = self.known(*tid);

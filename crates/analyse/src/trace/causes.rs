@@ -113,6 +113,6 @@ const fn of_vector(source: Source) -> Option<Cause> {
 pub(super) fn wait_of(state: State) -> Option<WaitId> {
     match state {
         State::Blocked(wait) => Some(wait),
-        State::Running { .. } | State::Runnable => None,
+        State::Running { .. } | State::Runnable | State::Held(_) => None,
     }
 }

@@ -94,6 +94,7 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
         tracer_s: sums.tracer.seconds + cost.tree + cost.others + cost.idle,
         steal_s: told(sums.steal),
         idle_scheduling_s: times.scheduling,
+        idle_held_s: (header.held_is_told || times.held > 0.0).then_some(times.held),
         idle_pinned_s: told(times.pinned),
         idle_kernel_lock_s: locks(times.kernel_lock),
         idle_user_lock_s: told(times.user_lock),
@@ -131,6 +132,7 @@ fn explained(components: &Components) -> f64 {
         tracer_s,
         steal_s,
         idle_scheduling_s,
+        idle_held_s,
         idle_pinned_s,
         idle_kernel_lock_s,
         idle_user_lock_s,
@@ -142,8 +144,9 @@ fn explained(components: &Components) -> f64 {
     } = components;
     let always = user_work_s + other_processes_s + tracer_s + idle_scheduling_s + idle_too_little_work_s;
     let busy = [kernel_work_s, interrupt_s, kernel_lock_spin_s, steal_s];
-    let idle = [idle_pinned_s, idle_kernel_lock_s, idle_user_lock_s, idle_disk_s, idle_peer_s, idle_timer_s];
-    always + busy.into_iter().chain(idle).flatten().sum::<f64>()
+    let ready = [idle_held_s, idle_pinned_s];
+    let idle = [idle_kernel_lock_s, idle_user_lock_s, idle_disk_s, idle_peer_s, idle_timer_s];
+    always + busy.into_iter().chain(ready).chain(idle).flatten().sum::<f64>()
 }
 
 /// Seconds, and in how many stretches.

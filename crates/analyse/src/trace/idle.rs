@@ -37,7 +37,16 @@ enum Doing {
     Absent,
     Running,
     Runnable,
+    Held,
     Blocked(WaitId),
+}
+
+/// Ready threads that may use none of the idle CPUs.
+#[derive(Clone, Copy, Default)]
+struct Barred {
+    /// Those held back besides.
+    held: u32,
+    others: u32,
 }
 
 /// What the sweep keeps of each thread.
@@ -65,8 +74,11 @@ struct Sweep<'t> {
     idle_share: Vec<f64>,
     idle_cpus: u32,
     running: Vec<ThreadId>,
-    runnable: Vec<ThreadId>,
-    /// Of the runnable ones, those confined.
+    /// Those that would run and have no CPU, held back or not.
+    ready: Vec<ThreadId>,
+    /// Of the ready ones, those held back.
+    held: u32,
+    /// Of the ready ones, those confined.
     confined: u32,
     /// Calls in which threads wait for others of the tree, and in which threads wait for what absorbs nothing.
     for_others: Labels,
@@ -111,7 +123,8 @@ impl<'t> Sweep<'t> {
             idle_share: vec![0.0; cpus],
             idle_cpus: 0,
             running: Vec::new(),
-            runnable: Vec::new(),
+            ready: Vec::new(),
+            held: 0,
             confined: 0,
             for_others: Labels::default(),
             for_nothing: Labels::default(),
@@ -131,6 +144,7 @@ impl<'t> Sweep<'t> {
                 let doing = match self.timeline.thread(id).segments[segment as usize].state {
                     State::Running { .. } => Doing::Running,
                     State::Runnable => Doing::Runnable,
+                    State::Held(_) => Doing::Held,
                     state @ State::Blocked(_) => wait_of(state).map_or(Doing::Absent, Doing::Blocked),
                 };
                 self.go(id, doing, at);
@@ -146,8 +160,7 @@ impl<'t> Sweep<'t> {
         let was = std::mem::replace(&mut self.nodes[id.index()].doing, doing);
         match was {
             Doing::Absent => {}
-            Doing::Running => self.leave(id, true),
-            Doing::Runnable => self.leave(id, false),
+            Doing::Running | Doing::Runnable | Doing::Held => self.leave(id, was),
             Doing::Blocked(wait) => self.label(wait, Labels::remove),
         }
         match (was, doing) {
@@ -163,9 +176,9 @@ impl<'t> Sweep<'t> {
             _ => {}
         }
         match doing {
-            Doing::Running | Doing::Runnable => {
+            Doing::Running | Doing::Runnable | Doing::Held => {
                 self.speak(id, was, at);
-                self.enter(id, doing == Doing::Running);
+                self.enter(id, doing);
             }
             Doing::Blocked(wait) => self.label(wait, Labels::add),
             Doing::Absent => {}
@@ -192,21 +205,26 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    fn enter(&mut self, id: ThreadId, running: bool) {
-        let list = if running { &mut self.running } else { &mut self.runnable };
+    fn enter(&mut self, id: ThreadId, doing: Doing) {
+        let running = doing == Doing::Running;
+        let list = if running { &mut self.running } else { &mut self.ready };
         let node = &mut self.nodes[id.index()];
         node.position = list.len();
         list.push(id);
+        self.held += u32::from(doing == Doing::Held);
         self.confined += u32::from(!running && node.allowed.is_some());
     }
 
-    fn leave(&mut self, id: ThreadId, running: bool) {
-        let list = if running { &mut self.running } else { &mut self.runnable };
+    /// The thread, which did `was`, does that no longer.
+    fn leave(&mut self, id: ThreadId, was: Doing) {
+        let running = was == Doing::Running;
+        let list = if running { &mut self.running } else { &mut self.ready };
         let position = self.nodes[id.index()].position;
         list.swap_remove(position);
         if let Some(moved) = list.get(position) {
             self.nodes[moved.index()].position = position;
         }
+        self.held -= u32::from(was == Doing::Held);
         self.confined -= u32::from(!running && self.nodes[id.index()].allowed.is_some());
     }
 
@@ -220,7 +238,7 @@ impl<'t> Sweep<'t> {
         let node = &mut self.nodes[confinement.thread.index()];
         let was = node.allowed.is_some();
         node.allowed = (!all).then_some(bits);
-        if node.doing == Doing::Runnable {
+        if matches!(node.doing, Doing::Runnable | Doing::Held) {
             self.confined = self.confined + u32::from(!all) - u32::from(was);
         }
     }
@@ -244,7 +262,7 @@ impl<'t> Sweep<'t> {
 
     /// Notes whether it is silent, after all changes of one instant.
     fn listen(&mut self) {
-        if self.running.is_empty() && self.runnable.is_empty() && self.silent_since.is_none() {
+        if self.running.is_empty() && self.ready.is_empty() && self.silent_since.is_none() {
             self.silent_since = Some(self.now);
         }
     }
@@ -285,7 +303,7 @@ impl<'t> Sweep<'t> {
         if length > Nanos::ZERO && self.idle_cpus > 0 {
             let share: f64 = self.idle_places().map(|place| self.idle_share[place]).sum();
             let lost = share * length.as_secs_f64();
-            if self.running.is_empty() && self.runnable.is_empty() {
+            if self.running.is_empty() && self.ready.is_empty() {
                 self.silent += lost;
             } else {
                 self.divide(lost);
@@ -314,8 +332,9 @@ impl<'t> Sweep<'t> {
             absorbed * one
         };
         let barred = self.barred();
-        let scheduling = absorb(self.runnable.len() as u32 - barred);
-        let pinned = absorb(barred);
+        let held = absorb(self.held - barred.held);
+        let scheduling = absorb(self.ready.len() as u32 - self.held - barred.others);
+        let pinned = absorb(barred.held + barred.others);
         let [kernel, user, disk, peer] = [Class::KernelLock, Class::UserLock, Class::Disk, Class::Peer]
             .map(|class| self.forest.count(class));
         let locks = absorb(kernel + user);
@@ -323,6 +342,7 @@ impl<'t> Sweep<'t> {
         let rest = left * one;
         let times = &mut self.result.times;
         times.scheduling += scheduling;
+        times.held += held;
         times.pinned += pinned;
         if kernel + user > 0 {
             let of_kernel = locks * f64::from(kernel) / f64::from(kernel + user);
@@ -340,22 +360,26 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// How many runnable threads may use none of the idle CPUs.
-    fn barred(&self) -> u32 {
+    /// How many ready threads may use none of the idle CPUs.
+    fn barred(&self) -> Barred {
+        let mut barred = Barred::default();
         if self.confined == 0 {
-            return 0;
+            return barred;
         }
-        let barred = |id: &&ThreadId| match &self.nodes[id.index()].allowed {
-            Some(allowed) => allowed.iter().zip(&self.idle).all(|(allowed, idle)| allowed & idle == 0),
-            None => false,
-        };
-        self.runnable.iter().filter(barred).count() as u32
+        for node in self.ready.iter().map(|id| &self.nodes[id.index()]) {
+            let Some(allowed) = &node.allowed else { continue };
+            if allowed.iter().zip(&self.idle).all(|(allowed, idle)| allowed & idle == 0) {
+                let count = if node.doing == Doing::Held { &mut barred.held } else { &mut barred.others };
+                *count += 1;
+            }
+        }
+        barred
     }
 
     /// Charges lost time in equal parts to the threads that run, or are about to where none does.
     fn charge(&mut self, lost: f64) {
         let label = self.for_others.most().or_else(|| self.for_nothing.most());
-        let charged = if self.running.is_empty() { &self.runnable } else { &self.running };
+        let charged = if self.running.is_empty() { &self.ready } else { &self.running };
         let each = lost / charged.len() as f64;
         for &id in charged {
             let node = &mut self.nodes[id.index()];

@@ -3,8 +3,8 @@
 //! Only what happened and who did it; which CPU was lost to what is decided elsewhere.
 
 use morecores_record::{
-    Accounts, Call, Comm, CpuId, CpuSet, Event, FutexWait, Interrupt, KnownLock, Left, LockFlags, Misfits,
-    Nanos, Object, SampleMode, Tid, TraceHeader, TraceSource,
+    Accounts, Call, Comm, CpuId, CpuSet, Event, FutexWait, HeldBy, Interrupt, KnownLock, Left, LockFlags,
+    Misfits, Nanos, Object, SampleMode, Tid, TraceHeader, TraceSource,
 };
 
 /// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`] it is never used
@@ -193,6 +193,8 @@ pub enum State {
     },
     /// It could run and has no CPU.
     Runnable,
+    /// It would run, and may not on any CPU.
+    Held(HeldBy),
     /// It waits.
     Blocked(WaitId),
 }

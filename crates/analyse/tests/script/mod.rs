@@ -127,6 +127,7 @@ impl Script {
             sample_period_ns: None,
             tick_ns: Nanos::from_millis(1),
             interrupts_accounted: true,
+            held_is_told: true,
             wake_latency_ns: None,
             stack_share: None,
             stacks: BTreeMap::new(),

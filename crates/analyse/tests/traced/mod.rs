@@ -60,6 +60,7 @@ impl Traced {
             sample_period_ns: Some(Nanos::from_millis(5)),
             tick_ns: Nanos::from_millis(4),
             interrupts_accounted: false,
+            held_is_told: true,
             wake_latency_ns: None,
             stack_share: Some(10),
             stacks: Default::default(),

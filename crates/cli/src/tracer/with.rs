@@ -75,6 +75,7 @@ impl Tracer for Ours {
             sample_period_ns: recorded.sample_period,
             tick_ns: recorded.tick,
             interrupts_accounted: recorded.interrupts_accounted,
+            held_is_told: recorded.held_is_told,
             wake_latency_ns: self.wake_latency,
             stack_share: recorded.stack_share,
             stacks: recorded.stacks,

@@ -105,6 +105,14 @@ pub enum EventKind {
         /// The CPUs it may use, until said otherwise.
         allowed: CpuSet,
     },
+    /// A thread that is ready may not run, whatever CPU is idle: from now on, until it runs or is woken. Stands right
+    /// before its [`Switch`], or right behind its [`Waking`].
+    Held {
+        /// The thread.
+        tid: Tid,
+        /// What holds it back.
+        by: HeldBy,
+    },
     /// A system call returned; exact traces only.
     SystemCall(SystemCall),
     /// So many events of this CPU were lost before this instant, since the event before on it.
@@ -112,6 +120,18 @@ pub enum EventKind {
         /// How many.
         events: u64,
     },
+}
+
+/// What holds back a thread that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeldBy {
+    /// Its group has used up its quota of CPU time for this period (`cpu.max`, `cpu.cfs_quota_us`).
+    Quota,
+    /// Its group is frozen.
+    Freezer,
+    /// It, or its group, has used up its budget of real-time CPU time for this period (`SCHED_DEADLINE`,
+    /// `cpu.rt_runtime_us`, `sched_rt_runtime_us`).
+    RealTimeBudget,
 }
 
 /// Why a thread left its CPU.

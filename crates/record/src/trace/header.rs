@@ -119,6 +119,9 @@ pub struct TraceHeader {
     pub tick_ns: Nanos,
     /// Whether the kernel takes interrupts off a thread's accounted run time (CONFIG_IRQ_TIME_ACCOUNTING).
     pub interrupts_accounted: bool,
+    /// Whether the events tell of threads that are ready and held back; older traces do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held_is_told: bool,
     /// How long another, idle CPU of the machine took to be at work for a thread that was woken, measured before the run by two threads of
     /// the tracer's; absent where there was no other, or threads may not be placed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

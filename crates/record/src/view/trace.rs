@@ -9,7 +9,7 @@ use crate::{CpuId, CpuSet, TraceSource, Untraced};
 /// The CPU-seconds of the allotted CPUs over one traced run, divided without overlap: together they are
 /// `cpus · elapsed`, since what no rule explains is one of them. A part that this trace cannot tell is null and is
 /// contained in another: work in the kernel in user work, spinning in the work of whoever spins, interrupts and steal
-/// in what they hit, pinned threads in scheduling, other idle time in too little work.
+/// in what they hit, pinned threads and those held back in scheduling, other idle time in too little work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Components {
@@ -29,6 +29,8 @@ pub struct Components {
     pub steal_s: Option<f64>,
     /// Idle although a thread was runnable and allowed there.
     pub idle_scheduling_s: f64,
+    /// Idle although a thread was ready: a quota, a frozen group or a real-time budget held it back.
+    pub idle_held_s: Option<f64>,
     /// Idle although a thread was runnable, but not allowed there.
     pub idle_pinned_s: Option<f64>,
     /// Idle, a thread waiting for a kernel lock.
@@ -237,6 +239,7 @@ pub struct Losses {
     pub tracer: f64,
     pub steal: Option<f64>,
     pub idle_scheduling: f64,
+    pub idle_held: Option<f64>,
     pub idle_pinned: Option<f64>,
     pub idle_kernel_lock: Option<f64>,
     pub idle_user_lock: Option<f64>,

@@ -156,6 +156,7 @@ fn cpu_set() -> impl Strategy<Value = CpuSet> {
 /// Any event of any kind, each kind as often as another.
 pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
     let known = prop::sample::select(vec![KnownLock::None, KnownLock::MmapLock, KnownLock::RunQueue]);
+    let held_by = prop::sample::select(vec![HeldBy::Quota, HeldBy::Freezer, HeldBy::RealTimeBudget]);
     let mode = prop::sample::select(vec![SampleMode::User, SampleMode::Kernel, SampleMode::Interrupt]);
     prop_oneof![
         (tid(), left(), call(), nanos(), nanos(), tid()).prop_map(
@@ -198,6 +199,7 @@ pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
             wait: FutexWait { operation, expected }
         }),
         (tid(), cpu_set()).prop_map(|(tid, allowed)| EventKind::Confined { tid, allowed }),
+        (tid(), held_by).prop_map(|(tid, by)| EventKind::Held { tid, by }),
         (tid(), any::<u16>(), nanos(), any::<i64>(), object()).prop_map(
             |(tid, number, took, result, object)| {
                 EventKind::SystemCall(SystemCall { tid, number, took, result, object })

@@ -73,6 +73,10 @@ fn lost(cause: &Cause) -> String {
         Component::IdleScheduling => {
             "idle although threads were ready to run: an idle CPU takes time to wake".to_owned()
         }
+        Component::IdleHeld => {
+            "idle, while threads that were ready were held back by a CPU quota, a frozen group or a real-time budget"
+                .to_owned()
+        }
         Component::IdlePinned => "idle, while threads that were ready to run may not run there".to_owned(),
         Component::IdleKernelLock => format!("idle, waiting for {}", lock(cause)),
         Component::IdleUserLock => "idle, waiting for locks of the command's own (futex)".to_owned(),

@@ -25,6 +25,7 @@ impl Part {
                 Component::Tracer => ('┼', 't'),
                 Component::Steal => ('╲', 's'),
                 Component::IdleScheduling => ('┄', 'r'),
+                Component::IdleHeld => ('┬', 'h'),
                 Component::IdlePinned => ('┴', 'p'),
                 Component::IdleKernelLock => ('║', 'L'),
                 Component::IdleUserLock => ('┆', 'l'),
@@ -49,7 +50,9 @@ impl Part {
                 Component::KernelLockSpin | Component::IdleKernelLock => AnsiColor::Red,
                 Component::IdleUserLock => AnsiColor::Magenta,
                 Component::OtherProcesses | Component::Tracer | Component::Steal => AnsiColor::Yellow,
-                Component::IdleScheduling | Component::IdlePinned => AnsiColor::BrightMagenta,
+                Component::IdleScheduling | Component::IdleHeld | Component::IdlePinned => {
+                    AnsiColor::BrightMagenta
+                }
                 Component::IdleDisk | Component::IdlePeer | Component::IdleTimer => AnsiColor::BrightCyan,
                 Component::IdleTooLittleWork => AnsiColor::White,
                 Component::Unexplained => AnsiColor::BrightBlack,
@@ -70,7 +73,7 @@ mod tests {
             let parts = [Part::Speedup, Part::Folded];
             let parts = parts.into_iter().chain(Component::ALL.map(Part::Of));
             let signs: Vec<char> = parts.map(|p| p.sign(&style)).collect();
-            assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 18);
+            assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 19);
             let wide = |c: &char| textwrap::core::display_width(&c.to_string()) != 1;
             assert!(!signs.contains(&'│') && !signs.contains(&'|'), "the zero mark is nothing else");
             assert!(!signs.iter().any(wide) && (unicode || signs.iter().all(char::is_ascii)));

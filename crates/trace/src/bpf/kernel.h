@@ -43,12 +43,27 @@ typedef _Bool bool;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct rt_rq {
+	int rt_throttled; /* since Linux 6.12 with CONFIG_RT_GROUP_SCHED alone */
+};
+
 struct rq {
 	u64 prev_irq_time; /* there with CONFIG_IRQ_TIME_ACCOUNTING alone */
+	struct rt_rq rt;
 };
 
 struct cfs_rq {
 	struct rq *rq; /* there with CONFIG_FAIR_GROUP_SCHED alone */
+	int throttle_count; /* there with CONFIG_CFS_BANDWIDTH alone */
+};
+
+struct sched_rt_entity {
+	struct sched_rt_entity *parent; /* there with CONFIG_RT_GROUP_SCHED alone */
+	struct rt_rq *rt_rq; /* likewise */
+};
+
+struct sched_dl_entity {
+	unsigned dl_throttled : 1;
 };
 
 /* From Linux 6.2 to 6.14; before and after, preempt_count is a variable of its own. */
@@ -100,6 +115,11 @@ struct task_struct {
 	int tgid;
 	char comm[16];
 	struct sched_entity se;
+	struct sched_rt_entity rt;
+	struct sched_dl_entity dl;
+	unsigned policy;
+	bool throttled; /* since Linux 6.18, with CONFIG_CFS_BANDWIDTH alone */
+	unsigned long jobctl;
 	u64 utime;
 	u64 stime;
 	unsigned long min_flt;
@@ -109,6 +129,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	unsigned in_iowait : 1;
+	unsigned frozen : 1; /* there with CONFIG_CGROUPS alone */
 };
 
 struct pt_regs {
@@ -144,6 +165,21 @@ struct bpf_perf_event_data {
 #define TASK_PARKED 0x0040
 #define TASK_DEAD 0x0080
 #define TASK_NOLOAD 0x0400
+#define TASK_FROZEN 0x8000 /* since Linux 6.1 */
+
+/* include/linux/sched/jobctl.h */
+#define JOBCTL_TRAP_FREEZE (1UL << 23)
+
+/* include/uapi/linux/sched.h */
+#define SCHED_FIFO 1
+#define SCHED_RR 2
+#define SCHED_DEADLINE 6
+
+/* include/uapi/asm-generic/errno-base.h, and include/linux/errno.h: what a system call returns that a signal ended, and
+ * that is made again */
+#define EINTR 4
+#define ERESTARTSYS 512
+#define ERESTART_RESTARTBLOCK 516
 
 /* include/linux/preempt.h */
 #define SOFTIRQ_OFFSET (1U << 8)

@@ -74,6 +74,12 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 	now = bpf_ktime_get_ns();
 	left = why_left(preempt, prev_state);
+	if (in_tree(tid)) {
+		u16 held = held_leaving(prev, preempt, prev_state);
+
+		if (held)
+			record_held(cpu, now, tid, held);
+	}
 	if (left != LEFT_PREEMPTED && left != LEFT_DEAD && in_tree(tid)) {
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(prev);
 		s64 number = regs->orig_ax;
@@ -151,13 +157,12 @@ static __always_inline void record_confined(struct task_struct *task, u32 cpu)
 	}
 }
 
-/* Whether this has to be looked at: the thread may use fewer CPUs than were allotted, or did when last seen. */
+/* Whether a thread of the tree has to be looked at: it may use fewer CPUs than were allotted, or did when last seen. */
 static __always_inline bool may_be_confined(struct task_struct *task)
 {
 	u32 tid = task->pid;
 
-	return in_tree(tid) && (task->nr_cpus_allowed < allotted_count ||
-				(confined_any && bpf_map_lookup_elem(&confined, &tid)));
+	return task->nr_cpus_allowed < allotted_count || (confined_any && bpf_map_lookup_elem(&confined, &tid));
 }
 
 static __always_inline void record_waking(struct task_struct *task, struct task_struct *current, u32 cpu)
@@ -188,12 +193,18 @@ static __always_inline void woken(struct task_struct *task)
 {
 	struct task_struct *current = current_task();
 	u32 cpu = this_cpu();
+	u16 held;
 
 	if (!concerns(cpu, task, current))
 		return;
 	record_waking(task, current, cpu);
+	if (!in_tree(task->pid))
+		return;
 	if (may_be_confined(task))
 		record_confined(task, cpu);
+	held = held_ready(task);
+	if (held)
+		record_held(cpu, bpf_ktime_get_ns(), task->pid, held);
 }
 
 SEC("tp_btf/sched_waking")

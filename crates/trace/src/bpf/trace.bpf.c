@@ -10,6 +10,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#include "held.bpf.h"
 #include "threads.bpf.h"
 #include "waits.bpf.h"
 #include "tree.bpf.h"

@@ -29,6 +29,15 @@ enum kind {
 	KIND_AWAITS,
 	KIND_CONFINED, /* one for each 64 CPUs */
 	KIND_SYSCALL,
+	KIND_HELD,
+};
+
+/* What holds back a thread that is ready: a held one's `detail`. */
+enum held {
+	HELD_NOT,
+	HELD_QUOTA,
+	HELD_FREEZER,
+	HELD_RT_BUDGET,
 };
 
 /* Why a thread left its CPU: the low three bits of a switch's `detail`. */
@@ -98,6 +107,7 @@ enum object {
  *   AWAITS      thread     operation    object                 expected value      detail: what; both of a futex
  *   CONFINED    thread     first CPU    mask                   how many more follow
  *   SYSCALL     thread     took or 0    object                 result, of 32 bits   detail: what, number
+ *   HELD        thread     -            -                      -                   detail: by what
  */
 struct slot {
 	u64 time; /* CLOCK_MONOTONIC, ns */

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
 mod contexts;
+mod held;
 mod support;
 mod tree;
 mod workers;

@@ -1,6 +1,6 @@
 //! States of threads and occupants of CPUs, kept consistent: a thread runs on a CPU if and only if that CPU has it.
 
-use morecores_record::{Call, Left, Nanos, Object, Switch, Tid, TraceSource, Waking};
+use morecores_record::{Call, HeldBy, Left, Nanos, Object, Switch, Tid, TraceSource, Waking};
 
 use super::{Builder, Running};
 use crate::trace::timeline::{Occupant, Segment, State, Stretch, ThreadId, Wait, WaitId, Wake};
@@ -55,6 +55,10 @@ impl Builder<'_> {
         match self.live[id.index()].open {
             Some((_, State::Running { .. })) => self.live[id.index()].early = Some(wake),
             Some((_, State::Runnable)) => {}
+            Some((_, State::Held(_))) => {
+                self.close(id, at, true);
+                self.open(id, at, State::Runnable);
+            }
             Some((_, State::Blocked(wait))) => {
                 self.timeline.waits[wait.index()].wake = Some(wake);
                 self.close(id, at, true);
@@ -82,12 +86,33 @@ impl Builder<'_> {
                     self.timeline.misfits.unwoken += 1;
                 }
             }
+            Some((from, State::Held(by))) => self.release(id, from, by, at),
             Some((_, State::Runnable)) | None => {}
         }
-        self.live[id.index()].early = None;
+        (self.live[id.index()].early, self.live[id.index()].held) = (None, None);
         self.close(id, at, true);
         let cpu = self.timeline.cpus[cpu].cpu;
         self.open(id, at, State::Running { cpu });
+    }
+
+    /// It is said to be held back: at once where it has no CPU, otherwise from its switch on.
+    pub(super) fn hold(&mut self, id: ThreadId, at: Nanos, by: HeldBy) {
+        match self.live[id.index()].open {
+            Some((_, State::Runnable | State::Held(_))) => {
+                self.close(id, at, true);
+                self.open(id, at, State::Held(by));
+            }
+            _ => self.live[id.index()].held = Some(by),
+        }
+    }
+
+    /// It runs at `at` and was held back until nobody knows when, but not later than a CPU takes to wake for it before.
+    fn release(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
+        let latency = self.header.wake_latency_ns.unwrap_or_default();
+        let released = Nanos(at.0.saturating_sub(latency.0)).max(from);
+        self.open(id, from, State::Held(by));
+        self.close(id, released, true);
+        self.open(id, released, State::Runnable);
     }
 
     // CPUs.
@@ -148,13 +173,14 @@ impl Builder<'_> {
             && !old_news
         {
             self.close(id, at, true);
-            match switch.left {
-                Left::Preempted => {
+            match (self.live[id.index()].held.take(), switch.left) {
+                (_, Left::Dead) => self.timeline.threads[id.index()].ended = Some(at),
+                (Some(by), _) => self.open(id, at, State::Held(by)),
+                (None, Left::Preempted) => {
                     self.live[id.index()].early = None;
                     self.open(id, at, State::Runnable);
                 }
-                Left::Dead => self.timeline.threads[id.index()].ended = Some(at),
-                left => self.block(id, at, left, switch.call),
+                (None, left) => self.block(id, at, left, switch.call),
             }
             (self.live[id.index()].awaits, self.live[id.index()].futex) = (None, None);
         }

@@ -11,6 +11,8 @@ use crate::trace::timeline::ThreadId;
 pub struct IdleTimes {
     /// A thread was runnable, and allowed on an idle CPU.
     pub scheduling: f64,
+    /// A thread was ready, and held back.
+    pub held: f64,
     /// A thread was runnable, and not allowed on any.
     pub pinned: f64,
     /// A thread waited for a kernel lock.
@@ -30,8 +32,9 @@ pub struct IdleTimes {
 impl IdleTimes {
     /// Together.
     pub fn total(&self) -> f64 {
-        let Self { scheduling, pinned, kernel_lock, user_lock, disk, peer, timer, too_little_work } = self;
-        scheduling + pinned + kernel_lock + user_lock + disk + peer + timer + too_little_work
+        let Self { scheduling, held, pinned, kernel_lock, user_lock, disk, peer, timer, too_little_work } =
+            self;
+        scheduling + held + pinned + kernel_lock + user_lock + disk + peer + timer + too_little_work
     }
 }
 
@@ -83,6 +86,7 @@ impl Idle {
         let times = &mut self.times;
         for time in [
             &mut times.scheduling,
+            &mut times.held,
             &mut times.pinned,
             &mut times.kernel_lock,
             &mut times.user_lock,

@@ -204,6 +204,7 @@ impl Tracer {
             sample_period_ns: None,
             tick_ns: Nanos(TICK),
             interrupts_accounted: false,
+            held_is_told: true,
             wake_latency_ns: None,
             stack_share: Some(STACK_SHARE),
             stacks: locks.map(|(index, _)| (index as u32, stack(index))).collect(),

@@ -3,8 +3,9 @@
 
 use crate::cpu::MAX_CPU;
 use crate::{
-    Accounts, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, Interrupt, KnownLock,
-    LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+    Accounts, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt,
+    KnownLock, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker,
+    Waking, Work,
 };
 
 use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
@@ -48,6 +49,7 @@ impl Decoder<'_> {
             kind::SWITCH => self.switch(flag(0), flag(1))?,
             kind::WAKING => self.waking(flag(0), flag(1))?,
             kind::FUTEX_WAIT => self.futex_wait()?,
+            kind::HELD => self.held((first & !EARLIER) >> FLAGS_SHIFT)?,
             kind if kind >= kind::FIRST_WITH_LENGTH => {
                 let length = self.input.number()?;
                 self.input.skip(length)?;
@@ -120,6 +122,22 @@ impl Decoder<'_> {
         let read = before - self.input.left();
         self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
         Ok(EventKind::FutexWait { tid, wait })
+    }
+
+    /// Fields behind those that are known are a later version's.
+    fn held(&mut self, by: u8) -> Result<EventKind, Damaged> {
+        let by = match by {
+            0 => HeldBy::Quota,
+            1 => HeldBy::Freezer,
+            2 => HeldBy::RealTimeBudget,
+            _ => return Err(Damaged),
+        };
+        let length = self.input.number()?;
+        let before = self.input.left();
+        let tid = Tid(self.input.small()?);
+        let read = before - self.input.left();
+        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        Ok(EventKind::Held { tid, by })
     }
 
     fn contention(&mut self, known: u8) -> Result<Contention, Damaged> {

@@ -2,8 +2,8 @@
 //! inverse is `decode`. Allocates nothing.
 
 use crate::{
-    Accounts, Comm, CpuSet, Event, EventKind, Interrupt, KnownLock, Object, SampleMode, Switch, Tid, Waker,
-    Waking,
+    Accounts, Comm, CpuSet, Event, EventKind, HeldBy, Interrupt, KnownLock, Object, SampleMode, Switch, Tid,
+    Waker, Waking,
 };
 
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
@@ -150,6 +150,17 @@ impl<'a> Encoder<'a> {
                 self.begin(event, kind::CONFINED, 0);
                 self.thread(*tid);
                 self.cpus(allowed);
+            }
+            EventKind::Held { tid, by } => {
+                let by = match by {
+                    HeldBy::Quota => 0,
+                    HeldBy::Freezer => 1,
+                    HeldBy::RealTimeBudget => 2,
+                };
+                self.begin(event, kind::HELD, by << FLAGS_SHIFT);
+                let tid = u64::from(tid.0);
+                self.out.number(length_of(tid));
+                self.out.number(tid);
             }
             EventKind::SystemCall(call) => {
                 self.begin(event, kind::SYSTEM_CALL, object_flags(call.object));

@@ -23,6 +23,7 @@ pub(super) mod kind {
     /// From here on, a kind's fields are preceded by their length in bytes, and change nothing of what is remembered.
     pub(in super::super) const FIRST_WITH_LENGTH: u8 = 16;
     pub(in super::super) const FUTEX_WAIT: u8 = 16;
+    pub(in super::super) const HELD: u8 = 17;
     /// All bits of the kind.
     pub(in super::super) const MASK: u8 = 31;
 }

@@ -153,6 +153,7 @@ impl Tracer for Pretending {
             sample_period_ns: None,
             tick_ns: Nanos::from_millis(4),
             interrupts_accounted: false,
+            held_is_told: true,
             wake_latency_ns: None,
             stack_share: None,
             stacks: Default::default(),
