@@ -125,6 +125,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('--cpus', '--cpus', [CompletionResultType]::ParameterName, 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]')
             [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Measured counts that it may rest on [default: all]')
             [CompletionResult]::new('--price', '--price', [CompletionResultType]::ParameterName, 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each')
+            [CompletionResult]::new('--memory', '--memory', [CompletionResultType]::ParameterName, 'Memory of the machines predicted: 64G [default: what the command had where it was measured]')
             [CompletionResult]::new('--explain', '--explain', [CompletionResultType]::ParameterName, 'Also every model, and how far each was off when it was tested')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'As JSON; its keys are described in docs/format.md')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -658,7 +658,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__predict)
-            opts="-h --cpus --from --price --explain --json --help"
+            opts="-h --cpus --from --price --memory --explain --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -673,6 +673,10 @@ _morecores() {
                     return 0
                     ;;
                 --price)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -118,6 +118,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand --cpus 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]'
             cand --from 'Measured counts that it may rest on [default: all]'
             cand --price 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each'
+            cand --memory 'Memory of the machines predicted: 64G [default: what the command had where it was measured]'
             cand --explain 'Also every model, and how far each was off when it was tested'
             cand --json 'As JSON; its keys are described in docs/format.md'
             cand -h 'Print help (see more with ''--help'')'

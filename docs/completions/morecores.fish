@@ -118,6 +118,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand show" -s h -l help -
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l cpus -d 'CPU counts to predict: numbers and ranges [default: those of `run --predict`, or 2, 4 and 8 times the largest measured]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l from -d 'Measured counts that it may rest on [default: all]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l price -d 'Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each' -r
+complete -c morecores -n "__fish_morecores_using_subcommand predict" -l memory -d 'Memory of the machines predicted: 64G [default: what the command had where it was measured]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l explain -d 'Also every model, and how far each was off when it was tested'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -l json -d 'As JSON; its keys are described in docs/format.md'
 complete -c morecores -n "__fish_morecores_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -17,7 +17,7 @@ use morecores_record::{Caveat, PredictedPoint, Prediction};
 
 use crate::models::{Usl, gustafson, karp_flatt_trend};
 
-pub use evidence::{Evidence, Measured};
+pub use evidence::{Evidence, Measured, MemoryRoom};
 use opinion::{Opinion, Panel};
 pub use traced::TracedProgram;
 pub use what_if::{Change, WhatIfError, what_if};
@@ -78,7 +78,7 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     Some(Prediction {
         model,
         from: evidence.points.iter().map(|point| point.cpus).collect(),
-        first_limit: limits::first_limit(&panel, traced),
+        first_limit: limits::memory_size(evidence, &targets).or_else(|| limits::first_limit(&panel, traced)),
         peak_cpus: peak(&panel, evidence, &points, &told),
         bounds: traced
             .map(|(program, bounds)| limits::bounds(program, bounds, evidence.timed_over_traced(program))),

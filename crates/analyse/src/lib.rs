@@ -16,6 +16,7 @@ pub mod forecast;
 mod interval;
 pub mod locks;
 mod machine_noise;
+pub mod memory;
 pub mod models;
 mod noise;
 mod ratio;

@@ -77,14 +77,14 @@ impl Account {
         spared: &[u32],
     ) -> (CpuTime, TreeUsage) {
         let after = Reading::take(group.as_deref_mut());
-        let peak = group.and_then(StudyGroup::peak_memory);
+        let (peak, left) = group.map_or((None, None), |group| (group.peak_memory(), group.charged_memory()));
         let by_group = after.cpu_since(&self.before).filter(|cpu| self.accounting.allows(cpu.estimator));
         let cpu = by_group.or_else(|| self.by_exits(rusage, spared)).unwrap_or(CpuTime {
             user_ns: rusage.user_ns,
             system_ns: rusage.system_ns,
             estimator: CpuEstimator::Getrusage,
         });
-        (cpu, after.tree_since(&self.before, peak))
+        (cpu, after.tree_since(&self.before, peak, left))
     }
 
     fn by_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
@@ -158,16 +158,19 @@ impl Reading {
         }
     }
 
-    /// What else the group told between two readings; the memory's mark was set back at the first.
-    fn tree_since(&self, before: &Self, peak: Option<Bytes>) -> TreeUsage {
+    /// What else the group told between two readings; the memory's mark was set back at the first. `left` is charged to
+    /// the group still.
+    fn tree_since(&self, before: &Self, peak: Option<Bytes>, left: Option<Bytes>) -> TreeUsage {
         let swapped = self.swapped.zip(before.swapped);
         let block = self.block.zip(before.block);
         TreeUsage {
             peak_memory_bytes: peak,
+            needed_memory_bytes: peak.zip(left).map(|(peak, left)| Bytes(peak.0.saturating_sub(left.0))),
             swapped_in_pages: swapped.map(|(now, then)| now.0.saturating_sub(then.0)),
             swapped_out_pages: swapped.map(|(now, then)| now.1.saturating_sub(then.1)),
             block_read_bytes: block.map(|(now, then)| Bytes(now.0.saturating_sub(then.0))),
             block_written_bytes: block.map(|(now, then)| Bytes(now.1.saturating_sub(then.1))),
+            ..TreeUsage::default()
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::cgroup::Hierarchies;
 use crate::cold::Cold;
 use crate::control::Control;
 use crate::environment::Environment;
-use crate::group::{GroupError, StudyGroup};
+use crate::group::{GroupError, OomKills, StudyGroup};
 use crate::input::{Input, Size};
 use crate::limit::{LimitError, Limiter};
 use crate::machine::{Neighbours, Watch};
@@ -98,6 +98,7 @@ pub struct ProcessExecutor {
     group: Option<StudyGroup>,
     no_group: Option<GroupError>,
     account: Account,
+    oom_kills: OomKills,
     watch: Watch,
     quiet: Option<Quiet>,
     neighbours: Neighbours,
@@ -159,6 +160,7 @@ impl ProcessExecutor {
                 Err(error) if limit => return Err(LimitError::from(error).into()),
                 Err(error) => (None, Some(error)),
             };
+        let oom_kills = OomKills::new(&hierarchies, group.as_ref().and_then(StudyGroup::memory));
         let mut watch = Watch::new(&hierarchies);
         if let Some(dir) = group.as_ref().and_then(StudyGroup::v2) {
             watch.throttled_in(dir);
@@ -177,6 +179,7 @@ impl ProcessExecutor {
             group,
             no_group,
             account: Account::new(accounting),
+            oom_kills,
             watch,
             quiet: None,
             neighbours: Neighbours::watch(),
@@ -304,6 +307,7 @@ impl ProcessExecutor {
             group.reset_peak();
         }
         self.control.spared.forget_ended();
+        self.oom_kills.begin();
         self.account.begin(self.group.as_mut());
         self.control.begin();
         let started = self.start(point, &input, witness);
@@ -314,7 +318,9 @@ impl ProcessExecutor {
         }
         let mut rusage = ended.rusage;
         let survivors = self.gather_orphans(&mut rusage);
-        let (cpu, tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());
+        let (cpu, mut tree) = self.account.end(self.group.as_mut(), &rusage, &self.control.spared.pids());
+        tree.killed_for_memory = self.oom_kills.end();
+        tree.memory_limit_bytes = self.oom_kills.limit();
         let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
         if self.quiet.is_none() && ended.elapsed() >= LONG_RUN {
             self.quiet = Some(self.watch.quiet(LOOK));

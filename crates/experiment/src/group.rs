@@ -7,6 +7,7 @@
 
 mod counters;
 mod home;
+mod oom;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,6 +18,8 @@ use morecores_record::{Bytes, CpuSet, Nanos};
 
 use crate::cgroup::Hierarchies;
 use crate::undo::{Change, Journal, JournalError};
+
+pub use oom::OomKills;
 
 use counters::Counter;
 use home::Home;
@@ -74,6 +77,8 @@ pub struct StudyGroup {
     v1: Vec<PathBuf>,
     cpu: Option<(CpuSource, Vec<Counter>)>,
     peak: Option<Peak>,
+    /// The cgroup in which a controller counts memory.
+    memory: Option<PathBuf>,
     memory_stat: Option<Counter>,
     io_stat: Option<Counter>,
     cpuset: Option<PathBuf>,
@@ -85,6 +90,8 @@ pub struct StudyGroup {
 #[derive(Debug)]
 struct Peak {
     counter: Counter,
+    /// What is charged now.
+    current: Option<Counter>,
     /// Written to set the mark back, where the kernel lets it be.
     reset: Option<File>,
     last: u64,
@@ -108,6 +115,7 @@ impl StudyGroup {
             v1: Vec::new(),
             cpu: None,
             peak: None,
+            memory: None,
             memory_stat: None,
             io_stat: None,
             cpuset: None,
@@ -146,7 +154,8 @@ impl StudyGroup {
         let handle = File::open(&dir).map_err(io_error("open", &dir))?;
         self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
         // Writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst, memory.peak).
-        self.peak = Peak::open(dir.join("memory.peak"));
+        self.peak = Peak::open(&dir, "memory.peak", "memory.current");
+        self.memory = Some(dir.clone()).filter(|dir| dir.join("memory.events").exists());
         self.memory_stat = Counter::open(dir.join("memory.stat"));
         self.io_stat = Counter::open(dir.join("io.stat"));
         self.cpuset = Some(dir.clone()).filter(|dir| dir.join("cpuset.cpus").exists());
@@ -163,7 +172,10 @@ impl StudyGroup {
                     files.iter().filter_map(|file| Counter::open(dir.join(file))).collect();
                 self.cpu = (counters.len() == files.len()).then_some((CpuSource::V1, counters));
             }
-            "memory" => self.peak = Peak::open(dir.join("memory.max_usage_in_bytes")),
+            "memory" => {
+                self.peak = Peak::open(&dir, "memory.max_usage_in_bytes", "memory.usage_in_bytes");
+                self.memory = Some(dir.clone());
+            }
             _ => {
                 // A new version 1 cpuset has no memory nodes and takes no task until it has some.
                 let nodes = dir.join("cpuset.mems");
@@ -267,6 +279,16 @@ impl StudyGroup {
         self.peak.as_mut()?.value()
     }
 
+    /// What is charged to the tree's cgroup now: after a run the page cache that is left of it.
+    pub fn charged_memory(&mut self) -> Option<Bytes> {
+        self.peak.as_mut()?.current.as_mut()?.number().map(Bytes)
+    }
+
+    /// The cgroup in which a controller counts the tree's memory.
+    pub fn memory(&self) -> Option<&Path> {
+        self.memory.as_deref()
+    }
+
     /// Pages read from and written to swap so far.
     pub fn swapped_pages(&mut self) -> Option<(u64, u64)> {
         let [read, written] = self.memory_stat.as_mut()?.fields(["pswpin", "pswpout"])?;
@@ -280,9 +302,15 @@ impl StudyGroup {
 }
 
 impl Peak {
-    fn open(path: PathBuf) -> Option<Self> {
+    fn open(dir: &Path, peak: &str, current: &str) -> Option<Self> {
+        let path = dir.join(peak);
         let reset = File::options().write(true).open(&path).ok();
-        Some(Self { counter: Counter::open(path)?, reset, last: 0 })
+        Some(Self {
+            counter: Counter::open(path)?,
+            current: Counter::open(dir.join(current)),
+            reset,
+            last: 0,
+        })
     }
 
     fn reset(&mut self) {

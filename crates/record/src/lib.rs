@@ -52,7 +52,9 @@ pub use plan::{
     Point, Stop, TraceMode, Variable, holds_n,
 };
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
-pub use run::{CpuEstimator, CpuTime, DeviceTime, Exit, Figure, Phase, Run, Rusage, Surroundings, TreeUsage};
+pub use run::{
+    CpuEstimator, CpuTime, DeviceTime, Exit, Figure, MemoryKills, Phase, Run, Rusage, Surroundings, TreeUsage,
+};
 pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
     TraceWriter, read_trace_events, trace_events_path,

@@ -105,11 +105,20 @@ pub struct Rusage {
 }
 
 /// What only a cgroup can tell of the tree as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeUsage {
     /// Peak memory of the whole tree, page cache that it brought in included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<Bytes>,
+    /// The same without what was still charged when the tree had ended, page cache for the most part: what it needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed_memory_bytes: Option<Bytes>,
+    /// The smallest memory limit of the cgroups around it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<Bytes>,
+    /// What the kernel killed for memory; absent where that was nothing, or is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed_for_memory: Option<MemoryKills>,
     /// Pages read back from swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swapped_in_pages: Option<u64>,
@@ -122,6 +131,16 @@ pub struct TreeUsage {
     /// Written to block devices, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_written_bytes: Option<Bytes>,
+}
+
+/// Processes that the kernel killed for memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryKills {
+    /// How many, by `oom_kill` of the cgroup.
+    pub count: u64,
+    /// Their names, each once; empty where the kernel's log does not tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// What the machine did since it was last looked at: over the run, and over any shorter runs before it, since

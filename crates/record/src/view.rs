@@ -315,6 +315,19 @@ pub enum Warning {
         /// Others that explain a good part of what was done beside the runs, busiest first.
         neighbours: Vec<Neighbour>,
     },
+    /// The kernel killed processes of the command for memory.
+    KilledForMemory {
+        /// At this CPU count.
+        cpus: u32,
+        /// In so many runs.
+        count: u32,
+        /// What was killed, each name once; empty where the kernel's log does not tell.
+        names: Vec<String>,
+        /// Bytes that each of the command's jobs needs; null where no run tells.
+        job_bytes: Option<u64>,
+        /// Bytes that there are; null where that is not known.
+        limit_bytes: Option<u64>,
+    },
     /// User and system time by `getrusage` only.
     OnlyGetrusage,
     /// Processes outlived the command and were ended.

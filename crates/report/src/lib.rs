@@ -43,4 +43,4 @@ pub use terminal::{
 pub use topology::topology;
 pub use tuning::spin_tuning;
 pub use verdict::{Answer, Gain, Outside, Planned, Remark, Subject, Verdict, decide, word};
-pub use warning::{Notice, Severity, notices};
+pub use warning::{Notice, Severity, notices, sentence};

@@ -4,7 +4,7 @@
 
 use morecores_record::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
-use crate::format::{cpus, list, percent, ratio, rough, time};
+use crate::format::{bytes as bytes_text, cpus, list, percent, ratio, rough, time};
 
 /// What the replays are called in a prediction.
 const REPLAY: &str = "replay";
@@ -85,10 +85,18 @@ fn first_limit(limit: &FirstLimit) -> String {
         Resource::SerialWork { command: Some(command) } => format!("serial work, most of it in {command}"),
         Resource::SerialWork { command: None } => "serial work".to_owned(),
         Resource::Lock { name } | Resource::Device { name } => name.clone(),
+        Resource::MemorySize { .. } => "memory".to_owned(),
         Resource::Memory => "memory and caches, in which CPUs slow each other down".to_owned(),
         Resource::Coherency => "what CPUs cost each other in pairs".to_owned(),
     };
     match limit.resource {
+        Resource::MemorySize { needed_bytes, limit_bytes, at_cpus } => format!(
+            "The first limit is memory: {} need about {}, and there are {}, enough for {}.",
+            cpus(at_cpus),
+            bytes_text(needed_bytes as f64),
+            bytes_text(limit_bytes as f64),
+            cpus(limit.cpus as u32)
+        ),
         Resource::Coherency => {
             format!("The first limit is {what}: it is fastest on {}.", about_cpus(limit.cpus))
         }

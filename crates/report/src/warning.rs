@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use morecores_record::{OutsideEvidence, Warning};
 
-use crate::format::{cpus, duration, list, percent, ratio};
+use crate::format::{bytes, cpus, duration, list, percent, ratio};
 use crate::verdict::{Answer, Planned, Verdict, firmer_limit};
 
 use rank::{Rank, rank};
@@ -74,6 +74,7 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
                 | Warning::QuotaBelowCpus { .. }
                 | Warning::Throttled { .. }
                 | Warning::RanOutsideCpus { .. }
+                | Warning::KilledForMemory { .. }
                 | Warning::TooFewRuns { .. }
                 | Warning::DamagedLines { .. }
                 | Warning::Steal { .. }
@@ -98,9 +99,9 @@ fn first_sentence(text: &str) -> String {
 fn figure(warning: &Warning) -> (Option<u32>, f64) {
     match *warning {
         Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
-        Warning::Outliers { cpus, count } | Warning::FailedRuns { cpus, count } => {
-            (Some(cpus), f64::from(count))
-        }
+        Warning::Outliers { cpus, count }
+        | Warning::FailedRuns { cpus, count }
+        | Warning::KilledForMemory { cpus, count, .. } => (Some(cpus), f64::from(count)),
         Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
         Warning::Steal { cpus, share } => (Some(cpus), share),
@@ -245,6 +246,7 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
              choice: find out why the others failed.",
             counts(group)
         ),
+        Warning::KilledForMemory { .. } => killed_for_memory(group, &at),
         Warning::DamagedLines { .. } => format!(
             "Damaged lines of runs.jsonl, left out of every figure: {}. The runs that they held are \
              lost; the others are whole.",
@@ -314,6 +316,32 @@ fn neighbours(group: &[&Warning]) -> String {
         }
     }
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// What was killed for memory, what a job needs, and what there was.
+fn killed_for_memory(group: &[&Warning], at: &str) -> String {
+    let (mut killed, mut job, mut limit) = (Vec::new(), None, None);
+    for warning in group {
+        if let Warning::KilledForMemory { names, job_bytes, limit_bytes, .. } = warning {
+            killed.extend(names.iter().map(String::as_str));
+            job = job.max(*job_bytes);
+            limit = [limit, *limit_bytes].into_iter().flatten().min();
+        }
+    }
+    killed.sort_unstable();
+    killed.dedup();
+    let what = if killed.is_empty() { "processes of the command".to_owned() } else { list(killed) };
+    let size = |size: u64| bytes(size as f64);
+    let need = job.map(|job| format!("each job needs about {}", size(job)));
+    let limit = limit.map(|limit| format!("the limit is {}", size(limit)));
+    let why: Vec<String> = need.into_iter().chain(limit).collect();
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
+    format!("The kernel killed {what} for memory {at}{why}. Give it more memory, or measure fewer CPUs.")
+}
+
+/// One warning in words, for whoever says it apart from the others.
+pub fn sentence(warning: &Warning) -> String {
+    word(&[warning], &Planned::default())
 }
 
 /// The names of survivors, each once: ` (gopls)`.

@@ -10,6 +10,7 @@ export type FirstLimit = {
  */
 resource: Resource, 
 /**
- * So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak.
+ * So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak; of the size of the
+ * memory, the largest count that fits.
  */
 cpus: number, };

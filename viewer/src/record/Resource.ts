@@ -15,4 +15,16 @@ name: string, } | { "kind": "device",
 /**
  * Which, in words.
  */
-name: string, } | { "kind": "memory" } | { "kind": "coherency" };
+name: string, } | { "kind": "memory_size", 
+/**
+ * Bytes needed at the largest predicted count.
+ */
+needed_bytes: number, 
+/**
+ * Bytes that there are.
+ */
+limit_bytes: number, 
+/**
+ * That count.
+ */
+at_cpus: number, } | { "kind": "memory" } | { "kind": "coherency" };

@@ -149,7 +149,27 @@ of_cpus: number,
 /**
  * Others that explain a good part of what was done beside the runs, busiest first.
  */
-neighbours: Array<Neighbour>, } | { "kind": "only_getrusage" } | { "kind": "survivors", 
+neighbours: Array<Neighbour>, } | { "kind": "killed_for_memory", 
+/**
+ * At this CPU count.
+ */
+cpus: number, 
+/**
+ * In so many runs.
+ */
+count: number, 
+/**
+ * What was killed, each name once; empty where the kernel's log does not tell.
+ */
+names: Array<string>, 
+/**
+ * Bytes that each of the command's jobs needs; null where no run tells.
+ */
+job_bytes: number | null, 
+/**
+ * Bytes that there are; null where that is not known.
+ */
+limit_bytes: number | null, } | { "kind": "only_getrusage" } | { "kind": "survivors", 
 /**
  * Their names.
  */

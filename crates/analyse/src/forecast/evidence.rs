@@ -3,6 +3,7 @@
 use morecores_record::{Better, CpuKind, View, Warning};
 
 use super::traced::TracedProgram;
+use crate::memory::MemoryDemand;
 use crate::models;
 
 /// What is known of a program.
@@ -22,6 +23,17 @@ pub struct Evidence {
     pub busy_devices: Vec<(String, f64)>,
     /// The most CPU time that was spent on CPUs that were not allotted, over that of the allotted ones.
     pub outside_share: f64,
+    /// The memory that is needed and that there is; absent where either is not known.
+    pub memory: Option<MemoryRoom>,
+}
+
+/// What memory a command needs by its CPUs, and how much there is for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryRoom {
+    /// What it needs.
+    pub demand: MemoryDemand,
+    /// Bytes that there are.
+    pub limit: f64,
 }
 
 /// A measured count.
@@ -97,7 +109,7 @@ impl Evidence {
             _ => None,
         });
         let outside_share = outside.fold(0.0, f64::max);
-        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices, outside_share }
+        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices, outside_share, memory: None }
     }
 
     /// The points as the closed forms take them.

@@ -2,6 +2,7 @@
 
 use morecores_record::{BoundsView, FirstLimit, Nanos, Resource};
 
+use super::evidence::Evidence;
 use super::opinion::Panel;
 use super::traced::TracedProgram;
 use crate::models::Form;
@@ -29,6 +30,21 @@ pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, timed_over_traced
 
 /// The only device that a trace tells apart.
 pub(super) const DISK: &str = "the disk";
+
+/// The size of the memory, where one of the targets does not fit: it comes first, since there the command does not run at
+/// all.
+pub(super) fn memory_size(evidence: &Evidence, targets: &[u32]) -> Option<FirstLimit> {
+    let (room, largest) = (evidence.memory?, *targets.last()?);
+    let needed = room.demand.at(largest);
+    (needed > room.limit).then(|| FirstLimit {
+        resource: Resource::MemorySize {
+            needed_bytes: needed as u64,
+            limit_bytes: room.limit as u64,
+            at_cpus: largest,
+        },
+        cpus: room.demand.most(room.limit),
+    })
+}
 
 /// What allows the fewest CPUs' worth of work at a time.
 pub(super) fn first_limit(

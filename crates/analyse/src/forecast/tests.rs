@@ -279,3 +279,17 @@ fn what_would_be_gained_is_what_a_change_takes_away() {
     let unknown = what_if(&evidence, &[Change::Without("ld".to_owned())], None).unwrap_err();
     assert!(unknown.to_string().contains("`ld`: there are job"), "{unknown}");
 }
+
+#[test]
+fn memory_that_does_not_suffice_is_the_first_limit() {
+    use crate::memory::MemoryDemand;
+    let evidence = of_law(Usl { one: 10.0, alpha: 0.1, beta: 0.0 }, &[1, 2, 4]);
+    let demand = MemoryDemand::fit(&[(1, 500e6), (2, 900e6), (4, 1_700e6)]).unwrap();
+    let with = |limit| Evidence { memory: Some(MemoryRoom { demand, limit }), ..evidence.clone() };
+    let limit = forecast(&with(2e9), &[8]).unwrap().first_limit.unwrap();
+    assert_eq!(limit.cpus, 4.0);
+    let size = Resource::MemorySize { needed_bytes: 3_300_000_000, limit_bytes: 2_000_000_000, at_cpus: 8 };
+    assert_eq!(limit.resource, size);
+    let fits = forecast(&with(4e9), &[8]).unwrap().first_limit.unwrap();
+    assert_eq!(fits.resource, Resource::SerialWork { command: None });
+}

@@ -9,6 +9,7 @@ use morecores_record::{
 
 use crate::assumptions::{serial_correlation, two_speeds};
 use crate::design::MIN_RUNS;
+use crate::memory::killed_for_memory;
 use crate::noise::compare_same;
 use crate::sample::Sample;
 use crate::summary::{median, outliers};
@@ -64,6 +65,7 @@ const CLIENTS: &[(&str, &str)] = &[
 /// All warnings of a study; `points` are the views of those `samples` that have runs.
 pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
     let mut warnings = of_study(study, points);
+    warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
     for sample in samples.iter().filter(|sample| sample.failed > 0) {
         warnings.push(Warning::FailedRuns { cpus: sample.point.cpus, count: sample.failed as u32 });
     }

@@ -24,6 +24,9 @@ pub(crate) struct PredictArgs {
     /// Prices of machines by their CPUs, an hour: 2=0.10,16=0.80; adds what a run costs on each
     #[arg(long, value_name = "LIST")]
     pub(crate) price: Option<String>,
+    /// Memory of the machines predicted: 64G [default: what the command had where it was measured]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     /// Also every model, and how far each was off when it was tested
     #[arg(long)]
     pub(crate) explain: bool,

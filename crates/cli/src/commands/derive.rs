@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use morecores_analyse::forecast::{Evidence, TracedProgram, forecast, what_if};
+use morecores_analyse::forecast::{Evidence, MemoryRoom, TracedProgram, forecast, what_if};
+use morecores_analyse::memory;
 use morecores_analyse::trace_view;
 use morecores_experiment::spawn;
 use morecores_record::{
-    Command, Gain, Header, Host, Plan, Prediction, STUDY_SCHEMA, Study, StudyError, TraceHeader, TraceView,
-    View, read_trace_events,
+    Bytes, Command, Gain, Header, Host, Plan, Prediction, STUDY_SCHEMA, Study, StudyError, TraceHeader,
+    TraceView, View, read_trace_events,
 };
 
 use crate::options::default_targets;
@@ -69,7 +70,7 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     let Derived { mut view, programs, unread } = read(study, path);
     let largest = view.points.last().map(|point| point.cpus);
     if let Some(largest) = largest.filter(|_| always || !view.plan.predict.is_empty()) {
-        let evidence = Evidence::of(&view, programs, is_told_n(study), None);
+        let evidence = evidence(study, &view, programs, None, None);
         view.prediction = bearable(&evidence, &view, largest);
     }
     (view, unread)
@@ -79,11 +80,26 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
 pub(super) fn for_page(study: &Study, path: &Path, gains: bool) -> (View, Vec<Gain>, Vec<String>) {
     let Derived { mut view, programs, unread } = read(study, path);
     let is_replayed = gains && !programs.is_empty();
-    let evidence = Evidence::of(&view, programs, is_told_n(study), None);
+    let evidence = evidence(study, &view, programs, None, None);
     let prediction = view.points.last().and_then(|point| bearable(&evidence, &view, point.cpus));
     let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };
     view.prediction = prediction;
     (view, gains, unread)
+}
+
+/// What a prediction may rest on, from the counts of `from` where it is given, for machines of so many bytes of `memory`,
+/// or of that of the machine measured.
+pub(super) fn evidence(
+    study: &Study,
+    view: &View,
+    programs: Vec<TracedProgram>,
+    from: Option<&[u32]>,
+    memory: Option<Bytes>,
+) -> Evidence {
+    let limit = memory.map(|memory| memory.0).or_else(|| memory::limit(study));
+    let room = memory::demand(study, from).zip(limit);
+    let memory = room.map(|(demand, limit)| MemoryRoom { demand, limit: limit as f64 });
+    Evidence { memory, ..Evidence::of(view, programs, is_told_n(study), from) }
 }
 
 /// The prediction of the counts that nobody named; none where nothing can be said.

@@ -1,7 +1,7 @@
 //! `morecores predict`: what a study says of machines that were not measured.
 
 use anyhow::{Result, bail};
-use morecores_analyse::forecast::{Evidence, forecast};
+use morecores_analyse::forecast::forecast;
 use morecores_record::Study;
 use morecores_report as report;
 
@@ -15,7 +15,13 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<u8> {
     let derived = derive::read(&study, &args.study);
     let view = derived.view;
     let options = PredictOptions::new(args, &view)?;
-    let evidence = Evidence::of(&view, derived.programs, derive::is_told_n(&study), options.from.as_deref());
+    let evidence = derive::evidence(&study, &view, derived.programs, options.from.as_deref(), options.memory);
+    if options.memory.is_some() && evidence.memory.is_none() {
+        terminal::note(
+            "--memory is not used: what the command needs is not known from two CPU counts; a cgroup with a memory \
+             controller tells it (root has one)",
+        );
+    }
     let prediction = forecast(&evidence, &options.cpus).filter(|prediction| !prediction.points.is_empty());
     let Some(prediction) = prediction else {
         bail!(

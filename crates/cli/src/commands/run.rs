@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use morecores_analyse::memory::killed_for_memory;
 use morecores_analyse::{Decision, StoppingRule};
 use morecores_experiment::control::Control;
 use morecores_experiment::environment::Environment;
@@ -214,7 +215,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
         unread.iter().for_each(|line| terminal::note(line));
     }
     if let Some(outcome) = failed {
-        report_failure(&outcome);
+        report_failure(&study, &outcome);
         if !worth_showing || args.quiet {
             terminal::note(&format!("what was measured is kept in {}", path.display()));
         }
@@ -236,7 +237,7 @@ fn resume_line(path: &Path, options: &str) -> String {
 }
 
 /// The end of what a failed command printed, and how it ended.
-fn report_failure(outcome: &Outcome) {
+fn report_failure(study: &Study, outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;
     let advice = advice_where_stopped(run).unwrap_or("--ignore-failure goes on and counts such runs");
@@ -246,4 +247,9 @@ fn report_failure(outcome: &Outcome) {
         cpus(run.cpus),
         run.index + 1
     ));
+    let point = study.header.plan.points.iter().find(|point| point.cpus == run.cpus && point.n == run.n);
+    let killed = run.tree.killed_for_memory.as_ref().and(point);
+    if let Some(warning) = killed.and_then(|point| killed_for_memory(study, point)) {
+        terminal::note(&morecores_report::sentence(&warning));
+    }
 }

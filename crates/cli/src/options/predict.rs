@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use anyhow::{Result, anyhow, bail, ensure};
 use morecores_analyse::forecast::Change;
 use morecores_experiment::counts::CountsError;
-use morecores_record::View;
+use morecores_record::{Bytes, View};
 use morecores_report::{Price, cpus};
 
 use crate::args::{PredictArgs, WhatIfArgs};
+
+use super::texts::size;
 
 /// More CPUs than any machine has: a slip of the keyboard.
 const MOST: u32 = 65_536;
@@ -60,6 +62,7 @@ pub(crate) struct PredictOptions {
     pub(crate) cpus: Vec<u32>,
     pub(crate) from: Option<Vec<u32>>,
     pub(crate) prices: Vec<Price>,
+    pub(crate) memory: Option<Bytes>,
 }
 
 impl PredictOptions {
@@ -84,7 +87,8 @@ impl PredictOptions {
         cpus.extend(prices.iter().map(|price| price.cpus).filter(|count| *count > largest));
         cpus.sort_unstable();
         cpus.dedup();
-        Ok(Self { cpus, from, prices })
+        let memory = args.memory.as_deref().map(|text| size("--memory", text)).transpose()?;
+        Ok(Self { cpus, from, prices, memory })
     }
 }
 

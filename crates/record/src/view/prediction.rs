@@ -58,7 +58,8 @@ pub struct PredictedPoint {
 pub struct FirstLimit {
     /// What.
     pub resource: Resource,
-    /// So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak.
+    /// So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak; of the size of the
+    /// memory, the largest count that fits.
     pub cpus: f64,
 }
 
@@ -81,6 +82,15 @@ pub enum Resource {
     Device {
         /// Which, in words.
         name: String,
+    },
+    /// The size of the memory: more CPUs need more of it than there is.
+    MemorySize {
+        /// Bytes needed at the largest predicted count.
+        needed_bytes: u64,
+        /// Bytes that there are.
+        limit_bytes: u64,
+        /// That count.
+        at_cpus: u32,
     },
     /// Memory and caches: work takes longer while other CPUs work.
     Memory,

@@ -41,6 +41,7 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
     use Effect::{Answer, Background, Causes, Precision, Size};
     match warning {
         Warning::RanOutsideCpus { .. } => (Answer, 90),
+        Warning::KilledForMemory { .. } => (Answer, 85),
         Warning::FailedRuns { .. } => (Answer, 80),
         Warning::KnownClient { .. } => (Answer, 70),
         Warning::WorkOutsideTree { .. } => (Answer, 60),

@@ -271,6 +271,13 @@ pub fn all_warnings() -> Vec<Warning> {
         of_cpus: 2,
         neighbours: vec![neighbour("sccache"), neighbour("dockerd")],
     }));
+    all.push(Warning::KilledForMemory {
+        cpus: 2,
+        count: 3,
+        names: vec!["python3".to_owned()],
+        job_bytes: Some(400 << 20),
+        limit_bytes: Some(600 << 20),
+    });
     all.push(Warning::KnownClient { program: "docker".to_owned(), daemon: "dockerd".to_owned() });
     all.extend([true, false].map(|kept| Warning::Survivors { names: vec!["gopls".to_owned()], kept }));
     all

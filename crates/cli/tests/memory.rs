@@ -1,0 +1,94 @@
+//! A command that the kernel kills for memory: said with the figures, and memory as a limit of larger machines.
+
+mod harness;
+
+use std::fs;
+use std::path::PathBuf;
+
+use harness::{Ran, World, skipped, usable_cpus};
+use morecores_record::Run;
+
+/// A memory cgroup of 300 MB, in whichever version there is; removed with it.
+struct Limited {
+    dir: PathBuf,
+}
+
+impl Limited {
+    /// None where no memory cgroup can be made.
+    fn new(name: &str) -> Option<Self> {
+        let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let v1 = text.lines().find_map(|line| line.split_once(":memory:"));
+        let (parent, files) = match v1 {
+            Some((_, own)) => {
+                (format!("/sys/fs/cgroup/memory{own}"), [("memory.limit_in_bytes", "300M")].to_vec())
+            }
+            None => {
+                ("/sys/fs/cgroup".to_owned(), [("memory.max", "300M"), ("memory.swap.max", "0")].to_vec())
+            }
+        };
+        let dir = PathBuf::from(parent).join(format!("{name}-{}", std::process::id()));
+        fs::create_dir(&dir).ok()?;
+        let limited = Self { dir };
+        for (file, value) in files {
+            fs::write(limited.dir.join(file), value).ok()?;
+        }
+        Some(limited)
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// Two jobs, as many at once as there are CPUs, that hold 200 MB each: a line without an end.
+const JOBS: &str =
+    "seq 2 | xargs -P {n} -I x sh -c '(head -c 200000000 /dev/zero; sleep 0.5) | tail -n 1 >/dev/null'";
+
+#[test]
+fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
+    let name = "what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was";
+    let Some(limited) = Limited::new("morecores-test-oom").filter(|_| usable_cpus() > 1) else {
+        return skipped(
+            name,
+            "needs two CPUs, and a memory cgroup (root can make one where there is the controller)",
+        );
+    };
+    let world = World::new();
+    let run = |options: &[&str]| {
+        let line = format!("echo $$ >{}/cgroup.procs; exec \"$@\"", limited.dir.display());
+        let mut command = world.command("sh");
+        command.args(["-c", &line, "sh", env!("CARGO_BIN_EXE_morecores"), "run", "--trace", "off"]);
+        command.args(["--warmup", "0", "--runs", "1"]).args(options).args(["--shell", "--", JOBS]);
+        Ran::of(command)
+    };
+    let figures =
+        ["The kernel killed", "for memory at 2 CPUs: each job needs about 19", "the limit is 300 MiB"];
+    run(&["--cpus", "1,2", "--ignore-failure", "-o", "study"]).success().prints(&figures);
+    let killed = |run: &Run| run.tree.killed_for_memory.is_some();
+    for run in world.study().runs {
+        assert_eq!((killed(&run), run.exit.is_success()), (run.cpus == 2, run.cpus == 1));
+    }
+    run(&["-q", "--cpus", "2", "-o", "other"]).code(1).says(&["The kernel killed", "the limit is 300 MiB"]);
+}
+
+#[test]
+fn memory_is_the_first_limit_of_a_machine_that_has_too_little() {
+    let name = "memory_is_the_first_limit_of_a_machine_that_has_too_little";
+    let world = World::new();
+    // 20 MB for each job.
+    let jobs =
+        "seq {n} | xargs -P {n} -I x sh -c '(head -c 20000000 /dev/zero; sleep 0.3) | tail -n 1 >/dev/null'";
+    world.run("-q --warmup 0 --runs 1 --precision 0 --shell", &[jobs]).success();
+    let runs = world.study().runs;
+    if usable_cpus() < 2 || runs.iter().any(|run| run.tree.needed_memory_bytes.is_none()) {
+        return skipped(name, "needs two CPUs and a cgroup that counts memory (root has one)");
+    }
+    let predict = |memory: &str| world.morecores(&["predict", "study", "--cpus", "64", "--memory", memory]);
+    predict("256M").success().prints(&["The first limit is memory: 64 CPUs need about", "there are 256 MiB"]);
+    let enough = predict("64G");
+    enough.success();
+    assert!(!enough.stdout.contains("The first limit is memory:"), "{enough}");
+    predict("lots").refused(2, &["--memory `lots`: write a size like 64K, 512M or 2G"]);
+}
