@@ -1,4 +1,4 @@
-//! A command that the kernel kills for memory: said with the figures, and memory as a limit of larger machines.
+//! Memory: what a command is charged with, what the kernel kills for it, and how it limits larger machines.
 
 mod harness;
 
@@ -71,6 +71,20 @@ fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
         assert_eq!((killed(&run), run.exit.is_success()), (run.cpus == 2, run.cpus == 1));
     }
     run(&["-q", "--cpus", "2", "-o", "other"]).code(1).says(&["The kernel killed", "the limit is 300 MiB"]);
+}
+
+/// 300 MB as fast as they can be printed, most of them in one line.
+#[test]
+fn what_a_command_prints_is_none_of_its_memory() {
+    let name = "what_a_command_prints_is_none_of_its_memory";
+    let world = World::new();
+    let line = "head -c 300000000 /dev/zero; echo; echo 'rate 7'";
+    let run = world.one_run("--metric rate.([0-9]+)", &["sh", "-c", line]);
+    assert_eq!(run.metric, Some(7.0), "the end of it is kept");
+    let Some(peak) = run.tree.peak_memory_bytes else {
+        return skipped(name, "no cgroup counts memory (root has one)");
+    };
+    assert!(peak.0 < 100_000_000, "{peak}");
 }
 
 #[test]

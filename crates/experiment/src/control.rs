@@ -4,12 +4,10 @@
 //! and the measuring thread finds out why when it wakes. Costs a short run nothing: two stores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use morecores_record::Nanos;
 use rustix::process::Signal;
 
-use crate::capture::Capture;
 use crate::spared::Spared;
 use crate::spawn::{Current, monotonic};
 
@@ -31,8 +29,6 @@ pub struct Control {
     limit: AtomicU64,
     /// The processes below this one that are not the command's.
     pub(crate) spared: Spared,
-    /// Where the command's output goes.
-    output: OnceLock<Arc<Capture>>,
 }
 
 impl Control {
@@ -86,20 +82,6 @@ impl Control {
 
     pub(crate) fn begin_cleaning_up(&self) {
         self.cleaning.store(true, Ordering::SeqCst);
-    }
-
-    /// Keeps the output of a talkative command from filling the memory; to be called every few seconds.
-    pub fn trim_output(&self) {
-        if let Some(output) = self.output.get() {
-            // Where it cannot be trimmed it grows, as it would have anyway.
-            let _ = output.trim();
-        }
-    }
-
-    /// The measuring thread has opened the command's output.
-    pub(crate) fn watch_output(&self, output: Arc<Capture>) {
-        // One study has one output: a second call would be the same one.
-        let _ = self.output.set(output);
     }
 
     /// Ends the run or the hook in progress and everything below it, whatever that does about signals. What earlier

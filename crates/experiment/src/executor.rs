@@ -90,7 +90,7 @@ pub struct ProcessExecutor {
     environment: Environment,
     control: Arc<Control>,
     images: HashMap<(u32, u32), Image>,
-    capture: Arc<Capture>,
+    capture: Capture,
     input: Input,
     stack: ChildStack,
     terminal: Terminal,
@@ -143,9 +143,8 @@ impl ProcessExecutor {
         for point in &plan.points {
             images.insert((point.cpus, point.n), program::image(command, point, &environment)?);
         }
-        let capture = Arc::new(Capture::new(&plan.output).map_err(io_error("make a file in memory"))?);
-        control.watch_output(Arc::clone(&capture));
-
+        // Before this thread moves into any cgroup: who drains the output is none of the command's.
+        let capture = Capture::new(&plan.output).map_err(io_error("make a pipe for the command's output"))?;
         let mut journal = Journal::new();
         let cold = match &plan.cache {
             Cache::Warm => None,
@@ -298,7 +297,7 @@ impl ProcessExecutor {
         }
         self.capture
             .clear()
-            .map_err(|source| ExecuteError::Io { action: "cut the captured output", source })?;
+            .map_err(|source| ExecuteError::Io { action: "read the output of the run before", source })?;
 
         // What --prepare makes anew may have another size each time.
         let is_made_anew = Hook::Prepare.is_given(&self.plan.hooks);

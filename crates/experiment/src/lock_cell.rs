@@ -81,7 +81,7 @@ pub struct ProcessLaboratory {
     plan: LockPlan,
     control: Arc<Control>,
     input: File,
-    output: Arc<Capture>,
+    output: Capture,
     said: Capture,
     stack: ChildStack,
 }
@@ -95,16 +95,14 @@ impl ProcessLaboratory {
     pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
         let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
         let io_error = |action| move |source| LockCellError::Io { action, source };
-        let memory = || Capture::new(&Output::Captured).map_err(io_error("make a file in memory"));
-        let output = Arc::new(memory()?);
-        control.watch_output(Arc::clone(&output));
+        let pipe = || Capture::new(&Output::Captured).map_err(io_error("make a pipe for the output"));
         Ok(Self {
             program,
             plan: plan.clone(),
             control,
             input: File::open("/dev/null").map_err(io_error("open /dev/null"))?,
-            output,
-            said: memory()?,
+            output: pipe()?,
+            said: pipe()?,
             stack: ChildStack::new(),
         })
     }
@@ -112,8 +110,8 @@ impl ProcessLaboratory {
     /// What the program's process printed.
     fn output_of(&mut self, cell: &LockCell) -> Result<String, LockCellError> {
         let io_error = |action| move |source| LockCellError::Io { action, source };
-        for capture in [&*self.output, &self.said] {
-            capture.clear().map_err(io_error("cut the captured output"))?;
+        for capture in [&self.output, &self.said] {
+            capture.clear().map_err(io_error("read the output of the cell before"))?;
         }
         let window = self.plan.window_of(cell);
         let limit = PATIENCE + window;

@@ -39,8 +39,8 @@ impl Pulse for Clock<'_> {
     }
 }
 
-/// How often a command's output is looked at, which may be growing in memory.
-const TRIM_EVERY: Duration = Duration::from_secs(5);
+/// The longest sleep where nothing is due: an event ends it.
+const NOTHING_DUE: Duration = Duration::from_secs(3_600);
 
 enum Event<T> {
     Signal(i32),
@@ -122,7 +122,7 @@ impl Watcher {
             self.limit().map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
         // A run that is late has been asked to end, and is looked at until it has.
         let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(10)));
-        [until_kill, draw, deadline].into_iter().flatten().fold(TRIM_EVERY, Duration::min)
+        [until_kill, draw, deadline].into_iter().flatten().fold(NOTHING_DUE, Duration::min)
     }
 
     /// The user's time limit, or that of the runs at hand where it is shorter.
@@ -143,7 +143,6 @@ impl Watcher {
 
     fn tick(&mut self) {
         self.progress.draw();
-        self.control.trim_output();
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             if !self.control.is_cleaning_up() {
                 self.control.kill_in_progress();

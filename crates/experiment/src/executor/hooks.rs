@@ -6,7 +6,7 @@ mod reaper;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::process::{Command, Stdio};
 
 use morecores_record::{Hooks, Point, substitute};
@@ -99,10 +99,18 @@ pub(super) fn run(
     if status.success() {
         return Ok(Some(reaper));
     }
-    let mut output = Vec::new();
-    let read = file.rewind().and_then(|()| file.read_to_end(&mut output));
-    let output = read.map(|_| String::from_utf8_lossy(&output).into_owned()).unwrap_or_default();
+    let output = end_of(&mut file).unwrap_or_default();
     Err(HookError::Failed { option, line: readable(&line), status: status.to_string(), output })
+}
+
+/// The end of a file, at most 64 KiB of it.
+fn end_of(file: &mut File) -> io::Result<String> {
+    const TAIL: u64 = 64 * 1024;
+    let from = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut end = Vec::new();
+    file.take(TAIL).read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
 #[cfg(test)]
