@@ -78,6 +78,26 @@ check '  the command does not escape it' run --cpus 1 --shell -- "cat $top\$(sed
 check '  its limit is ours' same "$(cat max)" '50000 100000'
 echo max >$top/session/cpu.max
 
+# A service with a small share, throttled clocks and slow disks.
+shares='cpu.weight cpu.idle cpu.uclamp.min cpu.uclamp.max io.weight io.max'
+echo 10 >$top/session/cpu.weight
+[ -e $top/session/cpu.uclamp.max ] && echo 50 >$top/session/cpu.uclamp.max
+[ -e $top/session/io.weight ] && echo 'default 20' >$top/session/io.weight
+for disk in /sys/block/*/dev; do
+    [ -e "$disk" ] && echo "$(cat "$disk") wbps=1048576" >$top/session/io.max && break
+done 2>/dev/null
+mine=$(cd $top/session && cat $shares 2>/dev/null)
+check 'the command has the share of its cgroup' run --cpus 1,4 --shell -- \
+    "cd $top\$(sed s/0::// /proc/self/cgroup) && cat $shares >/tmp/shares 2>/dev/null; true"
+check '  in every file' same "$(cat shares)" "$mine"
+check '  which is not the usual one' sh -c 'head -n 1 shares | grep -qx 10'
+echo 1 >$top/session/cpu.idle
+check '  also where it only gets what is left' run --cpus 1 --shell -- \
+    "cat $top\$(sed s/0::// /proc/self/cgroup)/cpu.idle >idle"
+check '  as idle as ours' same "$(cat idle)" 1
+echo 0 >$top/session/cpu.idle
+echo 100 >$top/session/cpu.weight
+
 check 'hotplug takes the other CPUs away' run --limit hotplug --cpus 1,2,4 --shell -- 'cat /sys/devices/system/cpu/online >online.{n}'
 check '  all of them' same "$(cat online.1 online.2 online.4 | tr '\n' ' ')" '0 0-1 0-3 '
 check '  the system is as it was' clean

@@ -287,6 +287,9 @@ impl ProcessExecutor {
             sleep(SETTLE);
             self.watch.restart();
         }
+        if let Some(group) = &mut self.group {
+            group.set_share(point.cpu_set.len()).map_err(LimitError::from)?;
+        }
         if Hook::Prepare.is_given(&self.plan.hooks) {
             self.hook(Hook::Prepare, Some(point))?;
             self.watch.restart();

@@ -8,6 +8,7 @@
 mod counters;
 mod home;
 mod oom;
+mod share;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ pub use oom::OomKills;
 
 use counters::Counter;
 use home::Home;
+use share::Share;
 
 /// Why the command cannot be held in a cgroup.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +84,8 @@ pub struct StudyGroup {
     memory_stat: Option<Counter>,
     io_stat: Option<Counter>,
     cpuset: Option<PathBuf>,
+    /// The weight of the cgroup, where it stands beside processes.
+    share: Option<Share>,
     /// The version 1 cgroups that this process was in before, open for writing.
     outside: Vec<File>,
 }
@@ -119,6 +123,7 @@ impl StudyGroup {
             memory_stat: None,
             io_stat: None,
             cpuset: None,
+            share: None,
             outside: Vec::new(),
         };
         let mut refused = GroupError::NoHierarchy;
@@ -128,6 +133,7 @@ impl StudyGroup {
             match make(&home.parent, keep, journal) {
                 Ok(dir) => {
                     home.copy_limits(&dir)?;
+                    group.share = Share::v2(&dir).filter(|_| home.like.is_none());
                     group.use_v2(dir)?;
                 }
                 Err(error) => refused = error,
@@ -170,6 +176,7 @@ impl StudyGroup {
                 let files = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"];
                 let counters: Vec<_> =
                     files.iter().filter_map(|file| Counter::open(dir.join(file))).collect();
+                self.share = Share::v1(&dir);
                 self.cpu = (counters.len() == files.len()).then_some((CpuSource::V1, counters));
             }
             "memory" => {
@@ -245,6 +252,15 @@ impl StudyGroup {
         let dir = self.cpuset.as_ref().ok_or_else(|| GroupError::NoCpuset("none was made".to_owned()))?;
         let file = dir.join("cpuset.cpus");
         fs::write(&file, cpus.to_string()).map_err(io_error("write", &file))
+    }
+
+    /// Gives the tree the share that it would have without a cgroup of its own, on so many CPUs.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn set_share(&mut self, cpus: usize) -> Result<(), GroupError> {
+        let Some(share) = &mut self.share else { return Ok(()) };
+        share.set(cpus).map_err(|source| io_error("write", share.file())(source))
     }
 
     /// CPU time of the tree so far.

@@ -147,9 +147,9 @@ mod tests {
         let hooks = Hooks { setup: Some("sh -c 'setsid sleep 60 &'".into()), ..Hooks::default() };
         let reaper = run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap().unwrap();
         let left = process::descendants(reaper);
+        let parents: Vec<_> = left.iter().map(|&pid| process::parent(pid)).collect();
         left.iter().for_each(|&pid| process::kill(pid));
-        assert_eq!(left.len(), 1, "{left:?}");
-        assert_eq!(process::parent(left[0]), Some(reaper));
+        assert_eq!(parents, [Some(reaper)], "{left:?}");
         assert_eq!(process::parent(reaper), Some(std::process::id()));
     }
 }

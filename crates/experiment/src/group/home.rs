@@ -2,7 +2,8 @@
 //!
 //! A cgroup that holds processes cannot give its children controllers (cgroups(7), "no internal processes"), and
 //! ours holds the shell that started us. Its parent usually gives controllers already: there the study's cgroup is
-//! made beside ours, with our own limits copied, so that the command escapes none. Where the parent is out of
+//! made beside ours, with our own limits and weights copied, so that the command escapes no limit and has the share of the
+//! machine that it would have in ours. Where the parent is out of
 //! reach, it is made below ours, with the counters that need no controller.
 
 use std::fs;
@@ -12,9 +13,27 @@ use super::{GroupError, io_error};
 use crate::cgroup::CgroupDir;
 use crate::undo::{Change, Journal};
 
-/// Limits of our own cgroup that hold for everything in it. CPU weights are left out: they share, not limit.
-const LIMITS: &[&str] =
-    &["cpu.max", "cpuset.cpus", "cpuset.mems", "memory.high", "memory.max", "memory.swap.max", "pids.max"];
+/// Files of our own cgroup that hold one value, a limit or a weight for everything in it.
+const VALUES: &[&str] = &[
+    "cpu.max",
+    "cpu.max.burst",
+    "cpu.idle",
+    "cpu.weight",
+    "cpu.uclamp.min",
+    "cpu.uclamp.max",
+    "cpuset.cpus",
+    "cpuset.mems",
+    "memory.min",
+    "memory.low",
+    "memory.high",
+    "memory.max",
+    "memory.swap.high",
+    "memory.swap.max",
+    "pids.max",
+];
+
+/// Such files with a line for each device, and one for all others in some; the kernel takes one line at a time.
+const LINES: &[&str] = &["io.weight", "io.bfq.weight", "io.max", "io.latency"];
 
 /// The place for the study's cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,20 +79,38 @@ impl Home {
         Ok(home.clone())
     }
 
-    /// Takes our own limits over to the study's cgroup `dir`. A limit whose controller `dir` does not have cannot be
-    /// in force in ours either.
+    /// Takes our own limits and weights over to the study's cgroup `dir`. One whose controller `dir` does not have cannot
+    /// be in force in ours either.
     pub(super) fn copy_limits(&self, dir: &Path) -> Result<(), GroupError> {
         let Some(like) = &self.like else { return Ok(()) };
-        for limit in LIMITS {
-            let Ok(value) = fs::read_to_string(like.join(limit)) else { continue };
-            let file = dir.join(limit);
-            let none = value.trim().is_empty() || value.trim_start().starts_with("max");
-            if !none && file.exists() {
-                fs::write(&file, value.trim()).map_err(io_error("write", &file))?;
-            }
+        let read = |dir: &Path, name: &str| fs::read_to_string(dir.join(name)).ok();
+        for (name, line) in differences(|name| read(like, name), |name| read(dir, name)) {
+            let file = dir.join(name);
+            fs::write(&file, line).map_err(io_error("write", &file))?;
         }
         Ok(())
     }
+}
+
+/// What is to be written to the files of a new cgroup so that they say what those of `ours` say: a file's name and a line
+/// of it each, in the order in which the kernel takes them.
+fn differences(
+    ours: impl Fn(&str) -> Option<String>,
+    new: impl Fn(&str) -> Option<String>,
+) -> Vec<(&'static str, String)> {
+    let is_idle = ours("cpu.idle").is_some_and(|value| value.trim() == "1");
+    let mut lines = Vec::new();
+    for name in VALUES.iter().chain(LINES) {
+        let (Some(ours), Some(new)) = (ours(name), new(name)) else { continue };
+        // An idle cgroup has no weight (EINVAL).
+        if is_idle && *name == "cpu.weight" {
+            continue;
+        }
+        let has = |line: &str| new.lines().any(|there| there.trim() == line);
+        let wanted = ours.lines().map(str::trim).filter(|line| !line.is_empty() && !has(line));
+        lines.extend(wanted.map(|line| (*name, line.to_owned())));
+    }
+    lines
 }
 
 /// Whether a list of controllers holds one.
@@ -89,4 +126,68 @@ fn writable(dir: &Path) -> bool {
 fn may_have_controllers(dir: &Path, own: &CgroupDir) -> bool {
     let root = own.sees_root() && dir == own.mount();
     root || fs::read_to_string(dir.join("cgroup.procs")).is_ok_and(|procs| procs.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A new cgroup as Linux 6.12 makes it.
+    fn new_cgroup() -> BTreeMap<&'static str, &'static str> {
+        BTreeMap::from([
+            ("cpu.max", "max 100000\n"),
+            ("cpu.weight", "100\n"),
+            ("cpu.idle", "0\n"),
+            ("cpu.uclamp.min", "0.00\n"),
+            ("cpu.uclamp.max", "max\n"),
+            ("memory.max", "max\n"),
+            ("io.weight", "default 100\n"),
+            ("io.max", ""),
+        ])
+    }
+
+    fn written(changed: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
+        let (mut ours, new) = (new_cgroup(), new_cgroup());
+        ours.extend(changed.iter().copied());
+        let read = |files: &BTreeMap<_, &str>, name: &str| files.get(name).map(|text| (*text).to_owned());
+        differences(|name| read(&ours, name), |name| read(&new, name))
+    }
+
+    #[test]
+    fn limits_and_weights_that_differ_are_written_line_by_line() {
+        assert_eq!(written(&[]), []);
+        let lines = written(&[
+            ("cpu.max", "150000 100000\n"),
+            ("cpu.weight", "10\n"),
+            ("cpu.uclamp.max", "50.00\n"),
+            ("io.weight", "default 100\n8:16 200\n"),
+            (
+                "io.max",
+                "8:16 rbps=1048576 wbps=max riops=max wiops=max\n8:0 rbps=max wbps=5 riops=max wiops=max\n",
+            ),
+        ]);
+        let lines: Vec<(&str, &str)> = lines.iter().map(|(name, line)| (*name, line.as_str())).collect();
+        assert_eq!(
+            lines,
+            [
+                ("cpu.max", "150000 100000"),
+                ("cpu.weight", "10"),
+                ("cpu.uclamp.max", "50.00"),
+                ("io.weight", "8:16 200"),
+                ("io.max", "8:16 rbps=1048576 wbps=max riops=max wiops=max"),
+                ("io.max", "8:0 rbps=max wbps=5 riops=max wiops=max"),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_idle_cgroup_has_no_weight() {
+        assert_eq!(written(&[("cpu.idle", "1\n"), ("cpu.weight", "0\n")]), [("cpu.idle", "1".to_owned())]);
+    }
+
+    #[test]
+    fn a_controller_that_the_new_cgroup_lacks_is_not_written() {
+        assert_eq!(written(&[("pids.max", "100\n")]), []);
+    }
 }
