@@ -32,8 +32,8 @@ column() {
 }
 
 "$morecores" run -q --trace off -o memory --cpus 1 --runs 1 --warmup 0 -- \
-    "$morecores" run --trace off -o study --cpus 1 --runs "$runs" --warmup 0 --precision 0 -- true
-"$morecores" run -q -o time --cpus 1 --runs 10 --precision 0 -- "$morecores" show study
+    "$morecores" run --max-time 0 --trace off -o study --cpus 1 --runs "$runs" --warmup 0 --precision 0 -- true
+"$morecores" run -q --max-time 0 -o time --cpus 1 --runs 10 --precision 0 -- "$morecores" show study
 
 made=$(wc -l <study/runs.jsonl)
 if [[ $made -ne $runs ]]; then

@@ -12,6 +12,6 @@ for ((number = 2; ; number++)); do
     study=demo-$number.study
 done
 echo "demo: target/release/morecores run -o $study -- target/release/morecores-work soften --threads {n}"
-# Two minutes of runs at most, so that the demo ends within three on any machine.
-exec target/release/morecores run -o "$study" --max-time 120s "$@" -- \
+# Two and a half minutes of runs at most, so that the demo ends within three on any machine.
+exec target/release/morecores run -o "$study" --max-time 150s "$@" -- \
     target/release/morecores-work soften --threads '{n}'

@@ -44,7 +44,7 @@ for limit in "${limits[@]}"; do
         say "$studies/kernel-$limit.study is there; going on with it"
         resume=(--resume)
     fi
-    "$morecores" run "${resume[@]}" -o "$study" --limit "$limit" --cpus "$cpus" --runs "$rounds" --warmup 0 \
+    "$morecores" run "${resume[@]}" -o "$study" --limit "$limit" --cpus "$cpus" --runs "$rounds" --warmup 0 --max-time 0 \
         --prepare "${kernel_make[*]@Q} clean" -- "${kernel_make[@]}" '-j{n}' vmlinux
 done
 say "done; the studies are in $studies; they want a README.md beside them that says what they show"

@@ -56,7 +56,7 @@ Register-ArgumentCompleter -Native -CommandName 'morecores' -ScriptBlock {
             [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'At most this many runs of each CPU count [default: 30]')
             [CompletionResult]::new('--runs', '--runs', [CompletionResultType]::ParameterName, 'At most this many runs of each CPU count [default: 30]')
             [CompletionResult]::new('--min-runs', '--min-runs', [CompletionResultType]::ParameterName, 'At least this many runs of each CPU count; fewer than 6 bear no interval')
-            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Begin no further round after this long, for example 90s or 10m')
+            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin no run that is not expected to end within 5m]')
             [CompletionResult]::new('--warmup', '--warmup', [CompletionResultType]::ParameterName, 'Runs of each CPU count before those that count [default: 1, with --cold 0]')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End a run after this long; it has then failed')
             [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Seed of the shuffle and of all resampling [default: from the clock]')

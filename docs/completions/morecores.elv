@@ -52,7 +52,7 @@ set edit:completion:arg-completer[morecores] = {|@words|
             cand -r 'At most this many runs of each CPU count [default: 30]'
             cand --runs 'At most this many runs of each CPU count [default: 30]'
             cand --min-runs 'At least this many runs of each CPU count; fewer than 6 bear no interval'
-            cand --max-time 'Begin no further round after this long, for example 90s or 10m'
+            cand --max-time 'End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin no run that is not expected to end within 5m]'
             cand --warmup 'Runs of each CPU count before those that count [default: 1, with --cold 0]'
             cand --timeout 'End a run after this long; it has then failed'
             cand --seed 'Seed of the shuffle and of all resampling [default: from the clock]'

@@ -59,7 +59,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'At most this many runs of each CPU count [default: 30]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 'At least this many runs of each CPU count; fewer than 6 bear no interval' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'Begin no further round after this long, for example 90s or 10m' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin no run that is not expected to end within 5m]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l warmup -d 'Runs of each CPU count before those that count [default: 1, with --cold 0]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l timeout -d 'End a run after this long; it has then failed' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l seed -d 'Seed of the shuffle and of all resampling [default: from the clock]' -r

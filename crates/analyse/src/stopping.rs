@@ -3,11 +3,19 @@
 //! It only says; starting runs and keeping time is the experiment's. The intervals of what it stopped are those of
 //! [`Design::Sequential`], which knows how often it looked.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use std::f64::consts::PI;
+use std::ops::RangeInclusive;
+
+use morecores_record::Stop;
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 use crate::design::{Design, MIN_RUNS, looks};
 use crate::interval::interval_of_sorted;
 use crate::summary::{median_of_sorted, sorted};
+
+/// Probability that the number of rounds lies in the range that is told, if the noise is all that is unknown. A range that
+/// were right more often would be too wide to tell a waiting person anything.
+const LIKELY: f64 = 0.5;
 
 /// Rounds of runs, one at every point a round, go on until the 95% interval of every point's median is within
 /// `precision` of it, or `max_runs` are done. It looks at 6, 9, 14, 21, 32, … rounds, never between.
@@ -33,6 +41,12 @@ pub enum Decision {
 }
 
 impl StoppingRule {
+    /// The rule of a plan; none where the plan has only a number of runs.
+    pub fn of_stop(stop: &Stop) -> Option<Self> {
+        let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
+        stop.precision.map(|precision| Self { precision, min_runs, max_runs })
+    }
+
     /// The design to give to the intervals of a study that this rule has stopped, or would have.
     pub fn design(&self) -> Design {
         Design::Sequential { max_runs: self.max_runs }
@@ -65,19 +79,19 @@ impl StoppingRule {
         }
     }
 
-    /// About how many rounds the rule will take in all, for a progress display: the first look at which the noise
-    /// seen so far would be precise enough, at most `max_runs`. Before six rounds it knows nothing and says the
-    /// first look. Rough: after six rounds the width of an interval is known to about a third, so the rounds to
-    /// about a factor of two. It sorts all values: ask after a look, not after every round.
-    pub fn runs_needed(&self, samples: &[&[f64]]) -> usize {
-        let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
-        samples
-            .iter()
-            .filter_map(|sample| self.noise(&sorted(sample)))
-            .map(|noise| self.runs_for(noise, rounds))
-            .max()
-            .unwrap_or_else(|| self.next_look(rounds))
-            .min(self.max_runs)
+    /// Rounds that the rule will take in all where it goes on after these, as likely as not, for a progress display: the
+    /// first looks at which the noise seen so far, at the least and at the most that it may really be, would be precise
+    /// enough; at most `max_runs`. It knows nothing before the second round. From the sixth on each point is judged by its
+    /// own noise, before by that of all points together.
+    pub fn rounds_expected(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
+        let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
+        let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
+        let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((noise, freedom)) = noisiest.or_else(|| pooled_noise(samples)) else {
+            return self.next_look(rounds)..=self.max_runs;
+        };
+        let [least, most] = likely_factors(freedom).map(|factor| self.runs_for(factor * noise, rounds));
+        least..=most
     }
 
     /// Whether the rule looks at the values after `rounds` rounds.
@@ -101,18 +115,40 @@ impl StoppingRule {
         Some(relative * (sorted.len() as f64).sqrt() / deviations(Design::Fixed, sorted.len())?)
     }
 
-    /// The first look, from `rounds` on, that `noise` would pass.
+    /// The first look behind `rounds` that `noise` would pass.
     fn runs_for(&self, noise: f64, rounds: usize) -> usize {
         let wide = |look: &usize| {
             let deviations = deviations(self.design(), *look).unwrap_or(f64::INFINITY);
             deviations * noise / (*look as f64).sqrt() > self.precision
         };
-        let mut look = self.next_look(rounds.saturating_sub(1));
+        let mut look = self.next_look(rounds);
         while look < self.max_runs && wide(&look) {
             look = self.next_look(look);
         }
         look
     }
+}
+
+/// The same as [`StoppingRule::noise`] of all points together, where none has runs enough for an interval, and its degrees
+/// of freedom; none before the second round. For the median of normal values it is sqrt(pi/2) standard deviations.
+fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
+    let (mut squares, mut freedom) = (0.0, 0);
+    for sample in samples.iter().filter(|sample| sample.len() > 1) {
+        let mean = sample.iter().sum::<f64>() / sample.len() as f64;
+        squares += sample.iter().map(|value| (value / mean - 1.0).powi(2)).sum::<f64>();
+        freedom += sample.len() - 1;
+    }
+    let noise = (PI / 2.0 * squares / freedom as f64).sqrt();
+    noise.is_finite().then_some((noise, freedom))
+}
+
+/// By which factors a standard deviation of so many degrees of freedom may be off, with probability [`LIKELY`].
+fn likely_factors(freedom: usize) -> [f64; 2] {
+    let freedom = freedom.max(1) as f64;
+    let tail = (1.0 - LIKELY) / 2.0;
+    let factor =
+        |share| ChiSquared::new(freedom).map_or(1.0, |chi| (freedom / chi.inverse_cdf(share)).sqrt());
+    [factor(1.0 - tail), factor(tail)]
 }
 
 /// How many standard errors the interval of `design` reaches out at `runs`.
@@ -136,7 +172,7 @@ mod tests {
         let quiet = noisy(6, 0.009);
         assert_eq!(RULE.decide(&[&quiet[..5]]), Decision::Continue);
         assert_eq!(RULE.decide(&[&quiet, &quiet]), Decision::Precise);
-        assert_eq!(RULE.runs_needed(&[&quiet]), 6);
+        assert_eq!(RULE.rounds_expected(&[&quiet[..5], &[1.0; 6]]), 6..=6, "a look that is still to come");
     }
 
     #[test]
@@ -183,11 +219,24 @@ mod tests {
     }
 
     #[test]
-    fn the_forecast_grows_with_the_noise_up_to_the_maximum() {
+    fn more_rounds_are_expected_of_more_noise_up_to_the_maximum() {
         let rule = StoppingRule { max_runs: 1000, ..RULE };
-        let forecast = [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.runs_needed(&[&noisy(21, spread)]));
-        assert!(forecast.is_sorted() && forecast[0] == 21 && forecast[4] > 100, "{forecast:?}");
-        assert_eq!(RULE.runs_needed(&[&noisy(21, 0.5)]), 30);
-        assert_eq!(RULE.runs_needed(&[&[1.0; 3]]), 6);
+        let expected =
+            [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.rounds_expected(&[&noisy(21, spread)]));
+        let [least, most] = [&expected.clone().map(|e| *e.start()), &expected.clone().map(|e| *e.end())];
+        assert!(least.is_sorted() && most.is_sorted(), "{expected:?}");
+        assert!(expected[0] == (32..=32) && *expected[4].start() > 100, "{expected:?}");
+        assert_eq!(RULE.rounds_expected(&[&noisy(21, 0.5)]), 30..=30);
+    }
+
+    #[test]
+    fn two_rounds_tell_quiet_programs_from_noisy_ones() {
+        assert_eq!(RULE.rounds_expected(&[&[1.0], &[0.5]]), 6..=30, "one run each tells nothing");
+        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.0005], &[0.5, 0.5002]]), 6..=6);
+        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.3], &[0.5, 0.6]]), 30..=30);
+        let between = RULE.rounds_expected(&[&[1.0, 1.02], &[0.5, 0.5]]);
+        assert!(*between.start() < *between.end(), "{between:?}");
+        // A metric of zero has no relative noise.
+        assert_eq!(RULE.rounds_expected(&[&[0.0, 0.0]]), 6..=30);
     }
 }

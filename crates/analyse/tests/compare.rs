@@ -20,7 +20,8 @@ const COUNTS: [u32; 4] = [1, 2, 4, 8];
 /// count, with log-normal noise of relative size `noise`.
 fn study(runs: usize, noise: f64, factor: impl Fn(u32) -> f64, rng: &mut ChaCha8Rng) -> Study {
     let points: Vec<Point> = COUNTS.iter().map(|cpus| point(*cpus)).collect();
-    let stop = Stop { precision: None, min_runs: runs as u32, max_runs: runs as u32, max_time: None };
+    let stop =
+        Stop { precision: None, min_runs: runs as u32, max_runs: runs as u32, max_time: None, budget: None };
     let header = Header {
         host: Host { hostname: "here".into(), ..Host::default() },
         ..header(Plan { stop, ..plan(points) })

@@ -124,6 +124,8 @@ fn morecores(dir: &Path, command: &[&str], runs: u32) -> Block {
     let mut tool = Command::new(env!("CARGO_BIN_EXE_morecores"));
     tool.args([
         "run",
+        "--max-time",
+        "0",
         "-q",
         "--trace",
         "off",

@@ -130,6 +130,8 @@ fn on_two(study: &Path, prepare: &str, command: &str) -> Result<(Prediction, f64
     let mut run = morecores();
     run.args([
         "run",
+        "--max-time",
+        "0",
         "--cpus",
         "1,2",
         "--runs",
@@ -224,8 +226,21 @@ fn memory() {
     let study = dir.path().join("study");
     let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
     let mut run = Command::new(env!("CARGO_BIN_EXE_morecores"));
-    run.args(["run", "--cpus", "1,2", "--runs", "1", "--min-runs", "1", "--predict=8", "-q", "-o"])
-        .arg(&study);
+    run.args([
+        "run",
+        "--max-time",
+        "0",
+        "--cpus",
+        "1,2",
+        "--runs",
+        "1",
+        "--min-runs",
+        "1",
+        "--predict=8",
+        "-q",
+        "-o",
+    ])
+    .arg(&study);
     let made = run.arg("--").arg(work).args(["multiuser", "--threads", "{n}"]).output().unwrap();
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(made.status.success(), "{said}");

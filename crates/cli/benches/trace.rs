@@ -302,7 +302,18 @@ fn measure(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Resul
 /// One run without our tracing; `tool` is morecores, or something that runs it.
 fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Result<Measured, String> {
     let path: PathBuf = dir.join("untraced.study");
-    tool.args(["run", "-q", "--cpus", &cpus.to_string(), "--trace", "off", "--precision", "0"]);
+    tool.args([
+        "run",
+        "-q",
+        "--max-time",
+        "0",
+        "--cpus",
+        &cpus.to_string(),
+        "--trace",
+        "off",
+        "--precision",
+        "0",
+    ]);
     tool.args(["--warmup", "0", "--runs", "1", "-o"]).arg(&path).arg("--").args(command);
     let done = output(&mut tool);
     let study = Study::read(&path).map_err(|error| error.to_string());

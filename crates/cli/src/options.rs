@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
-    Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Output, Placement, Plan, Point, Stop, Topology,
-    TraceHeader, TraceMode, TraceSource,
+    Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Nanos, Output, Placement, Plan, Point, Stop,
+    Topology, TraceHeader, TraceMode, TraceSource,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -32,7 +32,7 @@ pub(crate) use new_study::NewStudy;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
-pub(crate) use texts::{duration, percent, size};
+pub(crate) use texts::{duration, percent, size, time_limit};
 pub(crate) use trace::TraceOptions;
 
 use metrics::Metrics;
@@ -42,6 +42,8 @@ use metrics::Metrics;
 const DEFAULT_RUNS: u32 = 30;
 /// The precision, unless the user says otherwise: docs/methods.md, "Stopping rule".
 const DEFAULT_PRECISION: &str = "1%";
+/// Time for the whole study, unless the user says otherwise: as long as one waits for an answer without having been asked.
+const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
 /// Input that is kept, unless the user says otherwise: as much as fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
 /// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
@@ -72,7 +74,8 @@ pub(crate) struct ResumeOptions {
     runs: Option<u32>,
     min_runs: Option<u32>,
     precision: Option<Option<f64>>,
-    max_time: Option<morecores_record::Nanos>,
+    /// Most time and budget, where --max-time was given.
+    time: Option<(Option<Nanos>, Option<Nanos>)>,
     trace: Option<TraceMode>,
     syscalls: bool,
     incremental: bool,
@@ -149,7 +152,7 @@ impl ResumeOptions {
             min_runs: args.min_runs,
             // The default is not the user's word.
             precision: args.precision.is_some().then_some(stop.precision),
-            max_time: stop.max_time,
+            time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
             trace: args.trace.map(mode),
             syscalls: args.syscalls,
             incremental: args.incremental,
@@ -198,7 +201,7 @@ impl ResumeOptions {
         stop.max_runs = self.runs.unwrap_or(stop.max_runs);
         stop.min_runs = self.min_runs.unwrap_or(stop.min_runs).min(stop.max_runs);
         stop.precision = self.precision.unwrap_or(stop.precision);
-        stop.max_time = self.max_time.or(stop.max_time);
+        (stop.max_time, stop.budget) = self.time.unwrap_or((stop.max_time, stop.budget));
     }
 }
 
@@ -277,12 +280,11 @@ fn stop(args: &RunArgs) -> Result<Stop> {
     ensure!(max_runs > 0, "--runs 0 measures nothing: give at least 1, and 6 for an interval");
     let min_runs = args.min_runs.unwrap_or(LEAST_RUNS.min(max_runs));
     ensure!(min_runs <= max_runs, "--min-runs {min_runs} is above --runs {max_runs}");
-    Ok(Stop {
-        precision: (precision > 0.0).then_some(precision),
-        min_runs,
-        max_runs,
-        max_time: args.max_time.as_deref().map(|text| duration("--max-time", text)).transpose()?,
-    })
+    let (max_time, budget) = match args.max_time.as_deref() {
+        None => (None, Some(DEFAULT_TIME)),
+        Some(text) => (time_limit("--max-time", text)?, None),
+    };
+    Ok(Stop { precision: (precision > 0.0).then_some(precision), min_runs, max_runs, max_time, budget })
 }
 
 fn mode(trace: TraceArg) -> TraceMode {

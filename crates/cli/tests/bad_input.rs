@@ -43,7 +43,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         (vec!["--precision", "much"], vec!["--precision"]),
         (vec!["--precision", "100%"], vec!["--precision"]),
         (vec!["--timeout", "soon"], vec!["--timeout"]),
-        (vec!["--max-time", "0"], vec!["--max-time"]),
+        (vec!["--max-time", "soon"], vec!["--max-time", "90s"]),
         (vec!["--metric", "("], vec!["--metric", "unclosed group"]),
         (vec!["--metric", "x", "--output", "null"], vec!["--metric"]),
         (vec!["--metric", "a=x", "--metric", "a=y"], vec!["--metric a", "twice"]),
@@ -126,7 +126,7 @@ fn a_command_that_is_not_there_or_no_program_is_said_as_a_shell_says_it() {
 
     let world = World::new();
     let script = world.script("lost", "#!/no/such/interpreter\n");
-    world.morecores(&["run", "-o", "study", "--", &script]).refused(127, &[&script, "interpreter"]);
+    world.morecores(&["run", "-q", "-o", "study", "--", &script]).refused(127, &[&script, "interpreter"]);
     assert!(!world.path("study").exists());
 }
 

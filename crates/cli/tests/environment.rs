@@ -11,8 +11,22 @@ use harness::{Ran, World, skipped};
 use morecores_record::Variable;
 
 /// Prints a variable of each run on 1 CPU, where `{n}` is 1.
-const RUN: [&str; 12] =
-    ["run", "-o", "study", "--trace", "off", "--cpus", "1", "--warmup", "0", "--runs", "2", "--precision"];
+const RUN: [&str; 14] = [
+    "run",
+    "-o",
+    "study",
+    "--max-time",
+    "0",
+    "--trace",
+    "off",
+    "--cpus",
+    "1",
+    "--warmup",
+    "0",
+    "--runs",
+    "2",
+    "--precision",
+];
 
 /// `morecores run` with these options, of a shell line that appends the value of `$V` to `seen`.
 fn run(world: &World, options: &[&str], set: impl FnOnce(&mut Command)) -> Ran {

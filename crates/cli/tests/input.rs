@@ -8,7 +8,8 @@ use harness::{Ran, World, skipped};
 use morecores_record::{Bytes, InputContent};
 
 /// `morecores run -o study` of `wc -c` on one CPU; its output is the metric.
-const COUNT: &str = "run -o study --trace off --cpus 1 --warmup 1 --precision 0 --metric '([0-9]+)'";
+const COUNT: &str =
+    "run -o study --trace off --max-time 0 --cpus 1 --warmup 1 --precision 0 --metric '([0-9]+)'";
 
 /// Runs a line of bash in which `morecores` is ours.
 fn bash(world: &World, line: &str) -> Ran {

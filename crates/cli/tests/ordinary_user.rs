@@ -17,8 +17,22 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
     let Some(user) = user(&world, NAME) else { return };
     let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
     let line = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done";
-    let arguments =
-        ["run", "--trace", "off", "-o", "study", "--cpus", cpus, "--runs", "6", "--precision", "0", "--"];
+    let arguments = [
+        "run",
+        "--max-time",
+        "0",
+        "--trace",
+        "off",
+        "-o",
+        "study",
+        "--cpus",
+        cpus,
+        "--runs",
+        "6",
+        "--precision",
+        "0",
+        "--",
+    ];
     let ran = user.morecores(&[arguments.as_slice(), &["sh", "-c", line]].concat());
     ran.success().prints(&["getrusage"]);
     assert_eq!(ran.stderr, "", "{ran}");

@@ -268,7 +268,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
         Ok(user) => user,
         Err(reason) => return skipped(NAME, &reason),
     };
-    let run = ["run", "-o", "study", "--cpus", "1", "--runs", "1", "--warmup", "0"];
+    let run = ["run", "-o", "study", "--max-time", "0", "--cpus", "1", "--runs", "1", "--warmup", "0"];
     // In full, or nothing.
     let refused = user.morecores(&[&run[..], &["--trace", "on", "--", "touch", "trace"]].concat());
     refused.refused(2, &["--trace on", "CAP_BPF"]);

@@ -22,6 +22,8 @@ pub struct Control {
     /// When it began, on the monotonic clock; 0 between runs.
     began: AtomicU64,
     interrupted: AtomicBool,
+    /// The time for the study is used up.
+    out_of_time: AtomicBool,
     timed_out: AtomicBool,
     /// The user's clean-up is running.
     cleaning: AtomicBool,
@@ -49,6 +51,17 @@ impl Control {
         self.interrupted.store(true, Ordering::SeqCst);
         // Never refused to a process that signals itself.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::INT);
+    }
+
+    /// Whether the time for the study is used up.
+    pub fn is_out_of_time(&self) -> bool {
+        self.out_of_time.load(Ordering::SeqCst)
+    }
+
+    /// Ends the study because its time is used up: asks the run in progress, if any, to end.
+    pub fn run_out_of_time(&self) {
+        self.out_of_time.store(true, Ordering::SeqCst);
+        self.current.signal(Signal::TERM);
     }
 
     /// How long the run in progress has been going on; absent between runs.

@@ -3,6 +3,7 @@
 //! This crate reads and changes the machine and fills in the nouns of `morecores-record`. It must not compute
 //! statistics or print.
 
+pub mod budget;
 pub mod capture;
 pub mod cgroup;
 pub mod cold;

@@ -3,8 +3,9 @@
 //! Knows neither processes nor files nor statistics: all three are passed in, so that the loop is tested with
 //! none of them. It goes on where the runs already made left off.
 
-use morecores_record::{Exit, Nanos, Phase, Plan, Run, StopReason};
+use morecores_record::{Exit, Nanos, Phase, Plan, Point, Run, StopReason};
 
+use crate::budget::Budget;
 use crate::done_once::done_once;
 use crate::executor::{ExecuteError, Executor, Outcome, Trial};
 use crate::schedule::{Stream, round_order};
@@ -35,6 +36,11 @@ pub trait Pulse {
 
     /// Whether the user asked to stop.
     fn is_interrupted(&self) -> bool;
+
+    /// Whether the time for all runs is used up, so that the run under way was ended.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
 }
 
 /// Why a sweep could not go on.
@@ -60,7 +66,7 @@ pub fn value_of(run: &Run) -> f64 {
     run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())
 }
 
-/// Makes the runs of `plan` that are not among `done`.
+/// Makes the runs of `plan` that are not among `done`, as far as `budget` allows, which learns what they take.
 ///
 /// # Errors
 /// [`SweepError`]; all runs before were kept.
@@ -70,11 +76,11 @@ pub fn sweep<K: Keeper>(
     executor: &mut dyn Executor,
     keeper: &mut K,
     enough: &mut Enough<'_>,
+    budget: &mut Budget,
     pulse: &dyn Pulse,
 ) -> Result<Finish, SweepError<K::Error>> {
     let early = early(done).cloned().collect();
-    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, began: pulse.now(), early }
-        .go(done, enough)
+    Sweep { plan, executor, keeper, pulse, next: done.len() as u32, budget, early }.go(done, enough)
 }
 
 struct Sweep<'a, K> {
@@ -84,7 +90,7 @@ struct Sweep<'a, K> {
     pulse: &'a dyn Pulse,
     /// Number of the next run.
     next: u32,
-    began: Nanos,
+    budget: &'a mut Budget,
     /// The successful runs up to the first timed round.
     early: Vec<Run>,
 }
@@ -93,19 +99,20 @@ impl<K: Keeper> Sweep<'_, K> {
     fn go(mut self, done: &[Run], enough: &mut Enough<'_>) -> Result<Finish, SweepError<K::Error>> {
         let finish = |reason| Ok(Finish { reason, failed: None });
         let mut samples = self.samples(done);
-        for round in 0..self.plan.warmup {
+        // Where timed runs are done, warm-up runs that are missing were left out for want of time.
+        let is_warm = done.iter().any(|run| run.phase == Phase::Timed);
+        for round in 0..if is_warm { 0 } else { self.plan.warmup } {
             if let Some(finish) = self.round(Phase::Warmup, round, done, &mut samples)? {
                 return Ok(finish);
             }
         }
-        let mut made = 0;
         for round in 0..self.plan.stop.max_runs {
-            let complete = made_in(done, Phase::Timed, round) >= self.plan.points.len();
-            if !complete && made > 0 && self.is_late() {
-                return finish(StopReason::TimeExhausted);
-            }
-            if !complete {
-                made += 1;
+            let missing = self.missing(done, round);
+            if !missing.is_empty() {
+                // Of the first round each run is made that there is time for; a further one is made as a whole.
+                if round > 0 && !self.budget.allows_round(self.pulse.now(), &missing) {
+                    return finish(StopReason::TimeExhausted);
+                }
                 if let Some(finish) = self.round(Phase::Timed, round, done, &mut samples)? {
                     return Ok(finish);
                 }
@@ -130,6 +137,7 @@ impl<K: Keeper> Sweep<'_, K> {
         samples: &mut [Vec<f64>],
     ) -> Result<Option<Finish>, SweepError<K::Error>> {
         let stream = if phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
+        let mut left_out = false;
         let is_done = |cpus: u32, n: u32| {
             done.iter().any(|r| r.phase == phase && r.round == round && r.cpus == cpus && r.n == n)
         };
@@ -138,22 +146,28 @@ impl<K: Keeper> Sweep<'_, K> {
             if is_done(point.cpus, point.n) {
                 continue;
             }
-            if self.pulse.is_interrupted() {
-                return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
+            if let Some(finish) = self.stopped() {
+                return Ok(Some(finish));
+            }
+            let began = self.pulse.now();
+            let is_allowed = match (phase, round) {
+                (Phase::Timed, 0) => self.budget.allows_run(began, point),
+                (Phase::Timed, _) => true,
+                _ => self.budget.allows_warmup(began, point, &self.plan.points),
+            };
+            if !is_allowed {
+                left_out = true;
+                continue;
             }
             let trial = Trial { index: self.next, round, phase, point: point.clone() };
             self.keeper.begins(&trial);
-            let outcome = match self.executor.execute(&trial) {
-                // The signal ended the user's --prepare rather than the command.
-                Err(_) if self.pulse.is_interrupted() => {
-                    return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
-                }
-                executed => executed.map_err(SweepError::Execute)?,
+            let outcome = match (self.executor.execute(&trial), self.stopped()) {
+                // What stopped the study ended the user's --prepare rather than the command.
+                (Err(_), Some(finish)) => return Ok(Some(finish)),
+                // A run that was cut short by our own end is no measurement, and no failure of the command's.
+                (Ok(outcome), Some(finish)) if !outcome.run.exit.is_success() => return Ok(Some(finish)),
+                (executed, _) => executed.map_err(SweepError::Execute)?,
             };
-            // A run that was cut short by our own end is no measurement, and no failure of the command's.
-            if self.pulse.is_interrupted() && !outcome.run.exit.is_success() {
-                return Ok(Some(Finish { reason: StopReason::Interrupted, failed: None }));
-            }
             self.keeper.ended(&outcome).map_err(SweepError::Keep)?;
             self.next += 1;
             if !outcome.run.exit.is_success() {
@@ -162,6 +176,7 @@ impl<K: Keeper> Sweep<'_, K> {
                 }
                 return Ok(Some(Finish { reason: StopReason::RunFailed, failed: Some(outcome) }));
             }
+            self.budget.add(&trial, self.pulse.now().since(began));
             if is_early(&outcome.run) {
                 self.early.push(outcome.run.clone());
             }
@@ -169,7 +184,20 @@ impl<K: Keeper> Sweep<'_, K> {
                 samples[position].push(value_of(&outcome.run));
             }
         }
-        Ok(None)
+        let is_short = left_out && phase == Phase::Timed;
+        Ok(is_short.then_some(Finish { reason: StopReason::TimeExhausted, failed: None }))
+    }
+
+    /// How the sweep ends where something from outside has stopped it.
+    fn stopped(&self) -> Option<Finish> {
+        let reason = if self.pulse.is_interrupted() {
+            StopReason::Interrupted
+        } else if self.pulse.is_out_of_time() {
+            StopReason::TimeExhausted
+        } else {
+            return None;
+        };
+        Some(Finish { reason, failed: None })
     }
 
     fn samples(&self, done: &[Run]) -> Vec<Vec<f64>> {
@@ -187,8 +215,14 @@ impl<K: Keeper> Sweep<'_, K> {
         !self.plan.incremental && !has_further_rounds && done_once(&self.early).is_some()
     }
 
-    fn is_late(&self) -> bool {
-        self.plan.stop.max_time.is_some_and(|limit| self.pulse.now().since(self.began) >= limit)
+    /// The points that have no run in a timed round.
+    fn missing(&self, done: &[Run], round: u32) -> Vec<Point> {
+        let is_done = |point: &Point| {
+            done.iter().any(|r| {
+                r.phase == Phase::Timed && r.round == round && (r.cpus, r.n) == (point.cpus, point.n)
+            })
+        };
+        self.plan.points.iter().filter(|point| !is_done(point)).cloned().collect()
     }
 }
 
@@ -200,8 +234,4 @@ pub fn early(runs: &[Run]) -> impl Iterator<Item = &Run> {
 
 fn is_early(run: &Run) -> bool {
     run.exit.is_success() && (run.phase == Phase::Warmup || run.round == 0)
-}
-
-fn made_in(done: &[Run], phase: Phase, round: u32) -> usize {
-    done.iter().filter(|run| run.phase == phase && run.round == round).count()
 }

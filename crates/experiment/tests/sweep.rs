@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use morecores_experiment::budget::Budget;
 use morecores_experiment::executor::{ExecuteError, Executor, Outcome, Trial};
 use morecores_experiment::sweep::{Finish, Keeper, Pulse, SweepError, sweep};
 use morecores_record::*;
@@ -18,6 +19,7 @@ fn plan() -> Plan {
 struct World {
     now: Cell<u64>,
     interrupted: Cell<bool>,
+    out_of_time: Cell<bool>,
 }
 
 impl Pulse for World {
@@ -27,6 +29,10 @@ impl Pulse for World {
 
     fn is_interrupted(&self) -> bool {
         self.interrupted.get()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.out_of_time.get()
     }
 }
 
@@ -81,10 +87,27 @@ impl Keeper for Memory {
 
 /// A sweep from nothing; enough after `enough` rounds.
 fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (Finish, Vec<Run>) {
+    let mut budget = Budget::new(world.now(), plan.stop.time(), &[], Vec::new());
+    swept_within(plan, &[], world, executor, enough, &mut budget)
+}
+
+/// The rest of a sweep, within a budget.
+fn swept_within(
+    plan: &Plan,
+    done: &[Run],
+    world: &World,
+    executor: &mut Pretend<'_>,
+    enough: usize,
+    budget: &mut Budget,
+) -> (Finish, Vec<Run>) {
     let mut memory = Memory::default();
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= enough);
-    let finish = sweep(plan, &[], executor, &mut memory, &mut rule, world).unwrap();
+    let finish = sweep(plan, done, executor, &mut memory, &mut rule, budget, world).unwrap();
     (finish, memory.runs)
+}
+
+fn unlimited() -> Budget {
+    Budget::new(Nanos::ZERO, None, &[], Vec::new())
 }
 
 fn cpus(runs: &[Run]) -> Vec<u32> {
@@ -122,16 +145,53 @@ fn the_rule_is_not_asked_before_the_least_runs_and_the_most_end_it() {
     assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
 }
 
+/// A plan with a time in milliseconds. A run on 1 CPU takes 2 s, one on 2 CPUs 1 s.
+fn limited(ms: u64, warmup: u32) -> Plan {
+    Plan { warmup, stop: Stop { max_time: Some(Nanos::from_millis(ms)), ..plan().stop }, ..plan() }
+}
+
 #[test]
-fn time_ends_a_sweep_between_rounds_and_never_before_one_is_made() {
-    // A round takes 3 s.
-    let limited =
-        |ms| Plan { stop: Stop { max_time: Some(Nanos::from_millis(ms)), ..plan().stop }, ..plan() };
-    for (limit, rounds) in [(1, 1), (3_000, 1), (3_001, 2), (10_000, 4)] {
+fn no_run_begins_that_would_not_end_in_time() {
+    // Of the first run nothing is known; the other of the first round is expected to scale ideally.
+    for (limit, made) in [(1, 1), (2_999, 1), (3_000, 2), (5_999, 2), (6_000, 4), (10_000, 6)] {
         let world = World::default();
-        let (finish, runs) = swept(&limited(limit), &world, &mut Pretend::new(&world), 99);
-        assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, 2 * rounds), "limit {limit} ms");
+        let (finish, runs) = swept(&limited(limit, 0), &world, &mut Pretend::new(&world), 99);
+        assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, made), "limit {limit} ms");
     }
+}
+
+#[test]
+fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
+    // Warm-up 3 s, a round 3 s, traces 3.6 s.
+    for (limit, warm, timed) in [(9_600, 2, 2), (9_599, 1, 2), (12_599, 2, 2), (12_600, 2, 4)] {
+        let world = World::default();
+        let plan = limited(limit, 1);
+        let mut budget = Budget::new(world.now(), plan.stop.time(), &[], plan.points.clone());
+        let (finish, runs) = swept_within(&plan, &[], &world, &mut Pretend::new(&world), 99, &mut budget);
+        let made = |phase| runs.iter().filter(|run| run.phase == phase).count();
+        assert_eq!(finish.reason, StopReason::TimeExhausted);
+        assert_eq!((made(Phase::Warmup), made(Phase::Timed)), (warm, timed), "limit {limit} ms");
+        assert!(plan.points.iter().all(|point| budget.allows_traced_run(world.now(), point)));
+        assert!(world.now() + Nanos::from_millis(3_600) <= Nanos::from_millis(limit));
+
+        // What was left out before the timed runs is not made up for behind them.
+        let more = limited(limit + 3_000, 1);
+        let (_, rest) = swept_within(&more, &runs, &world, &mut Pretend::new(&world), 99, &mut budget);
+        assert!(rest.iter().all(|run| run.phase == Phase::Timed));
+    }
+}
+
+#[test]
+fn a_run_that_the_end_of_the_time_cut_short_is_nobodys() {
+    let world = World::default();
+    let cut = |trial: &Trial| {
+        world.out_of_time.set(trial.index == 3);
+        if trial.index == 3 { Exit::Signal(15) } else { Exit::Code(0) }
+    };
+    let mut executor = Pretend { world: &world, exit: Box::new(cut) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 99);
+    assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, 3));
+    assert!(finish.failed.is_none());
 }
 
 #[test]
@@ -181,7 +241,8 @@ fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
         let mut memory = Memory::default();
         let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 9);
         let done = &whole[..cut];
-        sweep(&warm, done, &mut Pretend::new(&world), &mut memory, &mut rule, &world).unwrap();
+        sweep(&warm, done, &mut Pretend::new(&world), &mut memory, &mut rule, &mut unlimited(), &world)
+            .unwrap();
         assert_eq!(memory.runs, whole[cut..], "cut at {cut}");
     }
 }
@@ -190,7 +251,8 @@ fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
 fn a_run_that_cannot_be_kept_ends_it_at_once() {
     let world = World::default();
     let mut memory = Memory { room: Some(3), ..Memory::default() };
-    let result = sweep(&plan(), &[], &mut Pretend::new(&world), &mut memory, &mut |_| false, &world);
+    let (mut executor, mut budget) = (Pretend::new(&world), unlimited());
+    let result = sweep(&plan(), &[], &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
     assert!(matches!(result, Err(SweepError::Keep("disk full"))));
     assert_eq!(memory.runs.len(), 3);
 }
@@ -222,7 +284,7 @@ fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>)
     let mut memory = Memory::default();
     let mut build = Build { world: &world, is_prepared, made: done.len() };
     let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
-    let finish = sweep(plan, done, &mut build, &mut memory, &mut rule, &world).unwrap();
+    let finish = sweep(plan, done, &mut build, &mut memory, &mut rule, &mut unlimited(), &world).unwrap();
     (finish.reason, memory.runs)
 }
 

@@ -69,8 +69,19 @@ pub struct Stop {
     pub min_runs: u32,
     /// Runs of each point at which the sweep ends whatever the precision.
     pub max_runs: u32,
-    /// Time for the whole sweep, after which no further round begins; the round under way is finished.
+    /// Time for the whole study that the user gave, warm-up and traced runs included; the run under way is ended then.
     pub max_time: Option<Nanos>,
+    /// Time for the whole study where the user gave none: no run begins that is not expected to end in it; the run under
+    /// way is finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Nanos>,
+}
+
+impl Stop {
+    /// Time for the whole study; none where it is not limited.
+    pub fn time(&self) -> Option<Nanos> {
+        self.max_time.or(self.budget)
+    }
 }
 
 /// The state of the page cache before each run.

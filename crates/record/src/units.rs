@@ -44,6 +44,11 @@ impl Nanos {
         self.0 as f64 / NANOS_PER_SEC
     }
 
+    /// So many times this time.
+    pub const fn times(self, count: usize) -> Self {
+        Self(self.0.saturating_mul(count as u64))
+    }
+
     /// The time from `earlier` to `self`, zero where the order is the other way round.
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))

@@ -36,6 +36,8 @@ pub struct Planned {
     pub warmups: u32,
     /// The most timed runs of each count.
     pub runs: u32,
+    /// CPU counts.
+    pub counts: usize,
     /// Whether the time limit ended them.
     pub out_of_time: bool,
     /// What held the command to its CPUs.

@@ -163,6 +163,22 @@ fn advice_goes_on_from_what_was_planned() {
 }
 
 #[test]
+fn where_the_time_was_used_up_nothing_is_blamed_on_the_command() {
+    let words = |mut view: View| {
+        view.closing.as_mut().expect("a closing").reason = StopReason::TimeExhausted;
+        words(&view)
+    };
+    assert!(words(support::view(&["x"]).build()).starts_with("Nothing measured yet: the time was used up"));
+    let mut one = support::one_point();
+    assert!(words(one.clone()).contains("Name two counts or more"));
+    one.plan.points = [1, 2].map(morecores_testkit::point).into();
+    assert!(
+        words(one)
+            .starts_with("Nothing to compare yet: the time was used up when it had been measured on 1 CPU")
+    );
+}
+
+#[test]
 fn a_serial_fraction_rises_only_beyond_the_intervals() {
     let rises = |view: &View| {
         decide(view).remarks.iter().find_map(|r| match r {

@@ -28,7 +28,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         placement: Some(Placement::CoresFirst),
         seed: 7,
         warmup: 0,
-        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None },
+        stop: Stop { precision: Some(0.01), min_runs: 6, max_runs: 30, max_time: None, budget: None },
         cache: Cache::Warm,
         hooks: Hooks::default(),
         timeout: None,

@@ -19,6 +19,11 @@ min_runs: number,
  */
 max_runs: number, 
 /**
- * Time for the whole sweep, after which no further round begins; the round under way is finished.
+ * Time for the whole study that the user gave, warm-up and traced runs included; the run under way is ended then.
  */
-max_time: Nanos | null, };
+max_time: Nanos | null, 
+/**
+ * Time for the whole study where the user gave none: no run begins that is not expected to end in it; the run under
+ * way is finished.
+ */
+budget?: Nanos | null, };

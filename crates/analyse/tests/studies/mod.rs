@@ -14,7 +14,7 @@ pub(crate) fn study(counts: &[u32]) -> Study {
         command: program("make -j{n}"),
         plan: Plan {
             limit: Limit::Hotplug,
-            stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None },
+            stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None, budget: None },
             ignore_failure: true,
             ..morecores_testkit::plan(counts.iter().map(|&cpus| point(cpus, cpus)).collect())
         },

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 /// Measure a command on 1, 2, … n CPUs
 ///
 /// Each CPU count is measured once a round, in an order shuffled anew every round, so that a drift of the machine
-/// does not look like scaling. Rounds go on until every median is known to 1%, or as the options say. `{n}` in any
-/// argument becomes the CPU count.
+/// does not look like scaling. Rounds go on until every median is known to 1%, or as the options say: at least 6 rounds
+/// and at most 30, for 5 minutes at most with the warm-up and the traced runs. `{n}` in any argument becomes the CPU count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -64,7 +64,8 @@ pub(crate) struct RunArgs {
     /// At least this many runs of each CPU count; fewer than 6 bear no interval
     #[arg(long, value_name = "N", help_heading = RUNS)]
     pub(crate) min_runs: Option<u32>,
-    /// Begin no further round after this long, for example 90s or 10m
+    /// End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin
+    /// no run that is not expected to end within 5m]
     #[arg(long, value_name = "TIME", help_heading = RUNS)]
     pub(crate) max_time: Option<String>,
     /// Runs of each CPU count before those that count [default: 1, with --cold 0]
@@ -171,9 +172,9 @@ Examples:
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
-Exit status: 0 measured; 1 the command failed, or had nothing left to do after its first run; 2 bad input, nothing was
-run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by Ctrl-C, by SIGTERM: what was measured is
-kept.";
+Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or its time was too short for a
+run that counts; 2 bad input, nothing was run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by
+Ctrl-C, by SIGTERM: what was measured is kept.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LimitArg {

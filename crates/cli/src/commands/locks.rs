@@ -19,7 +19,7 @@ use morecores_record::{
 use morecores_report as report;
 
 use super::derive::study_name;
-use super::watch::{self, Clock, Watched};
+use super::watch::{self, Clock, Limits, Watched};
 use super::work;
 use crate::args::{FormatArgs, LocksArgs};
 use crate::options::{LocksOptions, ResumeLocksOptions, typed};
@@ -44,7 +44,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
     let progress = Arc::new(LockProgress::new(&study, args.quiet));
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(None, Arc::clone(&control), Arc::clone(&progress), move || {
+        watch::until_done(Limits::default(), Arc::clone(&control), Arc::clone(&progress), move || {
             measure(&study, writer, &mut laboratory, &control, &progress)
         })?
     };

@@ -3,52 +3,60 @@
 //! The measuring thread only stores what it is about to do; drawing is done by the watching thread, at most a few
 //! times a second, so that the display does not disturb what is measured.
 
+mod left;
 mod so_far;
+#[cfg(test)]
+mod tests;
 
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use morecores_analyse::StoppingRule;
+use morecores_experiment::budget::Costs;
 use morecores_experiment::executor::{Outcome, Trial};
-use morecores_record::{Header, Phase, Run};
+use morecores_record::{Header, Nanos, Phase, Plan, Point, Run};
 use morecores_report::cpus;
 
 use super::display::{Bar, Display, duration};
+use left::Outlook;
 use so_far::SoFar;
+
+/// A time left of which the larger end is at most so many times the smaller one is said as one figure.
+const ONE_FIGURE: f64 = 4.0 / 3.0;
 
 /// The state of a sweep.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: Bar,
-    points: usize,
-    warmup: u32,
+    plan: Plan,
     began: Instant,
     state: Mutex<State>,
 }
 
 #[derive(Clone, Debug)]
 struct State {
-    /// Rounds that the sweep will probably take.
-    rounds: usize,
-    /// Runs of this session that have begun.
-    begun: u64,
     trial: Option<Trial>,
+    /// When it began.
+    trial_began: Instant,
+    costs: Costs,
+    /// Points that are still to be traced.
+    traces: Vec<Point>,
     so_far: SoFar,
 }
 
 impl Progress {
     /// Shows a bar where standard error is a terminal and `quiet` was not asked for.
     pub(super) fn new(header: &Header, quiet: bool) -> Self {
-        let stop = &header.plan.stop;
-        let rounds = if stop.precision.is_some() { stop.min_runs } else { stop.max_runs };
         Self {
             bar: Bar::new(quiet),
-            points: header.plan.points.len(),
-            warmup: header.plan.warmup,
+            plan: header.plan.clone(),
             began: Instant::now(),
             state: Mutex::new(State {
-                rounds: rounds as usize,
-                begun: 0,
                 trial: None,
+                trial_began: Instant::now(),
+                costs: Costs::default(),
+                traces: Vec::new(),
                 so_far: SoFar::new(header),
             }),
         }
@@ -58,16 +66,23 @@ impl Progress {
     pub(super) fn begins(&self, trial: &Trial) {
         if self.bar.is_shown() {
             self.with(|state| {
-                state.begun += 1;
                 state.trial = Some(trial.clone());
+                state.trial_began = Instant::now();
+                if trial.phase == Phase::Traced {
+                    state.traces.retain(|point| (point.cpus, point.n) != (trial.point.cpus, trial.point.n));
+                }
             });
         }
     }
 
-    /// Counts the runs that a study has already.
-    pub(super) fn resumes(&self, runs: &[Run]) {
+    /// Counts the runs that a study has already, and the points that are to be traced at its end.
+    pub(super) fn resumes(&self, runs: &[Run], traces: Vec<Point>) {
         if self.bar.is_shown() {
-            self.with(|state| runs.iter().for_each(|run| state.so_far.count(run)));
+            self.with(|state| {
+                runs.iter().for_each(|run| state.so_far.count(run));
+                state.costs = Costs::of_runs(runs);
+                state.traces = traces;
+            });
         }
     }
 
@@ -75,7 +90,11 @@ impl Progress {
     pub(super) fn ended(&self, outcome: &Outcome) {
         if self.bar.is_shown() {
             self.with(|state| {
-                state.so_far.count(&outcome.run);
+                let run = &outcome.run;
+                state.so_far.count(run);
+                if run.exit.is_success() {
+                    state.costs.add(run.phase, run.cpus, state.trial_began.elapsed().into());
+                }
                 outcome.neighbours.iter().for_each(|neighbours| state.so_far.look(neighbours));
             });
         }
@@ -84,11 +103,6 @@ impl Progress {
     /// A line for the user, above the display.
     pub(super) fn say(&self, text: &str) {
         self.bar.say(text);
-    }
-
-    /// The stopping rule has a guess.
-    pub(super) fn expect_rounds(&self, rounds: usize) {
-        self.with(|state| state.rounds = rounds);
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -100,32 +114,75 @@ impl Progress {
         let Some(trial) = &state.trial else { return "getting ready".to_owned() };
         let cpus = cpus(trial.point.cpus);
         let so_far = duration(elapsed);
+        let rounds = self.rounds(state);
+        let left =
+            self.left(state, trial, rounds.clone(), elapsed).map(|left| format!("{} left", range(&left)));
         let round = match trial.phase {
-            Phase::Traced => return format!("tracing {cpus} · {so_far} so far"),
-            Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.warmup),
-            Phase::Timed => format!("round {} of about {}", trial.round + 1, state.rounds.max(1)),
+            Phase::Traced => format!("tracing {cpus}"),
+            Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.plan.warmup),
+            Phase::Timed => {
+                let most = if rounds.start() == rounds.end() {
+                    String::new()
+                } else {
+                    format!(" to {}", rounds.end())
+                };
+                format!("round {} of {}{most}", trial.round + 1, rounds.start())
+            }
         };
+        if trial.phase == Phase::Traced {
+            let parts = [Some(round), left, Some(format!("{so_far} so far"))];
+            return parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        }
         // What is at the end is cut off where the terminal is narrow.
         let parts = [
             Some(round),
             state.so_far.answer().map(|answer| format!("{answer} so far")),
+            left,
             state.so_far.disturbance(),
-            self.left(state, trial, elapsed).map(|left| format!("about {} left", duration(left))),
             Some(format!("{so_far} so far")),
             Some(cpus),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// The time left, from the mean time of the runs so far; none before the first round is complete.
-    fn left(&self, state: &State, trial: &Trial, elapsed: Duration) -> Option<Duration> {
-        let done = state.begun.checked_sub(1).filter(|done| *done >= self.points as u64)?;
-        let rounds = state.rounds.saturating_sub(trial.round as usize) as u64;
-        let warmups = if trial.phase == Phase::Warmup { u64::from(self.warmup - trial.round) } else { 0 };
-        let rounds = if trial.phase == Phase::Warmup { state.rounds as u64 + warmups } else { rounds };
-        let in_round = done % self.points as u64;
-        let runs = (rounds * self.points as u64).saturating_sub(in_round);
-        Some(elapsed.mul_f64(runs as f64 / done as f64))
+    /// The timed rounds that the sweep will probably take.
+    fn rounds(&self, state: &State) -> RangeInclusive<usize> {
+        let stop = &self.plan.stop;
+        let all = stop.max_runs as usize;
+        let samples = state.so_far.samples();
+        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
+        StoppingRule::of_stop(stop).map_or(all..=all, |rule| rule.rounds_expected(&samples))
+    }
+
+    /// The time left; none before the first run has ended.
+    fn left(
+        &self,
+        state: &State,
+        trial: &Trial,
+        rounds: RangeInclusive<usize>,
+        elapsed: Duration,
+    ) -> Option<RangeInclusive<Duration>> {
+        let outlook = Outlook {
+            plan: &self.plan,
+            costs: &state.costs,
+            trial,
+            running: state.trial_began.elapsed().into(),
+            rounds,
+            traces: &state.traces,
+            budget: self.plan.stop.time().map(|time| time.since(Nanos::from(elapsed))),
+        };
+        let left = outlook.time_left()?;
+        Some(Duration::from(*left.start())..=Duration::from(*left.end()))
+    }
+}
+
+/// `about 2 min 05 s`; `20 s to 3 min 10 s` where that may be far apart.
+fn range(left: &RangeInclusive<Duration>) -> String {
+    let (least, most) = (*left.start(), *left.end());
+    if most <= least.mul_f64(ONE_FIGURE) {
+        format!("about {}", duration((least + most) / 2))
+    } else {
+        format!("{} to {}", duration(least), duration(most))
     }
 }
 

@@ -3,6 +3,7 @@
 mod done_once;
 mod from_scratch;
 mod keep;
+mod time;
 mod tracing;
 
 use std::env;
@@ -13,13 +14,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::memory::killed_for_memory;
 use morecores_analyse::{Decision, StoppingRule};
+use morecores_experiment::budget::Budget;
 use morecores_experiment::control::Control;
 use morecores_experiment::environment::Environment;
 use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::input::Input;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Host, Plan, Stop, StopReason, Study, StudyWriter, TraceMode};
+use morecores_record::{Closing, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
 use morecores_report::{cpus, for_reading};
 
 use crate::args::RunArgs;
@@ -31,21 +33,23 @@ use super::derive;
 use super::input;
 use super::progress::Progress;
 use super::traced::{advice_where_stopped, has_cut_short_trace, how_it_ended};
-use super::watch::{self, Clock, Watched};
+use super::watch::{self, Clock, Limits, Watched};
 use keep::StudyKeeper;
-use tracing::{Traced, Tracing};
+use tracing::{Traced, Tracing, missing_traces};
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (study, writer, input) = if args.resume { resume(args)? } else { begin(args)? };
     let path = writer.path().to_owned();
-    let header = study.header.clone();
-    let timeout = header.plan.timeout;
-    let progress = Arc::new(Progress::new(&header, args.quiet));
+    let plan = &study.header.plan;
+    let began = spawn::monotonic();
+    let limits = Limits { run: plan.timeout, end: plan.stop.max_time.map(|time| began + time) };
+    let budget = Budget::new(began, plan.stop.time(), &study.runs, missing_traces(&study));
+    let progress = Arc::new(Progress::new(&study.header, args.quiet));
     let control = Arc::new(Control::default());
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
-            measure(&study, writer, input, &control, &progress)
+        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), move || {
+            measure(&study, writer, input, budget, &control, &progress)
         })?
     };
     finish(args, &path, watched)
@@ -114,6 +118,8 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
 struct Measured {
     finish: Finish,
     traced: Traced,
+    /// Expected time of one more round and of the traces that are missing.
+    needs: Option<Nanos>,
 }
 
 /// Makes the runs; on a thread of its own, which only measures.
@@ -121,6 +127,7 @@ fn measure(
     study: &Study,
     writer: StudyWriter,
     input: Input,
+    mut budget: Budget,
     control: &Arc<Control>,
     progress: &Progress,
 ) -> Result<Measured> {
@@ -132,30 +139,27 @@ fn measure(
             return Err(error.into());
         }
     };
-    progress.resumes(&study.runs);
+    progress.resumes(&study.runs, missing_traces(study));
+    time::at_start(&header.plan.stop).iter().for_each(|note| progress.say(note));
     executor.recall(&study.runs);
     let mut keeper = StudyKeeper::new(writer, progress);
     let set_up = match executor.set_up() {
-        Err(_) if control.is_interrupted() => Ok(()), // The signal ended it; the sweep sees the signal and stops.
+        // The signal, or the end of the time, ended it; the sweep sees that and stops.
+        Err(_) if control.is_interrupted() || control.is_out_of_time() => Ok(()),
         set_up => set_up.map_err(anyhow::Error::from),
     };
     let swept = set_up.and_then(|()| {
-        let rule = rule(&header.plan.stop);
+        let rule = StoppingRule::of_stop(&header.plan.stop);
         let mut enough = |samples: &[Vec<f64>]| {
             let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-            let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
-            let precise = rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise);
-            if let Some(rule) = rule.filter(|rule| !precise && rule.is_look(rounds)) {
-                progress.expect_rounds(rule.runs_needed(&samples));
-            }
-            precise
+            rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise)
         };
-        sweep(&header.plan, &study.runs, &mut executor, &mut keeper, &mut enough, &Clock(control)).map_err(
-            |error| match error {
+        let clock = Clock(control);
+        sweep(&header.plan, &study.runs, &mut executor, &mut keeper, &mut enough, &mut budget, &clock)
+            .map_err(|error| match error {
                 SweepError::Execute(error) => error.into(),
                 SweepError::Keep(error) => anyhow::Error::from(error),
-            },
-        )
+            })
     });
     // The tracer's own work is none of the neighbours'.
     let neighbours = executor.neighbours();
@@ -163,7 +167,7 @@ fn measure(
         Ok(finish) if ended_well(finish.reason) => {
             let next = (study.runs.len() + keeper.made()) as u32;
             Tracing { study, path: keeper.path(), next, open: &tracer::open, control, progress }
-                .make(&mut executor)
+                .make(&mut executor, &mut budget)
         }
         _ => Traced::default(),
     };
@@ -183,7 +187,9 @@ fn measure(
     let ended_at_ns = spawn::realtime();
     keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
-    Ok(Measured { finish, traced })
+    let round: &[_] = if finish.reason == StopReason::TimeExhausted { &header.plan.points } else { &[] };
+    let needs = budget.round_and_traces(round);
+    Ok(Measured { finish, traced, needs })
 }
 
 /// Whether the study has all the timed runs that it was to have.
@@ -191,20 +197,14 @@ fn ended_well(reason: StopReason) -> bool {
     matches!(reason, StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted)
 }
 
-/// The stopping rule of a plan that has one.
-fn rule(stop: &Stop) -> Option<StoppingRule> {
-    let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
-    stop.precision.map(|precision| StoppingRule { precision, min_runs, max_runs })
-}
-
 /// Shows what was measured and says how it ended.
 fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8> {
     let signal = watched.signal;
-    let Measured { finish: Finish { reason, failed }, traced } = watched.result?;
+    let Measured { finish: Finish { reason, failed }, traced, needs } = watched.result?;
     let study = Study::read(path)?;
+    // Behind the program's name and `run`.
+    let words: Vec<OsString> = env::args_os().skip(2).collect();
     if reason == StopReason::AlreadyDone {
-        // Behind the program's name and `run`.
-        let words: Vec<OsString> = env::args_os().skip(2).collect();
         done_once::notes(&study, path, args, &words).iter().for_each(|note| terminal::note(note));
         return Ok(exit::COMMAND_FAILED);
     }
@@ -227,6 +227,14 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
     if reason == StopReason::Interrupted || traced.interrupted {
         terminal::note(&format!("stopped; go on with: {}", resume_line(path, "")));
         return Ok(signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
+    }
+    if !args.quiet && (reason == StopReason::TimeExhausted || traced.out_of_time) {
+        let doubt = done_once::doubt(&study, path, args, &words);
+        doubt.iter().for_each(|note| terminal::note(note));
+        terminal::note(&time::at_end(&study.header.plan.stop, needs, path));
+    }
+    if study.runs.iter().all(|run| run.phase != Phase::Timed) {
+        return Ok(exit::COMMAND_FAILED);
     }
     Ok(exit::SUCCESS)
 }

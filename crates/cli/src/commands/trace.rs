@@ -18,7 +18,7 @@ use super::derive;
 use super::input;
 use super::progress::Progress;
 use super::traced::{CUT_SHORT, TracedRun, advice_where_stopped, how_it_ended, reduced};
-use super::watch;
+use super::watch::{self, Limits};
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
 use crate::tracer::{self, Wanted};
@@ -30,7 +30,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     program::image(&command, &plan.points[0], &Environment::of_this_process(&plan))?;
     notes.iter().for_each(|note| terminal::note(note));
     let input = input::for_one_run(&plan.input)?;
-    let timeout = plan.timeout;
+    let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
     let header = derive::header(command, plan, host);
     let place = Place::new(study)?;
@@ -40,7 +40,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let control = Arc::new(Control::default());
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(timeout, Arc::clone(&control), Arc::clone(&progress), move || {
+        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), move || {
             make(&header, writer, input, &control, &progress)
         })?
     };

@@ -37,6 +37,10 @@ impl Pulse for Clock<'_> {
     fn is_interrupted(&self) -> bool {
         self.0.is_interrupted()
     }
+
+    fn is_out_of_time(&self) -> bool {
+        self.0.is_out_of_time()
+    }
 }
 
 /// The longest sleep where nothing is due: an event ends it.
@@ -47,10 +51,19 @@ enum Event<T> {
     Done(thread::Result<Result<T>>),
 }
 
+/// How long what is watched may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// Each run.
+    pub(super) run: Option<Nanos>,
+    /// The instant of the monotonic clock at which everything ends.
+    pub(super) end: Option<Nanos>,
+}
+
 /// Runs `measure` on a thread of its own and watches until it is done. A panic of that thread is an error here,
 /// after it has put the system back.
 pub(super) fn until_done<T: Send + 'static>(
-    timeout: Option<Nanos>,
+    limits: Limits,
     control: Arc<Control>,
     progress: Arc<impl Display + 'static>,
     measure: impl FnOnce() -> Result<T> + Send + 'static,
@@ -71,7 +84,7 @@ pub(super) fn until_done<T: Send + 'static>(
         let _ = send.send(Event::Done(result));
     });
     let watched =
-        Watcher { timeout, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events);
+        Watcher { limits, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events);
     handle.close();
     let _ = listener.join();
     watched
@@ -87,7 +100,7 @@ fn heeded() -> Result<Vec<i32>> {
 }
 
 struct Watcher {
-    timeout: Option<Nanos>,
+    limits: Limits,
     control: Arc<Control>,
     progress: Arc<dyn Display>,
     signal: Option<i32>,
@@ -122,12 +135,14 @@ impl Watcher {
             self.limit().map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
         // A run that is late has been asked to end, and is looked at until it has.
         let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(10)));
-        [until_kill, draw, deadline].into_iter().flatten().fold(NOTHING_DUE, Duration::min)
+        let end = self.limits.end.filter(|_| !self.control.is_out_of_time());
+        let until_end = end.map(|end| end.since(monotonic()).into());
+        [until_kill, draw, deadline, until_end].into_iter().flatten().fold(NOTHING_DUE, Duration::min)
     }
 
     /// The user's time limit, or that of the runs at hand where it is shorter.
     fn limit(&self) -> Option<Nanos> {
-        [self.timeout, self.control.limit()].into_iter().flatten().min()
+        [self.limits.run, self.control.limit()].into_iter().flatten().min()
     }
 
     /// The first signal asks the command to end by the same signal, the second does not ask.
@@ -143,6 +158,10 @@ impl Watcher {
 
     fn tick(&mut self) {
         self.progress.draw();
+        if self.limits.end.is_some_and(|end| end <= monotonic()) && !self.control.is_out_of_time() {
+            self.control.run_out_of_time();
+            self.kill_at.get_or_insert(Instant::now() + Duration::from(GRACE));
+        }
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             if !self.control.is_cleaning_up() {
                 self.control.kill_in_progress();

@@ -10,9 +10,9 @@ use morecores_record::{Benchmark, BenchmarkPart, Measure, WORK};
 use crate::args::SuiteArgs;
 
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
-const QUICK: &str = "--runs 6 --precision 0";
+const QUICK: &str = "--runs 6 --precision 0 --max-time 0";
 /// For a full one.
-const FULL: &str = "--max-time 90s";
+const FULL: &str = "--max-time 2m";
 
 /// What `morecores suite` is to do.
 #[derive(Debug)]

@@ -26,6 +26,14 @@ pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     Ok(nanos)
 }
 
+/// A time as [`duration`] reads it, or none for `0`, which is no limit.
+pub(crate) fn time_limit(option: &str, text: &str) -> Result<Option<Nanos>> {
+    if text.trim().parse() == Ok(0.0) {
+        return Ok(None);
+    }
+    duration(option, text).map(Some)
+}
+
 /// An amount of data as GNU programs read it: `512M` and `512MiB` are 512 times 2^20 bytes, `512MB` 512 million bytes.
 pub(crate) fn size(option: &str, text: &str) -> Result<Bytes> {
     let wrong = || anyhow!("{option} `{text}`: write a size like 64K, 512M or 2G");
@@ -77,6 +85,16 @@ mod tests {
         for text in ["", "soon", "-5s", "0", "0s", "inf"] {
             assert!(duration("--timeout", text).is_err() || text == "inf", "{text}");
         }
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_none() {
+        let read = |text| time_limit("--max-time", text).ok();
+        assert_eq!(
+            [read("0"), read("0.0"), read("90s")],
+            [Some(None), Some(None), Some(Some(Nanos::from_millis(90_000)))]
+        );
+        assert_eq!([read("0s"), read("none"), read("-1")], [None; 3]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl TraceOptions {
             // Nothing is shuffled or resampled.
             seed: 0,
             warmup: 0,
-            stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None },
+            stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None, budget: None },
             cache: Cache::Warm,
             hooks: Hooks { prepare: args.prepare.clone(), ..Hooks::default() },
             timeout: args.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,

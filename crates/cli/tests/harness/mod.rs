@@ -97,12 +97,15 @@ impl World {
     }
 
     /// The command that [`World::run`] runs. It traces nothing unless `options` say so: one more run of each CPU count,
-    /// for which few tests have a use.
+    /// for which few tests have a use. Its time is not limited unless they say so, and nothing is said of that.
     pub(crate) fn run_command(&self, options: &str, measured: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
         command.args(["run", "-o", "study"]).args(options.split_whitespace());
         if !options.contains("--trace") {
             command.args(["--trace", "off"]);
+        }
+        if !options.contains("--max-time") {
+            command.args(["--max-time", "0"]);
         }
         command.arg("--").args(measured);
         command

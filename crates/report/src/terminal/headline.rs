@@ -57,12 +57,20 @@ fn method(view: &View) -> Option<String> {
     Some(parts.join(" · "))
 }
 
+/// By which limit it was ended.
+fn out_of_time(view: &View) -> String {
+    let stop = &view.plan.stop;
+    let time = stop.time().map(|time| format!(" after {}", duration(time.as_secs_f64()))).unwrap_or_default();
+    let default = if stop.budget.is_some() { "the default of " } else { "" };
+    format!("Ended{time}, {default}--max-time.")
+}
+
 /// Why it ended, where it did not simply end.
 fn ending(view: &View) -> Option<String> {
     let reason = view.closing.as_ref().map(|closing| closing.reason);
     let text = match reason {
         Some(StopReason::Precise | StopReason::RunsExhausted) => return None,
-        Some(StopReason::TimeExhausted) => "Ended by --max-time.",
+        Some(StopReason::TimeExhausted) => return Some(out_of_time(view)),
         Some(StopReason::RunFailed) => "Ended early, because a run failed.",
         Some(StopReason::AlreadyDone) => {
             "Stopped, because its first run left the others next to nothing to do."

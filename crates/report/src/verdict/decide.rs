@@ -48,6 +48,7 @@ fn planned(view: &View) -> Planned {
     Planned {
         warmups: view.plan.warmup,
         runs: view.plan.stop.max_runs,
+        counts: view.plan.points.len(),
         out_of_time: view.closing.as_ref().is_some_and(ended),
         limit: view.plan.limit,
     }

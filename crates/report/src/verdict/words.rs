@@ -22,6 +22,13 @@ pub fn word(verdict: &Verdict) -> String {
 fn answer(verdict: &Verdict) -> String {
     let (subject, planned) = (&verdict.subject, &verdict.planned);
     match &verdict.answer {
+        Answer::NothingMeasured if planned.out_of_time => {
+            "Nothing measured yet: the time was used up before a run that counts.".to_owned()
+        }
+        Answer::OneCount { cpus: count, .. } if planned.out_of_time && planned.counts > 1 => format!(
+            "Nothing to compare yet: the time was used up when it had been measured on {} only.",
+            cpus(*count)
+        ),
         Answer::NothingMeasured => "Nothing measured: no run succeeded.".to_owned(),
         Answer::DoneOnce => {
             "Not known: its first run left the others next to nothing to do. Undo before each run what it \

@@ -31,13 +31,19 @@ struct Values {
     cpus: u32,
     n: u32,
     values: Vec<f64>,
+    /// Of warm-up runs but the first run of the study, which the caches make another one.
+    warm: Vec<f64>,
 }
 
 impl SoFar {
     pub(super) fn new(header: &Header) -> Self {
         let plan = &header.plan;
-        let values =
-            |point: &morecores_record::Point| Values { cpus: point.cpus, n: point.n, values: vec![] };
+        let values = |point: &morecores_record::Point| Values {
+            cpus: point.cpus,
+            n: point.n,
+            values: vec![],
+            warm: vec![],
+        };
         Self {
             better: plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better),
             online: header.host.topology.online.len() as u32,
@@ -58,9 +64,21 @@ impl SoFar {
             }
         }
         let point = self.points.iter_mut().find(|point| (point.cpus, point.n) == (run.cpus, run.n));
-        if let Some(point) = point.filter(|_| run.phase == Phase::Timed && run.exit.is_success()) {
-            point.values.push(value_of(run));
+        match (point.filter(|_| run.exit.is_success()), run.phase) {
+            (Some(point), Phase::Timed) => point.values.push(value_of(run)),
+            (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(value_of(run)),
+            _ => {}
         }
+    }
+
+    /// Values by which the noise is told, in the order of the points: those of warm-up runs among them while a point has
+    /// only one other.
+    pub(super) fn samples(&self) -> Vec<Vec<f64>> {
+        let sample = |point: &Values| {
+            let warm: &[f64] = if point.values.len() < 2 { &point.warm } else { &[] };
+            [warm, &point.values].concat()
+        };
+        self.points.iter().map(sample).collect()
     }
 
     /// Takes note of who has worked most so far.

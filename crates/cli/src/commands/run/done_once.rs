@@ -5,7 +5,7 @@ use std::path::Path;
 
 use morecores_experiment::done_once::done_once;
 use morecores_experiment::sweep::early;
-use morecores_record::{Command, Study, Variable};
+use morecores_record::{Command, Phase, Study, Variable};
 use morecores_report::duration;
 
 use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
@@ -25,6 +25,15 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
     };
     let left = format!("to measure what is left to do: {}", resume_line(path, "--incremental "));
     vec![happened(study, path), whole, left]
+}
+
+/// What may be so of a build tool of which not even one timed run could be made in time: that is found out only then.
+pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Option<String> {
+    let plan = &study.header.plan;
+    let is_timed = study.runs.iter().any(|run| run.phase == Phase::Timed);
+    let is_known = undo_line(&study.header.command).is_some();
+    (is_known && !is_timed && plan.hooks.prepare.is_none() && !plan.incremental)
+        .then(|| format!("a build is done only once; {}", from_scratch(study, path, args, words)))
 }
 
 fn happened(study: &Study, path: &Path) -> String {

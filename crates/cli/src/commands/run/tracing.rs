@@ -7,8 +7,10 @@ mod tests;
 
 use std::path::Path;
 
+use morecores_experiment::budget::Budget;
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{ProcessExecutor, Trial};
+use morecores_experiment::spawn::monotonic;
 use morecores_record::{Exit, Nanos, Phase, Point, Study, TraceHeader, TraceMode};
 use morecores_report::{cpus, duration};
 
@@ -29,6 +31,8 @@ pub(super) struct Traced {
     pub(super) notes: Vec<String>,
     /// Whether the user stopped it.
     pub(super) interrupted: bool,
+    /// Whether the time for the study was too short for all of them.
+    pub(super) out_of_time: bool,
 }
 
 /// What traces are made of, and from where on.
@@ -44,46 +48,53 @@ pub(super) struct Tracing<'a> {
 }
 
 impl Tracing<'_> {
-    /// Makes the traced runs. `--max-time` does not count for them, `--timeout` does.
-    pub(super) fn make(&self, executor: &mut ProcessExecutor) -> Traced {
+    /// Makes the traced runs that there is time for.
+    pub(super) fn make(&self, executor: &mut ProcessExecutor, budget: &mut Budget) -> Traced {
         let mut traced = Traced::default();
-        let plan = &self.study.header.plan;
-        if plan.trace == TraceMode::Off {
-            return traced;
-        }
-        let beyond = plan.oversubscribed();
-        let beyond = if derive::is_told_n(self.study) { beyond } else { Vec::new() };
-        let wanted: Vec<Point> = untraced(&plan.points, &self.study.traces).cloned().collect();
-        let for_prediction: Vec<Point> = untraced(&beyond, &self.study.traces).cloned().collect();
-        let first_beyond = self.next + wanted.len() as u32;
-        for (index, point) in (self.next..).zip(wanted.iter().chain(&for_prediction)) {
-            if index == first_beyond {
-                self.limit_time(for_prediction.len());
-            }
+        let missing = missing_traces(self.study);
+        let is_beyond = |point: &Point| !self.study.header.plan.points.contains(point);
+        let beyond = missing.iter().filter(|point| is_beyond(point)).count();
+        let mut without_time = Vec::new();
+        let (mut index, mut is_limited) = (self.next, false);
+        for point in missing {
             if self.control.is_interrupted() {
                 traced.interrupted = true;
                 break;
             }
-            let trial = Trial { index, round: 0, phase: Phase::Traced, point: point.clone() };
+            let began = monotonic();
+            if self.control.is_out_of_time() || !budget.allows_traced_run(began, &point) {
+                without_time.push(name(&point));
+                continue;
+            }
+            if is_beyond(&point) && !is_limited {
+                self.limit_time(beyond);
+                is_limited = true;
+            }
+            let trial = Trial { index, round: 0, phase: Phase::Traced, point };
             self.progress.begins(&trial);
             match self.one(&trial, executor) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
+                // The end of the time ended the user's --prepare.
+                Err(_) if self.control.is_out_of_time() => without_time.push(name(&trial.point)),
                 Err(error) => {
-                    self.control.set_limit(None);
                     // What keeps one count from being traced keeps the others too: a program, a buffer, a full disk.
-                    let from = if index == self.next {
-                        String::new()
-                    } else {
-                        format!(" from {} on", cpus(point.cpus))
-                    };
+                    let is_first = index == self.next;
+                    let from =
+                        if is_first { String::new() } else { format!(" from {} on", cpus(trial.point.cpus)) };
                     traced.note(format!("not traced{from}: {error:#}"));
                     break;
                 }
             }
+            budget.add(&trial, monotonic().since(began));
+            index += 1;
         }
         self.control.set_limit(None);
+        traced.out_of_time |= self.control.is_out_of_time() || !without_time.is_empty();
+        if !without_time.is_empty() {
+            traced.note(format!("not traced for want of time: {}", without_time.join(", ")));
+        }
         traced
     }
 
@@ -124,21 +135,34 @@ impl Tracing<'_> {
             return Ok(None);
         }
         if !made.outcome.run.exit.is_success() {
-            let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
             let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
             let how = match limited {
+                _ if self.control.is_out_of_time() => "was ended with the time for the study".to_owned(),
                 Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
                 None => how_it_ended(&made.outcome.run),
             };
-            return Ok(Some(format!(
-                "the traced run at {}{n} {how}: no trace of it is kept",
-                cpus(point.cpus)
-            )));
+            return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", name(point))));
         }
         // What was lost of it is in the trace, and said wherever its figures are shown.
         made.keep()?;
         Ok(reduced(tracer.as_ref()))
     }
+}
+
+/// The points of a study that are still to be traced: those of its sweep, then those for its prediction.
+pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
+    let plan = &study.header.plan;
+    if plan.trace == TraceMode::Off {
+        return Vec::new();
+    }
+    let beyond = if derive::is_told_n(study) { plan.oversubscribed() } else { Vec::new() };
+    untraced(&plan.points, &study.traces).chain(untraced(&beyond, &study.traces)).cloned().collect()
+}
+
+/// `2 CPUs`, with what `{n}` is where that is another number.
+fn name(point: &Point) -> String {
+    let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
+    cpus(point.cpus) + &n
 }
 
 /// The points that have no trace yet.

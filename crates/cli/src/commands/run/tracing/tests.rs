@@ -50,6 +50,15 @@ impl Fixture {
     }
 
     fn trace(&self, open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static) -> Traced {
+        self.trace_within(None, open)
+    }
+
+    /// The same with a time for the study, which began when the clock of the machine did.
+    fn trace_within(
+        &self,
+        time: Option<Nanos>,
+        open: impl Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send + 'static,
+    ) -> Traced {
         let mut executor = ProcessExecutor::new(
             &self.header.command,
             &self.header.plan,
@@ -59,6 +68,7 @@ impl Fixture {
         .expect("an executor");
         let progress = Progress::new(&self.header, true);
         let study = Study::read(&self.path()).expect("the study");
+        let mut budget = Budget::new(Nanos::ZERO, time, &[], missing_traces(&study));
         let tracing = Tracing {
             study: &study,
             path: &self.path(),
@@ -67,7 +77,7 @@ impl Fixture {
             control: &self.control,
             progress: &progress,
         };
-        tracing.make(&mut executor)
+        tracing.make(&mut executor, &mut budget)
     }
 
     fn traces(&self) -> Vec<TraceHeader> {
@@ -267,7 +277,7 @@ fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
     let study = Fixture::new("exit 0");
     study.control.interrupt(Signal::INT);
     let traced = study.trace(|_| panic!("opened"));
-    assert_eq!(traced, Traced { notes: vec![], interrupted: true });
+    assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
     drop(study);
 
     // Whether the command dies of it, or takes it as the wish to end and ends well.
@@ -290,6 +300,15 @@ fn stopped_in_a_run(line: &str) {
     });
     let traced = study.trace(Pretend::default().open());
     stopper.join().expect("the stopper");
-    assert_eq!(traced, Traced { notes: vec![], interrupted: true });
+    assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
     assert!(study.traced().is_empty());
+}
+
+#[test]
+fn where_no_time_is_left_nothing_is_traced_and_that_is_said() {
+    let fixture = Fixture::new("true");
+    let traced = fixture.trace_within(Some(Nanos(1)), Pretend::default().open());
+    assert!(traced.out_of_time && !traced.interrupted);
+    assert_eq!(traced.notes, ["not traced for want of time: 1 CPU, 1 CPU with {n} = 2"]);
+    assert_eq!(fixture.traces(), []);
 }

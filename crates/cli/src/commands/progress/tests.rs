@@ -1,0 +1,180 @@
+//! What is said to be left while a study is made, beside what was left, on a clock that is told the time.
+
+use std::cell::Cell;
+
+use morecores_experiment::budget::Budget;
+use morecores_experiment::executor::{ExecuteError, Executor, Outcome};
+use morecores_experiment::sweep::{Keeper, Pulse, sweep};
+use morecores_record::Stop;
+use morecores_testkit::{plan, point};
+
+use super::*;
+
+/// Most by which what was said may differ from what was so.
+const THIRD: f64 = 1.0 / 3.0;
+
+/// A command of 20 s on 1 CPU and 10 s on 2, a first run that takes three times as long, and half a second of
+/// `--prepare` before each run; times differ by up to `noise`.
+struct World {
+    noise: f64,
+    now: Cell<u64>,
+    runs: Cell<u64>,
+}
+
+impl Pulse for World {
+    fn now(&self) -> Nanos {
+        Nanos(self.now.get())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+impl World {
+    fn new(noise: f64) -> Self {
+        Self { noise, now: Cell::new(0), runs: Cell::new(0) }
+    }
+
+    /// Passes the time of a run; its elapsed time.
+    fn run(&self, trial: &Trial) -> Nanos {
+        let made = self.runs.replace(self.runs.get() + 1);
+        let cold = if made == 0 { 3.0 } else { 1.0 };
+        let traced = if trial.phase == Phase::Traced { 1.1 } else { 1.0 };
+        // From -1 to 1, each value once in seven runs.
+        let chance = (made * 3 % 7) as f64 / 3.0 - 1.0;
+        let seconds = 20.0 / f64::from(trial.point.cpus) * cold * traced * (1.0 + self.noise * chance);
+        let elapsed = Nanos::from_secs_f64(seconds);
+        self.now.set((self.now() + elapsed + Nanos::from_millis(500)).0);
+        elapsed
+    }
+}
+
+impl Executor for &World {
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let elapsed = self.run(trial);
+        let run = Run {
+            index: trial.index,
+            phase: trial.phase,
+            round: trial.round,
+            ..morecores_testkit::run(&trial.point, elapsed)
+        };
+        Ok(Outcome { run, output: String::new(), neighbours: None })
+    }
+}
+
+/// Looks at what is left whenever a run begins.
+struct Watcher<'a> {
+    world: &'a World,
+    plan: &'a Plan,
+    traces: Vec<Point>,
+    costs: Costs,
+    so_far: SoFar,
+    began: Nanos,
+    said: Vec<Said>,
+}
+
+/// What was said to be left when a run began.
+struct Said {
+    phase: Phase,
+    round: u32,
+    at: Nanos,
+    left: RangeInclusive<Nanos>,
+}
+
+impl Keeper for Watcher<'_> {
+    type Error = std::convert::Infallible;
+
+    fn begins(&mut self, trial: &Trial) {
+        self.began = self.world.now();
+        let samples = self.so_far.samples();
+        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
+        let stop = &self.plan.stop;
+        let rounds = StoppingRule::of_stop(stop).expect("a rule").rounds_expected(&samples);
+        let outlook = Outlook {
+            plan: self.plan,
+            costs: &self.costs,
+            trial,
+            running: Nanos::ZERO,
+            rounds,
+            traces: &self.traces,
+            budget: stop.time().map(|time| time.since(self.began)),
+        };
+        if let Some(left) = outlook.time_left() {
+            self.said.push(Said { phase: trial.phase, round: trial.round, at: self.began, left });
+        }
+    }
+
+    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
+        let run = &outcome.run;
+        self.costs.add(run.phase, run.cpus, self.world.now().since(self.began));
+        self.so_far.count(run);
+        Ok(())
+    }
+}
+
+/// Makes a study, and compares.
+#[track_caller]
+fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
+    let world = World::new(noise);
+    let budget = time.map(|seconds| Nanos::from_millis(1000 * seconds));
+    let plan = plan(vec![point(1), point(2)]);
+    let plan = Plan { warmup: 1, stop: Stop { budget, ..plan.stop }, ..plan };
+    let traces = plan.points.clone();
+    let mut watcher = Watcher {
+        world: &world,
+        plan: &plan,
+        traces: traces.clone(),
+        costs: Costs::default(),
+        so_far: SoFar::new(&morecores_testkit::header(plan.clone())),
+        began: Nanos::ZERO,
+        said: Vec::new(),
+    };
+    let rule = StoppingRule::of_stop(&plan.stop).expect("a rule");
+    let mut enough = |samples: &[Vec<f64>]| {
+        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
+        rule.decide(&samples) == morecores_analyse::Decision::Precise
+    };
+    let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
+    sweep(&plan, &[], &mut &world, &mut watcher, &mut enough, &mut budget, &world).expect("a sweep");
+    for point in traces {
+        watcher.traces.remove(0);
+        let trial = Trial { index: 0, round: 0, phase: Phase::Traced, point };
+        watcher.begins(&trial);
+        world.run(&trial);
+    }
+    let end = world.now();
+    if let Some(time) = plan.stop.time() {
+        assert!(end <= time, "it took {end:?}");
+    }
+    assert_eq!(watcher.said.iter().map(|said| said.round + 1).max(), Some(rounds), "rounds");
+    for Said { phase, round, at, left } in watcher.said {
+        if phase == Phase::Warmup || (phase == Phase::Timed && round == 0) {
+            continue;
+        }
+        let is = end.since(at).as_secs_f64();
+        let [least, most] = [left.start(), left.end()].map(|left| left.as_secs_f64());
+        assert!(
+            least * (1.0 - THIRD) <= is && is <= most * (1.0 + THIRD) && most <= least * ONE_FIGURE,
+            "{phase:?} {round} at {at:?}: {least} to {most} s said, {is} s left"
+        );
+    }
+}
+
+#[test]
+fn the_time_left_is_true_to_a_third_from_the_second_round_on() {
+    // Precise after 6 rounds; noisy up to the last one; ended by its time, quiet or not.
+    left_is_true(0.001, None, 6);
+    left_is_true(0.12, None, 30);
+    left_is_true(0.12, Some(400), 9);
+    left_is_true(0.001, Some(200), 3);
+}
+
+#[test]
+fn times_far_apart_are_said_as_a_range() {
+    let said = |least, most| range(&(Duration::from_secs(least)..=Duration::from_secs(most)));
+    assert_eq!(
+        [said(60, 60), said(60, 80), said(60, 90)],
+        ["about 1 min 00 s", "about 1 min 10 s", "1 min 00 s to 1 min 30 s"]
+    );
+}

@@ -1,0 +1,91 @@
+//! What is said of the time for a study: before it begins, and where it was too short.
+//!
+//! Pure: figures in, lines out.
+
+use std::path::Path;
+
+use morecores_record::{Nanos, Stop};
+use morecores_report::duration;
+
+use super::resume_line;
+
+/// What is needed is an estimate: so much more is proposed.
+const MARGIN: f64 = 1.25;
+
+/// How long a study takes at most where the user has not said it.
+pub(super) fn at_start(stop: &Stop) -> Option<String> {
+    let budget = duration(stop.budget?.as_secs_f64());
+    Some(format!(
+        "measures for {budget} at most, warm-up and traced runs included; --max-time 30m measures longer, --max-time 0 \
+         without a limit"
+    ))
+}
+
+/// The line that goes on with a study of which the time was used up. `needs` is the expected time of what was not begun:
+/// with less than that there is no use in going on.
+pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
+    let time = stop.time().unwrap_or_default();
+    let needs = needs.map(|needs| Nanos::from_secs_f64(MARGIN * needs.as_secs_f64()));
+    let (why, option) = match needs.filter(|needs| *needs > time) {
+        Some(needs) => {
+            let expected = duration(needs.as_secs_f64() / MARGIN);
+            (format!(", and what comes next takes about {expected}"), format!("--max-time {} ", typed(needs)))
+        }
+        None => (String::new(), String::new()),
+    };
+    format!(
+        "the time is used up ({}){why}. Go on with: {}",
+        duration(time.as_secs_f64()),
+        resume_line(path, &option)
+    )
+}
+
+/// A time as one types it, rounded up: `40s`, `12m`.
+fn typed(time: Nanos) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds <= 90.0 {
+        format!("{:.0}s", (seconds / 10.0).ceil() * 10.0)
+    } else {
+        format!("{:.0}m", (seconds / 60.0).ceil())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(max_time: Option<u64>, budget: Option<u64>) -> Stop {
+        let [max_time, budget] = [max_time, budget].map(|time| time.map(|s| Nanos::from_millis(s * 1000)));
+        Stop { precision: None, min_runs: 6, max_runs: 30, max_time, budget }
+    }
+
+    fn seconds(seconds: u64) -> Option<Nanos> {
+        Some(Nanos::from_millis(seconds * 1000))
+    }
+
+    #[test]
+    fn a_limit_that_nobody_gave_is_said() {
+        assert!(at_start(&stop(None, Some(300))).is_some_and(|text| text.contains("for 5 min at most")));
+        assert_eq!(at_start(&stop(Some(300), None)), None);
+        assert_eq!(at_start(&stop(None, None)), None);
+    }
+
+    #[test]
+    fn the_line_to_go_on_gives_time_enough_for_what_comes_next() {
+        let at_end = |stop, needs| at_end(&stop, needs, Path::new("a b.study"));
+        assert_eq!(
+            at_end(stop(Some(60), None), seconds(40)),
+            "the time is used up (60 s). Go on with: morecores run --resume -o 'a b.study'"
+        );
+        assert_eq!(
+            at_end(stop(None, Some(300)), seconds(900)),
+            "the time is used up (5 min), and what comes next takes about 15 min. \
+             Go on with: morecores run --resume --max-time 19m -o 'a b.study'"
+        );
+        assert!(at_end(stop(Some(60), None), None).ends_with("--resume -o 'a b.study'"));
+        assert_eq!(
+            [seconds(41), seconds(90), seconds(91)].map(|time| typed(time.unwrap())),
+            ["50s", "90s", "2m"]
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! The time for a study: bounded by default, which is said, and bounded in all its parts where the user bounds it.
+
+mod harness;
+
+use harness::World;
+use morecores_record::{Nanos, StopReason};
+
+const QUICK: &str = "--cpus 1 --warmup 0 --runs 1";
+
+#[test]
+fn without_a_limit_five_minutes_hold_and_are_said() {
+    let world = World::new();
+    let stop = |options: &str| {
+        let line = format!("run -o study --trace off {QUICK} {options} -- true");
+        let ran = world.morecores(&line.split_whitespace().collect::<Vec<_>>());
+        ran.success();
+        let stop = world.study().header.plan.stop;
+        std::fs::remove_dir_all(world.path("study")).expect("the study");
+        let is_said = ran.stderr.contains("measures for 5 min at most");
+        (stop.max_time, stop.budget, is_said)
+    };
+    let five_minutes = Some(Nanos::from_millis(300_000));
+    assert_eq!(stop(""), (None, five_minutes, true));
+    assert_eq!(stop("-q"), (None, five_minutes, false));
+    assert_eq!(stop("--max-time 5m"), (five_minutes, None, false));
+    assert_eq!(stop("--max-time 0"), (None, None, false));
+}
+
+#[test]
+fn the_run_under_way_is_ended_with_the_time_and_the_study_can_be_gone_on_with() {
+    let world = World::new();
+    let ran = world.run("--cpus 1 --max-time 300ms", &["sleep", "600"]);
+    ran.code(1).says(&["the time is used up (300 ms). Go on with: morecores run --resume -o study\n"]);
+    ran.prints(&["Nothing measured yet: the time was used up", "Ended after 300 ms, --max-time."]);
+    let study = world.study();
+    assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::TimeExhausted));
+    assert_eq!(study.runs, []);
+    assert_eq!(world.processes(), []);
+
+    // What was given at the beginning holds; what is given now replaces it.
+    let arguments = ["run", "--resume", "-o", "study", "--max-time", "400ms", "-q"];
+    world.morecores(&arguments).code(1);
+    let stop = world.study().header.plan.stop;
+    assert_eq!((stop.max_time, stop.budget), (Some(Nanos::from_millis(400)), None));
+}
+
+#[test]
+fn preparations_are_part_of_it_and_the_clean_up_is_owed() {
+    let world = World::new();
+    let options = "--cpus 1 --max-time 300ms --cleanup echo>cleaned --prepare";
+    let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
+    command.args(["run", "-o", "study", "--trace", "off"]).args(options.split_whitespace());
+    command.args(["sleep 600", "--", "true"]);
+    harness::Ran::of(command).code(1).says(&["the time is used up (300 ms)"]);
+    assert!(world.path("cleaned").exists());
+    assert_eq!(world.processes(), []);
+}
+
+#[test]
+fn a_build_that_took_all_the_time_may_be_done_only_once() {
+    let world = World::new();
+    let make = world.script("make", "#!/bin/sh\nsleep 600\n");
+    let ran = world.run("--cpus 1 --max-time 300ms", &[&make, "-j{n}"]);
+    ran.code(1)
+        .says(&["a build is done only once; to measure all its work in each run: morecores run --prepare '"]);
+}
