@@ -27,8 +27,8 @@ install: ## Install the programs that were built, man pages, completions and the
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d docs/completions/morecores.fish
 
-test: cargo install-deps ## Run all tests
-	@tools/test.sh
+test: cargo ## Install what tests need where that can be, and run them all; SKIP=browser,servers leaves groups out (CONTRIBUTING.md)
+	@SKIP='$(SKIP)' tools/test.sh
 
 test-vm: build ## Test on another kernel: cgroup version 2 alone, 4 CPUs, hotplug (emulated; a minute)
 	@tools/install-deps.sh vm-test
@@ -57,7 +57,7 @@ bench-trace: build ## What tracing costs, beside perf in one session (40 minutes
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
 
 bench-page: build ## How fast a report page opens and its timeline is panned (1 minute, quiet machine)
-	@tools/install-deps.sh viewer
+	@tools/install-deps.sh browser
 	@tools/viewer.sh install
 	@tools/bench-page.sh
 
@@ -75,7 +75,7 @@ accuracy: build ## What a trace says against what is true (12 minutes, quiet mac
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 
 validate-models: build ## How far predictions are from the truth: published, on this machine, and of simulated programs (30 minutes, quiet machine, root); ONLY=machine for one part
-	@tools/install-deps.sh workloads kernel-study models
+	@tools/install-deps.sh raytrace servers kernel-study models
 	@tools/kernel-part.sh prepare
 	@cargo test --locked -q -p morecores-analyse --test models_published -- --nocapture
 	@cargo bench --locked -p morecores --bench predict $(if $(ONLY),-- $(ONLY))

@@ -57,9 +57,10 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 
 echo "$me: installing ${missing[*]}${as_root[*]:+ through sudo}"
-# The variables go through `env` because sudo drops them.
+# The variables go through `env` because sudo drops them. Where there is no network, that is known within a minute.
 apt() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+        -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 "$@"
 }
 if ! { apt update && apt install --yes --no-install-recommends "${missing[@]}" >/dev/null; }; then
     echo "$me: apt-get failed; its lines above say why. The packages are: ${missing[*]}" >&2

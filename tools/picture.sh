@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:?terminal or page}
 study=${2:?name a study, for example the one that \`make demo\` left}
-tools/install-deps.sh picture viewer
+tools/install-deps.sh picture browser
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

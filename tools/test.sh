@@ -1,5 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests and sums them up. Arguments go to `cargo test`.
+# Runs all tests and sums them up. Arguments go to `cargo test`: `tools/test.sh -p morecores-locks`.
+#
+# Some tests need programs besides those that build morecores: browser, servers, raytrace, kernel-build, c-library, which
+# are groups of tools/packages. Without arguments their packages are installed first, where that can be (as root or through
+# sudo, with a network); where it cannot, those tests are skipped. SKIP=browser,servers leaves groups out: nothing is
+# installed for them, and their tests are skipped.
 #
 # A test that cannot run here (no root, no cgroup, one CPU) must not pass silently. It appends one line
 #
@@ -12,6 +17,40 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+groups=(browser servers raytrace kernel-build c-library)
+
+# The groups that are left out, which the tests read (crates/testkit/src/group.rs).
+read -ra left_out <<<"${SKIP:+${SKIP//,/ }}"
+for name in "${left_out[@]}"; do
+    if [[ " ${groups[*]} " != *" $name "* ]]; then
+        echo "test: SKIP=$name: there is no such group of tests; there are: ${groups[*]}" >&2
+        exit 2
+    fi
+done
+MORECORES_LEFT_OUT=$(IFS=, && echo "${left_out[*]}")
+export MORECORES_LEFT_OUT
+
+# Installs what the groups need that are not left out: all at once, or, where one of them fails, each for itself.
+install_packages() {
+    local wanted=() name
+    for name in "${groups[@]}"; do
+        [[ " ${left_out[*]} " == *" $name "* ]] || wanted+=("$name")
+    done
+    [[ ${#wanted[@]} -gt 0 ]] || return 0
+    if ! tools/install-deps.sh "${wanted[@]}"; then
+        for name in "${wanted[@]}"; do
+            tools/install-deps.sh "$name" >/dev/null 2>&1 ||
+                echo "test: tests of the group $name are skipped where they lack a program; SKIP=$name leaves them out"
+        done
+    fi
+    [[ " ${wanted[*]} " != *" browser "* ]] || tools/viewer.sh install ||
+        echo "test: tests in a browser are skipped; SKIP=browser leaves them out"
+}
+if [[ $# -eq 0 ]]; then
+    tools/install-deps.sh build
+    install_packages
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export MORECORES_SKIPPED=$work/skipped

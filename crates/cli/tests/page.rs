@@ -6,10 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use harness::browser::{play, root};
+use harness::World;
+use harness::browser::{play, root, viewer};
 use harness::locks::{lock_page, lock_study, locks};
 use harness::studies::{EVIL, build, hostile};
-use harness::{World, skipped};
 use morecores_record::Page;
 use morecores_report::page_html;
 
@@ -153,13 +153,7 @@ fn the_viewer_is_small() {
 /// The arithmetic of the viewer, without a browser: `viewer/tests/unit.mjs`.
 #[test]
 fn the_viewer_computes_what_is_true() {
-    let viewer = root().join("viewer");
-    if !viewer.join("node_modules").exists() {
-        return skipped(
-            "the_viewer_computes_what_is_true",
-            "the viewer's packages are not there: tools/viewer.sh install",
-        );
-    }
+    let Some(viewer) = viewer("the_viewer_computes_what_is_true") else { return };
     let ran = Command::new("node").arg("--test").arg(viewer.join("tests/unit.mjs")).output();
     let ran = ran.expect("node, by which its packages were installed");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
@@ -168,13 +162,7 @@ fn the_viewer_computes_what_is_true() {
 /// The committed bundle is what its sources give.
 #[test]
 fn the_bundle_is_up_to_date() {
-    let viewer = root().join("viewer");
-    if !viewer.join("node_modules").exists() {
-        return skipped(
-            "the_bundle_is_up_to_date",
-            "the viewer's packages are not there: tools/viewer.sh install",
-        );
-    }
+    let Some(viewer) = viewer("the_bundle_is_up_to_date") else { return };
     let world = World::new();
     let made = Command::new("node").arg(viewer.join("build.mjs")).arg(world.path("dist")).status();
     assert!(made.is_ok_and(|status| status.success()));

@@ -90,27 +90,32 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     Ok(noise)
 }
 
-/// How many steps make a repetition on this CPU, by its fastest of some tries.
+/// How many steps make a repetition on this CPU.
 fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
-    /// Tries at each size; the fastest is the one least disturbed.
-    const TRIES: u32 = 3;
     let search = move || -> Result<u64, NoiseError> {
         pin(cpu)?;
-        let mut steps = 1 << 12;
-        loop {
-            let fastest = (0..TRIES).map(|_| work::repetition(steps).0).min().unwrap_or(1).max(1);
-            // A tenth of the length is enough to scale from, and the clock's cost is lost in it.
-            if u128::from(fastest) * 10 >= REPETITION.as_nanos() {
-                let scaled = u128::from(steps) * REPETITION.as_nanos() / u128::from(fastest);
-                return Ok(u64::try_from(scaled).unwrap_or(u64::MAX));
-            }
-            steps *= 2;
-        }
+        Ok(steps_of_a_repetition(|steps| work::repetition(steps).0))
     };
     thread::scope(|scope| {
         let searching = thread::Builder::new().spawn_scoped(scope, search);
         join(searching.map_err(|source| NoiseError::Thread { cpu, source })?)
     })
+}
+
+/// Steps that make a repetition, by the fastest of some tries; `takes` makes so many and returns the nanoseconds.
+fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
+    /// Tries at each size; the fastest is the one least disturbed.
+    const TRIES: u32 = 3;
+    let mut steps = 1 << 12;
+    loop {
+        let fastest = (0..TRIES).map(|_| takes(steps)).min().unwrap_or(1).max(1);
+        // A tenth of the length is enough to scale from, and the clock's cost is lost in it.
+        if u128::from(fastest) * 10 >= REPETITION.as_nanos() {
+            let scaled = u128::from(steps) * REPETITION.as_nanos() / u128::from(fastest);
+            return u64::try_from(scaled).unwrap_or(u64::MAX);
+        }
+        steps *= 2;
+    }
 }
 
 /// Runs the loop on all of `cpus` at once for `length`.
@@ -215,5 +220,24 @@ impl Interruptions {
             switches: switches.and_then(|text| text.trim().parse().ok()),
             waited_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_repetition_lasts_twelve_milliseconds_of_the_fastest_try() {
+        // Steps of 3 ns, of which every third try alone is undisturbed.
+        let tries = Cell::new(0_u64);
+        let takes = |steps: u64| {
+            tries.set(tries.get() + 1);
+            3 * steps + if tries.get() % 3 == 0 { 0 } else { 40_000_000 }
+        };
+        assert_eq!(steps_of_a_repetition(takes), 4_000_000);
+        // A machine so slow that the first size is too long is scaled down.
+        assert_eq!(steps_of_a_repetition(|steps| 6_000 * steps), 2_000);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use morecores_experiment::host::{self, Cpuid, Uname};
 use morecores_experiment::tree::Tree;
@@ -80,16 +79,8 @@ fn a_hypervisor_needs_the_flag_on_x86_and_firmware_elsewhere() {
 }
 
 #[test]
-fn the_running_machine_is_read_in_a_few_milliseconds() {
-    // The best of five: what else runs here may delay any one of them.
-    let mut best = Duration::MAX;
-    let mut host = Host::default();
-    for _ in 0..5 {
-        let begin = Instant::now();
-        host = host::read();
-        best = best.min(begin.elapsed());
-    }
-    assert!(best < Duration::from_millis(50), "{best:?}");
+fn the_running_machine_is_read() {
+    let host = host::read();
     assert!(!host.hostname.is_empty() && !host.kernel.is_empty() && !host.arch.is_empty(), "{host:?}");
     assert!(host.memory_bytes > Bytes(1 << 20) && !host.topology.online.is_empty(), "{host:?}");
     assert_eq!(host.hypervisor.is_some(), is_virtual(), "{host:?}");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use morecores_experiment::noise::{self, NoiseError};
 use morecores_experiment::topology;
-use morecores_record::{Company, CpuId, CpuSet};
+use morecores_record::{Company, CpuId, CpuSet, Nanos};
+use morecores_testkit::skipped;
 
 #[test]
 fn every_cpu_alone_and_all_at_once() {
@@ -15,16 +16,18 @@ fn every_cpu_alone_and_all_at_once() {
         assert!(of(Company::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
     }
     if cpus.len() < 2 {
-        println!("skipped: all CPUs at once, since only one may be used");
+        skipped("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
     } else {
         assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
     }
-    for thread in noise.stretches.iter().flat_map(|s| &s.threads) {
-        // Calibrated to 12 ms alone; a busy machine takes longer, no machine takes half.
-        assert!(thread.times_ns.iter().all(|time| time.0 > 6_000_000), "{thread:?}");
+    assert!(noise.steps > 0, "{noise:?}");
+    // Repetitions are made one after the other, within their stretch.
+    for stretch in &noise.stretches {
+        for thread in &stretch.threads {
+            let repeated: Nanos = thread.times_ns.iter().copied().sum();
+            assert!(repeated <= stretch.lasted_ns, "{stretch:?}");
+        }
     }
-    let repetitions: usize = noise.stretches.iter().flat_map(|s| &s.threads).map(|t| t.times_ns.len()).sum();
-    assert!(repetitions >= 3, "{noise:?}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //! Every order of steps is checked by the models (`src/models.rs`), on a modelled machine; this is on the real one.
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_api::{Mutex, RawMutex, RwLock};
 use morecores_locks::{
@@ -52,23 +54,22 @@ fn tries<R: RawMutex + Sync + Send>() {
     assert!(!data.is_locked());
 }
 
-/// Whoever waits while the owner sleeps has it soon after.
+/// Whoever waits while the owner sleeps has it afterwards: a wake-up that is lost is waited for without end.
 fn hands_over<R: RawMutex + Sync + Send>() {
-    let data = Mutex::<R, Option<Instant>>::new(None);
+    let data = Mutex::<R, bool>::new(false);
     let (waits, is_waiting) = mpsc::channel();
     let mut guard = data.lock();
     thread::scope(|scope| {
         let data = &data;
         let waiter = scope.spawn(move || {
             waits.send(()).expect("the other thread listens");
-            data.lock().expect("a time").elapsed()
+            *data.lock()
         });
         is_waiting.recv().expect("the other thread comes");
         thread::sleep(Duration::from_millis(30));
-        *guard = Some(Instant::now());
+        *guard = true;
         drop(guard);
-        // A lost wake-up would be for ever; a busy machine is slow.
-        assert!(waiter.join().expect("a thread") < Duration::from_secs(5));
+        assert!(waiter.join().expect("a thread"), "it did not wait for the owner");
     });
 }
 
@@ -152,32 +153,26 @@ fn an_owner_may_lock_again_and_others_may_not() {
 }
 
 #[test]
-fn a_thread_that_never_rests_starves_nobody() {
+fn a_thread_that_never_rests_lets_others_have_their_turns() {
     let data = AdaptiveMutex::new(0_u64);
-    let longest = thread::scope(|scope| {
-        // It takes the lock again before anybody who was woken can come.
-        let data = &data;
-        let (stop, is_over) = mpsc::channel::<()>();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // It takes the lock again before anybody who was woken can come. Without a lock that is given, others have it by
+        // luck alone, and this takes long or for ever; in which order is the models' affair.
+        let (data, over) = (&data, &over);
         scope.spawn(move || {
-            while is_over.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            while !over.load(Relaxed) {
                 let mut data = data.lock();
-                let begin = Instant::now();
-                while begin.elapsed() < Duration::from_micros(200) {
-                    *data += 1;
+                for _ in 0..20_000 {
+                    *data = black_box(*data + 1);
                 }
             }
         });
-        let mut longest = Duration::ZERO;
         for _ in 0..50 {
             thread::sleep(Duration::from_millis(1));
-            let begin = Instant::now();
             *data.lock() += 1;
-            longest = longest.max(begin.elapsed());
         }
-        drop(stop);
-        longest
+        over.store(true, Relaxed);
     });
-    // A sleeper is given the lock some 10 ms after it came; without that it has it by luck alone. A machine that takes a virtual
-    // CPU away adds to it.
-    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    assert_eq!(*data.lock() % 20_000, 50, "each turn was made whole");
 }

@@ -1,18 +1,22 @@
-//! What the tests of several crates share: how a test says that it could not run here, and plain values of the
-//! record.
+//! What the tests of several crates share: how a test says that it could not run here, how it waits, and plain values of
+//! the record.
 //!
 //! For tests alone: no crate may depend on it outside `[dev-dependencies]`.
 
+mod group;
 mod locks;
 mod program;
 mod study;
+mod wait;
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
+pub use group::{Group, left_out};
 pub use locks::{lock_header, lock_plan, lock_time};
 pub use program::CProgram;
 pub use study::{header, plan, point, run};
+pub use wait::wait_until;
 
 /// Notes that the test `name` could not run here, and why, for `tools/test.sh`, which counts and prints such lines.
 /// The test is to return afterwards, and to note at most one line.

@@ -4,10 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use libbpf_rs::query::ProgInfoIter;
-use morecores_testkit::skipped;
+use morecores_testkit::{skipped, wait_until};
 use morecores_trace::{Options, Tracer};
 
 fn programs() -> Vec<u32> {
@@ -29,9 +28,5 @@ fn nothing_stays_attached() {
     assert!(during.len() >= 15, "{during:?}");
     drop(tracer);
     // The kernel lets go of a program after a grace period.
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while programs().iter().any(|id| during.contains(id)) {
-        assert!(Instant::now() < deadline, "still there: {:?} of {during:?}", programs());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("all programs are gone", || !programs().iter().any(|id| during.contains(id)));
 }

@@ -183,6 +183,7 @@ fn understood(mut told: &[u8]) -> (Vec<Pid>, Vec<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_testkit::wait_until;
     use std::process::Stdio;
 
     #[test]
@@ -236,11 +237,7 @@ mod tests {
         let workload = workload.unwrap();
         rustix::process::kill_process(workload, Signal::KILL).unwrap();
         waitpid(Some(workload), WaitOptions::empty()).unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        while test_kill_process_group(group).is_ok() {
-            assert!(Instant::now() < deadline, "still there: {said}");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the piece's group is gone", || test_kill_process_group(group).is_err());
     }
 
     #[test]
@@ -262,10 +259,8 @@ mod tests {
         rustix::process::kill_process(workload, Signal::KILL).unwrap();
         waitpid(Some(workload), WaitOptions::empty()).unwrap();
         let group = Pid::from_raw(child.parse().unwrap()).unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        while Path::new(directory).exists() || test_kill_process_group(group).is_ok() {
-            assert!(Instant::now() < deadline, "still there: {said}");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the child and its directory are gone", || {
+            !Path::new(directory).exists() && test_kill_process_group(group).is_err()
+        });
     }
 }

@@ -15,16 +15,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use morecores_record::{Phase, Run, Study};
 
 #[allow(unused_imports)]
-pub(crate) use morecores_testkit::skipped;
+pub(crate) use morecores_testkit::{skipped, wait_until};
 
-/// How long anything may take that takes milliseconds. Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Set in every process below a [`World`], to its directory: so they are found whoever their parent is now.
 const MARK: &str = "MORECORES_TEST_WORLD";
 /// The user and the group `nobody` and `nogroup`, as in Debian's base-passwd.
@@ -322,16 +318,6 @@ pub(crate) fn signal(pid: u32, name: &str) {
     // The shell's own: a minimal Debian has no program of that name.
     let line = format!("kill -s {name} {pid}");
     let _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status();
-}
-
-/// Waits until something holds that is to happen soon.
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited for {PATIENCE:?} in vain until {what}");
-        sleep(Duration::from_millis(1));
-    }
 }
 
 pub(crate) fn is_root() -> bool {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use morecores_testkit::skipped;
+use morecores_testkit::{Group, left_out, skipped};
 use tempfile::TempDir;
 
 use crate::built::{build, build_shared, compiler, file, has, run, text};
@@ -36,8 +36,11 @@ fn found(output: &Output, status: i32, function: &str) {
 
 /// Checks both programs with a tool of valgrind, which says `race` where it has found one.
 fn by_valgrind(name: &str, tool: &str, race: &str) {
+    if left_out(name, Group::CLibrary) {
+        return;
+    }
     if !has("valgrind") {
-        return skipped(name, "there is no valgrind; install it with: tools/install-deps.sh locks");
+        return skipped(name, &Group::CLibrary.missing("valgrind"));
     }
     let header = "#include <valgrind/drd.h>\n";
     if !compiles(header) {
@@ -98,8 +101,11 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
 #[test]
 fn the_memory_of_a_lock_may_go_with_its_last_owner() {
     let name = "the_memory_of_a_lock_may_go_with_its_last_owner";
+    if left_out(name, Group::CLibrary) {
+        return;
+    }
     if !has("valgrind") {
-        return skipped(name, "there is no valgrind; install it with: tools/install-deps.sh locks");
+        return skipped(name, &Group::CLibrary.missing("valgrind"));
     }
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("last");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use morecores_testkit::skipped;
+use morecores_testkit::{Group, left_out, skipped};
 
 use crate::built::{build, compiler, file, has, libraries, run, succeed};
 
@@ -69,8 +69,11 @@ fn installed(root: &Path, prefix: &str) {
 #[test]
 fn the_example_is_right_with_an_installed_library() {
     let name = "the_example_is_right_with_an_installed_library";
+    if left_out(name, Group::CLibrary) {
+        return;
+    }
     if !has("pkg-config") {
-        return skipped(name, "there is no pkg-config; install it with: tools/install-deps.sh locks");
+        return skipped(name, &Group::CLibrary.missing("pkg-config"));
     }
     let root = tempfile::tempdir().expect("a folder");
     installed(root.path(), "/opt/locks");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use morecores_locks_c::*;
-use morecores_testkit::skipped;
+use morecores_testkit::{Group, left_out, skipped};
 
 use crate::built::{build, compiler, file, has, libraries, run, succeed, text};
 
@@ -79,6 +79,10 @@ fn every_call_that_takes_or_frees_has_its_checked_form() {
 
 #[test]
 fn the_header_is_cpp_too() {
+    const NAME: &str = "the_header_is_cpp_too";
+    if left_out(NAME, Group::CLibrary) {
+        return;
+    }
     let source = "#include \"morecores_locks.h\"\n\
                   static morecores_lock_t lock = MORECORES_LOCK_INIT;\n\
                   static morecores_rwlock_t rwlock = MORECORES_RWLOCK_INIT;\n\
@@ -88,7 +92,7 @@ fn the_header_is_cpp_too() {
     fs::write(&path, source).expect("a file");
     let compilers = ["g++", "clang++"].into_iter().filter(|name| has(name)).collect::<Vec<_>>();
     if compilers.is_empty() {
-        return skipped("the_header_is_cpp_too", "there is neither g++ nor clang++");
+        return skipped(NAME, &Group::CLibrary.missing("g++"));
     }
     for name in compilers {
         let mut syntax = compiler(name, "c++11");

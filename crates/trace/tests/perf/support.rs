@@ -47,11 +47,17 @@ pub(crate) fn tracer() -> Result<PerfTracer, String> {
 
 /// Traces `command` until it has ended.
 pub(crate) fn trace(tracer: &mut PerfTracer, command: &mut Command) -> Traced {
-    trace_with(tracer, command, |_| ())
+    trace_then(tracer, command, |_| (), || ())
 }
 
-/// Traces `command`; `look` is called with each batch, on the reader's thread.
-pub(crate) fn trace_with<L>(tracer: &mut PerfTracer, command: &mut Command, mut look: L) -> Traced
+/// Traces `command`; `look` is called with each batch, on the reader's thread, and `then` when the command has ended and
+/// its trace has not.
+pub(crate) fn trace_then<L>(
+    tracer: &mut PerfTracer,
+    command: &mut Command,
+    mut look: L,
+    then: impl FnOnce(),
+) -> Traced
 where
     L: FnMut(&[Event]) + Send + 'static,
 {
@@ -68,6 +74,7 @@ where
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let pid = Tid(child.id());
     let output = child.wait_with_output().unwrap();
+    then();
     let recorded = tracer.end().unwrap();
     assert!(output.status.success(), "{output:?}");
     let stdout = String::from_utf8(output.stdout).unwrap();

@@ -104,36 +104,49 @@ mod tests {
         assert_eq!(Used::shared(Nanos(7), 0, 0), used(7, 0));
     }
 
-    #[test]
-    fn what_computes_is_in_user_mode_and_what_calls_the_kernel_is_not() {
-        let long = |work: &dyn Fn()| {
-            Used::by(|| {
-                let begun = time();
-                while time().since(begun) < Nanos::from_millis(100) {
-                    work();
-                }
-            })
-            .0
-        };
-        // A window has some twenty-five ticks, and where each meets the thread is chance: the sum of several is judged.
-        let several = |work: &dyn Fn()| {
-            (0..4).map(|_| long(work)).fold(Used::default(), |sum, used| Used {
-                user: sum.user + used.user,
-                system: sum.system + used.system,
-            })
-        };
-        let computing = several(&|| super::super::work::Work::lasting(Nanos::from_micros(100)).run());
-        assert!(computing.user > computing.system, "{computing:?}");
-        assert!((400..800).contains(&((computing.user + computing.system).0 / 1_000_000)), "{computing:?}");
+    /// Computes and calls the kernel, for so much CPU time of this thread.
+    fn work(lasts: Nanos) {
         let zeros = std::fs::File::open("/dev/zero").expect("every Linux has it");
-        let calling = several(&|| {
-            // Long calls: hardly any time is spent between them.
-            let mut buffer = vec![0_u8; 1 << 20];
-            for _ in 0..10 {
-                std::io::Read::read_exact(&mut &zeros, &mut buffer).expect("it has no end");
-            }
+        let mut buffer = vec![0_u8; 1 << 16];
+        let begun = time();
+        while time().since(begun) < lasts {
+            std::io::Read::read_exact(&mut &zeros, &mut buffer).expect("it has no end");
+            std::hint::black_box(buffer.iter().map(|byte| u64::from(*byte)).sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_what_the_clock_of_the_thread_says() {
+        let lasts = Nanos::from_millis(10);
+        let around = time();
+        let (used, within) = Used::by(|| {
+            let begun = time();
+            work(lasts);
+            time().since(begun)
         });
-        assert!(calling.system > calling.user, "{calling:?}");
+        let around = time().since(around);
+        let sum = used.user + used.system;
+        assert!(lasts <= within && within <= sum && sum <= around, "{within:?} {used:?} {around:?}");
+    }
+
+    #[test]
+    fn user_and_system_time_are_those_of_the_kernels_other_account() {
+        // Fields 14 and 15 of proc_pid_stat(5), in ticks that have passed in full. Both only grow.
+        let stat = || -> [u64; 2] {
+            let text = std::fs::read_to_string("/proc/thread-self/stat").expect("proc(5)");
+            let fields: Vec<&str> = text.rsplit(')').next().expect("a name").split_whitespace().collect();
+            [11, 12].map(|field| fields[field].parse().expect("a number"))
+        };
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        let ticks = |parts: [Nanos; 2]| parts.map(|part| part.0 / tick);
+        for _ in 0..10 {
+            work(Nanos::from_millis(5));
+            let (before, shown, after) = (ticks(parts()), stat(), ticks(parts()));
+            for part in 0..2 {
+                let possible = before[part]..=after[part];
+                assert!(possible.contains(&shown[part]), "{before:?} {shown:?} {after:?}");
+            }
+        }
     }
 
     #[test]

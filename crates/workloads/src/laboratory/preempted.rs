@@ -83,13 +83,15 @@ struct Waits {
 }
 
 impl Waits {
-    /// Counts a turn if it was waited for so long; it takes no time itself.
+    /// Counts a turn if it was waited for so long; it takes no time itself. The CPU time is read within the time, so
+    /// that no more is burned than is waited.
     fn see(&mut self, turn: impl FnOnce()) {
-        let (used, asked) = (cpu::time(), clock::now());
+        let (asked, used) = (clock::now(), cpu::time());
         turn();
+        let burned = cpu::time().since(used);
         let waited = clock::now().since(asked);
         if waited > LONG {
-            self.add(Self { waited, burned: cpu::time().since(used), count: 1 });
+            self.add(Self { waited, burned, count: 1 });
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use morecores_testkit::skipped;
+use morecores_testkit::{Group, left_out, skipped, wait_until};
 
-use crate::scratch::{Scratch, wait_until, walk};
+use crate::scratch::{Scratch, walk};
 use crate::{after, output, refused, work};
 
 /// Whether there is anything to build with; the reason is noted where not.
@@ -71,15 +71,13 @@ failure:
 
 #[test]
 fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
-    if !can_build("a_kernel_is_configured_prepared_and_built_beside_its_source") {
+    const NAME: &str = "a_kernel_is_configured_prepared_and_built_beside_its_source";
+    if left_out(NAME, Group::KernelBuild) || !can_build(NAME) {
         return;
     }
-    let programs = ["flex", "bison", "bc"].map(|name| Command::new(name).arg("--version").output().is_ok());
-    if programs.contains(&false) {
-        return skipped(
-            "a_kernel_is_configured_prepared_and_built_beside_its_source",
-            "there is no flex, bison or bc (Debian packages of these names)",
-        );
+    let is_missing = |name: &&str| Command::new(name).arg("--version").output().is_err();
+    if let Some(missing) = ["flex", "bison", "bc"].iter().find(is_missing) {
+        return skipped(NAME, &Group::KernelBuild.missing(missing));
     }
     let scratch = Scratch::new("kernel");
     scratch.write("kernel/Kbuild", "");

@@ -2,13 +2,8 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use morecores_testkit::skipped;
-
-/// How long processes are waited for, on a machine that may be busy with other things.
-const PATIENCE: Duration = Duration::from_secs(20);
+use morecores_testkit::{skipped, wait_until};
 
 /// The processes that `pid` has made, and those that they have made (Documentation/filesystems/proc.rst).
 fn made_by(pid: u32) -> Option<Vec<u32>> {
@@ -41,22 +36,18 @@ fn no_process_outlives_it() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let deadline = Instant::now() + PATIENCE;
         let mut made = made_by(workload.id());
-        while made.as_ref().is_some_and(|made| made.len() < 4) && Instant::now() < deadline {
-            sleep(Duration::from_millis(5));
+        wait_until("four processes are there", || {
             // One of them may end being read of.
-            made = made_by(workload.id()).or(made);
-        }
+            made = made_by(workload.id()).or(made.take());
+            made.as_ref().is_none_or(|made| made.len() == 4)
+        });
         workload.kill().unwrap();
         workload.wait().unwrap();
         let Some(made) = made else {
             return skipped("no_process_outlives_it", "the kernel lists no children (CONFIG_PROC_CHILDREN)");
         };
         assert_eq!(made.len(), 4, "{arguments:?}");
-        while made.iter().any(|pid| runs(*pid)) {
-            assert!(Instant::now() < deadline, "{arguments:?}: one of {made:?} is still there");
-            sleep(Duration::from_millis(5));
-        }
+        wait_until("all of them are gone", || !made.iter().any(|pid| runs(*pid)));
     }
 }

@@ -18,6 +18,7 @@ mod soften;
 mod web;
 
 use assert_cmd::Command;
+use morecores_record::CpuSet;
 use morecores_testkit::skipped;
 use scratch::Scratch;
 
@@ -37,6 +38,13 @@ fn output(arguments: &str) -> String {
 fn after<'a>(text: &'a str, word: &str) -> &'a str {
     let mut words = text.split_whitespace();
     words.find(|w| *w == word).and_then(|_| words.next()).unwrap_or_else(|| panic!("no {word} in: {text}"))
+}
+
+/// Some CPUs that may be used: two where there are two.
+fn cpus() -> CpuSet {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc/self/status");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("CPUs");
+    list.parse::<CpuSet>().expect("a list of CPUs").iter().take(2).collect()
 }
 
 /// Each of these must be refused with exit status 2 and a line on standard error that holds the reason.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::scratch::{Scratch, wait_until};
+use morecores_testkit::wait_until;
+
+use crate::scratch::Scratch;
 use crate::{after, output, refused, work};
 
 #[test]

@@ -2,15 +2,18 @@
 
 use std::process::Command;
 
-use morecores_testkit::skipped;
+use morecores_testkit::{Group, left_out, skipped};
 
 use crate::{after, output, refused, work};
 
 /// Whether POV-Ray is there; says so where it is not.
 fn there(test: &str) -> bool {
+    if left_out(test, Group::Raytrace) {
+        return false;
+    }
     let there = Command::new("povray").arg("--version").output().is_ok();
     if !there {
-        skipped(test, "there is no povray (Debian package povray)");
+        skipped(test, &Group::Raytrace.missing("povray"));
     }
     there
 }

@@ -1,12 +1,8 @@
-//! A directory of one test's own, and waiting for what is to happen soon.
+//! A directory of one test's own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long anything may take that takes a second: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Goes with everything in it.
 pub(crate) struct Scratch(pub(crate) PathBuf);
@@ -51,14 +47,4 @@ pub(crate) fn walk(directory: &Path) -> Vec<PathBuf> {
     paths.extend(inner);
     paths.sort();
     paths
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited for {PATIENCE:?} in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

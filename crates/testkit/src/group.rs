@@ -1,0 +1,97 @@
+//! Groups of tests that need programs besides those that build morecores. `make test` installs the packages of each where
+//! it can, and `make test SKIP=NAME` leaves a group out.
+
+use crate::skipped;
+
+/// The variable in which `tools/test.sh` lists the groups that are left out, separated by commas.
+const LEFT_OUT: &str = "MORECORES_LEFT_OUT";
+
+/// Tests that need the same programs; a group of `tools/packages` by the same name has their packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Opens the report page in a browser.
+    Browser,
+    /// Asks real web servers.
+    Servers,
+    /// Runs POV-Ray.
+    Raytrace,
+    /// Builds what has the shape of a Linux kernel.
+    KernelBuild,
+    /// Checks the lock library for C as its users do.
+    CLibrary,
+}
+
+impl Group {
+    /// All of them, in the order of `tools/test.sh`.
+    pub const ALL: [Self; 5] =
+        [Self::Browser, Self::Servers, Self::Raytrace, Self::KernelBuild, Self::CLibrary];
+
+    /// The name of the group in `tools/packages` and after `SKIP=`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::Servers => "servers",
+            Self::Raytrace => "raytrace",
+            Self::KernelBuild => "kernel-build",
+            Self::CLibrary => "c-library",
+        }
+    }
+
+    /// What a test says that lacks a program of the group.
+    pub fn missing(self, program: &str) -> String {
+        format!("there is no {program}; install it with: tools/install-deps.sh {}", self.name())
+    }
+}
+
+/// Whether whoever runs the tests left this group out, which is noted under `test`.
+pub fn left_out(test: &str, group: Group) -> bool {
+    let left = std::env::var(LEFT_OUT).unwrap_or_default();
+    let is = is_among(&left, group);
+    if is {
+        skipped(test, &format!("left out by SKIP={}", group.name()));
+    }
+    is
+}
+
+fn is_among(left_out: &str, group: Group) -> bool {
+    left_out.split(',').any(|name| name == group.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_those_that_are_installed() {
+        let names = Group::ALL.map(Group::name);
+        let script = include_str!("../../../tools/test.sh");
+        assert!(script.contains(&format!("groups=({})", names.join(" "))), "{names:?}");
+        let packages = include_str!("../../../tools/packages");
+        for name in names {
+            assert!(packages.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_is_not_there_is_refused_before_anything_runs() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/test.sh");
+        let ran = std::process::Command::new(script).env("SKIP", "servers,brows").output().expect("bash");
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&ran.stderr),
+            format!(
+                "test: SKIP=brows: there is no such group of tests; there are: {}\n",
+                Group::ALL.map(Group::name).join(" ")
+            )
+        );
+        assert!(ran.stdout.is_empty(), "{ran:?}");
+    }
+
+    #[test]
+    fn a_group_is_left_out_by_its_whole_name() {
+        let left = |list| Group::ALL.into_iter().filter(|group| is_among(list, *group)).collect::<Vec<_>>();
+        assert_eq!(left("browser,c-library"), [Group::Browser, Group::CLibrary]);
+        assert_eq!(left(""), []);
+        assert_eq!(left("build,kernel,brows"), []);
+    }
+}

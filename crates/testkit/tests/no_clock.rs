@@ -1,0 +1,57 @@
+//! No test of any crate tells how fast a machine is: one that reads a clock asserts, sooner or later, what a busy machine
+//! breaks. A clock is passed in, waiting is `morecores_testkit::wait_until`, speed is a bench's affair.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How the standard library's clocks are read.
+const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
+
+/// Tests that go on for a time and assert nothing about it; and this one.
+const EXEMPT: [&str; 3] =
+    ["record/tests/stream_damage.rs", "workloads/src/laboratory/lock.rs", "testkit/tests/no_clock.rs"];
+
+/// The Rust sources below a directory.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let is_rust = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    files.into_iter().filter(is_rust).chain(directories.iter().flat_map(|path| sources(path))).collect()
+}
+
+/// The part of a source that is tests: all of an integration test's, and of a module whose file says so; otherwise what
+/// follows the first `#[cfg(test)]`.
+fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
+    let is_test = path.components().any(|part| part.as_os_str() == "tests");
+    if is_test || path.file_name().is_some_and(|name| name == "tests.rs") {
+        return text;
+    }
+    text.find("\n#[cfg(test)]\n").map_or("", |at| &text[at..])
+}
+
+#[test]
+fn tests_read_no_clock() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sources = sources(crates);
+    assert!(sources.len() > 100, "{} sources below {}", sources.len(), crates.display());
+    let reads_clock = |path: &&PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let tests = tests_of(path, &text);
+        CLOCKS.iter().any(|clock| tests.contains(clock))
+            && !EXEMPT.iter().any(|exempt| path.ends_with(exempt))
+    };
+    let found: Vec<_> = sources.iter().filter(reads_clock).collect();
+    assert!(found.is_empty(), "these tests read a clock: {found:?}");
+}
+
+#[test]
+fn what_is_a_test_is_known_by_its_place() {
+    let text = "a\n#[cfg(test)]\nmod tests {}";
+    let of = |path| tests_of(Path::new(path), text);
+    assert_eq!(of("x/src/lib.rs"), "\n#[cfg(test)]\nmod tests {}");
+    assert_eq!(
+        [of("x/tests/a.rs"), of("x/src/a/tests.rs"), tests_of(Path::new("b.rs"), "a")],
+        [text, text, ""]
+    );
+}
