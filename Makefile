@@ -69,8 +69,11 @@ bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk i
 bench-locks: build ## Our locks beside std's, parking_lot's and the C library's in one session (11 minutes, quiet machine); STUDY=DIR keeps it
 	@cargo bench --locked -p morecores --bench locks
 
-accuracy: build ## What a trace says against what is true (12 minutes, quiet machine, root); ACCURACY=FILE keeps the table
+accuracy: build ## What a trace says against what is true, and the programs and clocks it is held against (13 minutes, quiet machine, root); ACCURACY=FILE keeps the table
 	@tools/install-deps.sh accuracy kernel-study
+	@cargo bench --locked -p morecores-workloads --bench laboratory
+	@cargo bench --locked -p morecores-accuracy --bench programs
+	@cargo bench --locked -p morecores-experiment --bench estimators
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 

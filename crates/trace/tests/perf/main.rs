@@ -135,7 +135,10 @@ fn many_switches_are_told_without_loss() {
             "the reader had no CPU for too long, three times",
         );
     };
-    assert_accounts(&traced);
+    // A trace has no part of a switch in it, so that run times are not compared where there is little else.
+    for (tid, account) in traced.whole().accounts() {
+        assert_departures(&traced, tid, &account);
+    }
     let (events, runtime) = (traced.recorded.events, traced.recorded.tracer_runtime);
     println!("{events} events, {} ns of the reader's time each", runtime.0 / events);
 }

@@ -75,7 +75,7 @@ fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
     if left_out(NAME, Group::KernelBuild) || !can_build(NAME) {
         return;
     }
-    let is_missing = |name: &&str| Command::new(name).arg("--version").output().is_err();
+    let is_missing = |name: &&&str| Command::new(name).arg("--version").output().is_err();
     if let Some(missing) = ["flex", "bison", "bc"].iter().find(is_missing) {
         return skipped(NAME, &Group::KernelBuild.missing(missing));
     }

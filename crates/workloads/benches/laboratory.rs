@@ -1,0 +1,114 @@
+//! Whether the laboratory measures on this machine what it is to measure: holds last as long as was asked for, and what
+//! must be dearer is. Each line is one figure and the bounds in which it belongs on a quiet machine; exit status 1 where one
+//! is outside of them. Part of `make accuracy`; the tests know what holds on any machine.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
+
+use std::ops::Range;
+use std::process::{Command, ExitCode};
+
+use morecores_record::{CpuSet, LockCell, LockName, LockSample, Nanos, SpinTuning};
+
+/// Tries of each: a machine that is busy for a moment may spoil a measurement, and does not spoil many.
+const TRIES: u32 = 8;
+
+fn main() -> ExitCode {
+    let cpus: CpuSet = morecores_experiment::topology::read().usable.cpus.iter().take(2).collect();
+    let mut judged = Vec::new();
+    for lock in LockName::ALL {
+        // No atomic instruction takes less, and no system call more.
+        judged
+            .push(judge(&format!("{lock}: ns free"), 0.5..2_000.0, || time(&cpus, LockCell::Free { lock })));
+        // Of its CPU time: somebody else may have the CPU meanwhile.
+        judged.push(judge(&format!("{lock}: 10 us held and 10 us apart, of CPU time"), 0.8..1.2, || {
+            let sample = contest(&cpus, lock, 1, 10_000);
+            sample.0 as f64 * 20_000.0 / sample.1 as f64
+        }));
+    }
+    for lock in [LockName::Std, LockName::Kernel] {
+        judged.push(judge(&format!("{lock}: turns of 5 us for one of 50 us"), 5.0..20.0, || {
+            let [short, long] = [5_000, 50_000].map(|hold| contest(&cpus, lock, 2, hold).0);
+            short as f64 / long.max(1) as f64
+        }));
+    }
+    judged.push(judge("a free lock of std's for one of the kernel's", 0.0..1.0, || {
+        let [std, kernel] =
+            [LockName::Std, LockName::Kernel].map(|lock| time(&cpus, LockCell::Free { lock }));
+        std / kernel
+    }));
+    judged.push(judge("a pause in ns", 0.5..200.0, || tuning().spin_ns));
+    judged.push(judge("a switch in ns", 100.0..200_000.0, || time(&cpus, LockCell::Switch)));
+    if let (Some(from), Some(to)) = (cpus.iter().next(), cpus.iter().nth(1)) {
+        judged.push(judge("a line in ns", 3.0..2_000.0, || time(&cpus, LockCell::Line { from, to })));
+        judged.push(judge("a hand-over to who spins for one to who sleeps", 0.0..1.0, || {
+            let [spin, block] =
+                [LockName::Spin, LockName::Block].map(|lock| time(&cpus, LockCell::HandOver { lock }));
+            spin / block
+        }));
+        judged.push(judge("burned of a wait for an owner off its CPU, spinning", 0.5..1.01, || {
+            burned(&cpus, LockName::Spin)
+        }));
+        judged.push(judge("the same, blocking", 0.0..0.2, || burned(&cpus, LockName::Block)));
+    } else {
+        println!("skipped: hand-overs, which need two CPUs");
+    }
+    if judged.iter().all(|right| *right) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints a figure and whether it is within its bounds in one of the tries.
+fn judge(what: &str, bounds: Range<f64>, figure: impl Fn() -> f64) -> bool {
+    let mut last = f64::NAN;
+    let right = (0..TRIES).any(|_| {
+        last = figure();
+        bounds.contains(&last)
+    });
+    println!(
+        "{} {what}: {last:.3}, to be {} to {}",
+        if right { "ok  " } else { "MISS" },
+        bounds.start,
+        bounds.end
+    );
+    right
+}
+
+fn measured(cpus: &CpuSet, cell: &LockCell, ms: u64) -> LockSample {
+    let cell = serde_json::to_string(cell).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
+    command.args([
+        "lock-cell",
+        &cell,
+        "--cpus",
+        &cpus.to_string(),
+        "--window-ns",
+        &(ms * 1_000_000).to_string(),
+    ]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn time(cpus: &CpuSet, cell: LockCell) -> f64 {
+    let LockSample::Time { ns } = measured(cpus, &cell, 5) else { panic!("no time") };
+    ns
+}
+
+/// Turns of all threads, and their CPU time in nanoseconds.
+fn contest(cpus: &CpuSet, lock: LockName, threads: u32, hold: u64) -> (u64, u64) {
+    let [hold_ns, think_ns] = [Nanos(hold); 2];
+    let cell = LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false };
+    let LockSample::Contest(sample) = measured(cpus, &cell, 20) else { panic!("no contest") };
+    (sample.turns.iter().sum(), (sample.user_ns + sample.system_ns).0)
+}
+
+/// The share of its wait that a waiter burns.
+fn burned(cpus: &CpuSet, lock: LockName) -> f64 {
+    let LockSample::Preempted { waited_ns, burned_ns, .. } = measured(cpus, &LockCell::Preempted { lock }, 1)
+    else {
+        panic!("no waits")
+    };
+    burned_ns.0 as f64 / waited_ns.0 as f64
+}
+
+fn tuning() -> SpinTuning {
+    let output = Command::new(env!("CARGO_BIN_EXE_morecores-work")).arg("tune-spin").output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
