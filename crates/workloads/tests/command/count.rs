@@ -1,6 +1,6 @@
 //! `count`.
 
-use crate::{after, as_nobody_with_processes, output, refused};
+use crate::{after, as_user_with_processes, output, refused};
 
 #[test]
 fn any_counters_give_the_same_result() {
@@ -39,7 +39,7 @@ fn bad_arguments_are_refused() {
 fn refused_counters_are_one_clear_line() {
     const NAME: &str = "refused_counters_are_one_clear_line";
     for by in ["processes", "threads", "processes --fork"] {
-        let Some(output) = as_nobody_with_processes(5, NAME, &format!("count --threads 64 --by {by}")) else {
+        let Some(output) = as_user_with_processes(5, NAME, &format!("count --threads 64 --by {by}")) else {
             return;
         };
         let error = String::from_utf8_lossy(&output.stderr);

@@ -123,9 +123,13 @@ fn the_bound_of_a_spin_comes_from_what_was_timed() {
     assert_eq!(tuning.spins > 0, tuning.cpus > 1, "{line}");
     let mut sleeps = tuning.sleeps.clone();
     sleeps.sort_by(f64::total_cmp);
-    // Within the bounds that the lock sets to what it believes.
-    let median = sleeps[sleeps.len() / 2].clamp(1_000.0, 50_000.0);
-    assert_eq!(tuning.sleep_ns, median, "{line}");
+    // Within the bounds that the lock sets to what it believes, and what it takes one for where no two CPUs are there to
+    // time it.
+    let believed = match sleeps[sleeps.len() / 2] {
+        0.0 => 10_000.0,
+        median => median.clamp(1_000.0, 50_000.0),
+    };
+    assert_eq!(tuning.sleep_ns, believed, "{line}");
     assert!(tuning.spin_ns > 0.0, "{line}");
     if tuning.cpus > 1 {
         // As many as fit into a sleep, at least one, and no more than 16 bits hold.

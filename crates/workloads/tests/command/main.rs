@@ -17,6 +17,8 @@ mod scratch;
 mod soften;
 mod web;
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use assert_cmd::Command;
 use morecores_record::CpuSet;
 use morecores_testkit::skipped;
@@ -88,17 +90,20 @@ fn too_little_address_space_is_one_clear_line() {
 }
 
 /// What a run says under a limit of so many processes; none where that cannot be had, which is noted under `test`. Root has no
-/// such limit, so the run is given to the user `nobody`.
-fn as_nobody_with_processes(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
+/// such limit, and the processes of a user count together, so the run is given to a user of its own: Debian gives nobody
+/// the numbers from 60000 to 64999.
+fn as_user_with_processes(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
+    static USERS: AtomicU32 = AtomicU32::new(0);
+    let user = 60_000 + (16 * std::process::id() + USERS.fetch_add(1, Relaxed)) % 5_000;
     let output = std::process::Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit"])
+        .args([&format!("--reuid={user}"), "--regid=65534", "--clear-groups", "prlimit"])
         .arg(format!("--nproc={count}"))
         .arg(env!("CARGO_BIN_EXE_morecores-work"))
         .args(arguments.split_whitespace())
         .output();
     let missing = match output {
-        Ok(output) if output.stderr.starts_with(b"setpriv:") => "becoming `nobody` needs root",
-        Ok(output) if output.status.code() == Some(126) => "`nobody` cannot reach the binary",
+        Ok(output) if output.stderr.starts_with(b"setpriv:") => "becoming another user needs root",
+        Ok(output) if output.status.code() == Some(126) => "another user cannot reach the binary",
         Ok(output) => return Some(output),
         Err(_) => "there is no setpriv (Debian package util-linux)",
     };
@@ -110,7 +115,7 @@ fn as_nobody_with_processes(count: u32, test: &str, arguments: &str) -> Option<s
 fn a_refused_thread_is_one_clear_line() {
     const NAME: &str = "a_refused_thread_is_one_clear_line";
     for arguments in ["soften --threads 64", "web --server embedded --threads 64"] {
-        let Some(output) = as_nobody_with_processes(5, NAME, arguments) else { return };
+        let Some(output) = as_user_with_processes(5, NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("of 64 could not be started") && error.contains("lower --threads"), "{error}");
@@ -161,7 +166,7 @@ fn a_full_disk_is_one_clear_line() {
 fn a_guard_that_cannot_be_started_is_no_matter_of_threads() {
     const NAME: &str = "a_guard_that_cannot_be_started_is_no_matter_of_threads";
     for arguments in ["multiuser --threads 1", "build"] {
-        let Some(output) = as_nobody_with_processes(1, NAME, arguments) else { return };
+        let Some(output) = as_user_with_processes(1, NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("clears up could not be started") && error.contains("pids.max"), "{error}");
