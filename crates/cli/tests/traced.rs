@@ -152,7 +152,8 @@ fn a_trace_that_is_kept_is_a_study_that_can_be_shown() {
     assert_eq!(view["points"], Value::Array(vec![]));
     world.morecores(&["show", "study"]).success().prints(&["traced run on", "commands on"]);
     let markdown = world.morecores(&["show", "study", "--markdown"]);
-    markdown.success().prints(&["Where the CPUs went", "work in"]);
+    // A component that is less than a hundredth of it is left out, and on a busy machine the work may be.
+    markdown.success().prints(&["Where the CPUs went", "of the CPUs' time"]);
     assert!(!markdown.stdout.contains("Nothing measured"), "{markdown}");
     world.morecores(&arguments).refused(2, &["study exists", "-o"]);
     let study = world.study();
