@@ -234,7 +234,7 @@ mod tests {
         let tries = Cell::new(0_u64);
         let takes = |steps: u64| {
             tries.set(tries.get() + 1);
-            3 * steps + if tries.get() % 3 == 0 { 0 } else { 40_000_000 }
+            3 * steps + if tries.get().is_multiple_of(3) { 0 } else { 40_000_000 }
         };
         assert_eq!(steps_of_a_repetition(takes), 4_000_000);
         // A machine so slow that the first size is too long is scaled down.

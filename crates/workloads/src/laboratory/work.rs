@@ -106,7 +106,7 @@ mod tests {
         let best = fastest(|times| {
             batches.set(batches.get() + 1);
             longest.set(longest.get().max(times));
-            Nanos(50 * times + if batches.get() % 7 == 0 { 0 } else { 9_000 })
+            Nanos(50 * times + if batches.get().is_multiple_of(7) { 0 } else { 9_000 })
         });
         assert_eq!((best, longest.get(), batches.get()), (50.0, BATCH.0 / 50, 2 * BATCHES));
         // A clock that does not go on in so short a time divides by nothing.
