@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_fastest_batch_counts_and_lasts_as_long_as_a_batch_is_to() {
-        let batches = Cell::new(0);
+        let batches = Cell::new(0_u32);
         let longest = Cell::new(0);
         // 50 ns each, and in all batches but every seventh somebody comes in between.
         let best = fastest(|times| {
