@@ -21,13 +21,13 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The part of a source that is tests: all of an integration test's, and of a module whose file says so; otherwise what
-/// follows the first module with `#[cfg(test)]`.
+/// follows the beginning of its module `tests`.
 fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
     let is_test = path.components().any(|part| part.as_os_str() == "tests");
     if is_test || path.file_name().is_some_and(|name| name == "tests.rs") {
         return text;
     }
-    text.find("\n#[cfg(test)]\nmod ").map_or("", |at| &text[at..])
+    text.find("\n#[cfg(test)]\nmod tests {").map_or("", |at| &text[at..])
 }
 
 #[test]
