@@ -12,6 +12,7 @@ mod phases;
 mod profile;
 mod programs;
 mod waiting;
+mod workers;
 
 use morecores_record::{Decoded, EventKind, TraceHeader, TraceSource, TraceView};
 
@@ -54,6 +55,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         waiting_ratio: commands.waiting_ratio,
         lock_ratio: None,
         parallelism: profile::parallelism(&moments, header.run.cpus),
+        workers: workers::workers(&timeline),
         serial_phases: phases.phases,
         serial_gap_s: phases.gap.as_secs_f64(),
         serial_minimum_s: phases.minimum.as_secs_f64(),

@@ -27,6 +27,9 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     for warning in of_points.flat_map(traced::warnings) {
         traced::add(&mut warnings, warning);
     }
+    let online = header.host.topology.online.len() as u32;
+    let told = header.plan.tells_n(&header.command);
+    warnings.extend(traced::crowded_base(&points, &traces, online, told));
     let stack = stacks(&points, &traces);
     View {
         schema: VIEW_SCHEMA.to_owned(),

@@ -31,6 +31,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         waiting_ratio: None,
         lock_ratio: None,
         parallelism: Parallelism::default(),
+        workers: None,
         serial_phases: Vec::new(),
         serial_gap_s: 0.001,
         serial_minimum_s: 0.01,
@@ -304,6 +305,29 @@ fn what_a_trace_measures_stands_in_for_a_bound() {
     assert_eq!(shares.len(), 1, "{found:?}");
     assert_eq!((shares[0].0, shares[0].2), (1, OutsideEvidence::Trace));
     near(shares[0].1, 8.5 / 8.0);
+}
+
+#[test]
+fn a_base_with_more_threads_than_cpus_is_warned_of() {
+    let crowded = |cpus, n, threads, change: fn(&mut Study)| {
+        let mut made = clean(&[1, 2]);
+        made.header.host.topology.online = (0..4).map(CpuId).collect();
+        change(&mut made);
+        let mut base = trace(cpus, n, 8.0 / f64::from(cpus));
+        base.workers = Some(Workers { name: "pool".to_owned(), threads });
+        let is_it = |w: &Warning| matches!(w, Warning::CrowdedBase { .. });
+        view(&made, &[base]).warnings.into_iter().find(is_it)
+    };
+    let warning = |threads, machine_sized| {
+        let workers = Workers { name: "pool".to_owned(), threads };
+        Some(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: true })
+    };
+    assert_eq!(crowded(1, 1, 4, |_| ()), warning(4, true));
+    assert_eq!(crowded(1, 1, 7, |_| ()), warning(7, false));
+    assert_eq!(crowded(1, 1, 1, |_| ()), None);
+    assert_eq!(crowded(2, 2, 4, |_| ()), None, "no base");
+    assert_eq!(crowded(1, 4, 4, |_| ()), None, "a run for a prediction, told 4");
+    assert_eq!(crowded(1, 1, 4, |made| made.header.plan.points.truncate(1)), None, "nothing to compare");
 }
 
 /// Two traces of as much of each component, on one CPU and on two, of which one or the other cannot tell some.

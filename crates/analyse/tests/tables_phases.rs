@@ -150,3 +150,50 @@ fn bounds_of_phases_follow_the_length_of_the_run() {
     let nothing = Traced::new(1, 0).view();
     assert_eq!((nothing.serial_phases.len(), nothing.parallelism.running.len()), (0, 0));
 }
+
+/// On one CPU a pool of `threads` threads of `name` and the main one share the CPU for the second half of two seconds,
+/// each in turn for `slice` µs.
+fn pool(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> Traced {
+    let mut t = Traced::new(1, 2 * S);
+    for tid in 101..101 + threads {
+        t.thread(S, 0, ROOT, tid, ROOT);
+        let name = Comm::new(&name(tid));
+        t.push(S, 0, EventKind::Rename { tid: Tid(tid), name });
+        t.wake(S, 0, tid, ROOT);
+    }
+    for (turn, begin) in (S..2 * S).step_by(slice as usize).enumerate() {
+        t.leave(begin, 0, Left::Preempted, 101 + turn as u32 % threads);
+    }
+    t
+}
+
+#[test]
+fn a_pool_has_as_many_workers_as_are_ready_at_once() {
+    let found = |t: Traced| t.view().workers.map(|workers| (workers.name, workers.threads));
+    let named = |name: &str| Some((name.to_owned(), 3));
+    assert_eq!(found(pool(3, 4_000, |_| "spinner".to_owned())), named("spinner"));
+    assert_eq!(found(pool(3, 4_000, |_| "python3".to_owned())), named("python3"));
+    // Named by number; and fewer of them are seen by no slice of time.
+    assert_eq!(found(pool(3, 4_000, |tid| format!("rayon-{tid}"))), named("rayon-"));
+    // Stages of a pipe, each of another name.
+    let stage = |tid| ["tar", "gzip", "tee"][tid as usize % 3].to_owned();
+    assert_eq!(found(pool(3, 4_000, stage)), None);
+    assert_eq!(found(build()), None, "one after the other");
+}
+
+/// Two processes send each other messages: who wakes the other is ready beside it, for 300 µs each time.
+#[test]
+fn threads_that_take_turns_are_no_pool() {
+    let mut t = Traced::new(1, S);
+    t.fork(0, 0, ROOT, 101);
+    let mut on = ROOT;
+    for turn in (1_000..S).step_by(400) {
+        let other = if on == ROOT { 101 } else { ROOT };
+        t.wake(turn, 0, other, on);
+        t.sleep(turn + 300, 0, other);
+        on = other;
+    }
+    let view = t.view();
+    assert!(view.parallelism.runnable[2] > 0.7, "{:?}", view.parallelism);
+    assert_eq!(view.workers, None);
+}

@@ -4,6 +4,8 @@ mod harness;
 
 use harness::World;
 use harness::studies::with_runs;
+#[cfg(feature = "trace")]
+use harness::{skipped, usable_cpus};
 
 #[test]
 fn a_command_that_left_its_cpus_gets_no_verdict() {
@@ -21,4 +23,30 @@ fn a_command_that_left_its_cpus_gets_no_verdict() {
         "--limit cpuset",
     ]);
     assert!(!shown.stdout.contains("Yes"), "{shown}");
+}
+
+/// Shells that count, as many as the machine has CPUs whatever they may use: on one CPU all of them are ready at once.
+#[cfg(feature = "trace")]
+#[test]
+fn a_command_that_counts_the_machines_cpus_has_no_baseline() {
+    const NAME: &str = "a_command_that_counts_the_machines_cpus_has_no_baseline";
+    let world = World::new();
+    if usable_cpus() < 2 {
+        return skipped(NAME, "it takes two CPUs");
+    }
+    let traced = world.morecores(&["trace", "--json", "--", "true"]);
+    if !traced.stdout.contains("\"source\": \"bpf\"") {
+        return skipped(NAME, "no full trace here");
+    }
+    let line = "for i in $(seq $(getconf _NPROCESSORS_ONLN)); do \
+                (j=0; while [ $j -lt 100000 ]; do j=$((j+1)); done) & done; wait";
+    let ran = world.run("--cpus 1,2 --runs 2 --warmup 0 --precision 0 --trace on", &["sh", "-c", line]);
+    ran.success().prints(&[
+        "Not known: 1 CPU is no baseline.",
+        "as many as the machine has CPUs",
+        "--limit hotplug",
+    ]);
+    let warnings = world.shown("--json")["warnings"].clone();
+    let crowded = warnings.as_array().expect("warnings").iter().find(|w| w["kind"] == "crowded_base");
+    assert_eq!(crowded.expect("a warning")["machine_sized"], true, "{warnings}");
 }

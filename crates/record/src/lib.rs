@@ -76,4 +76,5 @@ pub use view::{
     LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView,
     Misfits, NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
     SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
+    Workers,
 };

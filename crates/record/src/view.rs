@@ -28,7 +28,7 @@ pub use prediction::{
 };
 pub use trace::{
     CommandView, Components, Culprit, LockView, Losses, Misfits, NOBODY, Parallelism, SerialAndParallel,
-    SerialPhase, StackView, TraceView,
+    SerialPhase, StackView, TraceView, Workers,
 };
 
 /// Name of the schema of [`View`].
@@ -387,6 +387,18 @@ pub enum Warning {
         cpus: u32,
         /// Such time over the time of the allotted CPUs.
         share: f64,
+    },
+    /// At the smallest count more threads of one name were ready to run at once than there were CPUs, and more than the
+    /// command was told to use.
+    CrowdedBase {
+        /// The count.
+        cpus: u32,
+        /// The threads.
+        workers: Workers,
+        /// Whether they are as many as the machine has CPUs online.
+        machine_sized: bool,
+        /// Whether `{n}` or --thread-env told the command how many to use.
+        told: bool,
     },
     /// With this limit the other CPUs serve interrupts and kernel threads, which flatters the smallest count.
     OtherCpusHelp,

@@ -43,6 +43,13 @@ pub enum Withheld {
         /// At this CPU count.
         cpus: u32,
     },
+    /// The baseline ran more threads than it had CPUs.
+    NoBaseline {
+        /// Its CPU count.
+        cpus: u32,
+        /// Its threads.
+        threads: u32,
+    },
     /// The timed runs are so short that tracing changes them.
     Short {
         /// At this CPU count.
@@ -88,6 +95,8 @@ pub enum Blame {
     PerhapsProcesses,
     /// Processes outside the command's tree, the busiest first.
     Processes(Vec<String>),
+    /// So many threads took turns on the CPUs of the baseline.
+    CrowdedBase(u32),
     /// Of the time in user mode, the share that spins in a tight loop.
     TightLoop(f64),
 }

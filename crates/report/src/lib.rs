@@ -42,5 +42,5 @@ pub use terminal::{
 };
 pub use topology::topology;
 pub use tuning::spin_tuning;
-pub use verdict::{Answer, Gain, Outside, Planned, Remark, Subject, Verdict, decide, word};
+pub use verdict::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict, decide, word};
 pub use warning::{Notice, Severity, notices, sentence};

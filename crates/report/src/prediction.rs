@@ -150,6 +150,10 @@ fn abstained(reason: &Abstention) -> String {
              with --limit cpuset or hotplug (as root)",
             percent(*share)
         ),
+        Abstention::MachineSized { threads } => format!(
+            "the command runs {threads} threads however many CPUs it may use, as many as this machine has: on a larger \
+             machine it is another program; tell it how many with {{n}}, or measure with --limit hotplug (as root)"
+        ),
         Abstention::Contradictory => {
             "it got slower with more CPUs and then faster again, which no model here can do; measure again".to_owned()
         }

@@ -7,14 +7,14 @@ mod decide;
 mod sound;
 mod words;
 
-use morecores_record::{Estimate, Limit, View};
+use morecores_record::{Estimate, Limit, View, Workers};
 
 use crate::{Cause, Withheld};
 
 pub use decide::decide;
-pub(crate) use sound::outside;
-pub(crate) use words::firmer_limit;
+pub(crate) use sound::{crowd, no_baseline, outside};
 pub use words::word;
+pub(crate) use words::{firmer_limit, thread_advice};
 
 /// The answer to "will more cores help?", and what else the points tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,19 @@ pub struct Outside {
     pub at_least: bool,
 }
 
+/// The threads of a smallest count that ran more of them than it had CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// The count.
+    pub cpus: u32,
+    /// How many threads of one name.
+    pub workers: Workers,
+    /// Whether they are as many as the machine has CPUs.
+    pub machine_sized: bool,
+    /// Whether the command was told how many to use.
+    pub told: bool,
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -111,6 +124,13 @@ pub enum Answer {
         /// The largest one, and the median there.
         largest: (u32, f64),
     },
+    /// The smallest count ran more threads than it had CPUs, so that it says nothing of what a CPU adds.
+    NoBaseline {
+        /// What ran there.
+        crowd: Crowd,
+        /// The largest count over it, for what it is worth.
+        gain: Gain,
+    },
     /// Too few runs for an interval, and the runs of the two counts overlap or are fewer than three.
     TooFewRuns(Gain),
     /// Too few runs for an interval, but every run with more CPUs was faster, or every one slower.
@@ -122,7 +142,12 @@ pub enum Answer {
     /// Two CPU counts only, and the CPUs added gave less than a quarter of what they could.
     ALittle(Gain),
     /// More CPUs help more than they should.
-    MoreThanIdeal(Gain),
+    MoreThanIdeal {
+        /// At the largest count.
+        gain: Gain,
+        /// Whether a trace of the smallest count shows that it ran no more threads than it had CPUs.
+        uncrowded: bool,
+    },
     /// CPUs help up to a count; those beyond it give no difference.
     UpTo {
         /// At the last count that helped.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use morecores_record::{OutsideEvidence, Warning};
 
 use crate::format::{bytes, cpus, duration, list, percent, ratio};
-use crate::verdict::{Answer, Planned, Verdict, firmer_limit};
+use crate::verdict::{Answer, Planned, Verdict, firmer_limit, thread_advice};
 
 use rank::{Rank, rank};
 
@@ -39,6 +39,7 @@ pub struct Notice {
 /// already is not said twice.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     let said = |warning: &Warning| match verdict.answer {
+        Answer::NoBaseline { .. } => matches!(warning, Warning::CrowdedBase { .. }),
         Answer::NotHeld(_) => matches!(warning, Warning::RanOutsideCpus { .. }),
         Answer::DoesNotUse { .. } => matches!(warning, Warning::ThreadsDidNotFollow { .. }),
         Answer::TooFewRuns(_) | Answer::Seems(_) | Answer::DoneOnce => {
@@ -119,6 +120,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } | Warning::TwoSpeeds { cpus } => {
             (Some(cpus), f64::NAN)
         }
+        Warning::CrowdedBase { cpus, ref workers, .. } => (Some(cpus), f64::from(workers.threads)),
         Warning::NotQuiet { busy_cpus, .. } => (None, busy_cpus),
         Warning::DamagedLines { count } => (None, count as f64),
         Warning::FrequencyScaling { .. }
@@ -278,6 +280,13 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             "Threads spent {} of the CPUs' time {at} spinning in the program's own loops. It is counted as work \
              and is none: look for spin locks and busy waiting in user space.",
             range(group, percent)
+        ),
+        Warning::CrowdedBase { workers, told, .. } => format!(
+            "The command ran {} threads at once (`{}`) {at}, so that they took turns there: switching, and waiting for \
+             each other in loops, slows that count and flatters the others. {}",
+            workers.threads,
+            workers.name,
+            thread_advice(*told, planned.limit)
         ),
         Warning::OtherCpusHelp => "The other CPUs go on serving interrupts and kernel threads, which \
             flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."

@@ -214,6 +214,20 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
 }
 
 #[test]
+fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
+    let crowded = |machine_sized| {
+        let mut view = two(Losses { user_work: -0.5, ..Losses::default() });
+        let workers = Workers { name: "x".to_owned(), threads: 7 };
+        view.warnings.push(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: false });
+        view
+    };
+    let view = crowded(true);
+    assert_eq!(withheld(stack_of(&view), &view), Some(Withheld::NoBaseline { cpus: 1, threads: 7 }));
+    let said = words(&crowded(false));
+    assert!(said.iter().any(|s| s.ends_with("on 1, where 7 threads took turns")), "{said:?}");
+}
+
+#[test]
 fn runs_too_short_to_be_traced_explain_nothing() {
     let short = |seconds: f64| {
         let mut view = two(Losses { kernel_work: Some(0.5), ..Losses::default() });

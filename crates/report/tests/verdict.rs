@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, Limit, OutsideEvidence, StopReason, View, Warning};
+use morecores_record::{Better, Limit, OutsideEvidence, StopReason, View, Warning, Workers};
 use morecores_report::{Answer, Outside, Remark, decide, notices, word};
 
 fn words(view: &View) -> String {
@@ -19,7 +19,7 @@ fn each_answer_is_given_for_its_reason() {
     assert!(matches!(answer(support::nine_points()), Answer::LessAndLess(_)));
     assert!(matches!(answer(support::no_scaling()), Answer::DoesNotUse { told: false, .. }));
     assert!(matches!(answer(support::slower()), Answer::Worse(_)));
-    assert!(matches!(answer(support::superlinear()), Answer::MoreThanIdeal(_)));
+    assert!(matches!(answer(support::superlinear()), Answer::MoreThanIdeal { uncrowded: false, .. }));
     assert!(matches!(answer(support::too_few_runs()), Answer::Seems(_)));
     let mut done_once = support::too_few_runs();
     done_once.closing.as_mut().expect("a closing").reason = StopReason::AlreadyDone;
@@ -57,6 +57,44 @@ fn counts_that_were_not_kept_to_give_no_answer() {
     let verdict = decide(&little);
     assert!(matches!(verdict.answer, Answer::No { .. }) && verdict.remarks.contains(&Remark::Doubtful));
     assert!(notices(&little.warnings, &verdict)[0].text.contains("--limit cpuset"));
+}
+
+#[test]
+fn a_crowded_base_is_praised_for_nothing() {
+    let crowded = |threads, machine_sized, told, fast: f64| {
+        let workers = Workers { name: "spinbar".to_owned(), threads };
+        support::view(&["spinbar"])
+            .point(1, 10.0, 0.02, 1.0)
+            .point(2, 10.0 / fast, 0.02 / fast, 2.0)
+            .warn([Warning::CrowdedBase { cpus: 1, workers, machine_sized, told }])
+            .build()
+    };
+    // As many threads as the machine has CPUs: whatever came of it, one CPU would have run one.
+    for fast in [0.9, 1.0, 1.9, 19.5] {
+        let view = crowded(2, true, false, fast);
+        let verdict = decide(&view);
+        assert!(matches!(verdict.answer, Answer::NoBaseline { .. }), "{verdict:?}");
+        assert_eq!(
+            (verdict.remarks.as_slice(), notices(&view.warnings, &verdict).as_slice()),
+            (&[][..], &[][..])
+        );
+        let text = words(&view);
+        assert!(text.starts_with("Not known: 1 CPU is no baseline."), "{text}");
+        assert!(text.contains("--limit hotplug") && text.contains("{n}"), "{text}");
+        assert!(!text.contains("cache") && !text.contains("Yes"), "{text}");
+    }
+    assert!(!words(&crowded(2, true, true, 1.9)).contains("{n}"), "it was told");
+    // A number of threads of its own: no explanation of a superlinear speedup but that; else part of the program.
+    assert!(words(&crowded(7, false, false, 19.5)).contains("in each other's way"));
+    let server = crowded(7, false, false, 1.9);
+    let verdict = decide(&server);
+    assert!(matches!(verdict.answer, Answer::Yes(_)));
+    assert!(notices(&server.warnings, &verdict)[0].text.contains("7 threads at once"));
+    // Only a trace rules that out.
+    assert!(words(&support::superlinear()).contains("more threads than CPUs ran there (a trace would tell)"));
+    let traced = support::view(&["x"]).point(1, 40.2, 0.1, 1.0).point(2, 17.9, 0.1, 2.0);
+    let traced = traced.with(|v| v.traces = vec![support::trace(1, 41.0, |_| ())]).build();
+    assert!(!words(&traced).contains("more threads"), "{}", words(&traced));
 }
 
 #[test]

@@ -27,4 +27,8 @@ serial_fraction: number, } | { "reason": "mixed_kinds" } | { "reason": "not_held
 /**
  * Its CPU time on other CPUs over that of the allotted ones.
  */
-share: number, } | { "reason": "contradictory" };
+share: number, } | { "reason": "machine_sized", 
+/**
+ * How many.
+ */
+threads: number, } | { "reason": "contradictory" };

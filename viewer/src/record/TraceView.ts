@@ -11,6 +11,7 @@ import type { SerialAndParallel } from "./SerialAndParallel.ts";
 import type { SerialPhase } from "./SerialPhase.ts";
 import type { TraceSource } from "./TraceSource.ts";
 import type { Untraced } from "./Untraced.ts";
+import type { Workers } from "./Workers.ts";
 
 /**
  * One traced run.
@@ -97,6 +98,10 @@ lock_ratio: number | null,
  * How many threads ran.
  */
 parallelism: Parallelism, 
+/**
+ * The most threads of one name that were ready to run at once; null where there never were two for long.
+ */
+workers: Workers | null, 
 /**
  * Serial phases, in the order of time.
  */

@@ -27,6 +27,9 @@ pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) ->
     if evidence.outside_share > OUTSIDE {
         return Some(Abstention::NotHeld { share: evidence.outside_share });
     }
+    if let Some(threads) = evidence.machine_sized {
+        return Some(Abstention::MachineSized { threads });
+    }
     if contradictory(evidence) {
         return Some(Abstention::Contradictory);
     }

@@ -23,6 +23,8 @@ pub struct Evidence {
     pub busy_devices: Vec<(String, f64)>,
     /// The most CPU time that was spent on CPUs that were not allotted, over that of the allotted ones.
     pub outside_share: f64,
+    /// How many threads it ran, where that is the number of the machine's CPUs and not of those that it might use.
+    pub machine_sized: Option<u32>,
     /// The memory that is needed and that there is; absent where either is not known.
     pub memory: Option<MemoryRoom>,
 }
@@ -109,7 +111,21 @@ impl Evidence {
             _ => None,
         });
         let outside_share = outside.fold(0.0, f64::max);
-        Self { points, programs, told_n, is_time, mixed_kinds, busy_devices, outside_share, memory: None }
+        let machine_sized = view.warnings.iter().find_map(|warning| match warning {
+            Warning::CrowdedBase { workers, machine_sized: true, .. } => Some(workers.threads),
+            _ => None,
+        });
+        Self {
+            points,
+            programs,
+            told_n,
+            is_time,
+            mixed_kinds,
+            busy_devices,
+            outside_share,
+            machine_sized,
+            memory: None,
+        }
     }
 
     /// The points as the closed forms take them.

@@ -236,6 +236,8 @@ fn abstains_where_the_data_cannot_bear_it() {
     assert_eq!(reason, Some(Abstention::Saturated { device: "the wire".to_owned(), share: 0.9 }));
     let wide = Evidence { outside_share: 0.9, ..base() };
     assert_eq!(forecast(&wide, &[8]).unwrap().abstained, Some(Abstention::NotHeld { share: 0.9 }));
+    let sized = Evidence { machine_sized: Some(4), ..base() };
+    assert_eq!(forecast(&sized, &[8]).unwrap().abstained, Some(Abstention::MachineSized { threads: 4 }));
     let odd = timed(&[(1, 1.0), (2, 1.5), (4, 0.3)]);
     assert_eq!(forecast(&odd, &[8]).unwrap().abstained, Some(Abstention::Contradictory));
 }

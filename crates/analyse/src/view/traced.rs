@@ -33,6 +33,21 @@ pub(super) fn beside(points: &[PointView], traces: &[TraceView]) -> Vec<TraceVie
     traces
 }
 
+/// Whether the smallest count ran more threads than it had CPUs: then it is no baseline for those that had one for
+/// each. `online` is the machine's number of CPUs.
+pub(super) fn crowded_base(
+    points: &[PointView],
+    traces: &[TraceView],
+    online: u32,
+    told: bool,
+) -> Option<Warning> {
+    let [base, _, ..] = points else { return None };
+    let trace = traces.iter().find(|trace| (trace.cpus, trace.n) == (base.cpus, base.n))?;
+    let workers = trace.workers.clone().filter(|workers| workers.threads > base.cpus.max(base.n))?;
+    let machine_sized = workers.threads == online;
+    Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told })
+}
+
 /// Adds what spoils a trace. What a trace measures stands in for what the timed runs only bound.
 pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
     if let Warning::RanOutsideCpus { cpus: traced, .. } = warning {

@@ -82,7 +82,7 @@ impl Traced {
         made
     }
 
-    fn push(&mut self, us: u64, cpu: u32, kind: EventKind) {
+    pub(crate) fn push(&mut self, us: u64, cpu: u32, kind: EventKind) {
         self.events.push(Event { at: at(us), cpu: CpuId(cpu), kind });
     }
 

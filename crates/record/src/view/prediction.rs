@@ -160,6 +160,11 @@ pub enum Abstention {
         /// Its CPU time on other CPUs over that of the allotted ones.
         share: f64,
     },
+    /// The command runs as many threads as the machine has CPUs, whatever it may use: on a larger machine it is another.
+    MachineSized {
+        /// How many.
+        threads: u32,
+    },
     /// It gets slower and faster again: the models have no shape for that.
     Contradictory,
 }

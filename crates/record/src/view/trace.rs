@@ -76,6 +76,17 @@ pub struct Parallelism {
     pub runnable: Vec<f64>,
 }
 
+/// Threads of one name that were ready to run at the same time: the workers of a pool, or the processes of one. Digits at
+/// the end of a name, by which a pool tells its threads apart, are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Workers {
+    /// Their name.
+    pub name: String,
+    /// How many were on a CPU or waiting for one, for a quarter of the elapsed time or more.
+    pub threads: u32,
+}
+
 /// A stretch with at most one running thread and none runnable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -200,6 +211,9 @@ pub struct TraceView {
     pub lock_ratio: Option<f64>,
     /// How many threads ran.
     pub parallelism: Parallelism,
+    /// The most threads of one name that were ready to run at once; null where there never were two for long.
+    #[serde(default)]
+    pub workers: Option<Workers>,
     /// Serial phases, in the order of time.
     pub serial_phases: Vec<SerialPhase>,
     /// A gap between two parts of a serial phase that is not longer than this does not divide it.

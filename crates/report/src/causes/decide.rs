@@ -7,7 +7,7 @@ use morecores_record::{LockView, Neighbour, PointView, StackView, TraceView, Vie
 use super::{Blame, Cause, Withheld};
 use crate::Component;
 use crate::component::idle_or_others;
-use crate::verdict::outside;
+use crate::verdict::{crowd, no_baseline, outside};
 
 /// The most causes that are said: more is a table, and the table is there.
 const MOST: usize = 4;
@@ -36,12 +36,15 @@ const SHORT_S: f64 = 0.010;
 /// not those of the figure. A choice: less than that is seldom known.
 const OTHERWISE: f64 = 0.1;
 
-/// Why no cause of this stack is named: the command did not keep to its CPUs, one of the two traced runs was not like
+/// Why no cause of this stack is named: the command did not keep to its CPUs, the baseline is none, one of the two traced runs was not like
 /// the timed runs of its count, beyond a bound and beyond all of these runs, or those are too short, or the figure
 /// asked for is of a part of the run.
 pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
     if let Some(outside) = outside(view) {
         return Some(Withheld::NotHeld { cpus: outside.cpus });
+    }
+    if let Some(crowd) = no_baseline(view).filter(|crowd| crowd.cpus == stack.base_cpus) {
+        return Some(Withheld::NoBaseline { cpus: crowd.cpus, threads: crowd.workers.threads });
     }
     let both = [(stack.cpus, stack.n), (stack.base_cpus, stack.base_n)];
     let of = |(cpus, n): (u32, u32)| {
@@ -113,6 +116,10 @@ fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
         Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
         Component::UserWork if stack.losses.user_work > 0.0 && spins(stack, view) => {
             Blame::TightLoop(trace.map_or(0.0, tight_loop))
+        }
+        Component::UserWork if stack.losses.user_work < 0.0 => {
+            let of_base = crowd(view).filter(|crowd| crowd.cpus == stack.base_cpus);
+            of_base.map_or(Blame::Unknown, |crowd| Blame::CrowdedBase(crowd.workers.threads))
         }
         _ => Blame::Unknown,
     }

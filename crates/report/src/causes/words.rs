@@ -33,6 +33,10 @@ pub(crate) fn word_withheld(withheld: &Withheld) -> String {
             "No cause is named: with {} the command also ran on other CPUs, so what it lost there is not known.",
             cpus(count)
         ),
+        Withheld::NoBaseline { cpus: count, threads } => format!(
+            "No cause is named: on {} the command ran {threads} threads at once, so it is no baseline for more CPUs.",
+            cpus(count)
+        ),
         Withheld::Short { cpus: count, seconds } => format!(
             "No cause is named: on {} it takes only {}, too short to be traced without changing it.",
             cpus(count),
@@ -92,7 +96,11 @@ fn gained(cause: &Cause) -> String {
     let base = cause.base_cpus;
     match cause.component {
         Component::UserWork => {
-            format!("gained: less time in user mode than the same took on {base}, perhaps by more cache")
+            let why = match cause.blame {
+                Blame::CrowdedBase(threads) => format!(", where {threads} threads took turns"),
+                _ => ", perhaps by more cache".to_owned(),
+            };
+            format!("gained: less time in user mode than the same took on {base}{why}")
         }
         Component::KernelWork => format!("gained: less time in the kernel than the same took on {base}"),
         other => format!("gained: less than on {base} was \"{}\"", other.name()),

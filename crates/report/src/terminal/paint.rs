@@ -61,7 +61,7 @@ impl Paint {
     /// The first words of the verdict.
     pub(super) fn answer(self, answer: &Answer, text: &str) -> String {
         let colour = match answer {
-            Answer::Yes(_) | Answer::MoreThanIdeal(_) => AnsiColor::Green,
+            Answer::Yes(_) | Answer::MoreThanIdeal { .. } => AnsiColor::Green,
             Answer::No { .. } | Answer::Worse(_) | Answer::DoesNotUse { .. } | Answer::NothingMeasured => {
                 AnsiColor::Red
             }

@@ -4,7 +4,7 @@
 
 use morecores_record::{Better, Closing, Estimate, PointView, StopReason, Summary, View, Warning};
 
-use super::sound::outside;
+use super::sound::{crowd, no_baseline, outside};
 use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
 use crate::{main_cause, withheld};
 
@@ -82,6 +82,9 @@ fn answer(view: &View) -> Answer {
         let median = |point: &PointView| (point.cpus, measured(point).median);
         return Answer::Zeros { base: median(base), largest: median(largest) };
     }
+    if let Some(crowd) = no_baseline(view) {
+        return Answer::NoBaseline { crowd, gain };
+    }
     if gain.speedup.ci95.is_none() {
         let separate = gain.runs >= SEPARABLE_RUNS && separated(base, largest);
         return if separate { Answer::Seems(gain) } else { Answer::TooFewRuns(gain) };
@@ -96,10 +99,9 @@ fn answer(view: &View) -> Answer {
         return Answer::UpTo { enough: self::gain(base, enough), largest: gain, slower };
     }
 
-    let ideal = f64::from(largest.cpus) / f64::from(base.cpus);
-    let above = gain.speedup.value / ideal - 1.0;
-    if gain.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > floor(base, largest) {
-        return Answer::MoreThanIdeal(gain);
+    if is_more_than_ideal(base, largest) {
+        let traced = view.trace(base.cpus, base.n).is_some();
+        return Answer::MoreThanIdeal { gain, uncrowded: traced && crowd(view).is_none() };
     }
     let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);
     let share = last_step(&view.points).map_or(1.0, |(_, _, share)| share);
@@ -109,6 +111,13 @@ fn answer(view: &View) -> Answer {
         3.. if share < WORTHWHILE_STEP && !smt => Answer::LessAndLess(gain),
         _ => Answer::Yes(gain),
     }
+}
+
+/// Whether the speedup is beyond the growth in CPUs, and beyond its interval and the noise.
+pub(super) fn is_more_than_ideal(base: &PointView, largest: &PointView) -> bool {
+    let ideal = f64::from(largest.cpus) / f64::from(base.cpus);
+    let above = largest.speedup.value / ideal - 1.0;
+    largest.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > floor(base, largest)
 }
 
 /// No difference: because the command did not use the CPUs, or in spite of using them.
@@ -127,7 +136,7 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
 fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
     // Without counts that are what they say there is nothing to add.
-    if matches!(answer, Answer::NotHeld(_) | Answer::DoneOnce) {
+    if matches!(answer, Answer::NotHeld(_) | Answer::NoBaseline { .. } | Answer::DoneOnce) {
         return Vec::new();
     }
     let mut remarks = Vec::new();
@@ -136,7 +145,7 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let doubtful = view.warnings.iter().any(is_doubtful) || was_taken(view);
 
     let little = matches!(answer, Answer::LessAndLess(_) | Answer::ALittle(_));
-    let improves = little || matches!(answer, Answer::Yes(_) | Answer::MoreThanIdeal(_));
+    let improves = little || matches!(answer, Answer::Yes(_) | Answer::MoreThanIdeal { .. });
     if let Some((from, factor, share)) = step.filter(|_| improves) {
         let smt = smt.is_some_and(|first| first <= largest.cpus);
         if smt || (share < WORTHWHILE_STEP && view.points.len() > 2) {
@@ -151,7 +160,7 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     if falls_short {
         remarks.push(busy(view, base, largest));
     }
-    let stopped = !matches!(answer, Answer::MoreThanIdeal(_));
+    let stopped = !matches!(answer, Answer::MoreThanIdeal { .. });
     if let Some(cause) = main_cause(view).filter(|_| stopped) {
         let lossy =
             view.traces.iter().any(|t| t.lost_events > 0 && [cause.cpus, cause.base_cpus].contains(&t.cpus));

@@ -2,8 +2,8 @@
 //!
 //! Only wording: whatever is said here was decided before.
 
-use super::{Answer, Gain, Outside, Planned, Remark, Subject, Verdict};
-use morecores_record::{Estimate, Limit};
+use super::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict};
+use morecores_record::{Estimate, Limit, Workers};
 
 use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
@@ -40,6 +40,7 @@ fn answer(verdict: &Verdict) -> String {
             cpus(*count),
             busy_cpus(*used)
         ),
+        Answer::NoBaseline { crowd, gain } => no_baseline(crowd, gain, subject, planned.limit),
         Answer::NotHeld(outside) => not_held(outside, planned.limit),
         Answer::Zeros { base, largest } => {
             let unit = match subject {
@@ -78,11 +79,12 @@ fn answer(verdict: &Verdict) -> String {
         Answer::ALittle(gain) => {
             format!("A little: {}, {}.", claim(gain, subject, &interval(gain)), of_ideal(gain))
         }
-        Answer::MoreThanIdeal(gain) => format!(
+        Answer::MoreThanIdeal { gain, uncrowded } => format!(
             "Yes, and more than they should: {}, {}. More cache or memory bandwidth comes with the \
-             CPUs, or something slowed the runs on {} down.",
+             CPUs, {}something slowed the runs on {} down.",
             claim(gain, subject, &interval(gain)),
             of_ideal(gain),
+            if *uncrowded { "or " } else { "more threads than CPUs ran there (a trace would tell), or " },
             gain.base
         ),
         Answer::UpTo { enough, largest, slower } => {
@@ -136,6 +138,40 @@ fn not_held(outside: &Outside, limit: Limit) -> String {
         percent(outside.share),
         if outside.cpus == 1 { "that CPU's" } else { "their" },
     )
+}
+
+fn no_baseline(crowd: &Crowd, gain: &Gain, subject: &Subject, limit: Limit) -> String {
+    let Workers { name, threads } = &crowd.workers;
+    let why = if crowd.machine_sized {
+        ", as many as the machine has CPUs: it seems to count those, not the CPUs that it may use"
+    } else {
+        ", which took turns and were in each other's way"
+    };
+    format!(
+        "Not known: {base} is no baseline. There the command ran {threads} threads at once (`{name}`){why}. That {} says \
+         little of what more CPUs give. {}",
+        claim(gain, subject, &interval(gain)),
+        thread_advice(crowd.told, limit),
+        base = cpus(crowd.cpus),
+    )
+}
+
+/// What makes a command run as many threads as it has CPUs.
+pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
+    let tell = "put {n} where it takes a thread count, or use --thread-env";
+    match (limit == Limit::Hotplug, told) {
+        (false, true) => {
+            "It was told how many it had: use --limit hotplug (as root), so that the machine has no others."
+        }
+        (false, false) => {
+            return format!("Use --limit hotplug (as root), so that the machine has no others; or {tell}.");
+        }
+        (true, true) => {
+            "It was told how many it had, and takes its thread count from elsewhere: see its manual."
+        }
+        (true, false) => return format!("To tell it how many it has, {tell}."),
+    }
+    .to_owned()
 }
 
 /// The option whose limit a command cannot leave as it left `limit`; none beyond hotplug.

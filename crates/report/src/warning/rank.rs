@@ -52,6 +52,7 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
         Warning::DamagedLines { .. } => (Answer, 10),
         Warning::Steal { .. } => (Size, 90),
         Warning::Drift { .. } => (Size, 80),
+        Warning::CrowdedBase { .. } => (Size, 75),
         Warning::NotQuiet { .. } => (Size, 70),
         Warning::TwoSpeeds { .. } => (Size, 60),
         Warning::DependentRuns { .. } => (Size, 50),

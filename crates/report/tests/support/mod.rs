@@ -263,6 +263,12 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::TraceOverhead { cpus: 2, overhead: 0.17 },
         Warning::UnexplainedTime { cpus: 1, share: 0.032 },
         Warning::UnexplainedTime { cpus: 2, share: -0.045 },
+        Warning::CrowdedBase {
+            cpus: 1,
+            workers: Workers { name: "worker".to_owned(), threads: 7 },
+            machine_sized: false,
+            told: false,
+        },
         Warning::UserSpinning { cpus: 2, share: 0.081 },
     ];
     all.extend([1, 2].map(|cpus| Warning::WorkOutsideTree {

@@ -26,6 +26,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         waiting_ratio: Some(0.0004),
         lock_ratio: None,
         parallelism: Parallelism::default(),
+        workers: None,
         serial_phases: Vec::new(),
         serial_gap_s: 0.001,
         serial_minimum_s: 0.010,
