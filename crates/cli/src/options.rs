@@ -256,7 +256,7 @@ fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Orde
 }
 
 fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Point>> {
-    let most = topology.usable.count.min(order.steps().len());
+    let most = topology.usable.default_count().min(order.steps().len());
     let counts = match &args.cpus {
         Some(text) => {
             counts::parse(text, topology).map_err(predict::beyond_this_machine).context("--cpus")?

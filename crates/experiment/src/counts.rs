@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use morecores_record::{CpuKind, Topology};
+use morecores_record::{CpuKind, Restriction, Topology};
 
 use crate::placement::Order;
 
@@ -25,15 +25,15 @@ pub enum CountsError {
     #[error("a run on 0 CPUs is not possible: counts begin at 1")]
     Zero,
     /// More CPUs than may be used.
-    #[error("cannot measure {asked} CPUs: usable are {usable} of the {present} in this machine{why}")]
+    #[error("cannot measure {asked} CPUs: allowed are {allowed} of the {present} in this machine{why}")]
     TooMany {
         /// The count asked for.
         asked: usize,
-        /// How many can be used.
-        usable: usize,
+        /// How many can be allotted.
+        allowed: usize,
         /// How many there are.
         present: usize,
-        /// Why fewer, after a colon; empty where all are usable.
+        /// Why fewer, after a colon; empty where all are allowed.
         why: String,
         /// The counts of the list that can be measured, ascending.
         within: Vec<usize>,
@@ -42,9 +42,10 @@ pub enum CountsError {
     },
 }
 
-/// Reads `1,2,4-8,all`: counts, ranges of counts, and `all` for as many as are usable. Ascending, each once.
+/// Reads `1,2,4-8,all`: counts, ranges of counts, and `all` for as many as can run at full speed at once. Ascending,
+/// each once. A quota forbids no count: what it takes of the larger ones is measured, and warned of.
 pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError> {
-    let all = topology.usable.count;
+    let (all, allowed) = (topology.usable.count, topology.usable.cpus.len());
     if text.trim().is_empty() {
         return Err(CountsError::Empty);
     }
@@ -63,8 +64,8 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
             return Err(CountsError::Zero);
         }
         // A range may be absurdly long: what is beyond the machine is not filled in.
-        counts.extend(first..=last.min(all));
-        if last > all {
+        counts.extend(first..=last.min(allowed));
+        if last > allowed {
             beyond.insert(last);
         }
     }
@@ -108,10 +109,11 @@ fn ends_of_kinds(order: &Order) -> Vec<usize> {
 }
 
 fn too_many(asked: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Topology) -> CountsError {
-    let reasons: Vec<String> = topology.usable.why_fewer().map(ToString::to_string).collect();
+    let forbids = |reason: &&Restriction| !matches!(reason, Restriction::Quota { .. });
+    let reasons: Vec<String> = topology.usable.why_fewer().filter(forbids).map(ToString::to_string).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-    let (usable, present) = (topology.usable.count, topology.present.len());
-    CountsError::TooMany { asked, usable, present, why, within, beyond }
+    let (allowed, present) = (topology.usable.cpus.len(), topology.present.len());
+    CountsError::TooMany { asked, allowed, present, why, within, beyond }
 }
 
 /// A number in digits only; `usize::from_str` would also take a sign.

@@ -9,7 +9,7 @@ use support::topology;
 
 fn defaults(topology: &Topology, placement: Placement) -> Vec<usize> {
     let order = Order::by_policy(topology, &topology.usable.cpus, placement);
-    counts::default(&order, topology.usable.count)
+    counts::default(&order, topology.usable.default_count())
 }
 
 /// A machine of `n` CPUs of which nothing is known but their number.
@@ -43,14 +43,22 @@ fn slips_are_refused() {
 #[test]
 fn too_many_says_how_many_are_usable_and_why() {
     let error = |name: &str, text: &str| counts::parse(text, &topology(name)).unwrap_err().to_string();
-    assert_eq!(error("vm-2-cpus", "1-3"), "cannot measure 3 CPUs: usable are 2 of the 2 in this machine");
+    assert_eq!(error("vm-2-cpus", "1-3"), "cannot measure 3 CPUs: allowed are 2 of the 2 in this machine");
     assert_eq!(
         error("offline-gaps-isolated", "1-9999999999"),
-        "cannot measure 9999999999 CPUs: usable are 4 of the 8 in this machine: CPUs 1,17 offline; \
+        "cannot measure 9999999999 CPUs: allowed are 4 of the 8 in this machine: CPUs 1,17 offline; \
          affinity mask allows CPUs 0,2,16,18"
     );
-    let quota = error("hybrid-v1-v2", "5");
-    assert!(quota.contains("usable are 4 of the 8") && quota.contains("4.5 CPUs, 450 ms in"), "{quota}");
+}
+
+#[test]
+fn a_quota_forbids_no_count() {
+    let hybrid = topology("hybrid-v1-v2");
+    assert_eq!((hybrid.usable.count, hybrid.usable.cpus.len()), (4, 8));
+    assert_eq!(counts::parse("5-8", &hybrid).unwrap(), [5, 6, 7, 8]);
+    assert_eq!(counts::parse("all", &hybrid).unwrap(), [4]);
+    let error = counts::parse("9", &hybrid).unwrap_err().to_string();
+    assert_eq!(error, "cannot measure 9 CPUs: allowed are 8 of the 8 in this machine");
 }
 
 #[test]
@@ -91,4 +99,6 @@ fn defaults_include_where_kinds_change() {
 fn a_quota_cuts_the_defaults() {
     assert_eq!(defaults(&topology("nested-quotas-v2"), Placement::CoresFirst), [1, 2]);
     assert_eq!(defaults(&topology("hybrid-v1-v2"), Placement::CoresFirst), [1, 2, 3, 4]);
+    // 1.5 CPUs: whether a second thread is worth it there is the question.
+    assert_eq!(defaults(&topology("quota-v1-joined"), Placement::CoresFirst), [1, 2]);
 }

@@ -17,7 +17,7 @@ pub struct Usable {
     pub cpus: CpuSet,
     /// How many can run at full speed at once: the least of `cpus` and the smallest quota, rounded down but
     /// at least 1. Rounded down because the last CPU of 3 under a quota of 2.5 would be throttled half of
-    /// the time, and the curve would show the quota instead of the program.
+    /// the time, and the curve would show the quota instead of the program. Up to all of `cpus` can be allotted.
     pub count: usize,
     /// The smallest quota in force, unrounded, in CPUs; none where there is no quota.
     pub quota_cpus: Option<f64>,
@@ -26,6 +26,13 @@ pub struct Usable {
 }
 
 impl Usable {
+    /// The largest count that is measured unless the user says otherwise. Where a quota feeds one whole CPU and a part
+    /// of another, that is two: of one count alone nothing is learned.
+    pub fn default_count(&self) -> usize {
+        let part = self.count == 1 && self.quota_cpus.is_some_and(|quota| quota > 1.0);
+        if part { self.cpus.len().min(2) } else { self.count }
+    }
+
     /// The restrictions that make the count smaller than the number of CPUs in the machine: those that take
     /// CPUs away, and the quotas that are below the CPUs left.
     pub fn why_fewer(&self) -> impl Iterator<Item = &Restriction> + '_ {
@@ -178,6 +185,20 @@ mod tests {
         assert_eq!(quota(150_000, 100_000).cpus(), 1.5);
         assert_eq!(quota(150_000, 100_000).to_string(), "1.5 CPUs, 150 ms in every 100 ms");
         assert_eq!(quota(20_000, 20_000).to_string(), "1 CPU, 20 ms in every 20 ms");
+    }
+
+    #[test]
+    fn a_part_of_a_second_cpu_is_measured_where_there_is_one_whole_one() {
+        let default = |cpus: &str, count, quota_cpus| {
+            let cpus = cpus.parse().unwrap();
+            Usable { cpus, count, quota_cpus, restrictions: Vec::new() }.default_count()
+        };
+        assert_eq!(default("0-3", 1, Some(1.5)), 2);
+        assert_eq!(default("0", 1, Some(1.5)), 1);
+        assert_eq!(default("0-3", 1, Some(1.0)), 1);
+        assert_eq!(default("0-3", 1, Some(0.5)), 1);
+        assert_eq!(default("0-3", 2, Some(2.5)), 2);
+        assert_eq!(default("0-3", 4, None), 4);
     }
 
     #[test]

@@ -185,13 +185,15 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             range(group, percent)
         ),
         Warning::Throttled { .. } => format!(
-            "A CPU quota held the command back {at}, for {} over all its runs: this measures the \
-             quota, not the command. Raise the quota; `morecores topology` shows where it is set.",
+            "A CPU quota held the command back {at}, for {} over all its runs (each CPU held counts): the figures are of \
+             the command under that quota. For those of the command alone raise it; `morecores topology` shows where it \
+             is set.",
             range(group, duration)
         ),
         Warning::QuotaBelowCpus { .. } => format!(
-            "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}. Raise it, or \
-             measure fewer CPUs; `morecores topology` shows where it is set.",
+            "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}: the figures there say what the \
+             command gets out of the quota, not out of the CPUs. For the latter raise it, or measure fewer CPUs; \
+             `morecores topology` shows where it is set.",
             range(group, one_place)
         ),
         Warning::SmtSiblings { .. } => format!(

@@ -28,7 +28,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 
 fn usable_cpus(facts: &Facts) -> Finding {
     let what = Subject::UsableCpus;
-    let matters = "the largest CPU count that can be measured";
+    let matters = "the largest CPU count at full speed";
     let topology = &facts.host.topology;
     let usable = &topology.usable;
     let fact = format!("{} of {}: {}", usable.count, topology.present.len(), usable.cpus);

@@ -1,0 +1,70 @@
+//! Under a CPU quota every count is measured, and it is said what the quota took.
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use harness::{Ran, World, is_root, skipped, usable_cpus};
+
+/// A cgroup whose processes together may use one and a half CPUs. Removed on drop, once they have ended.
+struct OneAndAHalf(PathBuf);
+
+impl OneAndAHalf {
+    /// Makes it; none, with the reason, where that cannot be.
+    fn new(world: &World) -> Result<Self, String> {
+        if !is_root() {
+            return Err("it takes root to set a quota".to_owned());
+        }
+        let (v1, v2) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
+        let name = world.path("").file_name().map(|name| name.to_owned()).ok_or("no name")?;
+        let (parent, limits): (&Path, &[(&str, &str)]) = if v1.is_dir() {
+            (v1, &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "150000")])
+        } else {
+            (v2, &[("cpu.max", "150000 100000")])
+        };
+        let group = Self(parent.join(name));
+        let made = fs::create_dir(&group.0)
+            .and_then(|()| limits.iter().try_for_each(|(file, value)| fs::write(group.0.join(file), value)));
+        made.map(|()| group).map_err(|error| format!("no cgroup with a quota here: {error}"))
+    }
+
+    /// `morecores` with these arguments, in it.
+    fn morecores(&self, world: &World, arguments: &[&str]) -> Ran {
+        let mut command = world.command("sh");
+        command.args(["-c", "echo $$ >\"$1\"/cgroup.procs && shift && exec \"$@\"", "sh"]);
+        command.arg(&self.0).arg(env!("CARGO_BIN_EXE_morecores")).args(arguments);
+        Ran::of(command)
+    }
+}
+
+impl Drop for OneAndAHalf {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
+    const NAME: &str = "a_count_above_a_fractional_quota_is_measured_with_a_warning";
+    let world = World::new();
+    if usable_cpus() < 2 {
+        return skipped(NAME, "it takes two CPUs");
+    }
+    let group = match OneAndAHalf::new(&world) {
+        Ok(group) => group,
+        Err(reason) => return skipped(NAME, &reason),
+    };
+    let run = "run -o study --trace off --runs 1 --warmup 0 -- sh -c :";
+    let options: Vec<&str> = run.split_whitespace().collect();
+    // Without --cpus: one count would answer nothing.
+    let ran = group.morecores(&world, &options);
+    ran.success().prints(&["A CPU quota allows 1.5 CPUs' worth of time, less than was allotted at 2 CPUs"]);
+    let counts: Vec<u32> = world.study().header.plan.points.iter().map(|point| point.cpus).collect();
+    assert_eq!(counts, [1, 2]);
+    let points = world.shown("--json")["points"].clone();
+    assert!(points[1]["throttled_s"].is_f64(), "{points}");
+    // More than there are is still refused.
+    let refused = group.morecores(&world, &["run", "--cpus", "1,99999", "--", "true"]);
+    refused.refused(2, &["cannot measure 99999 CPUs"]);
+}
