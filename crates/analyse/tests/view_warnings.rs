@@ -422,3 +422,29 @@ fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
     };
     assert!(!kept.iter().any(|w| matches!(w, Warning::RanOutsideCpus { .. })), "{kept:?}");
 }
+
+#[test]
+fn cpus_that_are_not_balanced_are_warned_of_where_there_are_several() {
+    let off = |limit, restriction: Restriction| {
+        let mut made = clean(&[1, 2]);
+        made.header.plan.limit = limit;
+        made.header.host.topology.usable.cpus = (0..4).map(CpuId).collect();
+        made.header.host.topology.usable.restrictions = vec![restriction];
+        // At 2 CPUs it keeps one busy: both threads are on it.
+        for run in made.runs.iter_mut().filter(|run| run.cpus == 2) {
+            run.cpu.user_ns = run.elapsed_ns;
+            run.cpu.system_ns = Nanos::ZERO;
+        }
+        let about = |w: &Warning| !matches!(w, Warning::OtherCpusHelp | Warning::WorkOutsideTree { .. });
+        warnings(&made).into_iter().filter(about).collect::<Vec<_>>()
+    };
+    let cpus: CpuSet = (0..4).map(CpuId).collect();
+    let cpuset = || Restriction::NotBalanced { cpus: cpus.clone(), file: "/x".to_owned() };
+    let at_two = |by_cpuset| Warning::NotBalanced { cpus: 2, cpu_set: "0-1".parse().unwrap(), by_cpuset };
+    // And not taken for a command that has no threads.
+    assert_eq!(off(Limit::Affinity, cpuset()), [at_two(true)]);
+    assert!(matches!(off(Limit::Cpuset, cpuset())[..], [Warning::ThreadsDidNotFollow { .. }]));
+    let isolated = || Restriction::Isolated { cpus: "1-3".parse().unwrap() };
+    let one = Warning::NotBalanced { cpus: 2, cpu_set: "1".parse().unwrap(), by_cpuset: false };
+    assert_eq!(off(Limit::Cpuset, isolated()), [one]);
+}

@@ -142,6 +142,27 @@ fn offline_gaps_and_isolation() {
 }
 
 #[test]
+fn cpus_that_no_cpuset_balances_are_told() {
+    let flags = |own: &str, parent: &str, root: &str| {
+        let mut machine = recording("quota-v1-joined");
+        let membership = "4:cpuset:/a/b\n3:cpu,cpuacct:/\n";
+        machine.insert("/proc/self/cgroup", membership);
+        let mount = "31 25 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
+        machine.insert("/proc/self/mountinfo", mount);
+        machine.insert("/sys/fs/cgroup/cpuset/cgroup.sane_behavior", "0");
+        for (dir, value) in [("", root), ("/a", parent), ("/a/b", own)] {
+            machine.insert(format!("/sys/fs/cgroup/cpuset{dir}/cpuset.sched_load_balance"), value);
+        }
+        let told = |r: &&Restriction| matches!(r, Restriction::NotBalanced { .. });
+        topology_of(&machine).usable.restrictions.iter().find(told).map(ToString::to_string)
+    };
+    let told = flags("0", "0", "0").unwrap();
+    assert!(told.contains("not load-balanced") && told.contains("/a/b/cpuset.sched_load_balance"), "{told}");
+    // One cpuset that is balanced and holds the CPUs is enough, wherever it is.
+    assert_eq!([flags("1", "0", "0"), flags("0", "1", "0"), flags("0", "0", "1")], [None, None, None]);
+}
+
+#[test]
 fn a_partition_is_not_restricted_by_its_parent() {
     // A v2 partition root takes its CPUs out of the parent's effective set.
     let mut partition = recording("server-2x32-smt");

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Nanos};
+use crate::{CpuSet, Limit, Nanos};
 
 /// The CPUs that may be used, how many of them at once, and why not more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,8 +39,22 @@ impl Usable {
         self.restrictions.iter().filter(|restriction| match restriction {
             Restriction::Offline { .. } | Restriction::Affinity { .. } | Restriction::Cpuset { .. } => true,
             Restriction::Quota { quota, .. } => quota.cpus() < self.cpus.len() as f64,
-            Restriction::Isolated { .. } | Restriction::NohzFull { .. } => false,
+            Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
+                false
+            }
         })
+    }
+
+    /// The usable CPUs that are not load-balanced where runs are held to them by `limit`: a cpuset of version 1 that is
+    /// made for the runs has balancing on, which is without effect for CPUs isolated at boot.
+    pub fn not_balanced(&self, limit: Limit) -> CpuSet {
+        let of = |restriction: &Restriction| match restriction {
+            Restriction::Isolated { cpus } => cpus.clone(),
+            Restriction::NotBalanced { cpus, .. } if limit != Limit::Cpuset => cpus.clone(),
+            _ => CpuSet::new(),
+        };
+        let all = self.restrictions.iter().map(of).fold(CpuSet::new(), |all, cpus| all.union(&cpus));
+        all.intersection(&self.cpus)
     }
 }
 
@@ -84,6 +98,14 @@ pub enum Restriction {
     Isolated {
         /// The CPUs.
         cpus: CpuSet,
+    },
+    /// CPUs whose cpusets, from the process's own up to the root, all have `cpuset.sched_load_balance` off (version 1).
+    /// Nothing moves a ready thread from one of them to another: information, not a limit.
+    NotBalanced {
+        /// The CPUs.
+        cpus: CpuSet,
+        /// The file of the process's own cpuset.
+        file: String,
     },
     /// CPUs without a periodic tick while one thread runs (`nohz_full`): information, not a limit. Their user
     /// and system times are taken at every switch between the modes instead of estimated.
@@ -155,6 +177,9 @@ impl fmt::Display for Restriction {
             Self::Quota { level, quota, file } => write!(f, "quota of {level} is {quota} ({file})"),
             Self::Isolated { cpus } => {
                 write!(f, "isolcpus: {} not load-balanced, used only by threads bound to them", named(cpus))
+            }
+            Self::NotBalanced { cpus, file } => {
+                write!(f, "{} not load-balanced: threads stay where they start ({file})", named(cpus))
             }
             Self::NohzFull { cpus } => write!(f, "nohz_full: {} without a periodic tick", named(cpus)),
         }

@@ -255,6 +255,15 @@ pub enum Warning {
         /// Seconds over all runs.
         seconds: f64,
     },
+    /// CPUs take no thread from each other, so that several threads may share one while others are idle.
+    NotBalanced {
+        /// At this CPU count.
+        cpus: u32,
+        /// Those of the allotted CPUs that are not load-balanced.
+        cpu_set: CpuSet,
+        /// Whether a cpuset of the runs' own is balanced.
+        by_cpuset: bool,
+    },
     /// A CPU quota is below the CPU count.
     QuotaBelowCpus {
         /// At this CPU count.

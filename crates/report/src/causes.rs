@@ -95,6 +95,8 @@ pub enum Blame {
     PerhapsProcesses,
     /// Processes outside the command's tree, the busiest first.
     Processes(Vec<String>),
+    /// The CPUs take no thread from each other.
+    NotBalanced,
     /// So many threads took turns on the CPUs of the baseline.
     CrowdedBase(u32),
     /// Of the time in user mode, the share that spins in a tight loop.

@@ -99,7 +99,9 @@ fn usable(topology: &Topology) -> String {
 fn notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
     let usable = &topology.usable;
     usable.restrictions.iter().filter_map(|restriction| match restriction {
-        Restriction::Isolated { .. } | Restriction::NohzFull { .. } => Some(restriction.to_string()),
+        Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
+            Some(restriction.to_string())
+        }
         // Those that bind are under "why fewer".
         Restriction::Quota { .. } if !usable.why_fewer().any(|why| why == restriction) => {
             Some(format!("{restriction}, enough for the CPUs usable"))

@@ -8,7 +8,7 @@ mod rank;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use morecores_record::{OutsideEvidence, Warning};
+use morecores_record::{CpuSet, OutsideEvidence, Warning};
 
 use crate::format::{bytes, cpus, duration, list, percent, ratio};
 use crate::verdict::{Answer, Planned, Verdict, firmer_limit, thread_advice};
@@ -73,6 +73,7 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
             Warning::FailedRuns { .. }
                 | Warning::WorkOutsideTree { .. }
                 | Warning::QuotaBelowCpus { .. }
+                | Warning::NotBalanced { .. }
                 | Warning::Throttled { .. }
                 | Warning::RanOutsideCpus { .. }
                 | Warning::KilledForMemory { .. }
@@ -117,6 +118,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::QuotaBelowCpus { cpus, quota } => (Some(cpus), quota),
         Warning::ThreadsDidNotFollow { cpus, used, .. } => (Some(cpus), used),
         Warning::DependentRuns { cpus, correlation } => (Some(cpus), correlation),
+        Warning::NotBalanced { cpus, .. } => (Some(cpus), f64::NAN),
         Warning::SmtSiblings { cpus } | Warning::MixedCoreTypes { cpus } | Warning::TwoSpeeds { cpus } => {
             (Some(cpus), f64::NAN)
         }
@@ -189,6 +191,13 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
              the command under that quota. For those of the command alone raise it; `morecores topology` shows where it \
              is set.",
             range(group, duration)
+        ),
+        Warning::NotBalanced { cpu_set, by_cpuset, .. } => format!(
+            "The scheduler does not balance the load {at} ({}): threads stay on the CPU that they start on, while \
+             others may be idle. {}Pin the threads, or choose other CPUs with --cpu-list; `morecores topology` shows \
+             where it is set.",
+            named_cpus(widest(group).unwrap_or(cpu_set)),
+            if *by_cpuset { "Use --limit cpuset (as root), where it does. " } else { "" }
         ),
         Warning::QuotaBelowCpus { .. } => format!(
             "A CPU quota allows {} CPUs' worth of time, less than was allotted {at}: the figures there say what the \
@@ -294,6 +303,20 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             flatters the smallest CPU count. Only --limit hotplug (as root) prevents that."
             .to_owned(),
     }
+}
+
+/// The largest set of CPUs of a group's warnings.
+fn widest<'a>(group: &[&'a Warning]) -> Option<&'a CpuSet> {
+    let sets = group.iter().filter_map(|warning| match warning {
+        Warning::NotBalanced { cpu_set, .. } => Some(cpu_set),
+        _ => None,
+    });
+    sets.max_by_key(|cpus| cpus.len())
+}
+
+/// `CPU 3`, `CPUs 0-3`.
+fn named_cpus(cpus: &CpuSet) -> String {
+    if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") }
 }
 
 /// Whether what ran on other CPUs is known from CPU time alone.

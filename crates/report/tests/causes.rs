@@ -214,6 +214,17 @@ fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
 }
 
 #[test]
+fn cpus_that_are_not_balanced_do_not_take_time_to_wake() {
+    let mut view = two(Losses { idle_scheduling: 0.5, ..Losses::default() });
+    assert!(words(&view).iter().any(|said| said.contains("takes time to wake")), "{:?}", words(&view));
+    let cpu_set = (0..2).map(CpuId).collect();
+    view.warnings.push(Warning::NotBalanced { cpus: 2, cpu_set, by_cpuset: true });
+    let said = words(&view);
+    assert!(said.iter().any(|said| said.contains("does not balance these CPUs")), "{said:?}");
+    assert!(!said.iter().any(|said| said.contains("takes time to wake")), "{said:?}");
+}
+
+#[test]
 fn what_a_crowded_base_took_longer_is_not_explained_by_caches() {
     let crowded = |machine_sized| {
         let mut view = two(Losses { user_work: -0.5, ..Losses::default() });

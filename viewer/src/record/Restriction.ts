@@ -46,7 +46,15 @@ file: string, } | { "kind": "isolated",
 /**
  * The CPUs.
  */
-cpus: CpuSet, } | { "kind": "nohz_full", 
+cpus: CpuSet, } | { "kind": "not_balanced", 
+/**
+ * The CPUs.
+ */
+cpus: CpuSet, 
+/**
+ * The file of the process's own cpuset.
+ */
+file: string, } | { "kind": "nohz_full", 
 /**
  * The CPUs.
  */

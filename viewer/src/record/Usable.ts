@@ -13,7 +13,7 @@ cpus: CpuSet,
 /**
  * How many can run at full speed at once: the least of `cpus` and the smallest quota, rounded down but
  * at least 1. Rounded down because the last CPU of 3 under a quota of 2.5 would be throttled half of
- * the time, and the curve would show the quota instead of the program.
+ * the time, and the curve would show the quota instead of the program. Up to all of `cpus` can be allotted.
  */
 count: number, 
 /**

@@ -182,6 +182,13 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
     if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE * wall) {
         warnings.push(Warning::Throttled { cpus, seconds });
     }
+    let usable = &study.header.host.topology.usable;
+    let limit = study.header.plan.limit;
+    let cpu_set = usable.not_balanced(limit).intersection(&point.cpu_set);
+    if point.cpus > 1 && !cpu_set.is_empty() {
+        let by_cpuset = cpu_set.intersection(&usable.not_balanced(Limit::Cpuset)).is_empty();
+        warnings.push(Warning::NotBalanced { cpus, cpu_set, by_cpuset });
+    }
     if let Some(share) = beyond_cpus(study, sample).filter(|share| *share > NEGLIGIBLE) {
         warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::CpuTime });
     }
@@ -270,7 +277,9 @@ fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings
     for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
-        let explained = taken(samples, point).max(outside_cpus(warnings, point)) >= TAKEN * given;
+        let stay = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
+        let explained = taken(samples, point).max(outside_cpus(warnings, point)) >= TAKEN * given
+            || warnings.iter().any(stay);
         if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS && !explained {
             warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told });
         }

@@ -60,7 +60,9 @@ fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
             let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
             write(&facts.privilege, none, file)
         }
-        Restriction::Isolated { .. } | Restriction::NohzFull { .. } => nothing("it takes no CPU away"),
+        Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
+            nothing("it takes no CPU away")
+        }
     }
 }
 

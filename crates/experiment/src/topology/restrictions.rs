@@ -7,7 +7,7 @@ use std::path::Path;
 
 use morecores_record::{CgroupLevel, CpuSet, Nanos, Quota, Restriction, Usable};
 
-use super::{CPUS, set};
+use super::{CPUS, number, set};
 use crate::cgroup::{CgroupDir, Hierarchies, Version};
 use crate::tree::Tree;
 
@@ -43,6 +43,7 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
     let tightest = quotas.iter().map(|(_, quota)| *quota).min_by(|a, b| a.cpus().total_cmp(&b.cpus()));
     restrictions.extend(quotas.into_iter().map(|(restriction, _)| restriction));
     restrictions.extend(information(tree, online));
+    restrictions.extend(not_balanced(tree, &cgroups, &cpus));
 
     Usable {
         count: tightest.map_or(cpus.len(), |quota| cpus.len().min(quota.whole_cpus())),
@@ -153,4 +154,24 @@ fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
     let isolated = of("isolated").map(|cpus| Restriction::Isolated { cpus });
     let nohz_full = of("nohz_full").map(|cpus| Restriction::NohzFull { cpus });
     isolated.into_iter().chain(nohz_full).collect()
+}
+
+/// The CPUs that no cpuset of version 1 asks the scheduler to balance: it does so for the CPUs of each one with
+/// `sched_load_balance` on, so that one on the way to the root is enough (cpuset(7), and
+/// `generate_sched_domains` in `kernel/cgroup/cpuset-v1.c`). Cpusets beside ours are not looked at. Nothing is said
+/// where the root cannot be seen. In version 2 an isolated partition is in the list of isolated CPUs.
+fn not_balanced(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option<Restriction> {
+    let cgroup = cgroups.controller("cpuset")?;
+    if cgroup.version() != Version::V1 || !cgroup.sees_root() {
+        return None;
+    }
+    let flags: Vec<_> = levels(cgroup)
+        .filter_map(|(_, dir)| {
+            let file = dir.join("cpuset.sched_load_balance");
+            Some((number(tree, &file)?, file))
+        })
+        .collect();
+    let (_, own) = flags.first()?;
+    let off = flags.iter().all(|(balanced, _)| *balanced == 0);
+    off.then(|| Restriction::NotBalanced { cpus: cpus.clone(), file: own.display().to_string() })
 }

@@ -112,6 +112,7 @@ fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
         Component::IdleTooLittleWork => ran(stack),
         Component::KernelLockSpin => lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
+        Component::IdleScheduling if stay(stack, view) => Blame::NotBalanced,
         Component::IdleScheduling if trace.is_some_and(idle_or_others) => Blame::PerhapsProcesses,
         Component::OtherProcesses => trace.map_or(Blame::Unknown, others),
         Component::UserWork if stack.losses.user_work > 0.0 && spins(stack, view) => {
@@ -162,6 +163,12 @@ fn others(trace: &TraceView) -> Blame {
     let named = trace.others.iter().filter(|(_, seconds)| *seconds >= Neighbour::GOOD_PART * all);
     let names: Vec<String> = named.take(NAMES).map(|(name, _)| name.clone()).collect();
     if names.is_empty() { Blame::Unknown } else { Blame::Processes(names) }
+}
+
+/// Whether the CPUs of the larger count take no thread from each other.
+fn stay(stack: &StackView, view: &View) -> bool {
+    let warned = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == stack.cpus);
+    view.warnings.iter().any(warned)
 }
 
 /// Whether the view warns of spinning: how much is too much is the analysis's to say.

@@ -74,6 +74,9 @@ fn lost(cause: &Cause) -> String {
             "idle or used by other processes, which this trace does not tell, although threads were ready to run"
                 .to_owned()
         }
+        Component::IdleScheduling if cause.blame == Blame::NotBalanced => {
+            "idle although threads were ready to run: the scheduler does not balance these CPUs".to_owned()
+        }
         Component::IdleScheduling => {
             "idle although threads were ready to run: an idle CPU takes time to wake".to_owned()
         }

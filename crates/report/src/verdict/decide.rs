@@ -188,6 +188,7 @@ fn is_doubtful(warning: &Warning) -> bool {
     matches!(
         warning,
         Warning::QuotaBelowCpus { .. }
+            | Warning::NotBalanced { .. }
             | Warning::Throttled { .. }
             | Warning::WorkOutsideTree { .. }
             | Warning::KnownClient { .. }

@@ -45,6 +45,7 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
         Warning::FailedRuns { .. } => (Answer, 80),
         Warning::KnownClient { .. } => (Answer, 70),
         Warning::WorkOutsideTree { .. } => (Answer, 60),
+        Warning::NotBalanced { .. } => (Answer, 55),
         Warning::QuotaBelowCpus { .. } => (Answer, 50),
         Warning::Throttled { .. } => (Answer, 40),
         Warning::ThreadsDidNotFollow { .. } => (Answer, 30),

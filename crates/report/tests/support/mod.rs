@@ -249,6 +249,7 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::Steal { cpus: 2, share: 0.031 },
         Warning::Throttled { cpus: 2, seconds: 3.21 },
         Warning::QuotaBelowCpus { cpus: 2, quota: 1.5 },
+        Warning::NotBalanced { cpus: 2, cpu_set: (0..2).map(CpuId).collect(), by_cpuset: true },
         Warning::SmtSiblings { cpus: 2 },
         Warning::MixedCoreTypes { cpus: 2 },
         Warning::FrequencyScaling { governor: Some("powersave".to_owned()), boost: Some(true) },
