@@ -12,6 +12,7 @@ mod polls;
 mod random;
 mod scheduler;
 mod script;
+mod sections;
 mod tokens;
 mod waits;
 
@@ -19,12 +20,13 @@ use std::collections::HashMap;
 
 use morecores_record::Nanos;
 
-use crate::replay::{Machine, Program, replay};
+use crate::replay::{LockPolicy, Machine, Program, replay};
 use crate::trace::{ThreadId, Timeline};
 
 use script::Sheets;
 
 pub use locks::{LockName, LockUse, calibrated, lock_uses, with_locks};
+pub use sections::SectionLock;
 
 /// What a traced run demands.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,8 @@ pub struct Demands {
     pub program: Program,
     /// Which thread of the timeline each of its threads is.
     pub threads: Vec<ThreadId>,
+    /// The locks that the program's steps name: those that are held across waits. All others are added by [`with_locks`].
+    pub locks: Vec<SectionLock>,
     /// From a wake-up until a thread runs on a CPU that was idle; absent where the events show too few.
     pub wake_latency: Option<Nanos>,
     /// How long a thread kept its CPU while others waited for one; absent likewise.
@@ -83,7 +87,7 @@ fn in_order(timeline: &Timeline, order: Order) -> Option<Demands> {
     let mut sheets = Sheets::new(timeline, &threads);
     births(timeline, &place, &mut sheets);
     let mut tokens = tokens::tokens(timeline, &place, &mut sheets);
-    waits::waits(timeline, &place, order == Order::Free, &mut tokens, &mut sheets);
+    let locks = waits::waits(timeline, &place, order == Order::Free, &mut tokens, &mut sheets);
     joins::joins(timeline, &place, &mut sheets);
     crews::jobs(timeline, &tokens, &mut sheets);
     if order != Order::AsTraced {
@@ -91,9 +95,11 @@ fn in_order(timeline: &Timeline, order: Order) -> Option<Demands> {
     }
     let mut program = sheets.program(&mut tokens);
     program.channels = tokens.channels();
+    program.locks = vec![LockPolicy::Barging; locks.len()];
     Some(Demands {
         program,
         threads,
+        locks,
         wake_latency: scheduler::wake_latency(timeline),
         slice: scheduler::slice(timeline),
     })

@@ -65,6 +65,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
         others: culprits::others(&timeline, shares, &programs),
         untold_others_s: untold_others(header),
+        behind_user_lock: accounting.idle.times.behind_user_lock,
         untraced: header.untraced.clone(),
     }
 }

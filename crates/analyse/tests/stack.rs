@@ -41,6 +41,7 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
         culprits: Vec::new(),
         others: Vec::new(),
         untold_others_s: None,
+        behind_user_lock: BehindLock::default(),
         untraced: Vec::new(),
     }
 }

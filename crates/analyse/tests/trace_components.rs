@@ -134,6 +134,37 @@ fn a_futex_handed_on_is_a_lock() {
     assert_parts(&a, &[("user_work", work), ("idle_user_lock", lock), ("idle_too_little_work", too_little)]);
 }
 
+#[test]
+fn a_silence_in_which_threads_wait_for_a_lock_is_the_lock_s() {
+    let lock = Object::Futex(0x1000);
+    for (by, left, of) in [
+        (Waker::Interrupt(Interrupt::Timer), Left::Asleep, 0),
+        (Waker::Interrupt(Interrupt::Device(24)), Left::Uninterruptible, 1),
+        (Waker::Thread(Tid(STRANGER)), Left::Asleep, 2),
+    ] {
+        let mut s = Script::new(2, 8.0);
+        s.thread(0.0, ROOT, 101);
+        s.thread(0.0, ROOT, 102);
+        // The main process has the lock and waits for something; both others wait for the lock.
+        s.run(0, ROOT, 0.0, 1.0).leaves(left);
+        s.run(1, 101, 0.0, 0.5).sleeps(FUTEX).awaits(lock).asks(128, 2);
+        s.run(1, 102, 0.5, 1.0).sleeps(FUTEX).awaits(lock).asks(128, 2);
+        s.wake(4.0, by, ROOT);
+        s.run(0, ROOT, 4.0, 8.0).dies();
+        s.wakes(5.0, ROOT, 101);
+        s.run(1, 101, 5.0, 6.0).dies();
+        s.wakes(6.0, 101, 102);
+        s.run(1, 102, 6.0, 8.0).dies();
+        let a = s.account();
+        assert_parts(&a, &[("user_work", 1.0 + 1.0 + 4.0 + 3.0), ("idle_user_lock", 2.0 * 3.0 + 1.0)]);
+        let behind = a.idle.times.behind_user_lock;
+        let told = [behind.timer_s, behind.disk_s, behind.peer_s].map(|seconds| (seconds * 1e3).round());
+        let mut expected = [0.0; 3];
+        expected[of] = 6.0;
+        assert_eq!(told, expected);
+    }
+}
+
 /// Two jobs at a time on four CPUs: four workers of a pool do them by turns, and whoever has done one wakes another worker
 /// for the next. `asks` are the arguments with which they wait.
 fn pool(asks: Option<(u32, u32)>) -> Script {

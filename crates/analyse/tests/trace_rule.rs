@@ -98,6 +98,21 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
                     _ => None,
                 }
             });
+            let waiting = |class: usize| {
+                let at_end = |id: &&ThreadId| {
+                    matches!(doing(timeline, **id, now), Some(State::Blocked(_)))
+                        && end(timeline, causes, **id, now) == End::Absorbs(class)
+                };
+                tree.iter().filter(at_end).count() as f64
+            };
+            let (kernel, user) = (waiting(0), waiting(1));
+            let one = lost / idle.len() as f64;
+            let absorbed = one * (kernel + user).min(idle.len() as f64);
+            if kernel + user > 0.0 {
+                times.kernel_lock += absorbed * kernel / (kernel + user);
+                times.user_lock += absorbed * user / (kernel + user);
+            }
+            let lost = lost - absorbed;
             *match by {
                 Some(Cause::KernelLock) => &mut times.kernel_lock,
                 Some(Cause::UserLock) => &mut times.user_lock,

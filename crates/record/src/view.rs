@@ -26,6 +26,7 @@ pub use prediction::{
     Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainPoint, PredictedPoint, Prediction,
     Resource,
 };
+pub use trace::BehindLock;
 pub use trace::{
     CommandView, Components, Culprit, LockView, Losses, Misfits, NOBODY, Parallelism, SerialAndParallel,
     SerialPhase, StackView, TraceView, Workers,

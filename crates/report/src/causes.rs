@@ -91,6 +91,8 @@ pub enum Blame {
         /// Whether most of the waiting was for it.
         mostly: bool,
     },
+    /// What the holders of the locks mostly waited for themselves.
+    Behind(Component),
     /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does not see.
     PerhapsProcesses,
     /// Processes outside the command's tree, the busiest first.

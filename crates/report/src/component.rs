@@ -2,7 +2,7 @@
 //!
 //! Only names and access; which of them are shown, and how, is decided where they are shown.
 
-use morecores_record::{Components, Losses, TraceView};
+use morecores_record::{BehindLock, Components, Losses, TraceView};
 
 /// What others must have used, over the idle time that they may be in, for that to be said. A choice: less is within what
 /// the CPUs' counters and the trace disagree about.
@@ -12,6 +12,22 @@ const OTHERS_IN_IDLE: f64 = 0.1;
 pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
     let idle = trace.components.idle_scheduling_s;
     trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= OTHERS_IN_IDLE * idle)
+}
+
+/// CPU-seconds that were lost to locks of the command's own while whoever had the lock waited, by what that one waited for.
+pub(crate) fn behind(trace: &TraceView) -> [(Component, f64); 3] {
+    let BehindLock { disk_s, peer_s, timer_s } = trace.behind_user_lock;
+    [(Component::IdleDisk, disk_s), (Component::IdlePeer, peer_s), (Component::IdleTimer, timer_s)]
+}
+
+/// What a wait is for, where the component is one.
+pub(crate) fn awaited(component: Component) -> &'static str {
+    match component {
+        Component::IdleDisk => "a disk",
+        Component::IdlePeer => "a process that is not part of the command",
+        Component::IdleTimer => "a timer",
+        other => other.name(),
+    }
 }
 
 /// A kind of CPU time, or the CPU time that no rule explains.

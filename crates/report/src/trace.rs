@@ -6,11 +6,11 @@ use morecores_record::TraceView;
 
 use crate::Component;
 use crate::causes::tight_loop;
-use crate::component::idle_or_others;
-use crate::format::{count, cpus, percent, time};
+use crate::component::{awaited, behind, idle_or_others};
+use crate::format::{count, cpus, list, percent, time};
 use crate::stack::{FOLDED, Part, folded_name, slower, traced_by};
 
-/// The share of all CPU time from which spinning in user mode is said.
+/// The share of all CPU time from which spinning in user mode, and what stands behind locks, is said.
 const WORTH_SAYING: f64 = 0.01;
 
 /// Which run it was, how it was traced and what that cost.
@@ -78,6 +78,16 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
         sentences.push(format!("Lock ratio {}: CPU time spent holding kernel locks.", percent(ratio)));
     }
     let whole = whole(trace);
+    let behind =
+        behind(trace).into_iter().filter(|(_, seconds)| whole > 0.0 && *seconds >= WORTH_SAYING * whole);
+    let behind: Vec<String> =
+        behind.map(|(what, seconds)| format!("{} for {}", time(seconds), awaited(what))).collect();
+    if !behind.is_empty() {
+        sentences.push(format!(
+            "Behind user locks: whoever had the lock waited itself, of the CPU time {}.",
+            list(behind.into_iter())
+        ));
+    }
     if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= WORTH_SAYING * whole) {
         sentences.push(format!(
             "Samples in tight loops of user mode: {} of CPU time, {} of the CPUs' and {} of the user time.",

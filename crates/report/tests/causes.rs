@@ -62,6 +62,25 @@ fn at_most_four_are_said() {
 }
 
 #[test]
+fn what_the_holder_of_a_lock_waits_for_is_said() {
+    let mut view = two(Losses { idle_user_lock: Some(0.2), ..Losses::default() });
+    let said =
+        |view: &View| words(view).into_iter().find(|words| words.contains("locks of the command's own"));
+    assert_eq!(
+        said(&view).as_deref(),
+        Some("0.20 of 2 CPUs idle, waiting for locks of the command's own (futex)")
+    );
+    view.traces[0].components.idle_user_lock_s = Some(1.0);
+    view.traces[0].behind_user_lock = BehindLock { disk_s: 0.8, peer_s: 0.1, timer_s: 0.0 };
+    assert_eq!(
+        said(&view).as_deref(),
+        Some(
+            "0.20 of 2 CPUs idle, waiting for locks of the command's own (futex), whose holders mostly waited for a disk"
+        )
+    );
+}
+
+#[test]
 fn who_is_to_blame_is_named_where_the_trace_tells() {
     assert_eq!(
         words(&support::build()),

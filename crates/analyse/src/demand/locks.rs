@@ -42,6 +42,15 @@ pub struct LockUse {
     pub waits: u32,
     /// How, by what most of the waits did.
     pub policy: LockPolicy,
+    /// The lock's number in the steps of [`Demands::program`], where it is held across waits.
+    pub section: Option<u32>,
+}
+
+impl LockUse {
+    /// Whether it is held at random points of the work too, beside the waits that it is held across.
+    const fn at_random(&self) -> bool {
+        self.share > 0.0
+    }
 }
 
 /// What a lock is known by.
@@ -112,16 +121,22 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         };
         let of_users: Nanos = users.iter().map(|user| work[*user as usize]).sum();
         let at_once = (of_users + waited).as_secs_f64() / elapsed;
-        let share = share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?;
+        let section = demands.locks.iter().position(|of| of.name == lock);
+        let share = match section {
+            // The times that it is held are in the program.
+            Some(place) if demands.locks[place].mostly => 0.0,
+            _ => share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?,
+        };
         let policy = match lock {
             LockName::Kernel(_) if spins > 0 => LockPolicy::Spin,
             LockName::Kernel(_) => LockPolicy::Kernel,
             LockName::Futex(..) => LockPolicy::Barging,
         };
-        Some(LockUse { lock, share, users, waited, waits, policy })
+        let section = section.map(|place| place as u32);
+        Some(LockUse { lock, share, users, waited, waits, policy, section })
     });
     // Of many more, each waited for less, none matters, and who takes it need not be looked for.
-    uses.filter(|lock| lock.share >= LEAST_SHARE).take(MOST_LOCKS).collect()
+    uses.filter(|lock| lock.share >= LEAST_SHARE || lock.section.is_some()).take(MOST_LOCKS).collect()
 }
 
 /// What threads have in common.
@@ -218,7 +233,7 @@ pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points
     for _ in 0..ROUNDS {
         let replayed = replay(&with_locks(program, &uses, points), machine);
         let mut close = true;
-        for (of, waited) in uses.iter_mut().zip(&replayed.lock_waits) {
+        for (of, waited) in uses.iter_mut().zip(&replayed.lock_waits).filter(|(of, _)| of.at_random()) {
             let ratio = of.waited.as_secs_f64() / waited.as_secs_f64().max(1e-9);
             close &= (ratio - 1.0).abs() <= CLOSE;
             // Waits grow with the square of a small share, and faster near one.
@@ -239,7 +254,10 @@ pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points
 pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
     let locks = uses.iter().map(|of| of.policy).collect();
     let mut program = Program { locks, ..program.clone() };
-    for (lock, of) in (0..).zip(uses) {
+    for script in program.scripts_mut() {
+        script.retain_mut(|step| renumber(step, uses));
+    }
+    for (lock, of) in (0..).zip(uses).filter(|(_, of)| of.at_random()) {
         let shared = |bag: &&mut Bag| bag.members.iter().any(|member| of.users.binary_search(member).is_ok());
         let own: Nanos = of.users.iter().map(|user| work_of(&program.threads[*user as usize])).sum();
         let bags = program.bags.iter_mut().filter(shared).flat_map(|bag| &bag.pieces);
@@ -255,6 +273,17 @@ pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
         }
     }
     program
+}
+
+/// Gives a step that takes or gives back a lock its number among `uses`. Whether it is to stay: not where the lock is none
+/// of them.
+fn renumber(step: &mut Step, uses: &[LockUse]) -> bool {
+    let (Step::Lock(lock) | Step::GiveBack(lock)) = step else { return true };
+    let place = uses.iter().position(|of| of.section == Some(*lock));
+    place.is_some_and(|place| {
+        *lock = place as u32;
+        true
+    })
 }
 
 /// When a lock is taken next, and for how long: both exponential, as of events that know nothing of each other.
@@ -287,8 +316,14 @@ impl Turns {
 /// next script.
 fn holding(script: &[Step], turns: &mut Turns) -> Vec<Step> {
     let mut cut = Vec::with_capacity(script.len());
+    let mut has_it = false;
     for step in script {
-        let Step::Run(mut left) = *step else {
+        match *step {
+            Step::Lock(lock) if lock == turns.lock => has_it = true,
+            Step::GiveBack(lock) if lock == turns.lock => has_it = false,
+            _ => {}
+        }
+        let Some(mut left) = step.run().filter(|_| !has_it) else {
             cut.push(*step);
             turns.until = turns.until.since(step.work());
             continue;
@@ -346,6 +381,7 @@ mod tests {
             waited: Nanos::ZERO,
             waits: 1,
             policy: LockPolicy::HandOver,
+            section: None,
         }];
         let machine = Machine::new(2);
         uses[0].waited = replay(&with_locks(&program, &uses, 1000), &machine).lock_waits[0];

@@ -24,13 +24,16 @@ enum Act {
     Open(u32),
     /// Until here.
     Close,
+    /// Gives back a lock.
+    GiveBack(u32),
 }
 
 impl Act {
     /// Of acts at the same instant, which comes first: a shared stretch has nothing of what is at its ends.
     const fn rank(&self) -> u8 {
         match self {
-            Self::Close => 0,
+            // Whoever is woken by that was told before it gives back the lock, and takes it after.
+            Self::Close | Self::GiveBack(_) => 0,
             // Who tells somebody and then waits does so in this order.
             Self::Mark(_) => 1,
             Self::Step(_) | Self::Await(_) => 2,
@@ -114,6 +117,12 @@ impl Sheets {
         self.act(thread, at, Act::Step(step));
     }
 
+    /// It has a lock from one instant to another.
+    pub(super) fn keep(&mut self, thread: u32, lock: u32, from: Nanos, to: Nanos) {
+        self.step(thread, from, Step::Lock(lock));
+        self.act(thread, to, Act::GiveBack(lock));
+    }
+
     /// It makes another one.
     pub(super) fn start(&mut self, thread: u32, at: Nanos, child: u32) {
         self.step(thread, at, Step::Start(child));
@@ -171,7 +180,7 @@ impl Sheets {
                         marks += 1;
                         signs[edge.0 as usize] = Sign::Mark { thread, marks };
                     }
-                    Act::Step(_) | Act::Await(_) => {}
+                    Act::Step(_) | Act::Await(_) | Act::GiveBack(_) => {}
                 }
             }
         }
@@ -229,6 +238,7 @@ impl Writer {
             }
             match *act {
                 Act::Step(step) => self.step(*at, step),
+                Act::GiveBack(lock) => self.step(*at, Step::GiveBack(lock)),
                 Act::Mark(edge) => match signs[edge.0 as usize] {
                     Sign::Mark { .. } => self.step(*at, Step::Mark),
                     Sign::Token(channel) => self.step(*at, Step::Put { channel, tokens: 1 }),
@@ -295,13 +305,19 @@ fn pieces<'s>(sections: impl Iterator<Item = &'s [(Nanos, Step)]>, cut: Cut) -> 
             Cut::About(mean) => exponential(&mut random, mean.as_secs_f64()),
             Cut::AtTake(_) => Nanos::ZERO,
         };
+        let mut keeps_a_lock = false;
         for (at, step) in section {
+            match *step {
+                Step::Lock(_) => keeps_a_lock = true,
+                Step::GiveBack(_) => keeps_a_lock = false,
+                _ => {}
+            }
             match (cut, *step) {
                 (Cut::AtTake(channel), Step::Take { channel: of, .. }) if of == channel => {
                     begun.extend(piece.take());
                     piece = Some((*at, vec![*step]));
                 }
-                (Cut::About(mean), Step::Run(mut left)) => {
+                (Cut::About(mean), Step::Run(mut left)) if !keeps_a_lock => {
                     while left > Nanos::ZERO {
                         let part = left.min(until);
                         piece.get_or_insert((*at, Script::new())).1.push(Step::Run(part));

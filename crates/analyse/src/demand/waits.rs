@@ -7,6 +7,7 @@ use syscalls::Sysno;
 
 use super::polls::{Calls, condition, polls, renewed};
 use super::script::Sheets;
+use super::sections::{Section, SectionLock, Sections, sections};
 use super::tokens::Tokens;
 use crate::replay::Step;
 use crate::trace::{Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses};
@@ -14,7 +15,7 @@ use crate::trace::{Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, c
 /// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// All of them, but for those that [`Tokens`] covers. `free`: whoever waits at a queue goes on with what comes first, whoever it was that
+/// All of them, but for those that [`Tokens`] covers; returns the locks that are held across some. `free`: whoever waits at a queue goes on with what comes first, whoever it was that
 /// did in the traced run.
 pub(super) fn waits(
     timeline: &Timeline,
@@ -22,8 +23,9 @@ pub(super) fn waits(
     free: bool,
     tokens: &mut Tokens,
     sheets: &mut Sheets,
-) {
+) -> Vec<SectionLock> {
     let causes = causes(timeline);
+    let Sections { locks, of: sections } = sections(timeline, &causes);
     let futexes = futex_uses(timeline);
     let calls = Calls::of(timeline);
     let renewed = renewed(timeline, &causes, &calls);
@@ -45,13 +47,15 @@ pub(super) fn waits(
             // Waits that the machine added, and those that end nowhere.
             Cause::KernelLock | Cause::UserLock | Cause::Endless => {}
             Cause::Disk => {
+                under(sections.get(&id), waiter, sheets);
                 // Of waits that overlap each is served after the one before.
                 let served = wait.to.since(wait.from.max(disk_until).min(wait.to));
                 disk_until = disk_until.max(wait.to);
                 sheets.step(waiter, wait.from, Step::Serve { device: 0, time: served });
             }
             Cause::Timer | Cause::Peer | Cause::Unknown => {
-                sheets.step(waiter, wait.from, Step::Sleep(length))
+                under(sections.get(&id), waiter, sheets);
+                sheets.step(waiter, wait.from, Step::Sleep(length));
             }
             Cause::Thread(waker) => {
                 let (Some(&waker), Some(wake)) = (place.get(&waker), wait.wake) else { continue };
@@ -69,6 +73,14 @@ pub(super) fn waits(
                 }
             }
         }
+    }
+    locks
+}
+
+/// Has a lock kept over a wait that is under it.
+fn under(section: Option<&Section>, waiter: u32, sheets: &mut Sheets) {
+    if let Some(Section { lock, from, to }) = section {
+        sheets.keep(waiter, *lock, *from, *to);
     }
 }
 

@@ -39,6 +39,9 @@ impl Locked {
             let known = told_by_waits(roomy, inflation);
             for (place, lock) in locks.iter_mut().enumerate() {
                 let Some(same) = same_lock(program, place, roomy) else { continue };
+                if lock.share == 0.0 || known[same].share == 0.0 {
+                    continue;
+                }
                 let waits = f64::from(known[same].waits);
                 let weight = waits / (waits + AS_MANY);
                 lock.share = known[same].share.powf(weight) * lock.share.powf(1.0 - weight);
@@ -74,6 +77,10 @@ pub(super) fn growth(
     let of_lock = |place: usize| {
         let here = &shares[same_lock(program, place, most)?];
         let there = &before[same_lock(program, place, fewer)?];
+        // What is held across waits alone grows with no CPU.
+        if here.share == 0.0 || there.share == 0.0 {
+            return None;
+        }
         let apart = f64::from(most.cpus - fewer.cpus);
         let ratio = there.share / here.share;
         // Waits grow with the square of a small share.

@@ -39,7 +39,7 @@ fn traced(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram 
         n,
         elapsed,
         own_elapsed: elapsed.as_secs_f64(),
-        demands: Demands { program, threads: Vec::new(), wake_latency: None, slice: None },
+        demands: Demands { program, threads: Vec::new(), locks: Vec::new(), wake_latency: None, slice: None },
         locks: Vec::new(),
         lock_names: Vec::new(),
         commands: vec!["job".to_owned(); threads],
@@ -173,6 +173,7 @@ fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
             waited: Nanos::ZERO,
             waits: 2000,
             policy: LockPolicy::Spin,
+            section: None,
         };
         let with = with_locks(&program, std::slice::from_ref(&lock), 2000);
         let waited = replay(&with, &Machine::new(cpus)).lock_waits[0];

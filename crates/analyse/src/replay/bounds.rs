@@ -39,11 +39,21 @@ impl Program {
             holds: vec![Nanos::ZERO; self.locks.len()],
             services: vec![Nanos::ZERO; self.devices as usize],
         };
-        for step in self.scripts().flatten() {
-            match *step {
-                Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
-                Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
-                _ => {}
+        for script in self.scripts() {
+            let mut kept = None;
+            for step in script {
+                match *step {
+                    Step::Lock(lock) => kept = Some(lock),
+                    Step::GiveBack(_) => kept = None,
+                    Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
+                    Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
+                    _ => {}
+                }
+                if let (Some(lock), Step::Run(time) | Step::Sleep(time) | Step::Serve { time, .. }) =
+                    (kept, *step)
+                {
+                    bounds.holds[lock as usize].add_assign(time);
+                }
             }
         }
         bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
@@ -58,8 +68,9 @@ impl Program {
             other => other,
         };
         let mut freed = self.clone();
-        for step in freed.scripts_mut().flatten() {
-            *step = free(step);
+        for script in freed.scripts_mut() {
+            script.retain(|step| !matches!(step, Step::Lock(_) | Step::GiveBack(_)));
+            script.iter_mut().for_each(|step| *step = free(step));
         }
         freed
     }

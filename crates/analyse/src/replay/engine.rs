@@ -285,6 +285,10 @@ impl<'p> Engine<'p> {
                     thread.waits_since.get_or_insert(self.clocks.now());
                     return if spins { Comes::Spin } else { Comes::Wait };
                 }
+                Step::Lock(lock) if !self.locks[lock as usize].take(id) => {
+                    thread.waits_since.get_or_insert(self.clocks.now());
+                    return Comes::Wait;
+                }
                 _ => {}
             }
             self.advance(id);
@@ -334,7 +338,8 @@ impl<'p> Engine<'p> {
                         return Comes::Wait;
                     }
                 }
-                Step::Run(_) | Step::Hold { .. } | Step::Share(_) => {}
+                Step::GiveBack(lock) => self.give_back(lock),
+                Step::Run(_) | Step::Hold { .. } | Step::Lock(_) | Step::Share(_) => {}
             }
         }
     }

@@ -96,6 +96,10 @@ pub enum Step {
         /// How long, without waiting.
         time: Nanos,
     },
+    /// Takes a lock and keeps it over what follows, until [`GiveBack`](Self::GiveBack).
+    Lock(u32),
+    /// Gives back a lock that it has kept.
+    GiveBack(u32),
     /// Waits for a device that serves one at a time, for so long.
     Serve {
         /// Which.
@@ -113,6 +117,14 @@ pub enum Step {
 }
 
 impl Step {
+    /// CPU time that it needs, where it is nothing but work.
+    pub const fn run(&self) -> Option<Nanos> {
+        match self {
+            Self::Run(time) => Some(*time),
+            _ => None,
+        }
+    }
+
     /// CPU time that it needs.
     pub const fn work(&self) -> Nanos {
         match self {

@@ -2,6 +2,9 @@
 
 use morecores_record::Nanos;
 
+use super::causes::Cause;
+use super::futexes::futex_uses;
+use super::holders::{Behind, behind};
 use super::timeline::{Occupant, ThreadId, Timeline};
 
 /// Something changed.
@@ -22,11 +25,17 @@ pub(super) enum What {
     Confine(u32),
     /// A CPU, by its place, becomes idle with this stretch of its, or is idle no more.
     Idle(u32, Option<u32>),
+    /// Who has a lock that a thread waits for waits for this itself, or does so no more.
+    Behind(Behind, bool),
 }
 
-/// All changes that matter to the idle rule, in the order of time.
-pub(super) fn changes(timeline: &Timeline) -> Vec<Change> {
+/// All changes that matter to the idle rule, in the order of time; `causes` are those of the waits.
+pub(super) fn changes(timeline: &Timeline, causes: &[Cause]) -> Vec<Change> {
     let mut changes = Vec::new();
+    for (from, to, what) in behind(timeline, causes, &futex_uses(timeline)) {
+        changes.push(Change { at: from, what: What::Behind(what, true) });
+        changes.push(Change { at: to, what: What::Behind(what, false) });
+    }
     for (id, thread) in timeline.tree() {
         for (index, segment) in thread.segments.iter().enumerate() {
             changes.push(Change { at: segment.from, what: What::Into(id, index as u32) });

@@ -85,14 +85,14 @@ fn use_of(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
 
 /// A wake-up of one waiter by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct WakeUp {
-    at: Nanos,
-    by: ThreadId,
-    waiter: ThreadId,
+pub(super) struct WakeUp {
+    pub(super) at: Nanos,
+    pub(super) by: ThreadId,
+    pub(super) waiter: ThreadId,
 }
 
 impl WakeUp {
-    fn of(wait: &Wait) -> Option<Self> {
+    pub(super) fn of(wait: &Wait) -> Option<Self> {
         let wake = wait.wake?;
         match wake.by {
             Source::Thread(by) => Some(Self { at: wake.at, by, waiter: wait.thread }),
@@ -138,27 +138,35 @@ fn turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, 
     for wake in wakes {
         given.entry(wake.by).or_default().push(wake.at);
     }
-    let mut begun: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
-    for wait in waits {
-        begun.entry(wait.thread).or_default().push(wait.from);
-    }
-    let first_after = |of: &HashMap<ThreadId, Vec<Nanos>>, who: ThreadId, at: Nanos| {
-        let instants = of.get(&who)?;
-        instants.get(instants.partition_point(|instant| *instant < at)).copied()
-    };
+    let begun = begun(waits);
     let crowded = crowded(waits);
     let turn = |wake: &WakeUp| {
         let from = first_run(timeline, wake.waiter, wake.at)?;
-        let to = first_after(&given, wake.waiter, from)?;
-        let back = first_after(&begun, wake.waiter, from).is_some_and(|back| back < to);
+        let to = first_at(&given, wake.waiter, from)?;
+        let back = first_at(&begun, wake.waiter, from).is_some_and(|back| back < to);
         let around = crowded[..crowded.partition_point(|(begin, _)| *begin <= from)].last();
         (!back && around.is_some_and(|(_, end)| *end >= to)).then_some((from, to))
     };
     wakes.iter().filter_map(turn).collect()
 }
 
+/// When each thread began to wait.
+pub(super) fn begun(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
+    let mut begun: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
+    for wait in waits {
+        begun.entry(wait.thread).or_default().push(wait.from);
+    }
+    begun
+}
+
+/// A thread's first instant of these from `at` on.
+pub(super) fn first_at(of: &HashMap<ThreadId, Vec<Nanos>>, who: ThreadId, at: Nanos) -> Option<Nanos> {
+    let instants = of.get(&who)?;
+    instants.get(instants.partition_point(|instant| *instant < at)).copied()
+}
+
 /// Stretches of time in which somebody waits.
-fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
+pub(super) fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
     let mut stretches: Vec<(Nanos, Nanos)> = waits.iter().map(|wait| (wait.from, wait.to)).collect();
     stretches.sort_unstable();
     stretches.dedup_by(|next, last| {
@@ -172,7 +180,7 @@ fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
 }
 
 /// When a thread first has a CPU from an instant on.
-fn first_run(timeline: &Timeline, thread: ThreadId, at: Nanos) -> Option<Nanos> {
+pub(super) fn first_run(timeline: &Timeline, thread: ThreadId, at: Nanos) -> Option<Nanos> {
     let segments = &timeline.thread(thread).segments;
     let after = &segments[segments.partition_point(|segment| segment.to <= at)..];
     let running = after.iter().find(|segment| matches!(segment.state, State::Running { .. }))?;

@@ -12,6 +12,7 @@ use morecores_record::{Call, CpuId, Nanos};
 use super::causes::{Cause, wait_of};
 use super::changes::{What, changes};
 use super::forest::{Class, Forest};
+use super::holders::Behind;
 use super::labels::Labels;
 use super::timeline::{State, ThreadId, Timeline, WaitId};
 
@@ -19,7 +20,7 @@ pub use result::{Charge, Idle, IdleTimes, Silence};
 
 /// Applies the idle rule; `causes` are those of the timeline's waits, [`causes`](super::causes()).
 pub fn idle(timeline: &Timeline, causes: &[Cause]) -> Idle {
-    let changes = changes(timeline);
+    let changes = changes(timeline, causes);
     let mut sweep = Sweep::new(timeline, causes);
     for at_once in changes.chunk_by(|a, b| a.at == b.at) {
         sweep.advance(at_once[0].at);
@@ -29,6 +30,11 @@ pub fn idle(timeline: &Timeline, causes: &[Cause]) -> Idle {
         sweep.listen();
     }
     sweep.finish()
+}
+
+/// One more, or one less.
+fn count(threads: &mut u32, more: bool) {
+    *threads = if more { *threads + 1 } else { threads.saturating_sub(1) };
 }
 
 /// What a thread of the tree is doing.
@@ -83,6 +89,10 @@ struct Sweep<'t> {
     /// Calls in which threads wait for others of the tree, and in which threads wait for what absorbs nothing.
     for_others: Labels,
     for_nothing: Labels,
+    /// Threads that wait for a lock of the program's own themselves, and not for others who do.
+    at_locks: u32,
+    /// Those of them whose lock's holder waits itself, by what that one waits for.
+    behind: [u32; Behind::COUNT],
     silent_since: Option<Nanos>,
     /// Idle time of the present silence, seconds.
     silent: f64,
@@ -128,6 +138,8 @@ impl<'t> Sweep<'t> {
             confined: 0,
             for_others: Labels::default(),
             for_nothing: Labels::default(),
+            at_locks: 0,
+            behind: [0; Behind::COUNT],
             silent_since: Some(timeline.began),
             silent: 0.0,
             charge_of: HashMap::new(),
@@ -153,6 +165,7 @@ impl<'t> Sweep<'t> {
             What::Name(id, naming) => self.nodes[id.index()].naming = naming,
             What::Confine(index) => self.confine(index as usize),
             What::Idle(place, stretch) => self.idle(place as usize, stretch),
+            What::Behind(what, begins) => count(&mut self.behind[what as usize], begins),
         }
     }
 
@@ -161,7 +174,7 @@ impl<'t> Sweep<'t> {
         match was {
             Doing::Absent => {}
             Doing::Running | Doing::Runnable | Doing::Held => self.leave(id, was),
-            Doing::Blocked(wait) => self.label(wait, Labels::remove),
+            Doing::Blocked(wait) => self.label(wait, false),
         }
         match (was, doing) {
             (Doing::Blocked(before), Doing::Blocked(wait)) => {
@@ -180,7 +193,7 @@ impl<'t> Sweep<'t> {
                 self.speak(id, was, at);
                 self.enter(id, doing);
             }
-            Doing::Blocked(wait) => self.label(wait, Labels::add),
+            Doing::Blocked(wait) => self.label(wait, true),
             Doing::Absent => {}
         }
     }
@@ -196,12 +209,15 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    fn label(&mut self, wait: WaitId, change: fn(&mut Labels, Call)) {
+    /// Counts a wait that begins, or one that ends no more.
+    fn label(&mut self, wait: WaitId, begins: bool) {
+        let change = if begins { Labels::add } else { Labels::remove };
         let call = self.timeline.wait(wait).call;
         match self.causes[wait.index()] {
             Cause::Thread(_) => change(&mut self.for_others, call),
             Cause::Timer | Cause::Endless | Cause::Unknown => change(&mut self.for_nothing, call),
-            Cause::KernelLock | Cause::UserLock | Cause::Disk | Cause::Peer => {}
+            Cause::UserLock => count(&mut self.at_locks, begins),
+            Cause::KernelLock | Cause::Disk | Cause::Peer => {}
         }
     }
 
@@ -304,7 +320,7 @@ impl<'t> Sweep<'t> {
             let share: f64 = self.idle_places().map(|place| self.idle_share[place]).sum();
             let lost = share * length.as_secs_f64();
             if self.running.is_empty() && self.ready.is_empty() {
-                self.silent += lost;
+                self.silent += self.beyond_locks(lost);
             } else {
                 self.divide(lost);
             }
@@ -319,6 +335,35 @@ impl<'t> Sweep<'t> {
             })
             .map(move |left| word * 64 + left.trailing_zeros() as usize)
         })
+    }
+
+    /// What of `lost` seconds is left when the threads that wait for locks have absorbed theirs.
+    fn beyond_locks(&mut self, lost: f64) -> f64 {
+        let idle = f64::from(self.idle_cpus);
+        let locks =
+            idle.min(f64::from(self.forest.count(Class::KernelLock) + self.forest.count(Class::UserLock)));
+        let absorbed = lost * locks / idle;
+        self.charge_locks(absorbed);
+        lost - absorbed
+    }
+
+    /// Charges what threads that wait for locks absorbed.
+    fn charge_locks(&mut self, absorbed: f64) {
+        let [kernel, user] =
+            [Class::KernelLock, Class::UserLock].map(|class| f64::from(self.forest.count(class)));
+        if kernel + user == 0.0 {
+            return;
+        }
+        let of_user = absorbed * user / (kernel + user);
+        let times = &mut self.result.times;
+        times.kernel_lock += absorbed - of_user;
+        times.user_lock += of_user;
+        let each = of_user / f64::from(self.at_locks.max(1));
+        let [disk, peer, timer] = self.behind.map(|waiting| each * f64::from(waiting));
+        let behind = &mut times.behind_user_lock;
+        behind.disk_s += disk;
+        behind.peer_s += peer;
+        behind.timer_s += timer;
     }
 
     /// Rules 1 to 4 for `lost` seconds of the CPUs that are idle now.
@@ -344,17 +389,13 @@ impl<'t> Sweep<'t> {
         times.scheduling += scheduling;
         times.held += held;
         times.pinned += pinned;
-        if kernel + user > 0 {
-            let of_kernel = locks * f64::from(kernel) / f64::from(kernel + user);
-            times.kernel_lock += of_kernel;
-            times.user_lock += locks - of_kernel;
-        }
         if disk + peer > 0 {
             let of_disk = outside * f64::from(disk) / f64::from(disk + peer);
             times.disk += of_disk;
             times.peer += outside - of_disk;
         }
         times.too_little_work += rest;
+        self.charge_locks(locks);
         if rest > 0.0 {
             self.charge(rest);
         }

@@ -49,6 +49,19 @@ pub struct Components {
     pub unexplained_s: f64,
 }
 
+/// Of the CPU time that was lost to locks of the command's own, seconds in which whoever had the lock waited itself, by
+/// what for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct BehindLock {
+    /// For a device.
+    pub disk_s: f64,
+    /// For somebody outside the tree.
+    pub peer_s: f64,
+    /// For a timer.
+    pub timer_s: f64,
+}
+
 /// What did not fit together in the events of a trace, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -234,6 +247,9 @@ pub struct TraceView {
     /// idle time. Null where the trace tells it or nobody looked.
     #[serde(default)]
     pub untold_others_s: Option<f64>,
+    /// What stood behind the locks of `idle_user_lock_s`.
+    #[serde(default)]
+    pub behind_user_lock: BehindLock,
     /// What this trace cannot tell, and why.
     pub untraced: Vec<Untraced>,
 }

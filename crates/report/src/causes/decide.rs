@@ -110,6 +110,7 @@ fn blame(component: Component, stack: &StackView, view: &View) -> Blame {
     let trace = view.trace(stack.cpus, stack.n);
     match component {
         Component::IdleTooLittleWork => ran(stack),
+        Component::IdleUserLock => trace.map_or(Blame::Unknown, behind_lock),
         Component::KernelLockSpin => lock(trace, |l| l.spin_s),
         Component::IdleKernelLock => lock(trace, |l| l.wait_s - l.spin_s),
         Component::IdleScheduling if stay(stack, view) => Blame::NotBalanced,
@@ -156,6 +157,13 @@ fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
         caller: first.caller.clone(),
         mostly: waits(first) >= all / 2.0,
     }
+}
+
+/// What most of the waits for locks of the command's own led to, where whoever had the lock waited itself.
+fn behind_lock(trace: &TraceView) -> Blame {
+    let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
+    let most = crate::component::behind(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.filter(|(_, seconds)| *seconds > all / 2.0).map_or(Blame::Unknown, |(what, _)| Blame::Behind(what))
 }
 
 fn others(trace: &TraceView) -> Blame {

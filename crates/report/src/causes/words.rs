@@ -6,6 +6,7 @@ use morecores_record::NOBODY;
 
 use super::{Blame, Cause, Withheld};
 use crate::Component;
+use crate::component::awaited;
 use crate::format::{cpu_share, cpus, list, percent, ratio, time};
 
 /// The cause as a clause with its figure first, without a full stop: ``0.31 of 2 CPUs idle while only `ld` ran``, with
@@ -86,7 +87,13 @@ fn lost(cause: &Cause) -> String {
         }
         Component::IdlePinned => "idle, while threads that were ready to run may not run there".to_owned(),
         Component::IdleKernelLock => format!("idle, waiting for {}", lock(cause)),
-        Component::IdleUserLock => "idle, waiting for locks of the command's own (futex)".to_owned(),
+        Component::IdleUserLock => {
+            let behind = match cause.blame {
+                Blame::Behind(what) => format!(", whose holders mostly waited for {}", awaited(what)),
+                _ => String::new(),
+            };
+            format!("idle, waiting for locks of the command's own (futex){behind}")
+        }
         Component::IdleDisk => "idle, waiting for a disk".to_owned(),
         Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
         Component::IdleTimer => "idle, because all threads slept until a timer".to_owned(),

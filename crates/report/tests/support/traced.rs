@@ -36,6 +36,7 @@ pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> 
         culprits: Vec::new(),
         others: Vec::new(),
         untold_others_s: None,
+        behind_user_lock: BehindLock::default(),
         untraced: Vec::new(),
     };
     change(&mut trace);

@@ -1,6 +1,6 @@
 //! What the idle rule says of a run. Only the nouns; nothing here applies the rule.
 
-use morecores_record::{Call, Nanos};
+use morecores_record::{BehindLock, Call, Nanos};
 
 use crate::trace::causes::Cause;
 use crate::trace::timeline::ThreadId;
@@ -27,13 +27,25 @@ pub struct IdleTimes {
     pub timer: f64,
     /// All the rest.
     pub too_little_work: f64,
+    /// Of [`user_lock`](Self::user_lock), time in which whoever had the lock waited itself. No part of the total.
+    pub behind_user_lock: BehindLock,
 }
 
 impl IdleTimes {
     /// Together.
     pub fn total(&self) -> f64 {
-        let Self { scheduling, held, pinned, kernel_lock, user_lock, disk, peer, timer, too_little_work } =
-            self;
+        let Self {
+            scheduling,
+            held,
+            pinned,
+            kernel_lock,
+            user_lock,
+            disk,
+            peer,
+            timer,
+            too_little_work,
+            behind_user_lock: _,
+        } = self;
         scheduling + held + pinned + kernel_lock + user_lock + disk + peer + timer + too_little_work
     }
 }
@@ -94,6 +106,9 @@ impl Idle {
             &mut times.peer,
             &mut times.timer,
             &mut times.too_little_work,
+            &mut times.behind_user_lock.disk_s,
+            &mut times.behind_user_lock.peer_s,
+            &mut times.behind_user_lock.timer_s,
         ] {
             *time *= left;
         }
