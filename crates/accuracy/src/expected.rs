@@ -38,7 +38,7 @@ pub enum Part {
 }
 
 /// How much of each idle component there is, by the part that names it.
-fn idle_parts(c: &Components) -> [(Option<Part>, f64); 9] {
+fn idle_parts(c: &Components) -> [(Option<Part>, f64); 12] {
     // What a trace cannot tell it does not report.
     let told = |part: Option<f64>| part.unwrap_or(0.0);
     [
@@ -49,6 +49,9 @@ fn idle_parts(c: &Components) -> [(Option<Part>, f64); 9] {
         (Some(Part::UserLock), told(c.idle_user_lock_s)),
         (Some(Part::Disk), told(c.idle_disk_s)),
         (None, told(c.idle_peer_s)),
+        (None, told(c.idle_device_s)),
+        (None, told(c.idle_rcu_s)),
+        (None, told(c.idle_uninterruptible_s)),
         (Some(Part::Timer), told(c.idle_timer_s)),
         (Some(Part::TooLittleWork), c.idle_too_little_work_s),
     ]
@@ -246,6 +249,9 @@ mod tests {
             idle_user_lock_s: Some(1024.0),
             idle_disk_s: Some(2048.0),
             idle_peer_s: Some(4096.0),
+            idle_device_s: Some(131_072.0),
+            idle_rcu_s: Some(262_144.0),
+            idle_uninterruptible_s: Some(524_288.0),
             idle_timer_s: Some(8192.0),
             idle_too_little_work_s: 16384.0,
             unexplained_s: 32768.0,
@@ -267,7 +273,7 @@ mod tests {
             (Part::Disk, 2048.0),
             (Part::Timer, 8192.0),
             (Part::TooLittleWork, 16384.0),
-            (Part::Idle, 98176.0),
+            (Part::Idle, 98176.0 + 917_504.0),
         ];
         for (part, sum) in sums {
             assert_eq!(part.reported(&view()), sum, "{part}");

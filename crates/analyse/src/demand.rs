@@ -6,6 +6,7 @@
 //! a place in a pool) as a token that anybody may put and take. Says nothing of how long it will take.
 
 mod crews;
+mod device;
 mod joins;
 mod locks;
 mod polls;

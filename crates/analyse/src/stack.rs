@@ -96,6 +96,9 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
     let (idle_user_lock, for_user_lock) = if_told(|c| c.idle_user_lock_s);
     let (idle_disk, for_disk) = if_told(|c| c.idle_disk_s);
     let (idle_peer, for_peer) = if_told(|c| c.idle_peer_s);
+    let (idle_device, for_device) = if_told(|c| c.idle_device_s);
+    let (idle_rcu, for_rcu) = if_told(|c| c.idle_rcu_s);
+    let (idle_uninterruptible, for_others) = if_told(|c| c.idle_uninterruptible_s);
     let (idle_timer, for_timer) = if_told(|c| c.idle_timer_s);
     // Spinning is in the kernel, as far as that is told apart.
     let in_kernel_work = if kernel_work.is_some() { spun } else { 0.0 };
@@ -114,9 +117,13 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
         idle_user_lock,
         idle_disk,
         idle_peer,
+        idle_device,
+        idle_rcu,
+        idle_uninterruptible,
         idle_timer,
         idle_too_little_work: of(|c| c.idle_too_little_work_s)
-            + (for_kernel_lock + for_user_lock + for_disk + for_peer + for_timer),
+            + (for_kernel_lock + for_user_lock + for_disk + for_peer + for_timer)
+            + (for_device + for_rcu + for_others),
         unexplained: of(|c| c.unexplained_s),
     }
 }

@@ -8,6 +8,7 @@ use morecores_record::{
     Waking, Work,
 };
 use script::*;
+use syscalls::Sysno;
 
 #[test]
 fn a_serial_program_leaves_the_other_cpu_without_work() {
@@ -275,6 +276,65 @@ fn a_disk_absorbs_a_cpu() {
     ] {
         let a = sleeper(10.0, Left::Uninterruptible, waking).account();
         assert_parts(&a, &[("user_work", 16.0), ("idle_disk", 4.0)]);
+    }
+}
+
+#[test]
+fn a_device_that_is_no_disk_has_its_own_name() {
+    let device = Waker::Interrupt(Interrupt::Device(24));
+    let named = |name: Option<&str>, left, io_wait| {
+        let mut s = sleeper(10.0, left, woken(device, io_wait));
+        s.header.interrupts.extend(name.map(|name| (24, name.to_owned())));
+        s.account()
+    };
+    for (name, left, io_wait) in
+        [(Some("i915"), Left::Uninterruptible, false), (Some("virtio0-input.0"), Left::Asleep, false)]
+    {
+        assert_parts(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_device", 4.0)]);
+    }
+    // Disks by their drivers, by how the kernel counts the wait, and where nothing is known.
+    for (name, left, io_wait) in [
+        (Some("nvme0q1"), Left::Asleep, false),
+        (Some("virtio1-req.0"), Left::Uninterruptible, false),
+        (Some("xhci_hcd"), Left::Uninterruptible, true),
+        (None, Left::Asleep, false),
+    ] {
+        assert_parts(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_disk", 4.0)]);
+    }
+}
+
+#[test]
+fn a_grace_period_is_no_disk() {
+    let by_softirq = Waker::SoftIrqOfInterrupt { vector: 9, interrupt: Interrupt::Timer };
+    let a = sleeper(10.0, Left::Uninterruptible, woken(by_softirq, false)).account();
+    assert_parts(&a, &[("user_work", 16.0), ("idle_rcu", 4.0)]);
+    // By the thread that the kernel has for it, itself woken by a timer.
+    let mut s = sleeper(10.0, Left::Uninterruptible, woken(Waker::Thread(Tid(JOURNAL)), false));
+    s.wake(5.0, Waker::Interrupt(Interrupt::Timer), JOURNAL);
+    for known in s.header.known.iter_mut().filter(|known| known.tid == Tid(JOURNAL)) {
+        known.name = "rcuop/0".to_owned();
+    }
+    assert_parts(&s.account(), &[("user_work", 16.0), ("idle_rcu", 4.0)]);
+    // In the call that asks for one, whoever ends the wait.
+    let mut s = Script::new(2, 10.0);
+    s.fork(0.0, ROOT, 101);
+    s.run(0, ROOT, 0.0, 2.0)
+        .sleeps(Call::Number(Sysno::membarrier.id() as u16))
+        .leaves(Left::Uninterruptible);
+    s.run(1, 101, 0.0, 10.0).dies();
+    s.wake(6.0, Waker::Interrupt(Interrupt::Other), ROOT);
+    s.run(0, ROOT, 6.0, 10.0).dies();
+    assert_parts(&s.account(), &[("user_work", 16.0), ("idle_rcu", 4.0)]);
+}
+
+#[test]
+fn what_no_event_tells_of_a_wait_in_the_kernel_is_no_disk() {
+    for other in [Waker::Interrupt(Interrupt::Other), Waker::Unknown] {
+        let a = sleeper(10.0, Left::Uninterruptible, woken(other, false)).account();
+        assert_parts(&a, &[("user_work", 16.0), ("idle_uninterruptible", 4.0)]);
+        let a = sleeper(2.0, Left::Uninterruptible, woken(other, false)).account();
+        let expected = [("user_work", 8.0), ("idle_uninterruptible", 8.0), ("idle_too_little_work", 4.0)];
+        assert_parts(&a, &expected);
     }
 }
 

@@ -38,6 +38,9 @@ fn end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> End {
                 Cause::UserLock => return End::Absorbs(1),
                 Cause::Disk => return End::Absorbs(2),
                 Cause::Peer => return End::Absorbs(3),
+                Cause::Device => return End::Absorbs(4),
+                Cause::Rcu => return End::Absorbs(5),
+                Cause::Uninterruptible => return End::Absorbs(6),
                 Cause::Thread(on) => id = on,
                 Cause::Timer | Cause::Endless | Cause::Unknown => return End::Nothing,
             },
@@ -118,12 +121,15 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
                 Some(Cause::UserLock) => &mut times.user_lock,
                 Some(Cause::Disk) => &mut times.disk,
                 Some(Cause::Peer) => &mut times.peer,
+                Some(Cause::Device) => &mut times.device,
+                Some(Cause::Rcu) => &mut times.rcu,
+                Some(Cause::Uninterruptible) => &mut times.uninterruptible,
                 Some(Cause::Timer) => &mut times.timer,
                 _ => &mut times.too_little_work,
             } += lost;
             continue;
         }
-        let (mut held, mut scheduling, mut pinned, mut members) = (0.0, 0.0, 0.0, [0.0; 4]);
+        let (mut held, mut scheduling, mut pinned, mut members) = (0.0, 0.0, 0.0, [0.0; 7]);
         for id in &tree {
             match doing(timeline, *id, now) {
                 Some(State::Runnable | State::Held(_))
@@ -158,6 +164,9 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
         times.user_lock += locks[1];
         times.disk += outside[0];
         times.peer += outside[1];
+        times.device += outside[2];
+        times.rcu += outside[3];
+        times.uninterruptible += outside[4];
         times.too_little_work += left * one;
     }
     times
@@ -332,7 +341,8 @@ proptest! {
         let pairs = |t: &IdleTimes| {
             let ready = [t.held, t.scheduling, t.pinned];
             let waiting = [t.kernel_lock, t.user_lock, t.disk, t.peer, t.timer, t.too_little_work];
-            [ready.as_slice(), &waiting].concat()
+            let others = [t.device, t.rcu, t.uninterruptible];
+            [ready.as_slice(), &waiting, &others].concat()
         };
         for (swept, truth) in pairs(&swept.times).into_iter().zip(pairs(&truth)) {
             prop_assert!((swept - truth).abs() < 1e-12, "{:?} {truth:?}", swept);

@@ -61,6 +61,12 @@ pub enum Component {
     IdleDisk,
     /// Idle, waiting for somebody outside the tree.
     IdlePeer,
+    /// Idle, waiting for a device that is no disk.
+    IdleDevice,
+    /// Idle, waiting for a grace period of RCU.
+    IdleRcu,
+    /// Idle, waiting in the kernel for what no event tells.
+    IdleUninterruptible,
     /// Idle, waiting for a timer.
     IdleTimer,
     /// Idle for want of parallel work.
@@ -71,7 +77,7 @@ pub enum Component {
 
 impl Component {
     /// Every component, in the order of the record.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::UserWork,
         Self::KernelWork,
         Self::Interrupt,
@@ -86,6 +92,9 @@ impl Component {
         Self::IdleUserLock,
         Self::IdleDisk,
         Self::IdlePeer,
+        Self::IdleDevice,
+        Self::IdleRcu,
+        Self::IdleUninterruptible,
         Self::IdleTimer,
         Self::IdleTooLittleWork,
         Self::Unexplained,
@@ -108,6 +117,9 @@ impl Component {
             Self::IdleUserLock => components.idle_user_lock_s?,
             Self::IdleDisk => components.idle_disk_s?,
             Self::IdlePeer => components.idle_peer_s?,
+            Self::IdleDevice => components.idle_device_s?,
+            Self::IdleRcu => components.idle_rcu_s?,
+            Self::IdleUninterruptible => components.idle_uninterruptible_s?,
             Self::IdleTimer => components.idle_timer_s?,
             Self::IdleTooLittleWork => components.idle_too_little_work_s,
             Self::Unexplained => components.unexplained_s,
@@ -131,6 +143,9 @@ impl Component {
             Self::IdleUserLock => losses.idle_user_lock?,
             Self::IdleDisk => losses.idle_disk?,
             Self::IdlePeer => losses.idle_peer?,
+            Self::IdleDevice => losses.idle_device?,
+            Self::IdleRcu => losses.idle_rcu?,
+            Self::IdleUninterruptible => losses.idle_uninterruptible?,
             Self::IdleTimer => losses.idle_timer?,
             Self::IdleTooLittleWork => losses.idle_too_little_work,
             Self::Unexplained => losses.unexplained,
@@ -154,6 +169,9 @@ impl Component {
             Self::IdleUserLock => "idle_user_lock",
             Self::IdleDisk => "idle_disk",
             Self::IdlePeer => "idle_peer",
+            Self::IdleDevice => "idle_device",
+            Self::IdleRcu => "idle_rcu",
+            Self::IdleUninterruptible => "idle_uninterruptible",
             Self::IdleTimer => "idle_timer",
             Self::IdleTooLittleWork => "idle_too_little_work",
             Self::Unexplained => "unexplained",
@@ -177,6 +195,9 @@ impl Component {
             Self::IdleUserLock => "idle: user lock",
             Self::IdleDisk => "idle: disk",
             Self::IdlePeer => "idle: peer",
+            Self::IdleDevice => "idle: other device",
+            Self::IdleRcu => "idle: RCU grace period",
+            Self::IdleUninterruptible => "idle: uninterruptible wait",
             Self::IdleTimer => "idle: timer",
             Self::IdleTooLittleWork => "idle: too little parallel work",
             Self::Unexplained => "unexplained",

@@ -64,6 +64,18 @@ idle_disk_s: number | null,
  */
 idle_peer_s: number | null, 
 /**
+ * Idle, a thread waiting for a device that is no disk.
+ */
+idle_device_s: number | null, 
+/**
+ * Idle, a thread waiting until all CPUs have passed a grace period of the kernel's RCU.
+ */
+idle_rcu_s: number | null, 
+/**
+ * Idle, a thread waiting in the kernel for something that no event tells, where no signal may end that.
+ */
+idle_uninterruptible_s: number | null, 
+/**
  * Idle, all threads waiting and a timer ending that.
  */
 idle_timer_s: number | null, 

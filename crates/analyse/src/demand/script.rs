@@ -58,7 +58,7 @@ pub(super) struct Sheets {
     acts: Vec<Vec<(Nanos, Act)>>,
     work: Vec<Vec<Work>>,
     edges: u32,
-    devices: u32,
+    devices: Vec<u32>,
     bags: Vec<(Bag, Cut)>,
 }
 
@@ -100,7 +100,7 @@ impl Sheets {
             acts: threads.iter().map(|_| Vec::new()).collect(),
             work,
             edges: 0,
-            devices: 0,
+            devices: Vec::new(),
             bags: Vec::new(),
         }
     }
@@ -111,9 +111,6 @@ impl Sheets {
 
     /// At an instant, a thread does this.
     pub(super) fn step(&mut self, thread: u32, at: Nanos, step: Step) {
-        if let Step::Serve { device, .. } = step {
-            self.devices = self.devices.max(device + 1);
-        }
         self.act(thread, at, Act::Step(step));
     }
 
@@ -134,6 +131,12 @@ impl Sheets {
         self.edges += 1;
         self.act(waker, woken, Act::Mark(edge));
         self.act(waiter, since, Act::Await(edge));
+    }
+
+    /// A device that serves so many at once.
+    pub(super) fn device(&mut self, channels: u32) -> u32 {
+        self.devices.push(channels);
+        self.devices.len() as u32 - 1
     }
 
     /// A bag of what threads share.

@@ -78,7 +78,10 @@ pub(super) fn sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
 
 /// Whether a wait is one for something that a lock may be held across, and that a replay has no other dependency for.
 const fn counts(cause: Cause) -> bool {
-    matches!(cause, Cause::Disk | Cause::Timer | Cause::Peer)
+    matches!(
+        cause,
+        Cause::Disk | Cause::Timer | Cause::Peer | Cause::Device | Cause::Rcu | Cause::Uninterruptible
+    )
 }
 
 impl Known {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use morecores_record::{Call, Nanos};
 use syscalls::Sysno;
 
+use super::device::{Service, channels};
 use super::polls::{Calls, condition, polls, renewed};
 use super::script::Sheets;
 use super::sections::{Section, SectionLock, Sections, sections};
@@ -33,8 +34,8 @@ pub(super) fn waits(
     let were_polls: Vec<bool> = polls.iter().map(|poll| poll.write(timeline, place, sheets)).collect();
     let mailboxes = mailboxes(timeline, &causes);
     let mut queues = HashMap::new();
-    let mut disk_until = Nanos::ZERO;
-    for ((id, wait), cause) in (0..).map(WaitId).zip(&timeline.waits).zip(causes) {
+    let mut disk = None;
+    for ((id, wait), cause) in (0..).map(WaitId).zip(&timeline.waits).zip(causes.iter().copied()) {
         let Some(&waiter) = place.get(&wait.thread) else { continue };
         if renewed.contains(&id) || of_poll.get(&id).is_some_and(|poll| were_polls[*poll]) {
             continue;
@@ -48,12 +49,19 @@ pub(super) fn waits(
             Cause::KernelLock | Cause::UserLock | Cause::Endless => {}
             Cause::Disk => {
                 under(sections.get(&id), waiter, sheets);
-                // Of waits that overlap each is served after the one before.
-                let served = wait.to.since(wait.from.max(disk_until).min(wait.to));
-                disk_until = disk_until.max(wait.to);
-                sheets.step(waiter, wait.from, Step::Serve { device: 0, time: served });
+                let (device, service) = disk.get_or_insert_with(|| {
+                    let channels = channels(&of_disk(timeline, &causes));
+                    (sheets.device(channels), Service::new(channels))
+                });
+                let time = service.of(wait.from, wait.to);
+                sheets.step(waiter, wait.from, Step::Serve { device: *device, time });
             }
-            Cause::Timer | Cause::Peer | Cause::Unknown => {
+            Cause::Timer
+            | Cause::Peer
+            | Cause::Device
+            | Cause::Rcu
+            | Cause::Uninterruptible
+            | Cause::Unknown => {
                 under(sections.get(&id), waiter, sheets);
                 sheets.step(waiter, wait.from, Step::Sleep(length));
             }
@@ -75,6 +83,15 @@ pub(super) fn waits(
         }
     }
     locks
+}
+
+/// The waits of the tree for the disk.
+fn of_disk(timeline: &Timeline, causes: &[Cause]) -> Vec<(Nanos, Nanos)> {
+    let waits = timeline.waits.iter().zip(causes).filter(|(_, cause)| **cause == Cause::Disk);
+    waits
+        .filter(|(wait, _)| timeline.thread(wait.thread).in_tree)
+        .map(|(wait, _)| (wait.from, wait.to))
+        .collect()
 }
 
 /// Has a lock kept over a wait that is under it.

@@ -247,7 +247,7 @@ fn abstains_where_the_data_cannot_bear_it() {
 fn a_busy_disk_is_told_by_the_trace() {
     let mut program = fork_and_join(MS(0), &[MS(100); 2]);
     program.threads[0].insert(0, Step::Serve { device: 0, time: MS(800) });
-    program.devices = 1;
+    program.devices = vec![1];
     let own = traced(2, 2, MS(900), program);
     let evidence = Evidence { programs: vec![own], ..timed(&[(1, 1.0), (2, 0.9)]) };
     let found = forecast(&evidence, &[4]).unwrap();

@@ -18,7 +18,7 @@ pub struct Bounds {
     pub span: Nanos,
     /// Time under each lock in all.
     pub holds: Vec<Nanos>,
-    /// Service of each device in all.
+    /// Service of each device in all, over its channels; nothing of one that serves any number at once.
     pub services: Vec<Nanos>,
 }
 
@@ -37,7 +37,7 @@ impl Program {
             work: self.work(),
             span: Nanos::ZERO,
             holds: vec![Nanos::ZERO; self.locks.len()],
-            services: vec![Nanos::ZERO; self.devices as usize],
+            services: vec![Nanos::ZERO; self.devices.len()],
         };
         for script in self.scripts() {
             let mut kept = None;
@@ -55,6 +55,9 @@ impl Program {
                     bounds.holds[lock as usize].add_assign(time);
                 }
             }
+        }
+        for (service, channels) in bounds.services.iter_mut().zip(&self.devices) {
+            service.0 = if *channels == u32::MAX { 0 } else { service.0 / u64::from((*channels).max(1)) };
         }
         bounds.span = replay(&self.without_queues(), &Machine::new(self.threads.len() as u32)).elapsed;
         bounds

@@ -29,7 +29,7 @@ pub struct Replayed {
     pub alone: Nanos,
     /// Waits for each lock, but for those for a CPU that come after.
     pub lock_waits: Vec<Nanos>,
-    /// Time that each device was busy.
+    /// Service that each device gave, of all its channels together.
     pub device_busy: Vec<Nanos>,
     /// Waits that nothing in the program would have ended, and that were cut short: of order that the trace does not show.
     pub forced: u32,
@@ -93,7 +93,7 @@ impl<'p> Engine<'p> {
             threads: program.threads.iter().map(|_| thread()).collect(),
             channels: program.channels.iter().map(|tokens| Line::with(*tokens)).collect(),
             locks: program.locks.iter().map(|_| Lock::default()).collect(),
-            devices: (0..program.devices).map(|_| Device::default()).collect(),
+            devices: program.devices.iter().map(|channels| Device::with(*channels)).collect(),
             bags: vec![0; program.bags.len()],
             placed: Vec::new(),
             ticking: false,
@@ -101,7 +101,7 @@ impl<'p> Engine<'p> {
             alone: 0.0,
             result: Replayed {
                 lock_waits: vec![Nanos::ZERO; program.locks.len()],
-                device_busy: vec![Nanos::ZERO; program.devices as usize],
+                device_busy: vec![Nanos::ZERO; program.devices.len()],
                 ..Replayed::default()
             },
         }
@@ -156,11 +156,9 @@ impl<'p> Engine<'p> {
             }
             Due::Ready(id) => self.dispatch_or_queue(id),
             Due::Slept(id) => self.release(id),
-            Due::Served(device) => {
-                let (id, next) = self.devices[device as usize].done();
-                if let Some((_, time)) = next {
-                    self.clocks.at(time as f64, Due::Served(device));
-                    self.result.device_busy[device as usize].0 += time;
+            Due::Served { device, id } => {
+                if let Some((next, time)) = self.devices[device as usize].done() {
+                    self.serve(device, next, time);
                 }
                 self.release(id);
             }
@@ -321,8 +319,7 @@ impl<'p> Engine<'p> {
                 }
                 Step::Serve { device, time } => {
                     if self.devices[device as usize].ask(id, time.0) {
-                        self.clocks.at(time.0 as f64, Due::Served(device));
-                        self.result.device_busy[device as usize].0 += time.0;
+                        self.serve(device, id, time.0);
                     }
                     return Comes::Wait;
                 }
@@ -342,6 +339,12 @@ impl<'p> Engine<'p> {
                 Step::Run(_) | Step::Hold { .. } | Step::Lock(_) | Step::Share(_) => {}
             }
         }
+    }
+
+    /// A channel of a device begins to serve a thread.
+    fn serve(&mut self, device: u32, id: Id, time: u64) {
+        self.clocks.at(time as f64, Due::Served { device, id });
+        self.result.device_busy[device as usize].0 += time;
     }
 
     fn until_look(&self, id: Id, every: Nanos) -> f64 {

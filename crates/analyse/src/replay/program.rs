@@ -9,8 +9,8 @@ pub struct Program {
     pub threads: Vec<Script>,
     /// Tokens in each channel at the beginning.
     pub channels: Vec<u64>,
-    /// How many devices there are.
-    pub devices: u32,
+    /// Its devices: how many requests each serves at once, `u32::MAX` for any number.
+    pub devices: Vec<u32>,
     /// How each lock is waited for.
     pub locks: Vec<LockPolicy>,
     /// Work that is nobody's before somebody takes it.
@@ -100,7 +100,7 @@ pub enum Step {
     Lock(u32),
     /// Gives back a lock that it has kept.
     GiveBack(u32),
-    /// Waits for a device that serves one at a time, for so long.
+    /// Waits for a device, for so long once it is served.
     Serve {
         /// Which.
         device: u32,

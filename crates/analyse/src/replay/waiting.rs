@@ -76,23 +76,36 @@ impl Lock {
     }
 }
 
-/// A device that serves one at a time.
-#[derive(Debug, Default)]
+/// A device with some channels, each of which serves one at a time.
+#[derive(Debug)]
 pub(super) struct Device {
-    /// Who is served, and who waits, with their times.
+    /// Channels that serve nobody.
+    free: u32,
+    /// Who waits for one, with their times.
     line: VecDeque<(Id, u64)>,
 }
 
 impl Device {
-    /// Whether it is served at once.
-    pub(super) fn ask(&mut self, id: Id, time: u64) -> bool {
-        self.line.push_back((id, time));
-        self.line.len() == 1
+    /// With so many channels, one at least.
+    pub(super) fn with(channels: u32) -> Self {
+        Self { free: channels.max(1), line: VecDeque::new() }
     }
 
-    /// Who was served, and who comes next.
-    pub(super) fn done(&mut self) -> (Id, Option<(Id, u64)>) {
-        let (id, _) = self.line.pop_front().unwrap_or_default();
-        (id, self.line.front().copied())
+    /// Whether it is served at once.
+    pub(super) fn ask(&mut self, id: Id, time: u64) -> bool {
+        let at_once = self.free > 0;
+        if at_once {
+            self.free -= 1;
+        } else {
+            self.line.push_back((id, time));
+        }
+        at_once
+    }
+
+    /// Somebody was served; who comes next.
+    pub(super) fn done(&mut self) -> Option<(Id, u64)> {
+        let next = self.line.pop_front();
+        self.free += u32::from(next.is_none());
+        next
     }
 }

@@ -174,6 +174,9 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
     match silence.cause {
         Some(Cause::Timer) => "timer".to_owned(),
         Some(Cause::Disk) => device().unwrap_or_else(|| "disk".to_owned()),
+        Some(Cause::Device) => device().unwrap_or_else(|| "device".to_owned()),
+        Some(Cause::Rcu) => "RCU".to_owned(),
+        Some(Cause::Uninterruptible) => "kernel".to_owned(),
         Some(Cause::Peer) => match outside() {
             // It ended the run: whatever the command was waiting for did not come.
             Some(id) if is_tool(timeline, id) => NOBODY.to_owned(),

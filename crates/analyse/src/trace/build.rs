@@ -124,6 +124,7 @@ impl<'h> Builder<'h> {
             began: header.began_ns,
             ended: header.ended_ns.max(header.began_ns),
             allotted: allotted.clone(),
+            interrupts: header.interrupts.clone(),
             source: header.source,
             root: None,
             threads: Vec::with_capacity(header.known.len()),

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use morecores_record::{Interrupt, Left};
+use morecores_record::{Call, Interrupt, Left};
+use syscalls::Sysno;
 
 use super::futexes::{FutexId, FutexUse, futex, futex_uses};
-use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId};
+use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake};
 
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,8 +19,14 @@ pub enum Cause {
     KernelLock,
     /// It was for a lock of the program's own.
     UserLock,
-    /// A device.
+    /// A disk.
     Disk,
+    /// A device that is no disk.
+    Device,
+    /// The end of a grace period: all CPUs have left what they were reading.
+    Rcu,
+    /// Something in the kernel that no event tells, where no signal may end the wait.
+    Uninterruptible,
     /// Somebody outside the tree.
     Peer,
     /// A timer.
@@ -46,6 +53,7 @@ mod vector {
     pub(super) const BLOCK: u8 = 4;
     pub(super) const IRQ_POLL: u8 = 5;
     pub(super) const HRTIMER: u8 = 8;
+    pub(super) const RCU: u8 = 9;
 }
 
 fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {
@@ -62,9 +70,16 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
     {
         return Cause::UserLock;
     }
-    // A wait that nothing but its end may end, and that none of our threads ended itself, is one for a device.
-    let for_device = wake.io_wait || wait.left == Left::Uninterruptible;
-    let otherwise = if for_device { Cause::Disk } else { Cause::Unknown };
+    if !wake.io_wait && is_for_rcu(timeline, wait, wake) {
+        return Cause::Rcu;
+    }
+    let otherwise = if wake.io_wait {
+        Cause::Disk
+    } else if wait.left == Left::Uninterruptible {
+        Cause::Uninterruptible
+    } else {
+        Cause::Unknown
+    };
     if let Some(cause) = of_vector(wake.by) {
         return cause;
     }
@@ -88,13 +103,39 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
                 Cause::Peer
             }
         }
-        Source::Interrupt(Interrupt::Device(_)) => Cause::Disk,
+        Source::Interrupt(Interrupt::Device(number)) => match timeline.interrupts.get(&number) {
+            _ if wake.io_wait => Cause::Disk,
+            Some(name) if !is_of_a_disk(name) => Cause::Device,
+            _ => Cause::Disk,
+        },
         Source::Interrupt(Interrupt::Timer) => Cause::Timer,
         Source::SoftIrqOfInterrupt { vector: vector::NET_TX | vector::NET_RX, .. } => Cause::Peer,
         Source::Interrupt(Interrupt::Other) | Source::SoftIrqOfInterrupt { .. } | Source::Unknown => {
             otherwise
         }
     }
+}
+
+/// Whether a wait is one for a grace period: in the call that asks for one, or ended by one of the threads that the
+/// kernel has for it, all of which are called so.
+fn is_for_rcu(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
+    let asks = |number| Sysno::new(usize::from(number)) == Some(Sysno::membarrier);
+    let by_its_thread = wake.by.thread().is_some_and(|by| {
+        let thread = timeline.thread(by);
+        thread.kernel && thread.name_at(wake.at).0.starts_with(b"rcu")
+    });
+    matches!(wait.call, Call::Number(number) if asks(number)) && wait.left == Left::Uninterruptible
+        || by_its_thread
+}
+
+/// Whether a device's interrupt is one of a disk, by what its driver in the kernel calls it: NVMe, ATA and SCSI
+/// controllers, virtio's and Xen's disks, and cards.
+fn is_of_a_disk(name: &str) -> bool {
+    const DRIVERS: [&str; 17] = [
+        "nvme", "ahci", "ata_", "sata", "-req.", "request", "blkif", "scsi", "_sas", "mpt", "megaraid",
+        "aacraid", "hpsa", "smartpqi", "qla2", "lpfc", "mmc",
+    ];
+    DRIVERS.iter().any(|driver| name.contains(driver))
 }
 
 /// The cause that a soft interrupt stands for whoever raised it: timers, and devices that store.
@@ -105,6 +146,7 @@ const fn of_vector(source: Source) -> Option<Cause> {
     match vector {
         vector::TIMER | vector::HRTIMER => Some(Cause::Timer),
         vector::BLOCK | vector::IRQ_POLL => Some(Cause::Disk),
+        vector::RCU => Some(Cause::Rcu),
         _ => None,
     }
 }

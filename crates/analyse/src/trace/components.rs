@@ -100,6 +100,9 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
         idle_user_lock_s: told(times.user_lock),
         idle_disk_s: told(times.disk),
         idle_peer_s: told(times.peer),
+        idle_device_s: told(times.device),
+        idle_rcu_s: told(times.rcu),
+        idle_uninterruptible_s: told(times.uninterruptible),
         idle_timer_s: told(times.timer),
         idle_too_little_work_s: times.too_little_work,
         unexplained_s: 0.0,
@@ -138,6 +141,9 @@ fn explained(components: &Components) -> f64 {
         idle_user_lock_s,
         idle_disk_s,
         idle_peer_s,
+        idle_device_s,
+        idle_rcu_s,
+        idle_uninterruptible_s,
         idle_timer_s,
         idle_too_little_work_s,
         unexplained_s: _,
@@ -146,7 +152,8 @@ fn explained(components: &Components) -> f64 {
     let busy = [kernel_work_s, interrupt_s, kernel_lock_spin_s, steal_s];
     let ready = [idle_held_s, idle_pinned_s];
     let idle = [idle_kernel_lock_s, idle_user_lock_s, idle_disk_s, idle_peer_s, idle_timer_s];
-    always + busy.into_iter().chain(ready).chain(idle).flatten().sum::<f64>()
+    let outside = [idle_device_s, idle_rcu_s, idle_uninterruptible_s];
+    always + busy.into_iter().chain(ready).chain(idle).chain(outside).flatten().sum::<f64>()
 }
 
 /// Seconds, and in how many stretches.

@@ -13,8 +13,17 @@ pub(super) enum Class {
     UserLock,
     Disk,
     Peer,
+    Device,
+    Rcu,
+    Uninterruptible,
     /// Anything that absorbs none.
     Nothing,
+}
+
+impl Class {
+    /// What is neither a lock nor a thread: it absorbs after those.
+    pub(super) const OUTSIDE: [Self; 5] =
+        [Self::Disk, Self::Peer, Self::Device, Self::Rcu, Self::Uninterruptible];
 }
 
 /// On what a thread hangs.
@@ -40,7 +49,12 @@ pub(super) struct Forest {
 
 impl Forest {
     pub(super) fn new(threads: usize) -> Self {
-        Self { up: vec![Up::End; threads], blocked: vec![0; threads], counts: [0; 5], circles: Vec::new() }
+        Self {
+            up: vec![Up::End; threads],
+            blocked: vec![0; threads],
+            counts: [0; Class::Nothing as usize + 1],
+            circles: Vec::new(),
+        }
     }
 
     /// How many blocked threads end at `class`.

@@ -205,6 +205,9 @@ impl<'t> Sweep<'t> {
             Cause::UserLock => self.forest.block_on(id, Class::UserLock),
             Cause::Disk => self.forest.block_on(id, Class::Disk),
             Cause::Peer => self.forest.block_on(id, Class::Peer),
+            Cause::Device => self.forest.block_on(id, Class::Device),
+            Cause::Rcu => self.forest.block_on(id, Class::Rcu),
+            Cause::Uninterruptible => self.forest.block_on(id, Class::Uninterruptible),
             Cause::Timer | Cause::Endless | Cause::Unknown => self.forest.block_on(id, Class::Nothing),
         }
     }
@@ -217,7 +220,12 @@ impl<'t> Sweep<'t> {
             Cause::Thread(_) => change(&mut self.for_others, call),
             Cause::Timer | Cause::Endless | Cause::Unknown => change(&mut self.for_nothing, call),
             Cause::UserLock => count(&mut self.at_locks, begins),
-            Cause::KernelLock | Cause::Disk | Cause::Peer => {}
+            Cause::KernelLock
+            | Cause::Disk
+            | Cause::Peer
+            | Cause::Device
+            | Cause::Rcu
+            | Cause::Uninterruptible => {}
         }
     }
 
@@ -301,6 +309,9 @@ impl<'t> Sweep<'t> {
             Some(Cause::UserLock) => times.user_lock += lost,
             Some(Cause::Disk) => times.disk += lost,
             Some(Cause::Peer) => times.peer += lost,
+            Some(Cause::Device) => times.device += lost,
+            Some(Cause::Rcu) => times.rcu += lost,
+            Some(Cause::Uninterruptible) => times.uninterruptible += lost,
             Some(Cause::Timer) => times.timer += lost,
             Some(Cause::Thread(_) | Cause::Endless | Cause::Unknown) | None => {
                 times.too_little_work += lost;
@@ -380,20 +391,22 @@ impl<'t> Sweep<'t> {
         let held = absorb(self.held - barred.held);
         let scheduling = absorb(self.ready.len() as u32 - self.held - barred.others);
         let pinned = absorb(barred.held + barred.others);
-        let [kernel, user, disk, peer] = [Class::KernelLock, Class::UserLock, Class::Disk, Class::Peer]
-            .map(|class| self.forest.count(class));
-        let locks = absorb(kernel + user);
-        let outside = absorb(disk + peer);
+        let locks = absorb(self.forest.count(Class::KernelLock) + self.forest.count(Class::UserLock));
+        let each = Class::OUTSIDE.map(|class| self.forest.count(class));
+        let all: u32 = each.iter().sum();
+        let outside = absorb(all);
         let rest = left * one;
         let times = &mut self.result.times;
         times.scheduling += scheduling;
         times.held += held;
         times.pinned += pinned;
-        if disk + peer > 0 {
-            let of_disk = outside * f64::from(disk) / f64::from(disk + peer);
-            times.disk += of_disk;
-            times.peer += outside - of_disk;
-        }
+        let share = |of: u32| if of > 0 { outside * f64::from(of) / f64::from(all) } else { 0.0 };
+        let [disk, peer, device, rcu, uninterruptible] = each.map(share);
+        times.disk += disk;
+        times.peer += peer;
+        times.device += device;
+        times.rcu += rcu;
+        times.uninterruptible += uninterruptible;
         times.too_little_work += rest;
         self.charge_locks(locks);
         if rest > 0.0 {

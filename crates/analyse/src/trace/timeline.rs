@@ -2,6 +2,8 @@
 //!
 //! Only what happened and who did it; which CPU was lost to what is decided elsewhere.
 
+use std::collections::BTreeMap;
+
 use morecores_record::{
     Accounts, Call, Comm, CpuId, CpuSet, Event, FutexWait, HeldBy, Interrupt, KnownLock, Left, LockFlags,
     Misfits, Nanos, Object, SampleMode, Tid, TraceHeader, TraceSource,
@@ -40,6 +42,8 @@ pub struct Timeline {
     pub ended: Nanos,
     /// The CPUs that the run was allotted.
     pub allotted: CpuSet,
+    /// What the devices' interrupts are called, by their numbers, where that is known.
+    pub interrupts: BTreeMap<u32, String>,
     /// What told the events.
     pub source: TraceSource,
     /// The main process's first thread; none where nothing was told of it.

@@ -41,6 +41,12 @@ pub struct Components {
     pub idle_disk_s: Option<f64>,
     /// Idle, a thread waiting for somebody outside the tree.
     pub idle_peer_s: Option<f64>,
+    /// Idle, a thread waiting for a device that is no disk.
+    pub idle_device_s: Option<f64>,
+    /// Idle, a thread waiting until all CPUs have passed a grace period of the kernel's RCU.
+    pub idle_rcu_s: Option<f64>,
+    /// Idle, a thread waiting in the kernel for something that no event tells, where no signal may end that.
+    pub idle_uninterruptible_s: Option<f64>,
     /// Idle, all threads waiting and a timer ending that.
     pub idle_timer_s: Option<f64>,
     /// Idle for want of parallel work.
@@ -275,6 +281,9 @@ pub struct Losses {
     pub idle_user_lock: Option<f64>,
     pub idle_disk: Option<f64>,
     pub idle_peer: Option<f64>,
+    pub idle_device: Option<f64>,
+    pub idle_rcu: Option<f64>,
+    pub idle_uninterruptible: Option<f64>,
     pub idle_timer: Option<f64>,
     pub idle_too_little_work: f64,
     pub unexplained: f64,

@@ -96,6 +96,13 @@ fn lost(cause: &Cause) -> String {
         }
         Component::IdleDisk => "idle, waiting for a disk".to_owned(),
         Component::IdlePeer => "idle, waiting for a process that is not part of the command".to_owned(),
+        Component::IdleDevice => "idle, waiting for a device that is no disk".to_owned(),
+        Component::IdleRcu => {
+            "idle, waiting until all CPUs have passed a grace period of the kernel (RCU, as after membarrier)".to_owned()
+        }
+        Component::IdleUninterruptible => {
+            "idle, waiting in the kernel, which no signal may end, for what the trace does not tell".to_owned()
+        }
         Component::IdleTimer => "idle, because all threads slept until a timer".to_owned(),
         Component::IdleTooLittleWork => ran(cause),
         Component::Unexplained => "not explained".to_owned(),

@@ -31,6 +31,9 @@ impl Part {
                 Component::IdleUserLock => ('┆', 'l'),
                 Component::IdleDisk => ('═', 'd'),
                 Component::IdlePeer => ('~', 'e'),
+                Component::IdleDevice => ('╤', 'D'),
+                Component::IdleRcu => ('╥', 'R'),
+                Component::IdleUninterruptible => ('╪', 'U'),
                 Component::IdleTimer => (':', ':'),
                 Component::IdleTooLittleWork => ('░', '.'),
                 Component::Unexplained => ('?', '?'),
@@ -53,7 +56,12 @@ impl Part {
                 Component::IdleScheduling | Component::IdleHeld | Component::IdlePinned => {
                     AnsiColor::BrightMagenta
                 }
-                Component::IdleDisk | Component::IdlePeer | Component::IdleTimer => AnsiColor::BrightCyan,
+                Component::IdleDisk
+                | Component::IdlePeer
+                | Component::IdleDevice
+                | Component::IdleRcu
+                | Component::IdleUninterruptible
+                | Component::IdleTimer => AnsiColor::BrightCyan,
                 Component::IdleTooLittleWork => AnsiColor::White,
                 Component::Unexplained => AnsiColor::BrightBlack,
             },
@@ -73,7 +81,7 @@ mod tests {
             let parts = [Part::Speedup, Part::Folded];
             let parts = parts.into_iter().chain(Component::ALL.map(Part::Of));
             let signs: Vec<char> = parts.map(|p| p.sign(&style)).collect();
-            assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 19);
+            assert_eq!(signs.iter().collect::<BTreeSet<_>>().len(), 22);
             let wide = |c: &char| textwrap::core::display_width(&c.to_string()) != 1;
             assert!(!signs.contains(&'│') && !signs.contains(&'|'), "the zero mark is nothing else");
             assert!(!signs.iter().any(wide) && (unicode || signs.iter().all(char::is_ascii)));

@@ -14,8 +14,8 @@ pub(super) enum Due {
     Ready(Id),
     /// A sleep is over.
     Slept(Id),
-    /// A device has served.
-    Served(u32),
+    /// A device has served somebody.
+    Served { device: u32, id: Id },
     /// Time to see whether somebody has had a CPU for too long.
     Tick,
 }

@@ -80,11 +80,24 @@ fn a_lock_lets_one_in_at_a_time() {
 fn a_device_serves_one_at_a_time_and_needs_no_cpu() {
     let mut program =
         fork_join(0, vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10], 0);
-    program.devices = 1;
+    program.devices = vec![1];
     // The last one is served at 100 ms; who was served computes meanwhile.
     close(on(1, &program), 110.0);
     let on_four = replay(&program, &Machine::new(4));
     assert_eq!((on_four.elapsed, on_four.device_busy[0]), (ms(110), ms(100)));
+}
+
+#[test]
+fn a_device_of_many_channels_delays_each_alone() {
+    let jobs = vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10];
+    let with = |channels| Program { devices: vec![channels], ..fork_join(0, jobs.clone(), 0) };
+    close(on(10, &with(u32::MAX)), 20.0);
+    // In five turns of two.
+    close(on(10, &with(2)), 60.0);
+    assert_eq!(
+        [1, 2, u32::MAX].map(|channels| with(channels).bounds().services[0]),
+        [ms(100), ms(50), ms(0)]
+    );
 }
 
 #[test]
@@ -154,7 +167,7 @@ fn programs() -> impl Strategy<Value = Program> {
             program.threads[id].insert(0, Step::Await { thread: id as u32 - 1, marks: marks / 2 });
         }
         program.locks = vec![LockPolicy::HandOver; 2];
-        program.devices = 1;
+        program.devices = vec![1];
         program
     })
 }

@@ -19,10 +19,16 @@ pub struct IdleTimes {
     pub kernel_lock: f64,
     /// A thread waited for a lock of the program's own.
     pub user_lock: f64,
-    /// A thread waited for a device.
+    /// A thread waited for a disk.
     pub disk: f64,
     /// A thread waited for somebody outside the tree.
     pub peer: f64,
+    /// A thread waited for a device that is no disk.
+    pub device: f64,
+    /// A thread waited for a grace period of RCU.
+    pub rcu: f64,
+    /// A thread waited in the kernel for something that no event tells.
+    pub uninterruptible: f64,
     /// All waited, and a timer ended that.
     pub timer: f64,
     /// All the rest.
@@ -42,11 +48,16 @@ impl IdleTimes {
             user_lock,
             disk,
             peer,
+            device,
+            rcu,
+            uninterruptible,
             timer,
             too_little_work,
             behind_user_lock: _,
         } = self;
-        scheduling + held + pinned + kernel_lock + user_lock + disk + peer + timer + too_little_work
+        let ready = scheduling + held + pinned;
+        let outside = disk + peer + device + rcu + uninterruptible;
+        ready + kernel_lock + user_lock + outside + timer + too_little_work
     }
 }
 
@@ -104,6 +115,9 @@ impl Idle {
             &mut times.user_lock,
             &mut times.disk,
             &mut times.peer,
+            &mut times.device,
+            &mut times.rcu,
+            &mut times.uninterruptible,
             &mut times.timer,
             &mut times.too_little_work,
             &mut times.behind_user_lock.disk_s,
