@@ -37,7 +37,9 @@ clean() { # Everything is as it was.
     same "$(cat /sys/devices/system/cpu/online)" 0-3 && same "$(ls -d $top/morecores* $top/session/morecores* 2>/dev/null)" '' &&
         same "$(ls /run/morecores 2>/dev/null)" ''
 }
-run() { rm -rf study && morecores run -q --trace off -o study --runs 1 --warmup 0 "$@"; }
+# The first run of all reads the programs, and takes as long as many others: --incremental says that this is known.
+run() { rm -rf study && morecores run -q --trace off --incremental -o study --runs 1 --warmup 0 "$@"; }
+fails() { ! "$@"; }
 allowed='sed -n "s/Cpus_allowed_list:.//p" /proc/self/status'
 
 check 'affinity holds a command to its CPUs' run --cpus 1,2,4 --shell -- "$allowed >allowed.{n}"
@@ -86,6 +88,7 @@ echo 10 >$top/session/cpu.weight
 for disk in /sys/block/*/dev; do
     [ -e "$disk" ] && echo "$(cat "$disk") wbps=1048576" >$top/session/io.max && break
 done 2>/dev/null
+# shellcheck disable=SC2086 # A list of names.
 mine=$(cd $top/session && cat $shares 2>/dev/null)
 check 'the command has the share of its cgroup' run --cpus 1,4 --shell -- \
     "cd $top\$(sed s/0::// /proc/self/cgroup) && cat $shares >/tmp/shares 2>/dev/null; true"
@@ -98,13 +101,23 @@ check '  as idle as ours' same "$(cat idle)" 1
 echo 0 >$top/session/cpu.idle
 echo 100 >$top/session/cpu.weight
 
+echo 200M >$top/session/memory.max
+check 'a command is killed for memory' fails run --cpus 1 --shell -- 'head -c 400000000 /dev/zero | tail -n 1'
+check '  which is counted' grep -q '"killed_for_memory":{"count":1' study/runs.jsonl
+check '  beside the limit' grep -q '"memory_limit_bytes":209715200' study/runs.jsonl
+echo max >$top/session/memory.max
+
 check 'hotplug takes the other CPUs away' run --limit hotplug --cpus 1,2,4 --shell -- 'cat /sys/devices/system/cpu/online >online.{n}'
 check '  all of them' same "$(cat online.1 online.2 online.4 | tr '\n' ' ')" '0 0-1 0-3 '
 check '  the system is as it was' clean
 
 morecores run -q --trace off -o killed --limit hotplug --cpus 2 --shell -- 'sleep 1000 & sleep 1000' &
-sleep 3
-kill -9 $!
+study=$!
+for _ in $(seq 60); do # Emulated CPUs go offline slowly.
+    [ "$(cat /sys/devices/system/cpu/online)" = 0-1 ] && break
+    sleep 1
+done
+kill -9 $study
 check 'after a SIGKILL two CPUs are gone' same "$(cat /sys/devices/system/cpu/online)" 0-1
 check '  the next start repairs it' run --cpus 1 -- true
 check '  no process is left' same "$(pidof sleep)" ''
