@@ -162,18 +162,20 @@ fn others_are_named_with_what_they_took() {
     near(view.components.other_processes_s, 4.0);
 }
 
-/// Four samples of a thread that ran for all of a second: three in user mode, two of them in a tight loop.
+/// Five samples of a thread that ran for all of a second: three in user mode, two of them in a tight loop, and two in the
+/// kernel, one of them in `sched_yield`.
 #[test]
-fn spinning_in_user_mode_is_a_share_of_the_user_work() {
+fn spinning_is_a_share_of_the_work_in_each_mode() {
     let mut t = Traced::new(1, S);
     t.sample(5_000, 0, ROOT, SampleMode::User, true);
     t.sample(10_000, 0, ROOT, SampleMode::User, true);
     t.sample(15_000, 0, ROOT, SampleMode::User, false);
     t.sample(20_000, 0, ROOT, SampleMode::Kernel, true);
+    t.sample(22_000, 0, ROOT, SampleMode::Kernel, false);
     t.sample(25_000, 0, PEER, SampleMode::User, true);
     let view = t.view();
-    near(view.components.user_work_s, 0.75);
-    near(view.user_spin_s.unwrap(), 0.5);
+    near(view.components.user_work_s, 0.6);
+    near(view.user_spin_s.unwrap(), 0.6 * 2.0 / 3.0 + 0.4 / 2.0);
     assert_eq!(build().view().user_spin_s, None);
 }
 

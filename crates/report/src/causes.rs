@@ -101,6 +101,6 @@ pub enum Blame {
     NotBalanced,
     /// So many threads took turns on the CPUs of the baseline.
     CrowdedBase(u32),
-    /// Of the time in user mode, the share that spins in a tight loop.
+    /// Of its work, the share that spins in loops of its own.
     TightLoop(f64),
 }

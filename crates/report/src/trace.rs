@@ -90,7 +90,8 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     }
     if let Some(spin) = trace.user_spin_s.filter(|s| whole > 0.0 && *s >= WORTH_SAYING * whole) {
         sentences.push(format!(
-            "Samples in tight loops of user mode: {} of CPU time, {} of the CPUs' and {} of the user time.",
+            "Spinning in loops of its own, by samples: {} of CPU time, {} of the CPUs' and {} of its work. Loops that only \
+             load, without PAUSE or sched_yield, look like work and are not in it.",
             time(spin),
             percent(spin / whole),
             percent(tight_loop(trace))

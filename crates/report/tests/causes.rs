@@ -122,12 +122,11 @@ fn without_a_trace_nobody_is_blamed() {
 fn spinning_in_user_mode_is_a_reason_for_more_user_time() {
     let mut view = two(Losses { user_work: 0.4, ..Losses::default() });
     assert!(words(&view)[0].contains("caches, memory bandwidth or the clock rate"), "{:?}", words(&view));
-    view.traces[0].user_spin_s = Some(0.3 * view.traces[0].components.user_work_s);
+    let work = view.traces[0].components.user_work_s + view.traces[0].components.kernel_work_s.unwrap();
+    view.traces[0].user_spin_s = Some(0.3 * work);
     assert!(words(&view)[0].contains("caches"), "too few samples, or too little, for the analysis to warn");
     view.warnings.push(Warning::UserSpinning { cpus: 2, share: 0.2 });
-    assert!(
-        words(&view)[0].ends_with("on 1; 30% of the user time looks like work but spins in a tight loop")
-    );
+    assert!(words(&view)[0].ends_with("on 1; 30% of its work only looks so and spins in loops of its own"));
 }
 
 #[test]

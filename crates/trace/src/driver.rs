@@ -177,7 +177,9 @@ impl BpfTracer {
 
     pub(crate) fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
         let missed_before = self.missed();
-        self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?.went_offline.fill(0);
+        let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
+        bss.went_offline.fill(0);
+        bss.work_not_kept = 0;
         self.adopt()?;
         let buffers = self.buffers()?;
         let number = OwnNumber::of(&self.skel.progs.on_ask).map_err(TraceError::io("keep a program"))?;
@@ -207,7 +209,8 @@ impl BpfTracer {
             what: "what its own programs cost".to_owned(),
             why: "the machine was too unsteady to measure it".to_owned(),
         });
-        let untraced = untraced.chain(self.offline().map(untold)).chain(untold_costs).collect();
+        let untraced = untraced.chain(self.offline().map(untold)).chain(untold_costs);
+        let untraced = untraced.chain(unkept_work(self.work_not_kept())).collect();
         drop(clock);
         work.links.clear();
         let missed = self.missed() - work.missed_before;
@@ -308,6 +311,11 @@ impl BpfTracer {
         Ok(links)
     }
 
+    /// Pieces of queued work of which it could not be kept who queued them.
+    fn work_not_kept(&self) -> u64 {
+        self.skel.maps.bss_data.as_deref().map_or(0, |bss| bss.work_not_kept)
+    }
+
     /// The allotted CPUs that were taken offline since the run began.
     fn offline(&self) -> impl Iterator<Item = CpuId> {
         let went =
@@ -338,6 +346,15 @@ fn untold(cpu: CpuId) -> Untraced {
         what: format!("CPU {cpu} for a part of the run"),
         why: "it was taken offline; until it was back, its time stands under other processes".to_owned(),
     }
+}
+
+/// What is said of so many pieces of queued work of which it could not be kept who queued them.
+fn unkept_work(pieces: u64) -> Option<Untraced> {
+    (pieces > 0).then(|| Untraced {
+        what: format!("who queued {pieces} pieces of the kernel's queued work"),
+        why: "the table of queued work could not take them; waits for them count as waits for a device, or for nothing"
+            .to_owned(),
+    })
 }
 
 /// The size of each CPU's buffer, for so many CPUs, as the power of two of its slots.
@@ -375,6 +392,15 @@ mod tests {
         };
         let bss = tracer.skel.maps.bss_data.as_deref().expect("mapped");
         assert_eq!((bss.confined_any, bss.allotted_count), (0, 2));
+    }
+
+    #[test]
+    fn queued_work_that_nobody_takes_up_makes_room_and_what_is_not_kept_is_said() {
+        let mut place = MaybeUninit::uninit();
+        let open = TraceSkelBuilder::default().open(&mut place).expect("our own object");
+        assert_eq!(open.maps.queued_work.map_type(), libbpf_rs::MapType::LruHash);
+        assert_eq!(unkept_work(0), None);
+        assert!(unkept_work(3).expect("three").what.contains("who queued 3 pieces"));
     }
 
     #[test]

@@ -68,7 +68,9 @@ unexplained_by_cpu: Array<[CpuId, number]>,
  */
 overaccounted_s: number, 
 /**
- * Of `components.user_work_s`, what looks like work but spins in a tight loop, by samples; null without samples.
+ * Of the work in either mode, what looks like work but spins in loops of the program's own, by samples: around
+ * PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, since a loop of loads alone is not told from work;
+ * null without samples.
  */
 user_spin_s: number | null, 
 /**

@@ -23,7 +23,7 @@ pub struct Accounting {
     pub kernel_ratio: Option<f64>,
     /// What told it: `ticks`, `samples`, `ticks and samples`, or that of the run's own account.
     pub kernel_ratio_estimator: String,
-    /// Of the user work, what spins in a tight loop, in seconds; none without samples of user mode.
+    /// Of the work, what spins in a loop of the program's own, in seconds; none without samples of user mode.
     pub user_spin_s: Option<f64>,
     /// CPU time on CPUs not allotted: the tree's and that of kernel workers for it, seconds.
     pub outside_cpu_s: f64,
@@ -110,7 +110,7 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
     let all = timeline.allotted.len() as f64 * timeline.elapsed().as_secs_f64();
     components.unexplained_s = all - explained(&components);
     Accounting {
-        user_spin_s: user_spin(timeline).map(|share| share * components.user_work_s),
+        user_spin_s: own_spin(timeline, &components),
         components,
         idle,
         kernel_ratio,
@@ -266,15 +266,20 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
     }
 }
 
-/// Of the samples that found the tree in user mode, the share in a tight loop.
-fn user_spin(timeline: &Timeline) -> Option<f64> {
-    let in_user = || {
-        timeline.samples.iter().filter(|sample| {
-            sample.mode == SampleMode::User && sample.thread.is_some_and(|id| timeline.thread(id).in_tree)
-        })
+/// Work that only waits: of the work in each mode, the share of its samples that spin. None without samples of user mode.
+fn own_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
+    let share = |mode: SampleMode| {
+        let of_tree = |id| timeline.thread(id).in_tree;
+        let found = || timeline.samples.iter().filter(|s| s.mode == mode && s.thread.is_some_and(of_tree));
+        let all = found().count();
+        (all > 0).then(|| found().filter(|sample| sample.spins).count() as f64 / all as f64)
     };
-    let all = in_user().count();
-    (all > 0).then(|| in_user().filter(|sample| sample.spins).count() as f64 / all as f64)
+    let yields = share(SampleMode::Kernel).unwrap_or(0.0) * components.kernel_work_s.unwrap_or(0.0);
+    match share(SampleMode::User) {
+        Some(share) => Some(share * components.user_work_s + yields),
+        // A loop of calls is hardly ever found outside them.
+        None => (yields > 0.0).then_some(yields),
+    }
 }
 
 /// CPU time on CPUs not allotted, in seconds: the tree's with that of kernel workers for it, and the tree's alone.

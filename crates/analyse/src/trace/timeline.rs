@@ -379,7 +379,7 @@ pub struct Sampled {
     pub thread: Option<ThreadId>,
     /// In which mode.
     pub mode: SampleMode,
-    /// Whether it waits in a tight loop.
+    /// Whether it waits in a loop of its own.
     pub spins: bool,
 }
 

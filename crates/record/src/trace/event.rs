@@ -355,7 +355,8 @@ pub struct Sample {
     pub mode: SampleMode,
     /// The address of the instruction.
     pub address: u64,
-    /// Whether the code there waits in a tight loop: a PAUSE instruction close by.
+    /// Whether it waits in a loop of its own: in user mode PAUSE, TPAUSE or UMWAIT is close by, in the kernel it is in
+    /// `sched_yield`.
     pub spins: bool,
 }
 

@@ -214,7 +214,9 @@ pub struct TraceView {
     /// CPU time that the kernel accounted to threads on these CPUs beyond the time there was: what its clock and the
     /// trace's disagree about. In no component, since it is the time in which a CPU woke for a thread.
     pub overaccounted_s: f64,
-    /// Of `components.user_work_s`, what looks like work but spins in a tight loop, by samples; null without samples.
+    /// Of the work in either mode, what looks like work but spins in loops of the program's own, by samples: around
+    /// PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, since a loop of loads alone is not told from work;
+    /// null without samples.
     pub user_spin_s: Option<f64>,
     /// CPU time of the tree, and of kernel threads for it, outside the allotted CPUs.
     pub outside_cpu_s: f64,

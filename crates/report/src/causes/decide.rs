@@ -185,10 +185,8 @@ fn spins(stack: &StackView, view: &View) -> bool {
     view.warnings.iter().any(warned)
 }
 
-/// The share of user time that spins in a tight loop.
+/// The share of its work that spins in loops of its own.
 pub(crate) fn tight_loop(trace: &TraceView) -> f64 {
-    match trace.user_spin_s {
-        Some(spin) if trace.components.user_work_s > 0.0 => spin / trace.components.user_work_s,
-        _ => 0.0,
-    }
+    let work = trace.components.user_work_s + trace.components.kernel_work_s.unwrap_or(0.0);
+    trace.user_spin_s.filter(|_| work > 0.0).map_or(0.0, |spin| spin / work)
 }

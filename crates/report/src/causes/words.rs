@@ -128,7 +128,7 @@ fn gained(cause: &Cause) -> String {
 fn slower(cause: &Cause) -> String {
     match cause.blame {
         Blame::TightLoop(share) => {
-            format!("; {} of the user time looks like work but spins in a tight loop", percent(share))
+            format!("; {} of its work only looks so and spins in loops of its own", percent(share))
         }
         _ => ": caches, memory bandwidth or the clock rate may be why".to_owned(),
     }

@@ -103,13 +103,16 @@ struct queued {
 	u32 softirq;
 };
 
-/* Who queued each piece of work that no worker has taken up. */
+/* Who queued each piece of work that no worker has taken up. What is cancelled is never taken up: the oldest makes room. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, u64);
 	__type(value, struct queued);
 } queued_work SEC(".maps");
+
+/* Pieces of work of which it could not be kept who queued them; the driver clears it. */
+u64 work_not_kept;
 
 static __always_inline void record_work(u32 cpu, u32 worker, u32 id, u16 detail)
 {
@@ -133,7 +136,8 @@ int BPF_PROG(on_queue_work, int wanted_cpu, struct pool_workqueue *queue, struct
 	struct queued queued = {};
 
 	queued.origin = who(state, current_task(), &queued.softirq);
-	bpf_map_update_elem(&queued_work, &key, &queued, BPF_ANY);
+	if (bpf_map_update_elem(&queued_work, &key, &queued, BPF_ANY))
+		__sync_fetch_and_add(&work_not_kept, 1);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_HASH 1
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_MAP_TYPE_STACK_TRACE 7
+#define BPF_MAP_TYPE_LRU_HASH 9
 #define BPF_MAP_TYPE_TASK_STORAGE 29
 #define BPF_F_NO_PREALLOC (1U << 0)
 #define BPF_F_MMAPABLE (1U << 10)
@@ -193,6 +194,7 @@ struct bpf_perf_event_data {
 #define SYS_PWRITE64 18
 #define SYS_READV 19
 #define SYS_WRITEV 20
+#define SYS_SCHED_YIELD 24
 #define SYS_CONNECT 42
 #define SYS_ACCEPT 43
 #define SYS_SENDTO 44

@@ -101,7 +101,8 @@ int BPF_PROG(on_contention_end, void *lock)
 	now = bpf_ktime_get_ns();
 	waited = now - wait->since;
 	detail = (wait->flags & 0xff) | known_lock(state, current, (u64)lock);
-	if (waited >= long_wait_ns || ++state->contentions % stack_share == 0)
+	/* At random: what comes round in step with a count would be seen each time or never. */
+	if (waited >= long_wait_ns || bpf_get_prandom_u32() % stack_share == 0)
 		stack = bpf_get_stackid(ctx, &stacks, 0);
 	claimed = claim(cpu, 1);
 	if (!claimed.base)

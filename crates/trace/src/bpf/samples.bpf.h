@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the tree's threads were doing at the instants of a sampling clock, and whether that was waiting in a tight loop:
- * time that looks like work.
+ * What the tree's threads were doing at the instants of a sampling clock, and whether that was waiting in a loop, with
+ * PAUSE, TPAUSE or UMWAIT or by sched_yield: time that looks like work. A loop of loads alone looks like work here too.
  */
 
-/* How far from the sampled instruction a PAUSE is looked for: a spinning loop is some ten instructions of some four
- * bytes, and a sample finds the instruction that follows the PAUSE far more often than any other, since PAUSE is slow. */
+/* How far from the sampled instruction one that waits is looked for: a spinning loop is some ten instructions of some four
+ * bytes, and a sample finds the instruction that follows the waiting one far more often than any other, since that is slow. */
 #define NEAR 16
 
-/* PAUSE is `rep nop`: Intel SDM, volume 2B. */
+/* Intel SDM, volume 2B: PAUSE is `rep nop`. TPAUSE and UMWAIT are the group 15 with 6 as the extension and a register, behind
+ * an operand size prefix and behind `repne`; a REX prefix may stand between. */
 #define PAUSE_FIRST 0xf3
 #define PAUSE_SECOND 0x90
+#define GROUP_15_FIRST 0x0f
+#define GROUP_15_SECOND 0xae
+#define REGISTER_MASK 0xf8
+#define EXTENSION_6 0xf0
+#define TPAUSE_PREFIX 0x66
+#define UMWAIT_PREFIX 0xf2
+#define REX_MASK 0xf0
+#define REX 0x40
+
+static __always_inline bool is_wait_prefix(u8 byte)
+{
+	return byte == TPAUSE_PREFIX || byte == UMWAIT_PREFIX;
+}
 
 static __always_inline bool near_pause(u64 address)
 {
@@ -23,7 +37,24 @@ static __always_inline bool near_pause(u64 address)
 		if (code[i] == PAUSE_FIRST && code[i + 1] == PAUSE_SECOND)
 			return true;
 	}
+#pragma unroll
+	for (int i = 2; i + 2 < 2 * NEAR; i++) {
+		if (code[i] != GROUP_15_FIRST || code[i + 1] != GROUP_15_SECOND)
+			continue;
+		if ((code[i + 2] & REGISTER_MASK) != EXTENSION_6)
+			continue;
+		if (is_wait_prefix(code[i - 1]) || ((code[i - 1] & REX_MASK) == REX && is_wait_prefix(code[i - 2])))
+			return true;
+	}
 	return false;
+}
+
+/* Whether a thread in the kernel is there to give its CPU to anybody, and has it still. */
+static __always_inline bool yields(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	return regs->orig_ax == SYS_SCHED_YIELD;
 }
 
 SEC("perf_event")
@@ -46,7 +77,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		detail = SAMPLE_INTERRUPT;
 	else
 		detail = SAMPLE_KERNEL;
-	if (detail == SAMPLE_USER && near_pause(address))
+	if (detail == SAMPLE_USER ? near_pause(address) : detail == SAMPLE_KERNEL && yields(current_task()))
 		detail |= SAMPLE_SPINS;
 	claimed = claim(cpu, 1);
 	if (!claimed.base)

@@ -16,7 +16,7 @@
 /* Decided before loading. */
 const volatile u32 ring_bits = 10;      /* log2 of the slots of a CPU's buffer */
 const volatile u64 long_wait_ns = 10000; /* waits for a kernel lock from here on have their stack taken */
-const volatile u32 stack_share = 64;    /* and one in so many of the others */
+const volatile u32 stack_share = 64;    /* and one in so many of the others, by chance */
 const volatile s64 preempt_count_from_runqueue = 0; /* distance of two per-CPU variables; 0: unknown */
 const volatile u64 allotted[MAX_CPUS / 64] = {};
 

@@ -163,10 +163,8 @@ struct cpu {
 	u32 irq; /* its number */
 	u32 vector; /* the soft interrupt now running, plus one */
 	struct origin raised[SOFTIRQS];
-	u32 contentions; /* counted, to take the stack of one in so many */
-	u32 pad2;
 	u64 entered; /* when the system call now running was entered; 0 where the CPU was another thread's since */
-	u64 pad3[6]; /* to a multiple of the line */
+	u64 pad2[7]; /* to a multiple of the line */
 };
 
 _Static_assert(sizeof(struct cpu) == 320, "CpuState of ring.rs");

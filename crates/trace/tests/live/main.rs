@@ -4,6 +4,7 @@
 
 mod contexts;
 mod held;
+mod spinning;
 mod support;
 mod tree;
 mod workers;

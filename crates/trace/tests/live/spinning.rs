@@ -1,0 +1,165 @@
+//! What of a program's work only waits, and that stacks of short waits are drawn by chance.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Traced, all_cpus, trace_with};
+use morecores_record::{EventKind, Nanos, SampleMode};
+use morecores_testkit::{CProgram, skipped};
+use morecores_trace::Options;
+
+/// Loops for 0.3 s of CPU time: `loops yield`, `loops timed` around the bytes of a TPAUSE that is jumped over, so that any
+/// CPU runs them, `loops fence` around an MFENCE, which has the same bytes without the prefix, `loops call` in a system call.
+const LOOPS: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+
+static long used(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+
+	while (used() < 300) {
+		for (int i = 0; i < 1000; i++) {
+			long turns = 1000;
+
+			if (!strcmp(how, "yield"))
+				sched_yield();
+			else if (!strcmp(how, "call"))
+				syscall(SYS_getppid);
+			else if (!strcmp(how, "timed"))
+				asm volatile("1: jmp 2f; .byte 0x66, 0x0f, 0xae, 0xf1; 2: dec %0; jnz 1b" : "+r"(turns) : : "cc");
+			else
+				asm volatile("1: jmp 2f; .byte 0x0f, 0xae, 0xf0; 2: dec %0; jnz 1b" : "+r"(turns) : : "cc");
+		}
+	}
+	return 0;
+}
+"#;
+
+/// Samples of the main process in this mode: those that spin, and all.
+fn samples(traced: &Traced, mode: SampleMode) -> (usize, usize) {
+    let found = || {
+        traced.events.iter().filter_map(|event| match &event.kind {
+            EventKind::Sample(sample) if sample.tid == traced.recorded.root && sample.mode == mode => {
+                Some(sample)
+            }
+            _ => None,
+        })
+    };
+    (found().filter(|sample| sample.spins).count(), found().count())
+}
+
+fn looping(test: &str, program: &Path, how: &str) -> Option<Traced> {
+    let traced = trace_with(test, &Options::new(all_cpus()), Command::new(program).arg(how))?;
+    if traced.recorded.sample_period.is_none() {
+        skipped(test, "no sampling clock could be started");
+        return None;
+    }
+    Some(traced)
+}
+
+#[test]
+fn loops_that_wait_are_told_from_those_that_do_not() {
+    const NAME: &str = "loops_that_wait_are_told_from_those_that_do_not";
+    let program = CProgram::compile("loops", LOOPS);
+    for (how, mode, waits) in [
+        ("yield", SampleMode::Kernel, true),
+        ("call", SampleMode::Kernel, false),
+        ("timed", SampleMode::User, true),
+        ("fence", SampleMode::User, false),
+    ] {
+        let Some(traced) = looping(NAME, program.path(), how) else { return };
+        let (spinning, all) = samples(&traced, mode);
+        assert!(all > 0, "{how}: no sample");
+        if waits {
+            assert!(2 * spinning > all, "{how}: {spinning} of {all} samples spin");
+        } else {
+            assert_eq!(spinning, 0, "{how}: of {all} samples");
+        }
+    }
+}
+
+/// Four threads that write to one pipe and read from it, which has one lock.
+const CROWD: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+
+static int ends[2];
+
+static void *work(void *unused)
+{
+	char byte = 0;
+
+	for (int i = 0; i < 50000; i++)
+		if (write(ends[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1)
+			break;
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t others[3];
+
+	if (pipe(ends))
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&others[i], NULL, work, NULL))
+			return 1;
+	work(NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(others[i], NULL);
+	return 0;
+}
+"#;
+
+/// Of each CPU, how many short waits there were from one that has its stack to the next.
+fn gaps(traced: &Traced) -> Vec<usize> {
+    let mut gaps = Vec::new();
+    for cpu in all_cpus().iter() {
+        let short =
+            traced.events.iter().filter(|event| event.cpu == cpu).filter_map(|event| match &event.kind {
+                EventKind::Contention(wait) if wait.waited < Nanos::from_micros(10) => Some(wait.stack),
+                _ => None,
+            });
+        let drawn: Vec<usize> = short.enumerate().filter_map(|(index, stack)| stack.map(|_| index)).collect();
+        gaps.extend(drawn.windows(2).map(|pair| pair[1] - pair[0]));
+    }
+    gaps
+}
+
+#[test]
+fn stacks_of_short_waits_are_drawn_by_chance() {
+    const NAME: &str = "stacks_of_short_waits_are_drawn_by_chance";
+    const ENOUGH: usize = 8;
+    let program = CProgram::compile("crowd", CROWD);
+    let mut found = Vec::new();
+    let mut share = None;
+    // Where others keep the CPUs busy, the threads hardly meet.
+    for _ in 0..8 {
+        let options = Options::new(all_cpus());
+        let Some(traced) = trace_with(NAME, &options, &mut Command::new(program.path())) else { return };
+        share = traced.recorded.stack_share;
+        found.extend(gaps(&traced));
+        if found.len() >= ENOUGH {
+            break;
+        }
+    }
+    let Some(share) = share else { return skipped(NAME, "the kernel has no tracepoints for its locks") };
+    if found.len() < ENOUGH {
+        return skipped(NAME, "too few waits for a lock of the kernel");
+    }
+    // Every one in so many would have them all alike.
+    assert!(found.iter().any(|gap| gap % share as usize != 0), "{found:?}");
+}
