@@ -189,6 +189,25 @@ fn board() -> Model {
     model
 }
 
+/// Large and compact cores of one instruction set: no monitoring unit of their own, one capacity, one kind of cache.
+fn two_kinds_by_amd() -> Model {
+    let mut model =
+        Model::new("AMD Phoenix 2: 2 large cores and 4 compact ones with two threads each", "0-11");
+    let cores = pairs(0..6, 6);
+    model.cores(&cores);
+    model.core_caches(32, 32, 1024, &cores);
+    model.cache(3, (3, "Unified", 16_384), &owned(&["0-11"]));
+    model.cpus("cpu_capacity", "1024", "0-11");
+    for (rating, rate, cpus) in [("196", "4900000", "0-1,6-7"), ("140", "3500000", "2-5,8-11")] {
+        model.cpus("cpufreq/amd_pstate_highest_perf", rating, cpus);
+        model.cpus("cpufreq/cpuinfo_max_freq", rate, cpus);
+    }
+    model.nodes(&[(0, "0-11", "10")]);
+    model.cgroup_v2("/user.slice");
+    model.file("/sys/fs/cgroup/cpuset.cpus.effective", "0-11");
+    model
+}
+
 fn nested_quotas() -> Model {
     let mut model = desktop("a pod on an 8-core machine: quotas on two levels, cpusets on two", 8);
     let pod = "/sys/fs/cgroup/kubepods.slice/pod1";
@@ -296,6 +315,7 @@ fn modelled_fixtures_are_as_their_models_say() {
         ("server-2x32-smt", xeon()),
         ("server-2x64-smt-16-l3", epyc()),
         ("board-big-little", board()),
+        ("amd-two-kinds", two_kinds_by_amd()),
         ("nested-quotas-v2", nested_quotas()),
         ("container-namespace-v2", container()),
         ("quota-v1-joined", quota_v1()),

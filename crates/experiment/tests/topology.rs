@@ -4,7 +4,7 @@ mod support;
 
 use morecores_experiment::topology::{Recording, read_from};
 use morecores_experiment::tree::Tree;
-use morecores_record::{CgroupLevel, CoreClass, CpuSet, Restriction, Topology};
+use morecores_record::{CgroupLevel, CoreClass, CpuSet, Kilohertz, Restriction, Topology};
 use support::{recording, topology, topology_of};
 
 fn cpus(list: &str) -> CpuSet {
@@ -139,6 +139,38 @@ fn offline_gaps_and_isolation() {
     let off = topology("smt-off");
     assert_eq!((off.usable.count, off.threads_per_core()), (4, 1));
     assert_eq!(words(&off), ["SMT switched off: CPUs 4-7 offline"]);
+}
+
+#[test]
+fn large_and_compact_cores_are_two_kinds_and_preferred_cores_one() {
+    let kinds = |machine: &Recording| {
+        let types = topology_of(machine).core_types;
+        types.into_iter().map(|t| (t.class, t.cpus.to_string())).collect::<Vec<_>>()
+    };
+    let (large, compact) = ("0-1,6-7".to_owned(), "2-5,8-11".to_owned());
+    let rated = CoreClass::HighestPerformance;
+    let machine = recording("amd-two-kinds");
+    assert_eq!(kinds(&machine), [(rated(196), large.clone()), (rated(140), compact.clone())]);
+    let with = |file: &str, values: [u32; 6]| {
+        let mut machine = machine.clone();
+        for cpu in 0..12 {
+            let value = values[cpu % 6].to_string();
+            machine.insert(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"), &value);
+        }
+        machine
+    };
+    // Without the ratings the clock rates tell.
+    let clock = |rate| CoreClass::MaxClock(Kilohertz(rate));
+    let unrated = with("amd_pstate_highest_perf", [166; 6]);
+    assert_eq!(kinds(&unrated), [(clock(4_900_000), large), (clock(3_500_000), compact)]);
+    // Preferred cores: by steps over a third of the scale, and no gap.
+    let preferred = with("amd_pstate_highest_perf", [236, 226, 211, 196, 181, 166]);
+    let mut preferred_alone = preferred.clone();
+    for cpu in 0..12 {
+        preferred_alone
+            .insert(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), "5000000");
+    }
+    assert_eq!(kinds(&preferred_alone), [(CoreClass::Uniform, "0-11".to_owned())]);
 }
 
 #[test]

@@ -100,6 +100,11 @@ pub enum CoreClass {
     LowPower,
     /// Cores of this capacity, where the fastest have 1024 (`cpu_capacity`); the highest of its cores.
     Capacity(u32),
+    /// Cores whose highest performance on AMD's scale is this (`amd_pstate_highest_perf`); the highest of its cores. A
+    /// caution: no file says that the kinds differ.
+    HighestPerformance(u32),
+    /// Cores of this highest clock rate; the highest of its cores. A caution, likewise.
+    MaxClock(Kilohertz),
 }
 
 /// A cache and the CPUs that share it.

@@ -142,10 +142,14 @@ fn cores(topology: &Topology) -> Vec<String> {
             CoreClass::Performance => "performance core",
             CoreClass::Efficiency => "efficiency core",
             CoreClass::LowPower => "low-power core",
-            CoreClass::Uniform | CoreClass::Capacity(_) => "core",
+            CoreClass::Uniform
+            | CoreClass::Capacity(_)
+            | CoreClass::HighestPerformance(_)
+            | CoreClass::MaxClock(_) => "core",
         };
         let capacity = match core_type.class {
             CoreClass::Capacity(capacity) => format!(" of capacity {capacity}"),
+            CoreClass::HighestPerformance(rating) => format!(" rated {rating}"),
             _ => String::new(),
         };
         let rate = cores.iter().filter_map(|core| core.max_frequency).max();

@@ -17,12 +17,13 @@ fn fixture(name: &str) -> Topology {
     read_from(&mut recording.tree())
 }
 
-const FIXTURES: [&str; 11] = [
+const FIXTURES: [&str; 12] = [
     "vm-2-cpus",
     "laptop-two-core-types",
     "server-2x32-smt",
     "server-2x64-smt-16-l3",
     "board-big-little",
+    "amd-two-kinds",
     "nested-quotas-v2",
     "container-namespace-v2",
     "quota-v1-joined",

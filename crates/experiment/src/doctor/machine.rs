@@ -139,6 +139,8 @@ fn core_types(facts: &Facts) -> Finding {
         CoreClass::LowPower => "low-power".to_owned(),
         CoreClass::Uniform => "other".to_owned(),
         CoreClass::Capacity(capacity) => format!("capacity {capacity}"),
+        CoreClass::HighestPerformance(rating) => format!("rated {rating}"),
+        CoreClass::MaxClock(rate) => format!("up to {rate}"),
     };
     let kinds: Vec<String> = types.iter().map(|kind| format!("{} {}", name(kind.class), kind.cpus)).collect();
     let remedy = command(format!("morecores run --cpu-list {} -- COMMAND", types[0].cpus));

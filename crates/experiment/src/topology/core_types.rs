@@ -2,9 +2,11 @@
 //!
 //! Intel's hybrid processors have a performance-monitoring unit for each kind, whose `cpus` file lists its
 //! CPUs. Elsewhere the kernel gives a capacity (`cpu_capacity`), 1024 for the fastest core; so arm64, from
-//! the device tree. Clock rates alone are not used: the "preferred cores" of one kind differ in them.
+//! the device tree. Where neither does, as of AMD's large and compact cores, the performance that the cores are rated at
+//! tells, or their highest clock rates, where there is a gap between them: the "preferred cores" of one kind differ
+//! too, but by small steps.
 
-use morecores_record::{Core, CoreClass, CoreType, CpuSet};
+use morecores_record::{Core, CoreClass, CoreType, CpuSet, Kilohertz};
 
 use super::{CPUS, number, set};
 use crate::tree::Tree;
@@ -21,6 +23,12 @@ pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> 
     let mut types = intel(tree, online);
     if types.len() < 2 {
         types = by_capacity(tree, cores);
+    }
+    if types.len() < 2 {
+        types = by_highest_performance(tree, cores);
+    }
+    if types.len() < 2 {
+        types = by_clock(cores);
     }
     if types.len() < 2 {
         types = vec![CoreType { class: CoreClass::Uniform, cpus: online.clone() }];
@@ -69,4 +77,39 @@ fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
         .into_iter()
         .map(|(capacity, cpus)| CoreType { class: CoreClass::Capacity(capacity), cpus })
         .collect()
+}
+
+/// The least ratio of two neighbouring ratings that makes two kinds. Preferred cores of one kind are rated in steps of
+/// 2% to 3% (`Documentation/admin-guide/pm/amd-pstate.rst`, "highest_perf": 255, 231, 226, …), and Intel's favoured
+/// cores clock 2% to 6% higher; AMD's compact cores are rated and clocked 30% lower and more (Ryzen 5 7545U: 4.9 and
+/// 3.5 GHz).
+const GAP: f64 = 1.2;
+
+/// The types by AMD's rating of each core.
+fn by_highest_performance(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
+    let rated = cores.iter().map(|core| {
+        let file = |cpu| format!("{CPUS}/cpu{cpu}/cpufreq/amd_pstate_highest_perf");
+        let told = core.cpus.iter().filter_map(|cpu| number(tree, file(cpu)));
+        Some((told.max()?, core.cpus.clone()))
+    });
+    let class = |rating| CoreClass::HighestPerformance(u32::try_from(rating).unwrap_or(u32::MAX));
+    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
+}
+
+/// The types by each core's highest clock rate.
+fn by_clock(cores: &[Core]) -> Vec<CoreType> {
+    let rated = cores.iter().map(|core| Some((core.max_frequency?.0, core.cpus.clone())));
+    let class = |rate| CoreClass::MaxClock(Kilohertz(rate));
+    rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
+}
+
+/// Types from ratings, the highest first: a new one wherever the next rating is lower by more than [`GAP`].
+fn by_gaps(mut rated: Vec<(u64, CpuSet)>, class: impl Fn(u64) -> CoreClass) -> Vec<CoreType> {
+    rated.sort_by_key(|(rating, _)| std::cmp::Reverse(*rating));
+    let is_like = |one: &(u64, CpuSet), next: &(u64, CpuSet)| one.0 as f64 <= GAP * next.0 as f64;
+    let types = rated.chunk_by(is_like).map(|alike| CoreType {
+        class: class(alike[0].0),
+        cpus: alike.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus)),
+    });
+    types.collect()
 }
