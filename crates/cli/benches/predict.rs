@@ -23,7 +23,7 @@ use morecores_record::{Event, Nanos, Prediction, Study, Summary, read_trace_even
 
 use common::quiet;
 use procfs::process::{Process, Status};
-use score::Outcome;
+use score::{Outcome, Target};
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
@@ -111,7 +111,7 @@ fn of_machine() {
     score::print(
         "this machine, 1 to 2 CPUs",
         &outcomes,
-        "at most 1.5%, worst 5%; 10 of 12 covered, width at most 20%",
+        Some(Target { median: 1.5, p90: 5.0, covered: 83.0, width: 20.0 }),
     );
     // A prediction stands on the median of one CPU and is held against that of two: no model is nearer than these are known.
     let errors = outcomes.iter().map(|outcome| outcome.error().map_or(0.0, f64::abs));
