@@ -6,7 +6,11 @@ use crate::terminal;
 
 /// Undoes it and says so: it matters for what is measured or shown now.
 pub(crate) fn repair() {
-    for repair in undo::repair_leftovers() {
+    let repairs = undo::repair_leftovers().unwrap_or_else(|error| {
+        terminal::note(&error.to_string());
+        Vec::new()
+    });
+    for repair in repairs {
         for change in &repair.undone {
             terminal::note(&format!(
                 "repaired what process {} left when it was killed: {change}",

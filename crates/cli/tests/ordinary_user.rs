@@ -2,7 +2,10 @@
 
 mod harness;
 
-use harness::{OrdinaryUser, World, skipped, usable_cpus};
+use std::fs;
+use std::os::unix::fs::chown;
+
+use harness::{NOBODY, OrdinaryUser, World, is_root, skipped, usable_cpus};
 use morecores_record::{CpuEstimator, Study};
 
 /// The user; the reason is noted where there can be none.
@@ -103,4 +106,30 @@ fn survivors_are_ended_without_a_cgroup_too() {
     let study = Study::read(&user.home.join("study")).expect("a study");
     assert_eq!(study.runs[0].survivors, ["sleep"]);
     assert_eq!(world.processes(), []);
+}
+
+/// The directory of the journals is below a directory in which anybody may make it first, and what a journal lists is undone.
+#[test]
+fn a_journal_that_another_user_made_is_not_believed() {
+    const NAME: &str = "a_journal_that_another_user_made_is_not_believed";
+    let world = World::new();
+    let Some(user) = user(&world, NAME) else { return };
+    if !is_root() {
+        return skipped(NAME, "only root can be another user");
+    }
+    let (shared, precious) = (world.path("shared"), user.home.join("precious"));
+    let theirs = shared.join(format!("morecores-{NOBODY}"));
+    fs::create_dir_all(&theirs).expect("mkdir");
+    fs::create_dir(&precious).expect("mkdir");
+    let ours = NOBODY.parse().ok();
+    chown(&precious, ours, ours).expect("chown");
+    let change = serde_json::json!({ "kind": "cgroup_created", "dir": precious, "keep": false });
+    let journal = serde_json::json!({ "pid": 1, "start_time": u64::MAX, "changes": [change] });
+    fs::write(theirs.join("1.json"), journal.to_string()).expect("write");
+    chown(&theirs, Some(12_345), None).expect("chown");
+
+    let shared = shared.to_string_lossy().into_owned();
+    let ran = user.morecores_with(&[("TMPDIR", &shared)], &["topology"]);
+    ran.success().says(&["belongs to user 12345", "XDG_RUNTIME_DIR"]);
+    assert!(precious.exists() && theirs.join("1.json").exists(), "{ran}");
 }

@@ -239,3 +239,13 @@ fn manual_and_completions_come_from_the_same_definitions() {
     assert!(syntax.is_ok_and(|status| status.success()));
     assert!(fs::read_dir(world.path("completions")).expect("completions").count() >= 4);
 }
+
+#[test]
+fn a_slash_behind_the_study_s_name_changes_nothing() {
+    let world = World::new();
+    world
+        .morecores(&["run", "-q", "--trace", "off", "--cpus", "1", "--runs", "1", "-o", "out/", "--", "true"])
+        .success();
+    assert_eq!(world.names(), ["out".to_owned()].into());
+    world.morecores(&["show", "out/", "--csv"]).success();
+}

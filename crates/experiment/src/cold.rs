@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::cgroup::unescape;
 use crate::undo::{Change, Journal, JournalError, UndoError};
@@ -71,24 +71,25 @@ impl Cold {
         for mount in &self.mounts {
             let Change::Unmounted { target, .. } = mount else { continue };
             let output = Command::new("umount").arg(target).output();
-            let said = output.map_or_else(
-                |e| e.to_string(),
-                |o| {
-                    if o.status.success() {
-                        String::new()
-                    } else {
-                        String::from_utf8_lossy(&o.stderr).trim().to_owned()
-                    }
-                },
-            );
-            if !said.is_empty() {
-                return Err(ColdError::Busy { path: target.clone(), status: said });
+            let failure = output.map_or_else(|error| Some(error.to_string()), |output| failure(&output));
+            if let Some(status) = failure {
+                return Err(ColdError::Busy { path: target.clone(), status });
             }
             mount.undo().map_err(ColdError::Mount)?;
         }
         rustix::fs::sync();
         // 1 for the page cache, 2 for directory entries and inodes.
         fs::write(DROP_CACHES, "3").map_err(ColdError::Drop)
+    }
+}
+
+/// Reason for which a command failed, by its status alone: some fail without a word, and some warn and succeed.
+fn failure(output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status {
+        status if status.success() => None,
+        status if said.is_empty() => Some(status.to_string()),
+        _ => Some(said),
     }
 }
 
@@ -122,6 +123,14 @@ fn behind_loop(mounted: Change) -> Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_status_of_umount_decides_and_not_its_words() {
+        let of = |line: &str| failure(&Command::new("sh").args(["-c", line]).output().unwrap());
+        assert_eq!(of("echo warning >&2"), None);
+        assert_eq!(of("exit 32").as_deref(), Some("exit status: 32"));
+        assert_eq!(of("echo busy >&2; exit 32").as_deref(), Some("busy"));
+    }
 
     #[test]
     fn the_mount_that_is_seen_is_the_one_remounted() {

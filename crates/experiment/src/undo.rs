@@ -5,15 +5,17 @@
 //! a change that was never made, or that is undone already, does nothing.
 
 mod change;
+mod directory;
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use change::set_online;
 pub use change::{Change, UndoError};
+use directory::JournalDirectory;
 
 use crate::process;
 
@@ -21,6 +23,14 @@ use crate::process;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot note a change to the system in {}: {source}; nothing was changed", .path.display())]
 pub struct JournalError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Why it is not known what an earlier process left changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is not used: {source}; what an earlier morecores left changed is not put back", .path.display())]
+pub struct RepairError {
     path: PathBuf,
     source: io::Error,
 }
@@ -39,7 +49,9 @@ struct Content {
 /// The changes of this process, undone on drop.
 #[derive(Debug)]
 pub struct Journal {
-    file: PathBuf,
+    directory: PathBuf,
+    /// Name of its file.
+    name: PathBuf,
     content: Content,
     /// The file as it was last written, locked for as long as this process lives: a process number says nothing to who looks from
     /// another pid namespace.
@@ -56,7 +68,8 @@ impl Journal {
         let pid = std::process::id();
         let start_time = process::start_time(pid).unwrap_or(0);
         Self {
-            file: directory.join(format!("{pid}.json")),
+            directory: directory.to_owned(),
+            name: PathBuf::from(format!("{pid}.json")),
             content: Content { pid, start_time, changes: vec![] },
             held: None,
         }
@@ -73,7 +86,7 @@ impl Journal {
         self.content.changes.push(change);
         self.write().map_err(|source| {
             self.content.changes.pop();
-            JournalError { path: self.file.clone(), source }
+            JournalError { path: self.directory.clone(), source }
         })
     }
 
@@ -96,20 +109,18 @@ impl Journal {
     fn write(&mut self) -> io::Result<()> {
         if self.content.changes.is_empty() {
             self.held = None;
-            return match fs::remove_file(&self.file) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-                _ => Ok(()),
+            return match JournalDirectory::open(&self.directory)? {
+                Some(directory) => directory.remove(&self.name),
+                None => Ok(()),
             };
         }
-        if let Some(directory) = self.file.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        let new = self.file.with_extension("new");
-        let mut file = File::create(&new)?;
+        let directory = JournalDirectory::create(&self.directory)?;
+        let new = self.name.with_extension("new");
+        let mut file = directory.make(&new)?;
         // Where locks are not to be had, the process's number has to do.
         let _ = file.try_lock();
         file.write_all(&serde_json::to_vec(&self.content)?)?;
-        fs::rename(&new, &self.file)?;
+        directory.rename(&new, &self.name)?;
         self.held = Some(file);
         Ok(())
     }
@@ -141,28 +152,34 @@ pub struct Repair {
     pub file: PathBuf,
 }
 
-/// Undoes what dead processes left changed; says what it did, process by process.
-pub fn repair_leftovers() -> Vec<Repair> {
+/// Undoes what dead processes left changed; returns what it did, process by process.
+///
+/// # Errors
+/// Where the directory of the journals is not this user's alone: nothing in it is believed.
+pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
     repair_in(&directory())
 }
 
-fn repair_in(directory: &Path) -> Vec<Repair> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
+    let opened =
+        JournalDirectory::open(path).map_err(|source| RepairError { path: path.to_owned(), source })?;
+    let Some(directory) = opened else { return Ok(Vec::new()) };
     let (journals, others): (Vec<_>, Vec<_>) =
-        entries.map(|entry| entry.path()).partition(|path| path.extension().is_some_and(|e| e == "json"));
+        directory.names().into_iter().partition(|name| name.extension().is_some_and(|e| e == "json"));
     // Killed between writing a journal and putting it in place: the change that it notes last was not made.
-    for half in others.into_iter().filter(|path| path.extension().is_some_and(|e| e == "new")) {
+    for half in others.into_iter().filter(|name| name.extension().is_some_and(|e| e == "new")) {
         let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && unlocked(&half).is_some() {
-            let _ = fs::remove_file(half);
+        if pid.is_some_and(|pid| process::start_time(pid).is_none()) && unlocked(&directory, &half).is_some()
+        {
+            let _ = directory.remove(&half);
         }
     }
-    journals.iter().filter_map(|file| repair_one(file)).collect()
+    Ok(journals.iter().filter_map(|name| repair_one(path, &directory, name)).collect())
 }
 
 /// The file, locked by us now; `None` where a living process holds it, or it is gone.
-fn unlocked(file: &Path) -> Option<File> {
-    let opened = File::open(file).ok()?;
+fn unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
+    let opened = directory.read(name).ok()?;
     match opened.try_lock() {
         Err(TryLockError::WouldBlock) => None,
         // An error is of file systems without locks.
@@ -170,20 +187,23 @@ fn unlocked(file: &Path) -> Option<File> {
     }
 }
 
-fn repair_one(file: &Path) -> Option<Repair> {
-    let held = unlocked(file)?;
-    let content: Content = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<Repair> {
+    let mut held = unlocked(directory, name)?;
+    let mut bytes = Vec::new();
+    held.read_to_end(&mut bytes).ok()?;
+    let content: Content = serde_json::from_slice(&bytes).ok()?;
     if process::start_time(content.pid) == Some(content.start_time) {
         return None; // Its process is alive and will undo it itself.
     }
     let pid = content.pid;
-    let mut journal = Journal { file: file.to_owned(), content, held: Some(held) };
+    let mut journal =
+        Journal { directory: path.to_owned(), name: name.to_owned(), content, held: Some(held) };
     let before = journal.content.changes.clone();
     before.iter().for_each(Change::let_end);
     let errors = journal.undo();
     let left = &journal.content.changes;
     let undone = before.into_iter().filter(|change| !left.contains(change)).collect();
-    Some(Repair { pid, undone, errors, file: file.to_owned() })
+    Some(Repair { pid, undone, errors, file: path.join(name) })
 }
 
 /// Where journals are kept: a place that is empty after a reboot, as all the changes are.
@@ -199,7 +219,15 @@ fn directory() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    impl Journal {
+        fn file(&self) -> PathBuf {
+            self.directory.join(&self.name)
+        }
+    }
 
     fn directory_change(path: &Path) -> Change {
         Change::CgroupCreated { dir: path.to_owned(), keep: false }
@@ -212,8 +240,8 @@ mod tests {
         let mut journal = Journal::in_directory(&dir.path().join("journal"));
         journal.note(directory_change(&made)).unwrap();
         fs::create_dir(&made).unwrap();
-        assert!(journal.file.exists());
-        let file = journal.file.clone();
+        assert!(journal.file().exists());
+        let file = journal.file();
         drop(journal);
         assert!(!made.exists() && !file.exists());
     }
@@ -243,11 +271,11 @@ mod tests {
         fs::create_dir(&ours).unwrap();
         fs::create_dir(&theirs).unwrap();
 
-        let repairs = repair_in(dir.path());
+        let repairs = repair_in(dir.path()).unwrap();
         assert_eq!(repairs.len(), 1);
         assert_eq!(repairs[0].undone, [directory_change(&theirs)]);
         assert!(ours.exists() && !theirs.exists() && !dir.path().join("1.json").exists());
-        assert!(repair_in(dir.path()).is_empty(), "a second time there is nothing to do");
+        assert!(repair_in(dir.path()).unwrap().is_empty(), "a second time there is nothing to do");
     }
 
     /// As one in another pid namespace does, whose number means somebody else here, or nobody.
@@ -259,7 +287,7 @@ mod tests {
         (journal.content.pid, journal.content.start_time) = (u32::MAX, 1);
         journal.note(directory_change(&theirs)).unwrap();
         fs::create_dir(&theirs).unwrap();
-        assert!(repair_in(dir.path()).is_empty() && theirs.exists());
+        assert!(repair_in(dir.path()).unwrap().is_empty() && theirs.exists());
         drop(journal);
         assert!(!theirs.exists());
     }
@@ -274,7 +302,7 @@ mod tests {
         );
         fs::write(&dead, "{\"pid\":").unwrap();
         fs::write(&alive, "").unwrap();
-        assert!(repair_in(dir.path()).is_empty());
+        assert!(repair_in(dir.path()).unwrap().is_empty());
         assert!(!dead.exists() && alive.exists());
     }
 
@@ -286,7 +314,7 @@ mod tests {
         let mut journal = Journal::in_directory(dir.path());
         journal.note(directory_change(&full)).unwrap();
         assert_eq!(journal.undo().len(), 1);
-        assert!(journal.file.exists());
+        assert!(journal.file().exists());
         fs::remove_dir(full.join("inner")).unwrap();
         assert!(journal.undo().is_empty());
     }

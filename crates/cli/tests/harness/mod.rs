@@ -24,7 +24,7 @@ pub(crate) use morecores_testkit::{skipped, wait_until};
 /// Set in every process below a [`World`], to its directory: so they are found whoever their parent is now.
 const MARK: &str = "MORECORES_TEST_WORLD";
 /// The user and the group `nobody` and `nogroup`, as in Debian's base-passwd.
-const NOBODY: &str = "65534";
+pub(crate) const NOBODY: &str = "65534";
 
 /// A directory for one test, and the commands that run in it. Processes that are left are ended with it.
 pub(crate) struct World {
@@ -204,6 +204,11 @@ pub(crate) struct OrdinaryUser<'a> {
 
 impl OrdinaryUser<'_> {
     pub(crate) fn morecores(&self, arguments: &[&str]) -> Ran {
+        self.morecores_with(&[], arguments)
+    }
+
+    /// With these variables, and no directory of the user's own for what lives as long as a login.
+    pub(crate) fn morecores_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
         let mut command = if is_root() {
             let mut command = self.world.command("setpriv");
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(&self.binary);
@@ -211,6 +216,7 @@ impl OrdinaryUser<'_> {
         } else {
             self.world.command(&self.binary.to_string_lossy())
         };
+        command.env_remove("XDG_RUNTIME_DIR").envs(variables.iter().copied());
         command.current_dir(&self.home).args(arguments);
         Ran::of(command)
     }

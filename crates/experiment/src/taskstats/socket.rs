@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
@@ -27,6 +28,9 @@ const GET: u8 = 1;
 const NEW: u8 = 2;
 const REGISTER_CPUMASK: u16 = 3;
 const DEREGISTER_CPUMASK: u16 = 4;
+
+/// Longest wait for an answer of the kernel. One comes within microseconds, where the family is there at all.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Longer than any record: two structures of 416 bytes in version 13.
 const LONGEST: usize = 8192;
@@ -65,15 +69,7 @@ pub(super) struct Listener {
 impl Listener {
     /// Asks for the records of every CPU that can ever be online; `room` bytes may wait, times two.
     pub(super) fn open(room: usize) -> Result<Self, TaskstatsError> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            Some(GENERIC),
-        );
-        let socket = socket.map_err(io_error("make a netlink socket"))?;
-        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))
-            .map_err(io_error("bind a netlink socket"))?;
+        let socket = netlink_socket(PATIENCE)?;
         let family = family(&socket)?;
         let possible = "/sys/devices/system/cpu/possible";
         let cpus = fs::read_to_string(possible)
@@ -136,6 +132,17 @@ impl Drop for Listener {
     }
 }
 
+/// A netlink socket on which no wait for the kernel's answer is longer than `patience`.
+fn netlink_socket(patience: Duration) -> Result<OwnedFd, TaskstatsError> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(GENERIC))
+        .map_err(io_error("make a netlink socket"))?;
+    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0)).map_err(io_error("bind a netlink socket"))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))
+        .map_err(io_error("bound the wait for a netlink answer"))?;
+    Ok(socket)
+}
+
 /// The number of the family of taskstats on this boot.
 fn family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
     send(socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, "TASKSTATS"))?;
@@ -171,5 +178,28 @@ fn receive<T>(
 }
 
 fn io_error(action: &'static str) -> impl FnOnce(Errno) -> TaskstatsError {
-    move |error| TaskstatsError::Io { action, source: error.into() }
+    move |error| {
+        let source = match error {
+            Errno::AGAIN => io::Error::new(io::ErrorKind::TimedOut, "the kernel does not answer"),
+            error => error.into(),
+        };
+        TaskstatsError::Io { action, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing was asked, so nothing is ever answered.
+    #[test]
+    fn a_kernel_that_does_not_answer_is_not_waited_for() {
+        let socket = netlink_socket(Duration::from_millis(1)).unwrap();
+        let received = receive(&socket, RecvFlags::empty(), |_| ());
+        assert_eq!(received, Err(Errno::AGAIN));
+        let told = io_error("ask for exit records")(Errno::AGAIN);
+        assert!(
+            matches!(told, TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
+        );
+    }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use morecores_record::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::unescape;
 use crate::process;
 
 /// How long what outlived a study that died may go on: a program that removes its files needs a second or two where the system is
@@ -122,7 +123,7 @@ impl Change {
             Self::ControllerEnabled { dir, controller } => {
                 ignore_missing(fs::write(dir.join("cgroup.subtree_control"), format!("-{controller}")))
             }
-            Self::CpusOffline { online } => online.iter().try_for_each(|cpu| set_online(cpu, true)),
+            Self::CpusOffline { online } => all_online(online, |cpu| set_online(cpu, true)),
             Self::CpusetShrinks { dir, cpus } => restore_cpuset(dir, cpus),
             Self::AffinityLost { tid, start_time, cpus } => match process::start_time(*tid) {
                 Some(start) if start == *start_time => process::set_affinity(*tid, cpus),
@@ -150,6 +151,13 @@ pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound && online => Ok(()),
         Err(e) => Err(e),
     }
+}
+
+/// Brings every CPU of `online` online by `bring`, those after one that fails too.
+fn all_online(online: &CpuSet, bring: impl Fn(CpuId) -> io::Result<()>) -> io::Result<()> {
+    let failed: Vec<String> =
+        online.iter().filter_map(|cpu| Some(format!("CPU {cpu}: {}", bring(cpu).err()?))).collect();
+    if failed.is_empty() { Ok(()) } else { Err(io::Error::other(failed.join("; "))) }
 }
 
 fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
@@ -212,16 +220,47 @@ fn is_empty(dir: &Path) -> bool {
 }
 
 fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Result<()> {
-    let mounted = fs::read_to_string("/proc/self/mounts")?;
-    let target = target.to_string_lossy();
-    if mounted.lines().filter_map(|line| line.split(' ').nth(1)).any(|at| at == target) {
+    if is_mounted(&fs::read_to_string("/proc/self/mounts")?, target) {
         return Ok(());
     }
     // mount(8) rather than mount(2): it knows the helpers of network and loop file systems.
-    let output = Command::new("mount").args(["-t", fs_type, "-o", options, source, &target]).output()?;
+    let output = Command::new("mount").args(["-t", fs_type, "-o", options, source]).arg(target).output()?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(said.lines().next().unwrap_or("mount failed").to_owned()))
+}
+
+/// Whether the table of mounts, in the form of fstab(5), has something at `target`.
+fn is_mounted(table: &str, target: &Path) -> bool {
+    table.lines().filter_map(|line| line.split(' ').nth(1)).any(|at| Path::new(&unescape(at)) == target)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_fails_does_not_keep_the_others_offline() {
+        let tried = RefCell::new(Vec::new());
+        let online: CpuSet = "1-4".parse().unwrap();
+        let failed = all_online(&online, |cpu| {
+            tried.borrow_mut().push(cpu.to_string());
+            if cpu.to_string() == "2" { Err(io::Error::other("it is broken")) } else { Ok(()) }
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "CPU 2: it is broken");
+        assert_eq!(*tried.borrow(), ["1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn a_mount_point_with_a_space_or_a_backslash_is_recognised() {
+        let table = "/dev/vda1 / ext4 rw 0 0\n/dev/loop0 /mnt/my\\040disk ext4 rw 0 0\n/dev/loop1 /mnt/a\\134b ext4 rw 0 0\n";
+        for target in ["/", "/mnt/my disk", "/mnt/a\\b"] {
+            assert!(is_mounted(table, Path::new(target)), "{target}");
+        }
+        assert!(!is_mounted(table, Path::new("/mnt/my")));
+    }
 }

@@ -78,6 +78,8 @@ impl<S: Studied> StudyWriter<S> {
         if path.symlink_metadata().is_ok() {
             return Err(StudyError::Exists(path.to_owned()));
         }
+        // Without a slash at its end: the other name is beside it, not in it.
+        let path: &Path = &path.components().collect::<PathBuf>();
         // Made under another name, so that a kill never leaves half a study at `path`.
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".new-{}", std::process::id()));
