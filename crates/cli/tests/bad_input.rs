@@ -186,7 +186,7 @@ fn good_lines_of_damaged_runs_are_kept_and_counted() {
     lines[1] = "{\"index\":1,\"round\":";
     lines[3] = "\u{0}\u{0}\u{0}";
     fs::write(&file, lines.join("\n") + "\n").expect("write");
-    let shown = world.morecores(&["show", "study"]);
+    let shown = world.morecores(&["show", "study", "--wide"]);
     shown.success().prints(&["4 runs", "Damaged lines of runs.jsonl, left out of every figure: 2."]);
     let view = world.shown("--json");
     assert_eq!(view["points"][0]["runs"], 4);

@@ -127,7 +127,7 @@ fn a_line_cut_anywhere_costs_that_run_alone() {
         let study = world.study();
         assert_eq!((study.runs.len(), study.damaged_lines), (2, 1), "cut at {cut}, gone on with");
         assert_consecutive(&study);
-        let shown = world.morecores(&["show", "study"]);
+        let shown = world.morecores(&["show", "study", "--wide"]);
         shown.success().prints(&["Damaged lines of runs.jsonl, left out of every figure: 1."]);
     }
     // Whole but for its newline: nothing is lost.

@@ -67,7 +67,8 @@ fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
         (&["--cold"], &["--cold needs root", "sudo"]),
         (&["--limit", "cpuset"], &["cgroup"]),
     ] {
-        let ran = user.morecores(&[&["run", "-o", "study"], options, &["--", "touch", "trace"]].concat());
+        let ran =
+            user.morecores(&[&["run", "--wide", "-o", "study"], options, &["--", "touch", "trace"]].concat());
         if options == ["--limit", "cpuset"] && ran.status.success() {
             skipped(NAME, "a cpuset was delegated to this user; that part did not run");
             continue;
