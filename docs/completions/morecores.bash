@@ -726,7 +726,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__run)
-            opts="-r -o -w -q -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --help"
+            opts="-r -o -w -q -h --shell --thread-env --env --expect-n --input --input-limit --output --cpus --limit --placement --cpu-list --precision --runs --min-runs --max-time --warmup --timeout --success --ignore-failure --incremental --keep --seed --setup --prepare --cleanup --cold --remount --metric --unit --lower-is-better --decimal-mark --trace --syscalls --predict --study --resume --wide --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -789,6 +789,10 @@ _morecores() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --success)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -928,7 +932,7 @@ _morecores() {
             return 0
             ;;
         morecores__subcmd__trace)
-            opts="-n -o -h --shell --thread-env --env --input --output --prepare --timeout --keep --cpus --limit --cpu-list --syscalls --study --json --help"
+            opts="-n -o -h --shell --thread-env --env --input --output --prepare --timeout --success --keep --cpus --limit --cpu-list --syscalls --study --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -955,6 +959,10 @@ _morecores() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --success)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -62,6 +62,7 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l min-runs -d 
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l max-time -d 'End the study after this long, for example 90s or 10m, warm-up and traced runs included; 0: no limit [default: begin no run that is not expected to end within 5m]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l warmup -d 'Runs of each CPU count before those that count [default: 1, with --cold 0]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l timeout -d 'End a run after this long; it has then failed' -r
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l success -d 'Exit statuses of runs that count, for example 0,1 for a linter; death by a signal never does [default: 0]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l seed -d 'Seed of the shuffle and of all resampling [default: from the clock]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l setup -d 'Run this shell line once, before the first run' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l prepare -d 'Run this shell line before every run; `{n}` is replaced in it' -r
@@ -79,13 +80,13 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l thread-env -d 'Also set OMP_NUM_THREADS, RAYON_NUM_THREADS, GOMAXPROCS and their like to the CPU count'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l expect-n -d 'Refuse to start where `{n}` is nowhere in the command'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Go on after a run that fails, and count it'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l ignore-failure -d 'Go on after a run that fails, leave it out of every figure, and say how many there were'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l incremental -d 'Go on where the first run leaves the later ones next to nothing to do, as a build does; without --prepare, what is measured then is an incremental build'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l keep -d 'Leave processes alone that outlive the command'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cold -d 'Write back and drop the page cache before each run (root)'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l lower-is-better -d 'The number is a cost, not a rate'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l syscalls -d 'Trace every system call with the file, pipe or process that it is about, not only those that block'
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls, --predict and --incremental may differ; traces that are missing are made'
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l resume -d 'Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls, --predict, --success, --ignore-failure and --incremental may differ; traces that are missing are made'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s w -l wide -d 'Every column of the table, every warning and every note'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s q -l quiet -d 'Print nothing but errors'
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -97,6 +98,7 @@ null\t'Thrown away'
 inherit\t'To this terminal'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l prepare -d 'Run this shell line before the run, untraced; `{n}` is replaced in it' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l timeout -d 'End the run after this long; what it did until then is shown' -r
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l success -d 'Exit statuses with which the command has not failed [default: 0]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpus -d 'How many CPUs the run is allotted: a number or `all` [default: all usable]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'How it is held to them' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'
 cpuset\t'A cgroup\'s cpuset: a program cannot widen it'

@@ -93,7 +93,7 @@ pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
 /// number; where there is none, the largest process of those that were killed. Of a command that is not told a number of
 /// jobs the CPUs are taken for that.
 fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
-    let spared = |run: &&Run| run.exit.is_success() && run.tree.killed_for_memory.is_none();
+    let spared = |run: &&Run| run.counts(&study.header.plan) && run.tree.killed_for_memory.is_none();
     let whole: Vec<&Run> = study.runs.iter().filter(spared).collect();
     let jobs = whole.iter().map(|run| run.n).max();
     let bytes = match jobs {

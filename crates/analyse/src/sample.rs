@@ -21,8 +21,8 @@ pub(crate) struct Sample<'a> {
     pub(crate) point: &'a Point,
     /// Those that succeeded, in the order made.
     pub(crate) runs: Vec<&'a Run>,
-    /// How many failed.
-    pub(crate) failed: usize,
+    /// Those that failed.
+    pub(crate) failed: Vec<&'a Run>,
 }
 
 impl<'a> Sample<'a> {
@@ -30,8 +30,8 @@ impl<'a> Sample<'a> {
     pub(crate) fn of(study: &'a Study, point: &'a Point) -> Self {
         let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
         let (runs, failed): (Vec<_>, Vec<_>) =
-            study.runs.iter().filter(ours).partition(|run| run.exit.is_success());
-        Self { point, runs, failed: failed.len() }
+            study.runs.iter().filter(ours).partition(|run| run.counts(&study.header.plan));
+        Self { point, runs, failed }
     }
 
     /// Elapsed times in seconds.

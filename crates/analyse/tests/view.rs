@@ -197,7 +197,9 @@ fn no_run_and_no_success_have_no_points() {
     failed.runs.iter_mut().for_each(|run| run.exit = Exit::Signal(11));
     let failed = view(&failed, &[]);
     assert!(failed.points.is_empty());
-    let count = |cpus| Warning::FailedRuns { cpus, count: 8 };
+    let failures = vec![FailureCount { how: Failure::Signal(11), count: 8 }];
+    let count =
+        |cpus| Warning::FailedRuns { cpus, count: 8, failures: failures.clone(), success: [0].into() };
     assert_eq!(failed.warnings, [count(1), count(2)]);
 }
 

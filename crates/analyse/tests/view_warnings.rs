@@ -372,7 +372,8 @@ fn failed_runs_and_damaged_lines() {
         let failed = Run { exit: Exit::Code(1), ..run(made, 2, 1.0) };
         made.runs.push(failed);
     });
-    assert_eq!(warning, Warning::FailedRuns { cpus: 2, count: 1 });
+    let failures = vec![FailureCount { how: Failure::Status(1), count: 1 }];
+    assert_eq!(warning, Warning::FailedRuns { cpus: 2, count: 1, failures, success: [0].into() });
     assert_eq!(only(&[1], |made| made.damaged_lines = 3), Warning::DamagedLines { count: 3 });
     silent(&[1, 2], |made| {
         let failed = Run { phase: Phase::Warmup, exit: Exit::Code(1), ..run(made, 2, 1.0) };

@@ -13,6 +13,7 @@ mod suite;
 mod texts;
 mod trace;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
 use morecores_record::{
     Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Nanos, Output, Placement, Plan, Point, Stop,
-    Topology, TraceHeader, TraceMode, TraceSource,
+    Topology, TraceHeader, TraceMode, TraceSource, zero_alone,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -32,10 +33,12 @@ pub(crate) use new_study::NewStudy;
 pub(crate) use predict::{PredictOptions, WhatIfOptions, default_targets};
 pub(crate) use report::{PlotFormat, ReportOptions};
 pub(crate) use suite::{SuiteOptions, study_in};
+use texts::success;
 pub(crate) use texts::{duration, percent, size, time_limit};
 pub(crate) use trace::TraceOptions;
 
 use metrics::Metrics;
+pub(crate) use metrics::note_of_older_figures;
 
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
 /// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
@@ -77,6 +80,8 @@ pub(crate) struct ResumeOptions {
     /// Most time and budget, where --max-time was given.
     time: Option<(Option<Nanos>, Option<Nanos>)>,
     trace: Option<TraceMode>,
+    success: Option<BTreeSet<u8>>,
+    ignore_failure: bool,
     syscalls: bool,
     incremental: bool,
     /// The text of --predict.
@@ -113,6 +118,7 @@ impl RunOptions {
             decimal_mark: metrics.decimal_mark,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
+            success: success(args.success.as_deref())?.unwrap_or_else(zero_alone),
             ignore_failure: args.ignore_failure,
             incremental: args.incremental,
             keep_survivors: args.keep,
@@ -150,6 +156,8 @@ impl ResumeOptions {
             command,
             runs: args.runs,
             min_runs: args.min_runs,
+            success: success(args.success.as_deref())?,
+            ignore_failure: args.ignore_failure,
             // The default is not the user's word.
             precision: args.precision.is_some().then_some(stop.precision),
             time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
@@ -194,6 +202,10 @@ impl ResumeOptions {
     pub(crate) fn adjust(&self, plan: &mut Plan) {
         plan.trace = self.trace.unwrap_or(plan.trace);
         plan.syscalls |= self.syscalls;
+        plan.ignore_failure |= self.ignore_failure;
+        if let Some(success) = &self.success {
+            plan.success = success.clone();
+        }
         plan.incremental |= self.incremental;
         // `check` has read it before.
         plan.predict = self.predicted(plan).unwrap_or_default();

@@ -42,6 +42,9 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         (vec!["--runs", "3", "--min-runs", "4"], vec!["--min-runs 4"]),
         (vec!["--precision", "much"], vec!["--precision"]),
         (vec!["--precision", "100%"], vec!["--precision"]),
+        (vec!["--success", "x"], vec!["--success x", "0 to 255", "--success 0,1"]),
+        (vec!["--success", "0,256"], vec!["--success 0,256"]),
+        (vec!["--success", ""], vec!["--success"]),
         (vec!["--timeout", "soon"], vec!["--timeout"]),
         (vec!["--max-time", "soon"], vec!["--max-time", "90s"]),
         (vec!["--metric", "("], vec!["--metric", "unclosed group"]),
@@ -207,6 +210,7 @@ fn a_failing_command_shows_its_last_lines_and_how_it_ended() {
         "  | 30\n",
         "  | the reason\n",
         "exited with status 7 at 1 CPU (run 1)",
+        "--success 0,7",
         "--ignore-failure",
         "what was measured is kept in study",
     ]);
@@ -226,12 +230,52 @@ fn failures_are_counted_where_they_are_to_be_ignored() {
     let world = World::new();
     // Every third run fails.
     let line = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $((n % 3)) -lt 2 ]";
-    let ran = world.run("--ignore-failure --cpus 1 --runs 9 --warmup 0 --precision 0", &["sh", "-c", line]);
+    let ran =
+        world.run("--ignore-failure --wide --cpus 1 --runs 9 --warmup 0 --precision 0", &["sh", "-c", line]);
     ran.success();
     let point = &world.shown("--json")["points"][0];
     assert_eq!((&point["runs"], &point["failed_runs"]), (&6.into(), &3.into()), "{point:#}");
-    ran.prints(&["3"]);
-    assert!(ran.stdout.contains("fail"), "{ran}");
+    ran.prints(&[
+        "left out of every figure: 3 at 1 CPU (3 exited with status 1)",
+        "--success 0,1 counts them",
+    ]);
+}
+
+#[test]
+fn exit_statuses_of_success_count_and_signals_never_do() {
+    let options = "-q --cpus 1 --runs 4 --warmup 0 --precision 0";
+    let world = World::new();
+    world.run(&format!("{options} --success 0,1"), &["false"]).success();
+    assert_eq!(world.shown("--json")["points"][0]["runs"], 4);
+
+    let ran = World::new().run(&format!("{options} --success 0,1"), &["sh", "-c", "exit 2"]);
+    ran.code(1).says(&["exited with status 2", "--success 0,1,2 counts such runs", "--ignore-failure"]);
+
+    let ran = World::new().run(&format!("{options} --success 0,15,143"), &["sh", "-c", "kill $$"]);
+    ran.code(1).says(&["was ended by signal 15"]);
+    assert!(!ran.stderr.contains("--success"), "{ran}");
+
+    // What a study is gone on with may be called success later.
+    let world = World::new();
+    world.run(options, &["false"]).code(1);
+    world
+        .morecores(&["run", "-q", "--trace", "off", "--resume", "-o", "study", "--success", "0,1"])
+        .success();
+    assert_eq!(world.shown("--json")["points"][0]["runs"], 4);
+}
+
+#[test]
+fn a_missing_figure_is_a_failed_run() {
+    let line = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $((n % 3)) -lt 2 ] && echo ops 5; true";
+    let options = "--cpus 1 --runs 9 --warmup 0 --precision 0 --metric ops.([0-9]+)";
+    let ran = World::new().run(options, &["sh", "-c", line]);
+    ran.code(1).says(&["matched nothing", "(run 3)", "--ignore-failure"]);
+
+    let world = World::new();
+    let ran = world.run(&format!("{options} --wide --ignore-failure"), &["sh", "-c", line]);
+    ran.success().prints(&["left out of every figure: 3 at 1 CPU (3 printed no figure that can be read)"]);
+    let point = &world.shown("--json")["points"][0];
+    assert_eq!((&point["runs"], &point["failed_runs"]), (&6.into(), &3.into()), "{point:#}");
 }
 
 #[test]

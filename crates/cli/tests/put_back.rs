@@ -162,7 +162,7 @@ fn put_back_after_everything(limit: &str, witnesses: &Witnesses, before: &State)
     is_as_before("a failing command", failed.code(1));
 
     let impossible = World::new().run(&format!("{options} --metric (x)"), &["true"]);
-    is_as_before("an error in mid-study", impossible.refused(2, &["matched nothing"]));
+    is_as_before("an error in mid-study", impossible.code(1).says(&["matched nothing"]));
 
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let ran = interrupted(limit, signal, witnesses);

@@ -111,6 +111,23 @@ fn a_study_that_failed_is_not_traced() {
 }
 
 #[test]
+fn exit_statuses_of_success_count_also_when_traced() {
+    const NAME: &str = "exit_statuses_of_success_count_also_when_traced";
+    let world = World::new();
+    if !can_trace(&world, NAME) {
+        return;
+    }
+    let options = "-q --cpus 1 --runs 1 --warmup 0 --precision 0 --trace on --success 0,1";
+    world.run(options, &["false"]).success();
+    assert_eq!(world.study().traces[0].run.exit, Exit::Code(1));
+
+    let ran = world.morecores(&["trace", "--json", "--success", "0,1", "--", "false"]);
+    ran.success();
+    let ran = world.morecores(&["trace", "--json", "--", "false"]);
+    ran.code(1).says(&["exited with status 1", "--success 0,1"]);
+}
+
+#[test]
 fn one_run_is_traced_without_leaving_a_study_behind() {
     const NAME: &str = "one_run_is_traced_without_leaving_a_study_behind";
     let world = World::new();

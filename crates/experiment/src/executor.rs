@@ -69,6 +69,8 @@ pub struct Outcome {
     pub run: Run,
     /// The end of what a failed command printed; empty for a successful one.
     pub output: String,
+    /// Why a figure that was asked for is missing, where one is.
+    pub no_figure: Option<MetricError>,
     /// Others that worked most since the first run, where it was time for a look at them.
     pub neighbours: Option<Vec<Neighbour>>,
 }
@@ -328,12 +330,16 @@ impl ProcessExecutor {
             self.quiet = Some(self.watch.quiet(LOOK));
         }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
-        let figures = if exit.is_success() && self.plan.metric.is_some() {
-            self.metrics.read(&self.capture.tail().unwrap_or_default())?
-        } else {
-            Vec::new()
+        let ended_well = self.plan.is_success(exit);
+        let tail = || self.capture.tail().unwrap_or_default();
+        let (figures, no_figure) = match ended_well && self.plan.metric.is_some() {
+            false => (Vec::new(), None),
+            true => match self.metrics.read(&tail()) {
+                Ok(figures) => (figures, None),
+                Err(error) => (Vec::new(), Some(error)),
+            },
         };
-        let output = if exit.is_success() { String::new() } else { self.capture.tail().unwrap_or_default() };
+        let output = if ended_well && no_figure.is_none() { String::new() } else { tail() };
         let run = Run {
             index: trial.index,
             round: trial.round,
@@ -352,10 +358,11 @@ impl ProcessExecutor {
             surroundings,
             metric: figures.first().map(|figure| figure.value),
             figures,
+            missing: no_figure.as_ref().map(MetricError::missing),
             survivors,
             unknown: serde_json::Map::new(),
         };
-        let outcome = Outcome { run, output, neighbours: self.look_at_neighbours(trial.phase) };
+        let outcome = Outcome { run, output, no_figure, neighbours: self.look_at_neighbours(trial.phase) };
         Ok(Witnessed { outcome, began: ended.began, ended: ended.ended, watched })
     }
 }

@@ -3,7 +3,7 @@
 //! Knows neither processes nor files nor statistics: all three are passed in, so that the loop is tested with
 //! none of them. It goes on where the runs already made left off.
 
-use morecores_record::{Exit, Nanos, Phase, Plan, Point, Run, StopReason};
+use morecores_record::{Nanos, Phase, Plan, Point, Run, StopReason};
 
 use crate::budget::Budget;
 use crate::done_once::done_once;
@@ -79,7 +79,7 @@ pub fn sweep<K: Keeper>(
     budget: &mut Budget,
     pulse: &dyn Pulse,
 ) -> Result<Finish, SweepError<K::Error>> {
-    let early = early(done).cloned().collect();
+    let early = early(plan, done).cloned().collect();
     Sweep { plan, executor, keeper, pulse, next: done.len() as u32, budget, early }.go(done, enough)
 }
 
@@ -165,19 +165,19 @@ impl<K: Keeper> Sweep<'_, K> {
                 // What stopped the study ended the user's --prepare rather than the command.
                 (Err(_), Some(finish)) => return Ok(Some(finish)),
                 // A run that was cut short by our own end is no measurement, and no failure of the command's.
-                (Ok(outcome), Some(finish)) if !outcome.run.exit.is_success() => return Ok(Some(finish)),
+                (Ok(outcome), Some(finish)) if !outcome.run.counts(self.plan) => return Ok(Some(finish)),
                 (executed, _) => executed.map_err(SweepError::Execute)?,
             };
             self.keeper.ended(&outcome).map_err(SweepError::Keep)?;
             self.next += 1;
-            if !outcome.run.exit.is_success() {
+            if !outcome.run.counts(self.plan) {
                 if self.plan.ignore_failure {
                     continue;
                 }
                 return Ok(Some(Finish { reason: StopReason::RunFailed, failed: Some(outcome) }));
             }
             self.budget.add(&trial, self.pulse.now().since(began));
-            if is_early(&outcome.run) {
+            if is_early(self.plan, &outcome.run) {
                 self.early.push(outcome.run.clone());
             }
             if phase == Phase::Timed {
@@ -203,7 +203,7 @@ impl<K: Keeper> Sweep<'_, K> {
     fn samples(&self, done: &[Run]) -> Vec<Vec<f64>> {
         let of = |cpus, n| {
             let runs = done.iter().filter(move |r| r.phase == Phase::Timed && r.cpus == cpus && r.n == n);
-            runs.filter(|r| r.exit == Exit::Code(0)).map(value_of).collect()
+            runs.filter(|r| r.counts(self.plan)).map(value_of).collect()
         };
         self.plan.points.iter().map(|point| of(point.cpus, point.n)).collect()
     }
@@ -228,10 +228,10 @@ impl<K: Keeper> Sweep<'_, K> {
 
 /// The successful ones of the first runs of a study, up to the first timed round: by them it is told whether the command
 /// does its work only once.
-pub fn early(runs: &[Run]) -> impl Iterator<Item = &Run> {
-    runs.iter().filter(|run| is_early(run))
+pub fn early<'a>(plan: &'a Plan, runs: &'a [Run]) -> impl Iterator<Item = &'a Run> {
+    runs.iter().filter(move |run| is_early(plan, run))
 }
 
-fn is_early(run: &Run) -> bool {
-    run.exit.is_success() && (run.phase == Phase::Warmup || run.round == 0)
+fn is_early(plan: &Plan, run: &Run) -> bool {
+    run.counts(plan) && (run.phase == Phase::Warmup || run.round == 0)
 }

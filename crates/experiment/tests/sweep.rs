@@ -60,7 +60,7 @@ impl Executor for Pretend<'_> {
             cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
             ..morecores_testkit::run(&trial.point, elapsed)
         };
-        Ok(Outcome { run, output: String::new(), neighbours: None })
+        Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
     }
 }
 
@@ -218,6 +218,27 @@ fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
     let (finish, runs) = swept(&ignoring, &world, &mut executor, 6);
     // One more round, since one count has a run less.
     assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 7));
+}
+
+#[test]
+fn exit_statuses_of_success_count_and_a_missing_figure_or_a_signal_never_does() {
+    let world = World::default();
+    let lenient = Plan { success: [0, 1].into(), ..plan() };
+    let exits = |exit: Exit| Pretend { world: &world, exit: Box::new(move |_| exit) };
+    let (finish, runs) = swept(&lenient, &world, &mut exits(Exit::Code(1)), 6);
+    assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 6));
+    for exit in [Exit::Code(2), Exit::Signal(1), Exit::TimedOut] {
+        let (finish, runs) = swept(&lenient, &world, &mut exits(exit), 6);
+        assert_eq!((finish.reason, runs.len()), (StopReason::RunFailed, 1), "{exit:?}");
+    }
+    // These runs have no figure.
+    let metric = Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher };
+    let without = Plan { metric: Some(metric), ..plan() };
+    let (finish, _) = swept(&without, &world, &mut exits(Exit::Code(0)), 6);
+    assert_eq!(finish.reason, StopReason::RunFailed);
+    let ignoring = Plan { ignore_failure: true, ..without };
+    let (finish, runs) = swept(&ignoring, &world, &mut exits(Exit::Code(0)), 1);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
 }
 
 #[test]

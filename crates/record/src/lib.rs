@@ -49,11 +49,12 @@ pub use page::{
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
     Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
-    Point, Stop, TraceMode, Variable, holds_n,
+    Point, Stop, TraceMode, Variable, holds_n, zero_alone,
 };
 pub use published::{Printed, Published, PublishedRow, PublishedSystem};
 pub use run::{
-    CpuEstimator, CpuTime, DeviceTime, Exit, Figure, MemoryKills, Phase, Run, Rusage, Surroundings, TreeUsage,
+    CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MemoryKills, MissingFigure, Phase, Run, Rusage,
+    Surroundings, TreeUsage,
 };
 pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
@@ -73,7 +74,7 @@ pub use view::BehindLock;
 pub use view::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared, ComparedPoint,
     ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel, CostModelPoint, Culprit,
-    Difference, Estimate, FigureView, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice,
+    Difference, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice,
     LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MetricView,
     Misfits, NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
     SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,

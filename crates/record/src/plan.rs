@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, CpuKind, CpuSet, Nanos, Placement};
+use crate::{Command, CpuKind, CpuSet, Exit, Nanos, Placement};
 
 pub use hooks::Hooks;
 pub use input::{InputContent, InputSource};
@@ -163,6 +163,9 @@ pub struct Plan {
     /// Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<Variable>,
+    /// Exit statuses of runs that count.
+    #[serde(default = "zero_alone")]
+    pub success: BTreeSet<u8>,
     /// Whether a failing run ends the study.
     pub ignore_failure: bool,
     /// Whether the study goes on where the first run leaves the later ones next to nothing to do.
@@ -186,7 +189,17 @@ pub struct Plan {
     pub predict: Vec<u32>,
 }
 
+/// What success is unless somebody says otherwise, and was in every study before it could be said.
+pub fn zero_alone() -> BTreeSet<u8> {
+    [0].into()
+}
+
 impl Plan {
+    /// Whether a run that ends so succeeds, as far as its end tells; a signal never does.
+    pub fn is_success(&self, exit: Exit) -> bool {
+        matches!(exit, Exit::Code(status) if u8::try_from(status).is_ok_and(|own| self.success.contains(&own)))
+    }
+
     /// Whether the command is told how many CPUs there are: by its words or by its environment.
     pub fn tells_n(&self, command: &Command) -> bool {
         command.uses_n() || self.thread_env || self.env.iter().any(Variable::uses_n)

@@ -2,9 +2,13 @@
 //!
 //! Only what was measured; a median or a ratio has no place here. What could not be read is absent, never zero.
 
+mod failure;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuSet, Limit, Nanos};
+
+pub use failure::{Failure, MissingFigure};
 
 /// Whether a run counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +37,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether the run succeeded.
+    /// Whether a process ended by itself with status 0. Whether a run of a study counts, its plan says: [`Run::counts`].
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Code(0))
     }
@@ -234,6 +238,9 @@ pub struct Run {
     /// that kept the value alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
+    /// The figure that was asked for and is not there, or cannot be told from another; the run has then failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingFigure>,
     /// Processes that outlived the main process, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub survivors: Vec<String>,

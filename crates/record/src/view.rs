@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Host, Limit, Neighbour, Plan};
+use crate::{Better, Closing, CpuEstimator, CpuKind, CpuSet, Failure, Host, Limit, Neighbour, Plan};
 
 pub use comparison::{
     Aspect, COMPARISON_SCHEMA, Compared, ComparedPoint, ComparedSpeedup, ComparedStack, Comparison,
@@ -188,6 +188,16 @@ pub enum OutsideEvidence {
     CpuTime,
 }
 
+/// How many runs failed in one way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FailureCount {
+    /// How.
+    pub how: Failure,
+    /// So many.
+    pub count: u32,
+}
+
 /// Something that spoils, or may spoil, the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -353,6 +363,12 @@ pub enum Warning {
         cpus: u32,
         /// So many.
         count: u32,
+        /// How they failed, the most frequent first.
+        #[serde(default)]
+        failures: Vec<FailureCount>,
+        /// Exit statuses that count.
+        #[serde(default)]
+        success: BTreeSet<u8>,
     },
     /// Lines of runs.jsonl could not be read.
     DamagedLines {

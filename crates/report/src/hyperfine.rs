@@ -46,7 +46,7 @@ struct BenchmarkResult {
 /// Never for a study that was read from a directory: only where a figure cannot be written as JSON.
 pub fn hyperfine_json(study: &Study) -> Result<String, serde_json::Error> {
     let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
-    for run in study.runs.iter().filter(|r| r.phase == Phase::Timed && r.exit.is_success()) {
+    for run in study.runs.iter().filter(|r| r.phase == Phase::Timed && r.counts(&study.header.plan)) {
         by_count.entry(run.cpus).or_default().push(run);
     }
     let results = by_count.iter().map(|(&cpus, runs)| result(study, cpus, runs)).collect();

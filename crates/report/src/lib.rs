@@ -43,4 +43,4 @@ pub use terminal::{
 pub use topology::topology;
 pub use tuning::spin_tuning;
 pub use verdict::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict, decide, word};
-pub use warning::{Notice, Severity, notices, sentence};
+pub use warning::{Notice, Severity, notices, sentence, success_list};

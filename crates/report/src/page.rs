@@ -97,7 +97,7 @@ fn run(run: &Run, plan: &Plan) -> PageRun {
         system_s: run.cpu.system_ns.as_secs_f64(),
         metric: run.metric,
         further_metrics: plan.further_metrics.iter().map(|metric| run.figure(&metric.name)).collect(),
-        succeeded: run.exit.is_success(),
+        succeeded: run.counts(plan),
     }
 }
 

@@ -3,7 +3,10 @@
 //! Warnings of one kind are merged over CPU counts and put in the order of what they change in the verdict. Whether to
 //! warn is decided in the analysis, never here.
 
+mod failures;
 mod rank;
+
+pub use failures::success_list;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -102,7 +105,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
     match *warning {
         Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
         Warning::Outliers { cpus, count }
-        | Warning::FailedRuns { cpus, count }
+        | Warning::FailedRuns { cpus, count, .. }
         | Warning::KilledForMemory { cpus, count, .. } => (Some(cpus), f64::from(count)),
         Warning::Imprecise { cpus, half_width, .. } => (Some(cpus), half_width),
         Warning::FirstRunDiffers { cpus, ratio } | Warning::Drift { cpus, ratio } => (Some(cpus), ratio),
@@ -255,9 +258,11 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
             }
         ),
         Warning::FailedRuns { .. } => format!(
-            "Failed runs, left out of every figure: {}. The runs that are left may be a biased \
-             choice: find out why the others failed.",
-            counts(group)
+            "Failed runs, left out of every figure: {}{}. The runs that are left may be a biased \
+             choice: find out why the others failed.{}",
+            counts(group),
+            failures::ways(group),
+            failures::advice(group)
         ),
         Warning::KilledForMemory { .. } => killed_for_memory(group, &at),
         Warning::DamagedLines { .. } => format!(

@@ -37,6 +37,7 @@ pub fn plan(points: Vec<Point>) -> Plan {
         decimal_mark: None,
         thread_env: false,
         env: Vec::new(),
+        success: zero_alone(),
         ignore_failure: false,
         incremental: false,
         keep_survivors: false,
@@ -73,6 +74,7 @@ pub fn run(point: &Point, elapsed: Nanos) -> Run {
         surroundings: None,
         metric: None,
         figures: Vec::new(),
+        missing: None,
         survivors: Vec::new(),
         unknown: Default::default(),
     }

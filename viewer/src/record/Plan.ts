@@ -75,6 +75,10 @@ thread_env: boolean,
  */
 env?: Array<Variable>, 
 /**
+ * Exit statuses of runs that count.
+ */
+success: Array<number>, 
+/**
  * Whether a failing run ends the study.
  */
 ignore_failure: boolean, 

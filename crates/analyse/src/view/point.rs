@@ -54,7 +54,7 @@ impl Sample<'_> {
             adds: self.point.adds.clone(),
             limit: plan.limit,
             runs: self.runs.len() as u32,
-            failed_runs: self.failed as u32,
+            failed_runs: self.failed.len() as u32,
             outliers: outliers(&elapsed).len() as u32,
             elapsed_s: summary(&elapsed, design),
             user_s: summary(&cpu.user, design),

@@ -2,9 +2,12 @@
 //!
 //! Only whether and how much; the words are the report's.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use morecores_record::{
-    Command, CpuEstimator, CpuKind, Limit, Nanos, Neighbour, OutsideEvidence, PointView, Run, StopReason,
-    Study, Surroundings, Warning,
+    Command, CpuEstimator, CpuKind, Failure, FailureCount, Limit, Nanos, Neighbour, OutsideEvidence, Plan,
+    PointView, Run, StopReason, Study, Surroundings, Warning,
 };
 
 use crate::assumptions::{serial_correlation, two_speeds};
@@ -66,8 +69,8 @@ const CLIENTS: &[(&str, &str)] = &[
 pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
     let mut warnings = of_study(study, points);
     warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
-    for sample in samples.iter().filter(|sample| sample.failed > 0) {
-        warnings.push(Warning::FailedRuns { cpus: sample.point.cpus, count: sample.failed as u32 });
+    for sample in samples.iter().filter(|sample| !sample.failed.is_empty()) {
+        warnings.push(failed_runs(&study.header.plan, sample));
     }
     for sample in samples {
         if let Some(point) = points.iter().find(|p| p.cpus == sample.point.cpus && p.n == sample.point.n) {
@@ -77,6 +80,22 @@ pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) ->
     }
     threads(study, samples, points, &mut warnings);
     warnings
+}
+
+/// The failed runs of one count, and how they failed.
+fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
+    let mut ways: BTreeMap<Failure, u32> = BTreeMap::new();
+    for failure in sample.failed.iter().filter_map(|run| run.failure(plan)) {
+        *ways.entry(failure).or_default() += 1;
+    }
+    let mut failures: Vec<_> = ways.into_iter().map(|(how, count)| FailureCount { how, count }).collect();
+    failures.sort_by_key(|failure| Reverse(failure.count));
+    Warning::FailedRuns {
+        cpus: sample.point.cpus,
+        count: sample.failed.len() as u32,
+        failures,
+        success: plan.success.clone(),
+    }
 }
 
 /// What concerns the study as a whole.

@@ -74,7 +74,10 @@ pub(crate) struct RunArgs {
     /// End a run after this long; it has then failed
     #[arg(long, value_name = "TIME", help_heading = RUNS)]
     pub(crate) timeout: Option<String>,
-    /// Go on after a run that fails, and count it
+    /// Exit statuses of runs that count, for example 0,1 for a linter; death by a signal never does [default: 0]
+    #[arg(long, value_name = "LIST", help_heading = RUNS)]
+    pub(crate) success: Option<String>,
+    /// Go on after a run that fails, leave it out of every figure, and say how many there were
     #[arg(long, help_heading = RUNS)]
     pub(crate) ignore_failure: bool,
     /// Go on where the first run leaves the later ones next to nothing to do, as a build does; without --prepare, what
@@ -135,7 +138,7 @@ pub(crate) struct RunArgs {
     #[arg(short = 'o', long = "study", value_name = "PATH", help_heading = STUDY)]
     pub(crate) study: Option<PathBuf>,
     /// Go on with the study at -o; its command and plan hold, --runs, --precision, --max-time, --trace, --syscalls,
-    /// --predict and --incremental may differ; traces that are missing are made
+    /// --predict, --success, --ignore-failure and --incremental may differ; traces that are missing are made
     #[arg(long, requires = "study", help_heading = STUDY)]
     pub(crate) resume: bool,
     /// Every column of the table, every warning and every note

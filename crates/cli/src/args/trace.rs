@@ -43,6 +43,9 @@ pub(crate) struct TraceArgs {
     /// End the run after this long; what it did until then is shown
     #[arg(long, value_name = "TIME", help_heading = COMMAND)]
     pub(crate) timeout: Option<String>,
+    /// Exit statuses with which the command has not failed [default: 0]
+    #[arg(long, value_name = "LIST", help_heading = COMMAND)]
+    pub(crate) success: Option<String>,
     /// Leave processes alone that outlive the command
     #[arg(long, help_heading = COMMAND)]
     pub(crate) keep: bool,

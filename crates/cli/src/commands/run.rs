@@ -21,18 +21,18 @@ use morecores_experiment::executor::{Outcome, ProcessExecutor};
 use morecores_experiment::input::Input;
 use morecores_experiment::sweep::{Finish, SweepError, sweep};
 use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
+use morecores_record::{Closing, Exit, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
 use morecores_report::{cpus, for_reading};
 
 use crate::args::RunArgs;
-use crate::options::{ResumeOptions, RunOptions, notes_of_resumed};
+use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};
 use crate::tracer::{self, Wanted};
 use crate::{exit, terminal};
 
 use super::derive;
 use super::input;
 use super::progress::Progress;
-use super::traced::{advice_where_stopped, has_cut_short_trace, how_it_ended};
+use super::traced::{advice, has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Limits, Watched};
 use keep::StudyKeeper;
 use tracing::{Traced, Tracing, missing_traces};
@@ -99,6 +99,7 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     }
     let notes = options.not_reached(&before.traces).into_iter();
     let notes = notes.chain(notes_of_resumed(&before.header.plan));
+    let notes = notes.chain(note_of_older_figures(&before.runs));
     notes.filter(|_| !args.quiet).for_each(|note| terminal::note(&note));
     let input = input::open_again(&before.header, options.input.as_deref(), options.input_limit)?;
     let cut_short = has_cut_short_trace(&before);
@@ -248,10 +249,15 @@ fn resume_line(path: &Path, options: &str) -> String {
 fn report_failure(study: &Study, outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;
-    let advice = advice_where_stopped(run).unwrap_or("--ignore-failure goes on and counts such runs");
+    let ignore = "--ignore-failure goes on without such runs, and counts them";
+    let advice = match (advice(outcome, &study.header.plan), run.exit) {
+        (Some(success), Exit::Code(_)) => format!("{success}; {ignore}"),
+        (Some(advice), _) => advice,
+        (None, _) => ignore.to_owned(),
+    };
     terminal::note(&format!(
         "the command {} at {} (run {}); {advice}",
-        how_it_ended(run),
+        how_it_ended(outcome),
         cpus(run.cpus),
         run.index + 1
     ));

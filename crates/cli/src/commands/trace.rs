@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::derive;
 use super::input;
 use super::progress::Progress;
-use super::traced::{CUT_SHORT, TracedRun, advice_where_stopped, how_it_ended, reduced};
+use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
 use crate::options::TraceOptions;
@@ -32,6 +32,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     let input = input::for_one_run(&plan.input)?;
     let limits = Limits { run: plan.timeout, end: None };
     let arch = host.arch.clone();
+    let asked = plan.clone();
     let header = derive::header(command, plan, host);
     let place = Place::new(study)?;
     let writer = StudyWriter::create(&place.path, header.clone())?;
@@ -53,7 +54,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     if let Some(survivors) = survivors(run, args.keep) {
         terminal::note(&survivors);
     }
-    if !run.exit.is_success() {
+    if !run.counts(&asked) {
         terminal::quote_end(&outcome.output);
     }
     // Before success is looked at: a server that is asked to end may end well, and was cut short all the same.
@@ -61,11 +62,11 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         terminal::note(CUT_SHORT);
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     }
-    if run.exit.is_success() {
+    if run.counts(&asked) {
         return Ok(exit::SUCCESS);
     }
-    let advice = advice_where_stopped(run).map(|advice| format!("; {advice}")).unwrap_or_default();
-    terminal::note(&format!("the command {} at {}{advice}", how_it_ended(run), cpus(run.cpus)));
+    let advice = advice(&outcome, &asked).map(|advice| format!("; {advice}")).unwrap_or_default();
+    terminal::note(&format!("the command {} at {}{advice}", how_it_ended(&outcome), cpus(run.cpus)));
     Ok(exit::COMMAND_FAILED)
 }
 

@@ -11,9 +11,11 @@ use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
 use morecores_experiment::spawn::STOPPED_FOR;
 use morecores_experiment::witness::{Witness, WitnessError};
 use morecores_record::{
-    Exit, Point, Run, StopReason, StreamWriter, Study, StudyError, TraceHeader, TraceWriter,
+    Exit, Plan, Point, Run, StopReason, StreamWriter, Study, StudyError, TraceHeader, TraceWriter,
 };
 use rustix::process::Signal;
+
+use morecores_report::success_list;
 
 use crate::tracer::Tracer;
 
@@ -127,8 +129,11 @@ pub(super) fn has_cut_short_trace(study: &Study) -> bool {
 }
 
 /// How a run ended that did not succeed.
-pub(super) fn how_it_ended(run: &Run) -> String {
-    match run.exit {
+pub(super) fn how_it_ended(outcome: &Outcome) -> String {
+    if let Some(error) = &outcome.no_figure {
+        return format!("has no figure: {error}");
+    }
+    match outcome.run.exit {
         Exit::Code(code) => format!("exited with status {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
         Exit::Stopped(signal) => {
@@ -139,8 +144,23 @@ pub(super) fn how_it_ended(run: &Run) -> String {
     }
 }
 
+/// What to do about a run that ended so, where that is known: what keeps it from being stopped, or the option by which
+/// its exit status counts.
+pub(super) fn advice(outcome: &Outcome, plan: &Plan) -> Option<String> {
+    let run = &outcome.run;
+    if let (Exit::Code(status), None) = (run.exit, &outcome.no_figure) {
+        let mut success = plan.success.clone();
+        success.extend(u8::try_from(status));
+        return Some(format!(
+            "where that is expected, --success {} counts such runs",
+            success_list(&success)
+        ));
+    }
+    advice_where_stopped(run).map(str::to_owned)
+}
+
 /// What keeps a run from being stopped as this one was; absent where no signal stopped it.
-pub(super) fn advice_where_stopped(run: &Run) -> Option<&'static str> {
+fn advice_where_stopped(run: &Run) -> Option<&'static str> {
     let Exit::Stopped(signal) = run.exit else { return None };
     Some(match Signal::from_named_raw(signal) {
         Some(Signal::TTIN) => {

@@ -1,7 +1,7 @@
 //! From the texts of `--metric` and its companions to the figures that are measured.
 
 use anyhow::{Result, bail, ensure};
-use morecores_record::{Better, DecimalMark, FurtherMetric, Metric};
+use morecores_record::{Better, DecimalMark, FurtherMetric, Metric, Run};
 
 use crate::args::{DecimalMarkArg, OutputArg, RunArgs};
 
@@ -117,9 +117,34 @@ impl<'a> Units<'a> {
     }
 }
 
+/// What is said of a study that goes on and whose figures were read by a version that took every comma for a mark between
+/// thousands, and kept the value alone.
+pub(crate) fn note_of_older_figures(runs: &[Run]) -> Option<String> {
+    let older = runs.iter().filter(|run| run.metric.is_some() && run.figures.is_empty()).count();
+    (older > 0).then(|| {
+        format!(
+            "the figures of {older} run{} were read by an older morecores, for which a comma stood between thousands: if \
+             the command prints commas, measure anew with another -o",
+            if older == 1 { "" } else { "s" }
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use morecores_record::{Figure, Nanos};
+
+    #[test]
+    fn figures_of_an_older_version_are_told_by_what_is_not_kept_of_them() {
+        let older =
+            Run { metric: Some(99.0), ..morecores_testkit::run(&morecores_testkit::point(1), Nanos(1)) };
+        let figure = Figure { name: None, value: 9.9, text: "9,9".to_owned(), unit: None };
+        let newer = Run { figures: vec![figure], ..older.clone() };
+        assert_eq!(note_of_older_figures(&[newer.clone()]), None);
+        let note = note_of_older_figures(&[older, newer]).unwrap();
+        assert!(note.contains("of 1 run "), "{note}");
+    }
 
     #[test]
     fn a_name_stands_before_the_first_equals_sign_and_is_a_word() {

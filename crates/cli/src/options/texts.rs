@@ -1,6 +1,8 @@
 //! Small texts of the command line: a share, a time, a size.
 
-use anyhow::{Result, anyhow, ensure};
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow, bail, ensure};
 use jiff::SignedDuration;
 use morecores_record::{Bytes, Nanos};
 
@@ -60,6 +62,18 @@ pub(super) fn short_time(text: &str) -> Result<Nanos> {
     // A bare number is nobody's: of nanoseconds and microseconds either could be meant.
     let parsed: SignedDuration = text.parse().map_err(|_| wrong())?;
     u64::try_from(parsed.as_nanos()).map(Nanos).map_err(|_| wrong())
+}
+
+/// The exit statuses of `--success`: numbers from 0 to 255, commas between them.
+pub(crate) fn success(text: Option<&str>) -> Result<Option<BTreeSet<u8>>> {
+    let Some(text) = text else { return Ok(None) };
+    let statuses: Option<BTreeSet<u8>> = text.split(',').map(|status| status.trim().parse().ok()).collect();
+    match statuses {
+        Some(statuses) => Ok(Some(statuses)),
+        None => bail!(
+            "--success {text}: give exit statuses from 0 to 255 with commas between them, as in --success 0,1"
+        ),
+    }
 }
 
 #[cfg(test)]

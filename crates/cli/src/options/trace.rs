@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use morecores_experiment::{counts, placement::Order};
-use morecores_record::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode};
+use morecores_record::{
+    Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone,
+};
 
+use super::texts::success;
 use super::{command, duration, environment, input, limit, output};
 use crate::args::TraceArgs;
 
@@ -42,6 +45,7 @@ impl TraceOptions {
             decimal_mark: None,
             thread_env: args.thread_env,
             env: environment::variables(&args.env)?,
+            success: success(args.success.as_deref())?.unwrap_or_else(zero_alone),
             ignore_failure: false,
             incremental: false,
             keep_survivors: args.keep,

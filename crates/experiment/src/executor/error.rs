@@ -31,7 +31,7 @@ pub enum ExecuteError {
     /// The run could not be watched, and was not made.
     #[error(transparent)]
     Witness(#[from] WitnessError),
-    /// The metric could not be read.
+    /// The expression of a metric cannot be read.
     #[error(transparent)]
     Metric(#[from] MetricError),
     /// The command cannot get its input.

@@ -52,7 +52,7 @@ impl MetricReaders {
         }
     }
 
-    /// All figures of one run, in the order of the plan.
+    /// All figures of one run, in the order of the plan; or the first that is missing.
     pub(super) fn read(&mut self, output: &str) -> Result<Vec<Figure>, MetricError> {
         self.readers.iter_mut().map(|reader| reader.read(output)).collect()
     }
@@ -92,7 +92,11 @@ impl MetricReader {
         marks: Marks,
     ) -> Result<Self, MetricError> {
         let literal = name.and_then(|name| compile(&format!("{name}={regex}")).ok());
-        let regex = compile(regex).map_err(|fault| MetricError { metric: regex.to_owned(), fault })?;
+        let regex = compile(regex).map_err(|fault| MetricError {
+            name: name.map(str::to_owned),
+            metric: regex.to_owned(),
+            fault,
+        })?;
         let label = unit.filter(|unit| Unit::of(unit).is_some()).map(str::to_owned);
         Ok(Self { name: name.map(str::to_owned), regex, literal, accepts, marks, label, first_unit: None })
     }
@@ -106,7 +110,7 @@ impl MetricReader {
     fn read(&mut self, output: &str) -> Result<Figure, MetricError> {
         self.figure(output).map_err(|fault| {
             let name = self.name.as_ref().map(|name| format!("{name}=")).unwrap_or_default();
-            MetricError { metric: format!("{name}{}", self.regex), fault }
+            MetricError { name: self.name.clone(), metric: format!("{name}{}", self.regex), fault }
         })
     }
 

@@ -257,7 +257,12 @@ pub fn all_warnings() -> Vec<Warning> {
         Warning::ThreadsDidNotFollow { cpus: 2, used: 1.02, told: true },
         Warning::NotQuiet { busy_cpus: 0.82, of_cpus: 2, neighbours: vec![neighbour("dockerd")] },
         Warning::OnlyGetrusage,
-        Warning::FailedRuns { cpus: 2, count: 2 },
+        Warning::FailedRuns {
+            cpus: 2,
+            count: 2,
+            failures: vec![FailureCount { how: Failure::Status(1), count: 2 }],
+            success: [0].into(),
+        },
         Warning::DamagedLines { count: 3 },
         Warning::LossyTrace { cpus: 2, lost_events: 1234, share: 0.021 },
         Warning::RanOutsideCpus { cpus: 1, share: 0.048, evidence: OutsideEvidence::Trace },

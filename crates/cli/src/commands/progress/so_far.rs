@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use morecores_analyse::median;
 use morecores_experiment::sweep::value_of;
-use morecores_record::{Better, Header, Nanos, Neighbour, Phase, Run, Surroundings};
+use morecores_record::{Better, Header, Nanos, Neighbour, Phase, Plan, Run, Surroundings};
 use morecores_report::{cpus, ratio};
 
 /// CPUs that others must keep busy for that to be said, as for the warning of a machine that is not quiet.
@@ -15,7 +15,7 @@ const BUSY: f64 = 0.1;
 /// The runs so far, as far as they tell.
 #[derive(Clone, Debug)]
 pub(super) struct SoFar {
-    better: Better,
+    plan: Plan,
     online: u32,
     points: Vec<Values>,
     /// Around the last runs, as many as a round has.
@@ -45,7 +45,7 @@ impl SoFar {
             warm: vec![],
         };
         Self {
-            better: plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better),
+            plan: plan.clone(),
             online: header.host.topology.online.len() as u32,
             points: plan.points.iter().map(values).collect(),
             around: VecDeque::new(),
@@ -64,7 +64,7 @@ impl SoFar {
             }
         }
         let point = self.points.iter_mut().find(|point| (point.cpus, point.n) == (run.cpus, run.n));
-        match (point.filter(|_| run.exit.is_success()), run.phase) {
+        match (point.filter(|_| run.counts(&self.plan)), run.phase) {
             (Some(point), Phase::Timed) => point.values.push(value_of(run)),
             (Some(point), Phase::Warmup) if run.index > 0 => point.warm.push(value_of(run)),
             _ => {}
@@ -90,7 +90,8 @@ impl SoFar {
     pub(super) fn answer(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
         let (there, here) = (median(&base.values)?, median(&largest.values)?);
-        let speedup = match self.better {
+        let better = self.plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
+        let speedup = match better {
             Better::Lower => there / here,
             Better::Higher => here / there,
         };
@@ -120,7 +121,7 @@ fn others(around: &Surroundings) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::{CpuId, Exit};
+    use morecores_record::{CpuId, Exit, Metric};
     use morecores_testkit::{header, plan, point, run};
 
     fn so_far() -> SoFar {
@@ -162,7 +163,8 @@ mod tests {
         assert_eq!(so_far.answer(), None);
         [2.0, 1.5, 0.1].into_iter().for_each(|seconds| so_far.count(&timed(2, seconds)));
         assert_eq!(so_far.answer().as_deref(), Some("2.00 times"));
-        so_far.better = Better::Higher;
+        so_far.plan.metric =
+            Some(Metric { name: None, regex: "x".to_owned(), unit: None, better: Better::Higher });
         assert_eq!(so_far.answer().as_deref(), Some("0.500 times"));
     }
 

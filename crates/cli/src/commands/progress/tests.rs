@@ -59,7 +59,7 @@ impl Executor for &World {
             round: trial.round,
             ..morecores_testkit::run(&trial.point, elapsed)
         };
-        Ok(Outcome { run, output: String::new(), neighbours: None })
+        Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
     }
 }
 

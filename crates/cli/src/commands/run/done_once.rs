@@ -37,7 +37,7 @@ pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
 }
 
 fn happened(study: &Study, path: &Path) -> String {
-    let took = done_once(early(&study.runs)).map(|done| {
+    let took = done_once(early(&study.header.plan, &study.runs)).map(|done| {
         let times = if done.runs == 1 { "the next".to_owned() } else { format!("the next {}", done.runs) };
         let [first, later] = [done.first, done.later].map(|time| duration(time.as_secs_f64()));
         let at_most = if done.runs == 1 { "" } else { "at most " };

@@ -105,7 +105,7 @@ impl Tracing<'_> {
             .map(|study| study.runs)
             .unwrap_or_default()
             .iter()
-            .filter(|run| run.phase == Phase::Timed && run.exit.is_success())
+            .filter(|run| run.phase == Phase::Timed && run.counts(&self.study.header.plan))
             .map(|run| run.elapsed_ns.as_secs_f64())
             .collect();
         times.sort_unstable_by(f64::total_cmp);
@@ -134,12 +134,12 @@ impl Tracing<'_> {
             // Also where the command ended by itself, and well: a server cut short by Ctrl-C does.
             return Ok(None);
         }
-        if !made.outcome.run.exit.is_success() {
+        if !made.outcome.run.counts(plan) {
             let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
             let how = match limited {
                 _ if self.control.is_out_of_time() => "was ended with the time for the study".to_owned(),
                 Some(limit) => format!("had not ended after {}", duration(limit.as_secs_f64())),
-                None => how_it_ended(&made.outcome.run),
+                None => how_it_ended(&made.outcome),
             };
             return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", name(point))));
         }

@@ -2,16 +2,37 @@
 
 use std::fmt;
 
-use morecores_record::DecimalMark;
+use morecores_record::{DecimalMark, MissingFigure};
 
 /// Why a run has no figure, and of which metric.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("--metric `{metric}` {fault}")]
 pub struct MetricError {
+    /// Name of the metric, where it has one.
+    pub name: Option<String>,
     /// The metric as the option names it.
     pub metric: String,
     /// What is wrong.
     pub fault: MetricFault,
+}
+
+impl MetricError {
+    /// What is kept of it with the run.
+    pub(crate) fn missing(&self) -> MissingFigure {
+        let text = match &self.fault {
+            MetricFault::Expression { .. } | MetricFault::NoMatch { .. } => None,
+            MetricFault::NotANumber { text }
+            | MetricFault::NoRate { text }
+            | MetricFault::NoCost { text }
+            | MetricFault::Part { whole: text, .. }
+            | MetricFault::TwoReadings { text, .. }
+            | MetricFault::OtherMark { text, .. }
+            | MetricFault::Mixed { text }
+            | MetricFault::OtherUnit { text, .. }
+            | MetricFault::NameOrText { as_name: text, .. } => Some(text.clone()),
+        };
+        MissingFigure { name: self.name.clone(), text }
+    }
 }
 
 /// What is wrong with a figure.

@@ -1,0 +1,53 @@
+//! How runs failed, and which option counts those that did not really, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use morecores_record::{Failure, FailureCount, Warning};
+
+/// How many failed in which way, over all counts: ` (3 exited with status 1, 1 printed no figure that can be read)`.
+pub(super) fn ways(group: &[&Warning]) -> String {
+    let mut ways: BTreeMap<&Failure, u32> = BTreeMap::new();
+    failures(group).for_each(|failure| *ways.entry(&failure.how).or_default() += failure.count);
+    let words: Vec<String> = ways.into_iter().map(|(how, count)| format!("{count} {}", word(how))).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// The option that counts runs by their exit statuses, where any failed by those.
+pub(super) fn advice(group: &[&Warning]) -> String {
+    let statuses = failures(group).filter_map(|failure| match failure.how {
+        Failure::Status(status) => u8::try_from(status).ok(),
+        _ => None,
+    });
+    let failed: BTreeSet<u8> = statuses.collect();
+    if failed.is_empty() {
+        return String::new();
+    }
+    let counting = group.iter().find_map(|warning| match warning {
+        Warning::FailedRuns { success, .. } => Some(success.clone()),
+        _ => None,
+    });
+    let all: BTreeSet<u8> = counting.unwrap_or_default().into_iter().chain(failed).collect();
+    format!(" Where such exit statuses are expected, --success {} counts them.", success_list(&all))
+}
+
+/// Exit statuses as `--success` takes them: `0,1`.
+pub fn success_list(statuses: &BTreeSet<u8>) -> String {
+    statuses.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn failures<'a>(group: &[&'a Warning]) -> impl Iterator<Item = &'a FailureCount> {
+    group.iter().flat_map(|warning| match warning {
+        Warning::FailedRuns { failures, .. } => failures.as_slice(),
+        _ => &[],
+    })
+}
+
+fn word(how: &Failure) -> String {
+    match how {
+        Failure::Status(status) => format!("exited with status {status}"),
+        Failure::Signal(signal) => format!("ended by signal {signal}"),
+        Failure::TimedOut => "ran past --timeout".to_owned(),
+        Failure::NoFigure(None) => "printed no figure that can be read".to_owned(),
+        Failure::NoFigure(Some(name)) => format!("printed no figure {name} that can be read"),
+    }
+}
