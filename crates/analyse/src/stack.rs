@@ -62,6 +62,8 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
         return None;
     }
     let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
+    let mut losses = losses(&trace.components, &base.components, loss);
+    give_back(&mut losses, beyond_timed(point, trace) - speedup * beyond_timed(base_point, base));
     // A metric is a rate or a time of the program's own choosing: parts of the elapsed time say nothing about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));
     Some(StackView {
@@ -70,11 +72,34 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
         base_cpus: base.cpus,
         base_n: base.n,
         speedup,
-        losses: losses(&trace.components, &base.components, loss),
+        losses,
         culprits: culprits(&trace.culprits, &base.culprits, loss),
         serial_speedup: parts.and_then(|(serial, _)| serial),
         parallel_speedup: parts.and_then(|(_, parallel)| parallel),
     })
+}
+
+/// CPUs that others took of a traced run beyond what they took of the timed runs of its count; none where nobody looked.
+fn beyond_timed(point: &PointView, trace: &TraceView) -> f64 {
+    let timed = f64::from(point.runs) * point.elapsed_s.mean;
+    let Some(others) = point.others_allotted_s.filter(|_| timed > 0.0) else { return 0.0 };
+    (trace.components.other_processes_s / trace.elapsed_s - others / timed).max(0.0)
+}
+
+/// Puts CPUs that others took of one traced run alone to the work that they displaced there. The speedup is that of the timed
+/// runs, so that a traced run which others made longer holds less work a second than they: that is no gain of the command's, nor
+/// a loss to others. `beyond` is negative where the baseline was the disturbed one. The sum of the losses stays.
+fn give_back(losses: &mut Losses, beyond: f64) {
+    let mut left = beyond;
+    for work in std::iter::once(&mut losses.user_work).chain(losses.kernel_work.as_mut()) {
+        let displaced = -*work;
+        if displaced * left > 0.0 {
+            let part = if left > 0.0 { displaced.min(left) } else { displaced.max(left) };
+            *work += part;
+            losses.other_processes -= part;
+            left -= part;
+        }
+    }
 }
 
 /// Each component's loss, from what it is in both. What one of them cannot tell is in another component

@@ -117,6 +117,38 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     near(stack.parallel_speedup.unwrap(), 2.0);
 }
 
+/// Perfect scaling, 10 s of work; others took 2 s of one traced run, on two CPUs or on one, and nothing of the timed ones.
+#[test]
+fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
+    let stack_of = |one_s: f64, two_s: f64, around: f64| {
+        let mut made = study(&[1, 2]);
+        add(&mut made, 1, &[10.0; 6]);
+        add(&mut made, 2, &[5.0; 6]);
+        studies::around(&mut made, 2, |s| s.busy_allotted_ns += studies::seconds(around));
+        let traced = |cpus: u32, elapsed_s: f64| {
+            let mut trace = trace(cpus, cpus, elapsed_s);
+            let whole = f64::from(cpus) * elapsed_s;
+            let [user, kernel] = [9.0 / whole, 1.0 / whole];
+            divide(
+                &mut trace,
+                [user, kernel, 0., 0., 1.0 - user - kernel, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],
+            );
+            trace
+        };
+        view(&made, &[traced(1, one_s), traced(2, two_s)]).stack[0].losses.clone()
+    };
+    for losses in [stack_of(10.0, 6.0, 0.0), stack_of(12.0, 5.0, 0.0)] {
+        near(losses.user_work, 0.0);
+        near(losses.kernel_work.unwrap(), 0.0);
+        near(losses.other_processes, 0.0);
+        near(total(&losses), 0.0);
+    }
+    // Where others took as much of each timed run, the traced run is like them and what the stack says stays.
+    let losses = stack_of(10.0, 6.0, 5.0 / 3.0);
+    near(losses.user_work, 9.0 / 6.0 - 2.0 * 0.9);
+    near(losses.other_processes, 2.0 / 6.0);
+}
+
 /// The same work costs more CPU time on two CPUs: a positive loss of user work. Kernel work that gets less is below zero.
 #[test]
 fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {

@@ -118,6 +118,7 @@ impl Progress {
         let left =
             self.left(state, trial, rounds.clone(), elapsed).map(|left| format!("{} left", range(&left)));
         let round = match trial.phase {
+            Phase::Traced if trial.round > 0 => format!("tracing {cpus} again, since that run was slow"),
             Phase::Traced => format!("tracing {cpus}"),
             Phase::Warmup => format!("warm-up {} of {}", trial.round + 1, self.plan.warmup),
             Phase::Timed => {

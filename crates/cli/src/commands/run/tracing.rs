@@ -7,11 +7,12 @@ mod tests;
 
 use std::path::Path;
 
+use morecores_analyse::median;
 use morecores_experiment::budget::Budget;
 use morecores_experiment::control::Control;
 use morecores_experiment::executor::{ProcessExecutor, Trial};
 use morecores_experiment::spawn::monotonic;
-use morecores_record::{Exit, Nanos, Phase, Point, Study, TraceHeader, TraceMode};
+use morecores_record::{Exit, Nanos, Phase, Point, Run, Study, TraceHeader, TraceMode};
 use morecores_report::{cpus, duration};
 
 use super::super::derive;
@@ -23,6 +24,12 @@ use crate::tracer::{Open, Wanted};
 /// threads than CPUs a program that waits in the kernel takes hardly longer, and one that spins may take for ever.
 const LIMIT_TIMES: f64 = 3.0;
 const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
+
+/// A traced run that took so much longer than the timed ones was disturbed, or has other waits than they: it is made again. A
+/// choice: twice the overhead that is warned of.
+const SLOWER: f64 = 0.2;
+/// How often a run is traced at most for one trace.
+const ATTEMPTS: u32 = 3;
 
 /// What came of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,6 +61,7 @@ impl Tracing<'_> {
         let missing = missing_traces(self.study);
         let is_beyond = |point: &Point| !self.study.header.plan.points.contains(point);
         let beyond = missing.iter().filter(|point| is_beyond(point)).count();
+        let timed = self.timed_runs();
         let mut without_time = Vec::new();
         let (mut index, mut is_limited) = (self.next, false);
         for point in missing {
@@ -67,12 +75,12 @@ impl Tracing<'_> {
                 continue;
             }
             if is_beyond(&point) && !is_limited {
-                self.limit_time(beyond);
+                self.limit_time(beyond, &timed);
                 is_limited = true;
             }
-            let trial = Trial { index, round: 0, phase: Phase::Traced, point };
-            self.progress.begins(&trial);
-            match self.one(&trial, executor) {
+            let mut trial = Trial { index, round: 0, phase: Phase::Traced, point };
+            let attempts = Attempts::of(&timed, &trial.point);
+            match self.least_disturbed(&mut trial, attempts, executor, budget) {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
@@ -100,17 +108,11 @@ impl Tracing<'_> {
 
     /// What the runs for a prediction will cost is said before they are made. More threads than CPUs can take any time, where
     /// they wait for each other in loops: these runs have a limit.
-    fn limit_time(&self, runs: usize) {
-        let mut times: Vec<f64> = Study::read(self.path)
-            .map(|study| study.runs)
-            .unwrap_or_default()
-            .iter()
-            .filter(|run| run.phase == Phase::Timed && run.counts(&self.study.header.plan))
-            .map(|run| run.elapsed_ns.as_secs_f64())
-            .collect();
-        times.sort_unstable_by(f64::total_cmp);
-        let Some(longest) = times.last().copied() else { return };
-        let usual = times[times.len() / 2];
+    fn limit_time(&self, runs: usize, timed: &[Run]) {
+        let times: Vec<f64> = timed.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect();
+        let (Some(usual), Some(longest)) = (median(&times), times.iter().copied().reduce(f64::max)) else {
+            return;
+        };
         let limit = Nanos::from_secs_f64(LIMIT_TIMES * longest) + LIMIT_LEAST;
         self.control.set_limit(Some(limit));
         self.progress.say(&format!(
@@ -121,8 +123,40 @@ impl Tracing<'_> {
         ));
     }
 
-    /// One of them, kept if it ran to its end; what the user is to be told of it.
-    fn one(&self, trial: &Trial, executor: &mut ProcessExecutor) -> anyhow::Result<Option<String>> {
+    /// The timed runs that succeeded, of this session and of those before.
+    fn timed_runs(&self) -> Vec<Run> {
+        let mut runs = Study::read(self.path).map(|study| study.runs).unwrap_or_default();
+        runs.retain(|run| run.phase == Phase::Timed && run.exit.is_success());
+        runs
+    }
+
+    /// One of them, made again while it is much slower than the timed ones and there is time; what the user is to be told of it.
+    fn least_disturbed(
+        &self,
+        trial: &mut Trial,
+        mut attempts: Attempts,
+        executor: &mut ProcessExecutor,
+        budget: &Budget,
+    ) -> anyhow::Result<Option<String>> {
+        loop {
+            self.progress.begins(trial);
+            let note = self.one(trial, &mut attempts, executor)?;
+            let has_time =
+                !self.control.is_out_of_time() && budget.allows_traced_run(monotonic(), &trial.point);
+            if !attempts.wants_another() || self.control.is_interrupted() || !has_time {
+                return Ok(note);
+            }
+            trial.round += 1;
+        }
+    }
+
+    /// One of them, kept if it ran to its end faster than those before; what the user is to be told of it.
+    fn one(
+        &self,
+        trial: &Trial,
+        attempts: &mut Attempts,
+        executor: &mut ProcessExecutor,
+    ) -> anyhow::Result<Option<String>> {
         let point = &trial.point;
         let plan = &self.study.header.plan;
         let for_prediction = !plan.predict.is_empty()
@@ -135,6 +169,11 @@ impl Tracing<'_> {
             return Ok(None);
         }
         if !made.outcome.run.counts(plan) {
+            let is_first = attempts.give_up();
+            if !is_first {
+                // The trace that there is stands.
+                return Ok(None);
+            }
             let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
             let how = match limited {
                 _ if self.control.is_out_of_time() => "was ended with the time for the study".to_owned(),
@@ -144,7 +183,9 @@ impl Tracing<'_> {
             return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", name(point))));
         }
         // What was lost of it is in the trace, and said wherever its figures are shown.
-        made.keep()?;
+        if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {
+            made.keep()?;
+        }
         Ok(reduced(tracer.as_ref()))
     }
 }
@@ -163,6 +204,45 @@ pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
 fn name(point: &Point) -> String {
     let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
     cpus(point.cpus) + &n
+}
+
+/// The attempts at one trace: which is the best, and whether another is worth its time.
+#[derive(Debug)]
+struct Attempts {
+    /// What a timed run takes; none where there is none.
+    usual: Option<f64>,
+    best: Option<f64>,
+    left: u32,
+}
+
+impl Attempts {
+    fn of(timed: &[Run], point: &Point) -> Self {
+        let ours = timed.iter().filter(|run| (run.cpus, run.n) == (point.cpus, point.n));
+        let times: Vec<f64> = ours.map(|run| run.elapsed_ns.as_secs_f64()).collect();
+        Self { usual: median(&times), best: None, left: ATTEMPTS }
+    }
+
+    /// Takes note of an attempt that took so many seconds; whether it is the best so far.
+    fn is_best(&mut self, seconds: f64) -> bool {
+        self.left -= 1;
+        let is_best = self.best.is_none_or(|best| seconds < best);
+        if is_best {
+            self.best = Some(seconds);
+        }
+        is_best
+    }
+
+    /// No more attempts; whether none has succeeded.
+    fn give_up(&mut self) -> bool {
+        self.left = 0;
+        self.best.is_none()
+    }
+
+    /// Whether the best one is still much slower than the timed runs, and there is an attempt left.
+    fn wants_another(&self) -> bool {
+        let is_slow = |(best, usual): (f64, f64)| best > (1.0 + SLOWER) * usual;
+        self.left > 0 && self.best.zip(self.usual).is_some_and(is_slow)
+    }
 }
 
 /// The points that have no trace yet.

@@ -23,7 +23,7 @@ struct Fixture {
     _turn: MutexGuard<'static, ()>,
     dir: tempfile::TempDir,
     header: Header,
-    _writer: StudyWriter,
+    writer: StudyWriter,
     control: Arc<Control>,
 }
 
@@ -41,8 +41,8 @@ impl Fixture {
         let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
         change(&mut plan);
         let header = derive::header(Command::Shell { line: line.into() }, plan, host::read());
-        let _writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");
-        Self { _turn, dir, header, _writer, control: Arc::default() }
+        let writer = StudyWriter::create(&dir.path().join("study"), header.clone()).expect("a study");
+        Self { _turn, dir, header, writer, control: Arc::default() }
     }
 
     fn path(&self) -> PathBuf {
@@ -187,6 +187,53 @@ fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
         assert_eq!(events.events, [seen()]);
     }
     assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
+}
+
+/// A study of `exit 0` whose timed runs are said to have taken so long.
+fn timed(elapsed: Nanos) -> Fixture {
+    let mut study = Fixture::new("exit 0");
+    for point in study.header.plan.points.clone() {
+        study.writer.append(&morecores_testkit::run(&point, elapsed)).expect("kept");
+    }
+    study
+}
+
+#[test]
+fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
+    for (usual, made) in [(Nanos(1), 6), (Nanos::from_millis(3_600_000), 2)] {
+        let study = timed(usual);
+        let opened = Arc::new(AtomicU32::new(0));
+        let counting = {
+            let opened = Arc::clone(&opened);
+            move |wanted: &Wanted| {
+                opened.fetch_add(1, Ordering::SeqCst);
+                Pretend::default().open()(wanted)
+            }
+        };
+        assert_eq!(study.trace(counting), Traced::default());
+        assert_eq!((study.traced(), opened.load(Ordering::SeqCst)), (vec![1, 2], made));
+    }
+}
+
+#[test]
+fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
+    let attempts = |usual, times: &[f64]| {
+        let mut attempts = Attempts { usual, best: None, left: ATTEMPTS };
+        let mut kept = Vec::new();
+        for seconds in times {
+            kept.push(attempts.is_best(*seconds));
+            if !attempts.wants_another() {
+                break;
+            }
+        }
+        kept
+    };
+    assert_eq!(attempts(Some(1.0), &[1.2, 1.0]), [true]);
+    assert_eq!(attempts(Some(1.0), &[1.3, 1.1, 1.0]), [true, true]);
+    assert_eq!(attempts(Some(1.0), &[1.5, 1.6, 1.4, 1.0]), [true, false, true]);
+    assert_eq!(attempts(None, &[9.0, 1.0]), [true], "nothing to compare with");
+    let mut failed = Attempts { usual: Some(1.0), best: None, left: ATTEMPTS };
+    assert!(failed.give_up() && !failed.wants_another());
 }
 
 #[test]
