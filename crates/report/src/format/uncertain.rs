@@ -90,11 +90,12 @@ pub(crate) fn interval_note(
     figures: impl IntoIterator<Item = (f64, Option<[f64; 2]>)>,
 ) -> Option<&'static str> {
     let known: Vec<_> = figures.into_iter().filter_map(|(value, ends)| Some((value, ends?))).collect();
-    let by_ends = |(value, ends): &(f64, [f64; 2])| is_lopsided(*value, *ends);
-    match (known.is_empty(), known.iter().any(by_ends)) {
-        (true, _) => None,
-        (false, false) => Some("±: 95% interval of the median, its wider side"),
-        (false, true) => Some(
+    let by_ends = known.iter().filter(|(value, ends)| is_lopsided(*value, *ends)).count();
+    match (by_ends, known.len() - by_ends) {
+        (0, 0) => None,
+        (0, _) => Some("±: 95% interval of the median, its wider side"),
+        (_, 0) => Some("\"a to b\": 95% interval of the median"),
+        (_, _) => Some(
             "±: 95% interval of the median, its wider side; \"a to b\": its ends, where one side is more than twice \
              the other",
         ),
@@ -150,7 +151,12 @@ mod tests {
         assert_eq!(written(2.0, 2.0 - 1e-12, 2.0), "2.00000 ± 0.00001", "not told apart by ends");
         assert_eq!(Uncertain::new(0.0102, Some([0.0101, 0.0109]), 1e-3).inline(), "10.1 to 10.9");
         let note = interval_note([(10.0, None), (10.0, Some([9.9, 10.5]))]);
-        assert!(note.is_some_and(|note| note.contains("\"a to b\"")), "{note:?}");
+        assert_eq!(note, Some("\"a to b\": 95% interval of the median"));
+        let note = interval_note([(10.0, Some([9.8, 10.2])), (10.0, Some([9.9, 10.5]))]);
+        assert!(
+            note.is_some_and(|note| note.starts_with('±') && note.contains("\"a to b\": its ends")),
+            "{note:?}"
+        );
         assert_eq!(interval_note([(10.0, None)]), None);
     }
 
