@@ -189,22 +189,42 @@ fn aligned(cells: &[Uncertain], style: &Style) -> Vec<String> {
         Some(point) => (text[..point].to_owned(), text[point..].to_owned()),
         None => (text.to_owned(), String::new()),
     };
+    // Of a figure the fraction is padded, so that half-widths stand below each other; the words of a range are not torn apart.
+    let fraction = |cell: &Uncertain| match cell.half {
+        Half::To(_) => 0,
+        Half::Known(_) | Half::Unknown | Half::None => split(&cell.value).1.chars().count(),
+    };
+    let padded = cells.iter().map(fraction).max().unwrap_or(0);
     let parts: Vec<_> = cells
         .iter()
         .map(|cell| {
-            let half = match &cell.half {
-                Half::Known(half) => format!(" ± {half}"),
-                Half::To(high) => format!(" to {high}"),
-                Half::Unknown => " ± ?".to_owned(),
-                Half::None => String::new(),
-            };
             let (whole, fraction) = split(&cell.value);
-            (whole, fraction, style.text(&half).into_owned())
+            let behind = match &cell.half {
+                Half::Known(half) => format!("{fraction:<padded$} ± {half}"),
+                Half::Unknown => format!("{fraction:<padded$} ± ?"),
+                Half::To(high) => format!("{fraction} to {high}"),
+                Half::None => fraction,
+            };
+            (whole, style.text(&behind).into_owned())
         })
         .collect();
-    let widest = |part: fn(&(String, String, String)) -> &String| {
+    let widest = |part: fn(&(String, String)) -> &String| {
         parts.iter().map(|p| part(p).chars().count()).max().unwrap_or(0)
     };
-    let (whole, fraction, half) = (widest(|p| &p.0), widest(|p| &p.1), widest(|p| &p.2));
-    parts.iter().map(|p| format!("{:>whole$}{:<fraction$}{:<half$}", p.0, p.1, p.2)).collect()
+    let (whole, behind) = (widest(|p| &p.0), widest(|p| &p.1));
+    parts.iter().map(|p| format!("{:>whole$}{:<behind$}", p.0, p.1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_ranges_stand_below_each_other_at_their_points() {
+        let style = Style { width: 80, colour: false, unicode: true, wide: false };
+        let of = |value, low, high| Uncertain::new(value, Some([low, high]), 1.0);
+        let cells = [of(2.19, 2.02, 2.36), of(2.1, 2.0, 3.0), of(10.0, 9.8, 10.2), Uncertain::exact("1")];
+        let aligned = aligned(&cells, &style);
+        assert_eq!(aligned, [" 2.19 ± 0.17", " 2.0 to 3.0 ", "10.0  ± 0.2 ", " 1          "]);
+    }
 }
