@@ -135,7 +135,7 @@ fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
             );
             trace
         };
-        view(&made, &[traced(1, one_s), traced(2, two_s)]).stack[0].losses.clone()
+        view(&made, &[traced(1, one_s), traced(2, two_s)]).stack[0].losses
     };
     for losses in [stack_of(10.0, 6.0, 0.0), stack_of(12.0, 5.0, 0.0)] {
         near(losses.user_work, 0.0);

@@ -25,10 +25,10 @@ struct Taken {
 }
 
 impl Costs {
-    /// What the runs of an earlier session took, as far as their records tell: without `--prepare`.
-    pub fn of_runs(runs: &[Run]) -> Self {
+    /// Times of runs of an earlier session that count, as far as their records tell: without `--prepare`.
+    pub fn of_runs<'r>(counted: impl IntoIterator<Item = &'r Run>) -> Self {
         let mut costs = Self::default();
-        for run in runs.iter().filter(|run| run.exit.is_success()) {
+        for run in counted {
             costs.add(run.phase, run.cpus, run.elapsed_ns);
         }
         costs
@@ -89,9 +89,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget that began at an instant, for a study of which the runs of earlier sessions are `done`; `traces` are still
-    /// to be made.
-    pub fn new(began: Nanos, limit: Option<Nanos>, done: &[Run], traces: Vec<Point>) -> Self {
+    /// A budget that began at an instant, for a study of which the runs of earlier sessions that count are `done`; `traces`
+    /// are still to be made.
+    pub fn new<'r>(
+        began: Nanos,
+        limit: Option<Nanos>,
+        done: impl IntoIterator<Item = &'r Run>,
+        traces: Vec<Point>,
+    ) -> Self {
         Self { began, limit, costs: Costs::of_runs(done), traces }
     }
 

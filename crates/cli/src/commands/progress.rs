@@ -80,7 +80,7 @@ impl Progress {
         if self.bar.is_shown() {
             self.with(|state| {
                 runs.iter().for_each(|run| state.so_far.count(run));
-                state.costs = Costs::of_runs(runs);
+                state.costs = Costs::of_runs(runs.iter().filter(|run| run.counts(&self.plan)));
                 state.traces = traces;
             });
         }
@@ -92,7 +92,7 @@ impl Progress {
             self.with(|state| {
                 let run = &outcome.run;
                 state.so_far.count(run);
-                if run.exit.is_success() {
+                if run.counts(&self.plan) {
                     state.costs.add(run.phase, run.cpus, state.trial_began.elapsed().into());
                 }
                 outcome.neighbours.iter().for_each(|neighbours| state.so_far.look(neighbours));

@@ -43,7 +43,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let plan = &study.header.plan;
     let began = spawn::monotonic();
     let limits = Limits { run: plan.timeout, end: plan.stop.max_time.map(|time| began + time) };
-    let budget = Budget::new(began, plan.stop.time(), &study.runs, missing_traces(&study));
+    let budget = Budget::new(
+        began,
+        plan.stop.time(),
+        study.runs.iter().filter(|run| run.counts(plan)),
+        missing_traces(&study),
+    );
     let progress = Arc::new(Progress::new(&study.header, args.quiet));
     let control = Arc::new(Control::default());
     let watched = {

@@ -141,7 +141,7 @@ mod tests {
             Run { metric: Some(99.0), ..morecores_testkit::run(&morecores_testkit::point(1), Nanos(1)) };
         let figure = Figure { name: None, value: 9.9, text: "9,9".to_owned(), unit: None };
         let newer = Run { figures: vec![figure], ..older.clone() };
-        assert_eq!(note_of_older_figures(&[newer.clone()]), None);
+        assert_eq!(note_of_older_figures(std::slice::from_ref(&newer)), None);
         let note = note_of_older_figures(&[older, newer]).unwrap();
         assert!(note.contains("of 1 run "), "{note}");
     }

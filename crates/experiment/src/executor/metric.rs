@@ -95,7 +95,7 @@ impl MetricReader {
         let regex = compile(regex).map_err(|fault| MetricError {
             name: name.map(str::to_owned),
             metric: regex.to_owned(),
-            fault,
+            fault: Box::new(fault),
         })?;
         let label = unit.filter(|unit| Unit::of(unit).is_some()).map(str::to_owned);
         Ok(Self { name: name.map(str::to_owned), regex, literal, accepts, marks, label, first_unit: None })
@@ -110,7 +110,11 @@ impl MetricReader {
     fn read(&mut self, output: &str) -> Result<Figure, MetricError> {
         self.figure(output).map_err(|fault| {
             let name = self.name.as_ref().map(|name| format!("{name}=")).unwrap_or_default();
-            MetricError { name: self.name.clone(), metric: format!("{name}{}", self.regex), fault }
+            MetricError {
+                name: self.name.clone(),
+                metric: format!("{name}{}", self.regex),
+                fault: Box::new(fault),
+            }
         })
     }
 
@@ -213,7 +217,7 @@ mod tests {
             assert!(matches!(value("ops=(.*)", text), Err(MetricFault::NoRate { .. })), "{text}");
         }
         let bad = MetricReader::new(None, "(", None, Accepts::Rates, Marks::new(None, "C")).unwrap_err();
-        assert!(matches!(bad.fault, MetricFault::Expression { .. }));
+        assert!(matches!(*bad.fault, MetricFault::Expression { .. }));
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Tracing<'_> {
     /// The timed runs that succeeded, of this session and of those before.
     fn timed_runs(&self) -> Vec<Run> {
         let mut runs = Study::read(self.path).map(|study| study.runs).unwrap_or_default();
-        runs.retain(|run| run.phase == Phase::Timed && run.exit.is_success());
+        runs.retain(|run| run.phase == Phase::Timed && run.counts(&self.study.header.plan));
         runs
     }
 

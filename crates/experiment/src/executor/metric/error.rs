@@ -13,13 +13,13 @@ pub struct MetricError {
     /// The metric as the option names it.
     pub metric: String,
     /// What is wrong.
-    pub fault: MetricFault,
+    pub fault: Box<MetricFault>,
 }
 
 impl MetricError {
     /// What is kept of it with the run.
     pub(crate) fn missing(&self) -> MissingFigure {
-        let text = match &self.fault {
+        let text = match &*self.fault {
             MetricFault::Expression { .. } | MetricFault::NoMatch { .. } => None,
             MetricFault::NotANumber { text }
             | MetricFault::NoRate { text }
