@@ -135,6 +135,7 @@ fn what_cannot_be_compared_is_refused() {
     other = base.clone();
     other.header.plan.metric =
         Some(Metric { name: None, regex: "x".into(), unit: Some("req/s".into()), better: Better::Higher });
+    other.runs.iter_mut().for_each(|run| run.metric = Some(1.0));
     let error = of(&other).expect_err("other metric").to_string();
     assert!(error.contains("the elapsed time, NEW req/s (more is better)"), "{error}");
 }

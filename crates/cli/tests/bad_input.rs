@@ -29,7 +29,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         (vec!["--cpus", "two"], vec!["--cpus", "two"]),
         (vec!["--cpus", "2-1"], vec!["--cpus", "2-1"]),
         (vec!["--cpus", ""], vec!["--cpus"]),
-        (vec!["--cpus", &one_more], vec!["--cpus", &one_more, "usable are"]),
+        (vec!["--cpus", &one_more], vec!["--cpus", &one_more, "allowed are"]),
         (
             vec!["--cpus", "1,4096,8192"],
             vec!["cannot measure 8192 CPUs", "to predict larger machines: --cpus 1 --predict=4096,8192"],

@@ -55,9 +55,9 @@ fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
         Ok(group) => group,
         Err(reason) => return skipped(NAME, &reason),
     };
-    let run = "run -o study --trace off --runs 1 --warmup 0 -- sh -c :";
+    let run = "run -o study --trace off --runs 1 --warmup 0 -- sleep 0.1";
     let options: Vec<&str> = run.split_whitespace().collect();
-    // Without --cpus: one count would answer nothing.
+    // Longer than a tick, below which nothing is known of what went on around a run. Without --cpus: one count would answer nothing.
     let ran = group.morecores(&world, &options);
     ran.success().prints(&["A CPU quota allows 1.5 CPUs' worth of time, less than was allotted at 2 CPUs"]);
     let counts: Vec<u32> = world.study().header.plan.points.iter().map(|point| point.cpus).collect();

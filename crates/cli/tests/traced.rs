@@ -42,7 +42,9 @@ fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
     ran.success();
     let counts: Vec<u64> = cpus.split(',').map(|n| n.parse().expect("a number")).collect();
     let runs = fs::read_to_string(world.path("ran")).expect("runs").lines().count();
-    assert_eq!(runs, counts.len() * (1 + 2 + 1), "{ran}");
+    // A traced run that something slowed down is made again, twice at most.
+    let attempts = runs - counts.len() * (1 + 2);
+    assert!((counts.len()..=counts.len() * 3).contains(&attempts), "{attempts} traced runs\n{ran}");
 
     let study = world.study();
     assert_eq!(study.runs.len(), counts.len() * 3);

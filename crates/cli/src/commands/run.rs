@@ -239,7 +239,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
         doubt.iter().for_each(|note| terminal::note(note));
         terminal::note(&time::at_end(&study.header.plan.stop, needs, path));
     }
-    if study.runs.iter().all(|run| run.phase != Phase::Timed) {
+    if reason == StopReason::TimeExhausted && study.runs.iter().all(|run| run.phase != Phase::Timed) {
         return Ok(exit::COMMAND_FAILED);
     }
     Ok(exit::SUCCESS)
