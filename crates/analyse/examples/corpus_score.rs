@@ -1,4 +1,4 @@
-//! How far predictions for the programs of the corpus that are there for tuning are from the truth. Status 1 where a target is
+//! Errors of the predictions for the programs of the corpus that are there for tuning. Status 1 where a target is
 //! missed, for continuous integration:
 //!
 //!     cargo run --release -p morecores-analyse --example corpus_score [-- more each]

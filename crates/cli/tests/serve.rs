@@ -177,7 +177,7 @@ fn nothing_outside_the_directory_is_given_out() {
     }
 }
 
-/// A study to which nobody has written an end is looked at again; one that cannot be read is listed and said to be so.
+/// A study to which a process adds is looked at again; one that cannot be read is listed and said to be so.
 #[test]
 fn a_study_is_followed_while_it_is_measured() {
     let world = World::new();
@@ -192,12 +192,20 @@ fn a_study_is_followed_while_it_is_measured() {
     fs::create_dir(directory.join("bad.study")).expect("a directory");
     fs::write(directory.join("bad.study/study.json"), "{").expect("a file");
     let serving = Serving::new(&world, &directory);
+    // No process adds to it: it was killed, and nothing changes.
+    let list = serving.get("/");
+    assert!(list.contains("\"state\":\"killed\"") && !list.contains("Refresh:"), "{}", &list[..400]);
+    let writer = fs::File::open(directory.join("now.study/runs.jsonl")).expect("the runs");
+    writer.lock().expect("a lock");
     let list = serving.get("/");
     assert!(list.contains("Refresh: 5") && list.contains("\"state\":\"measuring\""), "{}", &list[..400]);
     assert!(list.contains("\"state\":\"unreadable\""));
     assert!(serving.get("/study/now.study").contains("Refresh: 5"));
     assert!(serving.get("/study/bad.study").starts_with("HTTP/1.1 404"));
+    let open = serving.get("/study/now.study");
+    assert!(open.contains("\"prediction\":null"), "nothing is predicted while it is measured");
     fs::write(&head, text).expect("a head");
+    drop(writer);
     assert!(!serving.get("/study/now.study").contains("Refresh:"));
 }
 

@@ -1,4 +1,4 @@
-//! How the estimators split the CPU time of short processes into user and system time on this machine: exit records as
+//! The estimators' split of the CPU time of short processes into user and system time on this machine: exit records as
 //! their cgroup does, `getrusage` by far less. Exit status 1 where they do not. Part of `make accuracy`, as root; the tests
 //! know what holds on any machine.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]

@@ -8,7 +8,7 @@ use morecores_record::{Nanos, Phase, Point, Run};
 
 use crate::executor::Trial;
 
-/// How much longer a traced run is taken to last: one that is slower than this is measured as disturbed
+/// Factor by which a traced run is taken to last longer: one that is slower than this is measured as disturbed
 /// (docs/methods.md, "What tracing costs": 1% to 10% on programs with hundreds of thousands of events a second).
 const TRACED: f64 = 1.2;
 

@@ -16,12 +16,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-/// How much of the end of an output is kept: enough for the last lines of any failure.
+/// Bytes of the end of an output that are kept: enough for the last lines of any failure.
 const TAIL: usize = 256 * 1024;
 /// What the pipe holds: room for what a fast writer prints until the thread runs. The kernel charges what lies in it to
 /// the writer, so that it is no more than is needed.
 const PIPE: usize = 256 * 1024;
-/// How long output gathers before it is read, unless it comes fast: a writer of 256 MB/s fills the pipe in that time.
+/// Time for which output gathers before it is read, unless it comes fast: a writer of 256 MB/s fills the pipe in that time.
 const GATHER: Duration = Duration::from_millis(1);
 /// Read at once: the size of a pipe before it is made larger.
 const BLOCK: usize = 64 * 1024;
@@ -50,7 +50,7 @@ impl Capture {
     /// Opens the target. The thread that drains it starts where this is called, in the cgroups of the caller.
     ///
     /// # Errors
-    /// Where the kernel gives no pipe or no thread.
+    /// An error of the kernel that gives no pipe or no thread.
     pub fn new(output: &Output) -> io::Result<Self> {
         let target = match output {
             Output::Captured => piped()?,
@@ -80,7 +80,7 @@ impl Capture {
     /// Forgets what the run before printed.
     ///
     /// # Errors
-    /// Where the pipe cannot be read; never seen.
+    /// An error of reading the pipe; never seen.
     pub fn clear(&self) -> io::Result<()> {
         if let Target::Pipe { drain, .. } = &self.target {
             let mut tail = drain.lock();

@@ -29,11 +29,11 @@ pub enum CountsError {
     TooMany {
         /// The count asked for.
         asked: usize,
-        /// How many can be allotted.
+        /// Number that can be allotted.
         allowed: usize,
         /// How many there are.
         present: usize,
-        /// Why fewer, after a colon; empty where all are allowed.
+        /// Reason for fewer, after a colon; empty where all are allowed.
         why: String,
         /// The counts of the list that can be measured, ascending.
         within: Vec<usize>,

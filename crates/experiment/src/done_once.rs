@@ -13,7 +13,7 @@ const SMALL_PART: f64 = 0.2;
 /// Below that the start of a program, and not its work, may be what took the time.
 const LEAST_WORK: Nanos = Nanos::from_millis(50);
 
-/// How long the first run of a command took that did the work of the others too.
+/// Time of the first run of a command that did the work of the others too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoneOnce {
     /// Elapsed time of the first run.

@@ -69,7 +69,7 @@ pub struct Outcome {
     pub run: Run,
     /// The end of what a failed command printed; empty for a successful one.
     pub output: String,
-    /// Why a figure that was asked for is missing, where one is.
+    /// Reason for which a figure is missing, where one is.
     pub no_figure: Option<MetricError>,
     /// Others that worked most since the first run, where it was time for a look at them.
     pub neighbours: Option<Vec<Neighbour>>,

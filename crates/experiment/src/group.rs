@@ -206,7 +206,7 @@ impl StudyGroup {
     /// moves it back. To be called after the first [`StudyGroup::set_cpus`] where the group limits.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// A refusal of the kernel.
     pub fn enter(&mut self) -> Result<(), GroupError> {
         let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
         for dir in &self.v1 {
@@ -257,7 +257,7 @@ impl StudyGroup {
     /// Gives the tree the share that it would have without a cgroup of its own, on so many CPUs.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// A refusal of the kernel.
     pub fn set_share(&mut self, cpus: usize) -> Result<(), GroupError> {
         let Some(share) = &mut self.share else { return Ok(()) };
         share.set(cpus).map_err(|source| io_error("write", share.file())(source))

@@ -90,7 +90,7 @@ pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     Ok(noise)
 }
 
-/// How many steps make a repetition on this CPU.
+/// Number of steps that make a repetition on this CPU.
 fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
     let search = move || -> Result<u64, NoiseError> {
         pin(cpu)?;

@@ -25,7 +25,7 @@ pub use terminal::Terminal;
 
 use wait::{Change, goes_on_within, reap, wait_for_change, wait4};
 
-/// How long a stopped command may wait for whoever lets it go on: far longer than a program takes that stops itself until
+/// Time for which a stopped command may wait for a signal to continue: far longer than a program takes that stops itself until
 /// another is ready, and no time for a user who wonders why nothing happens.
 pub const STOPPED_FOR: Nanos = Nanos::from_millis(2_000);
 

@@ -188,7 +188,7 @@ impl<K: Keeper> Sweep<'_, K> {
         Ok(is_short.then_some(Finish { reason: StopReason::TimeExhausted, failed: None }))
     }
 
-    /// How the sweep ends where something from outside has stopped it.
+    /// End of the sweep, if something from outside has stopped it.
     fn stopped(&self) -> Option<Finish> {
         let reason = if self.pulse.is_interrupted() {
             StopReason::Interrupted

@@ -27,7 +27,7 @@ pub struct JournalError {
     source: io::Error,
 }
 
-/// Why it is not known what an earlier process left changed.
+/// Reason for which the changes of an earlier process are unknown.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not used: {source}; what an earlier morecores left changed is not put back", .path.display())]
 pub struct RepairError {
@@ -155,7 +155,7 @@ pub struct Repair {
 /// Undoes what dead processes left changed; returns what it did, process by process.
 ///
 /// # Errors
-/// Where the directory of the journals is not this user's alone: nothing in it is believed.
+/// A directory of journals that is not this user's alone: nothing in it is believed.
 pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
     repair_in(&directory())
 }

@@ -29,6 +29,10 @@ const WRITER: u32 = 1;
 const SLEEPS: u32 = 2;
 const READER: u32 = 4;
 
+/// Set where half as many readers are there as can be counted. No program has so many threads: their guards were forgotten.
+/// The other half keeps the count from wrapping while threads find that out at the same time.
+const TOO_MANY: u32 = 1 << 31;
+
 /// Looks of a writer at readers that are about to leave, before it sleeps: those of the adaptive lock's glance.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 24 };
 
@@ -49,6 +53,9 @@ impl RawAdaptiveRw {
     }
 
     /// Waits until this thread may read.
+    ///
+    /// # Panics
+    /// Where 2^29 readers are there: their guards were forgotten.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.try_lock_shared() {
@@ -59,16 +66,20 @@ impl RawAdaptiveRw {
     #[cold]
     fn lock_shared_contended(&self) {
         self.gate.lock();
-        // No writer: it would have the gate.
-        self.readers.fetch_add(READER, Acquire);
+        let is_full = self.readers.load(Relaxed) & TOO_MANY != 0;
+        if !is_full {
+            // No writer: it would have the gate.
+            self.readers.fetch_add(READER, Acquire);
+        }
         self.gate.unlock();
+        assert!(!is_full, "too many readers of a lock: were guards forgotten?");
     }
 
-    /// Reads where no writer is there or waits.
+    /// Reads where no writer is there or waits. False also where more readers are there than can be counted.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let mut seen = self.readers.load(Relaxed);
-        while seen & WRITER == 0 {
+        while seen & (WRITER | TOO_MANY) == 0 {
             match self.readers.compare_exchange_weak(seen, seen + READER, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -143,5 +154,18 @@ impl RawAdaptiveRw {
     #[inline]
     pub fn is_locked_exclusive(&self) -> bool {
         self.readers.load(Relaxed) & WRITER != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "too many readers")]
+    fn the_count_of_readers_cannot_wrap() {
+        let lock = RawAdaptiveRw { readers: Word::new(TOO_MANY), ..RawAdaptiveRw::new() };
+        assert!(!lock.try_lock_shared());
+        lock.lock_shared();
     }
 }

@@ -54,7 +54,7 @@ fn tries<R: RawMutex + Sync + Send>() {
     assert!(!data.is_locked());
 }
 
-/// Whoever waits while the owner sleeps has it afterwards: a wake-up that is lost is waited for without end.
+/// A thread that waits while the owner sleeps has it afterwards: a wake-up that is lost is waited for without end.
 fn hands_over<R: RawMutex + Sync + Send>() {
     let data = Mutex::<R, bool>::new(false);
     let (waits, is_waiting) = mpsc::channel();

@@ -35,11 +35,40 @@ impl Kept {
         }
     }
 
-    /// Whether an end was written. Of a study that was killed nobody wrote one either.
-    pub fn has_ended(&self) -> bool {
+    /// State of this study, which was read from `path`.
+    pub fn state(&self, path: &Path) -> StudyState {
+        let (is_written_to, is_closed) = match self {
+            Self::Command(study) => (directory::is_written_to::<Study>(path), study.header.closing.is_some()),
+            Self::Locks(study) => {
+                (directory::is_written_to::<LockStudy>(path), study.header.closing.is_some())
+            }
+        };
+        match (is_written_to, is_closed) {
+            (true, _) => StudyState::Measuring,
+            (false, true) => StudyState::Ended,
+            (false, false) => StudyState::Killed,
+        }
+    }
+}
+
+/// State of a study on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StudyState {
+    /// A process adds to it.
+    Measuring,
+    /// It has its end.
+    Ended,
+    /// It has no end, and no process adds to it.
+    Killed,
+}
+
+impl StudyState {
+    /// The state in a word, as lists show it.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Command(study) => study.header.closing.is_some(),
-            Self::Locks(study) => study.header.closing.is_some(),
+            Self::Measuring => "measuring",
+            Self::Ended => "ended",
+            Self::Killed => "killed",
         }
     }
 }

@@ -36,7 +36,7 @@ pub use command::{Command, substitute};
 pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
 pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};
 pub use host::{Frequency, Host};
-pub use kept::{Kept, Studied, StudyError};
+pub use kept::{Kept, Studied, StudyError, StudyState};
 pub use lock::{
     ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockClosing, LockHeader, LockName, LockPlan, LockRun,
     LockSample, LockStudy, LockStudyWriter, SpinTuning, Think, UnknownLock, Waits, Whose,
@@ -74,9 +74,9 @@ pub use view::BehindLock;
 pub use view::{
     Abstention, Aspect, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared, ComparedPoint,
     ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel, CostModelPoint, Culprit,
-    Difference, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainPoint, Judged, LOCKS_VIEW_SCHEMA,
-    LinePrice, LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView, LocksView, Losses,
-    MetricView, Misfits, NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices,
-    Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View,
-    Warning, Workers,
+    Difference, Estimate, FailureCount, FigureView, FirstLimit, Gain, GainKind, GainPoint, Judged,
+    LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts, LockPoint, LockResult, LockSituation, LockView,
+    LocksView, Losses, MetricView, Misfits, NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint,
+    Prediction, Prices, Resource, SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike,
+    VIEW_SCHEMA, View, Warning, Workers,
 };

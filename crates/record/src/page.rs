@@ -133,7 +133,7 @@ pub struct ListedStudy {
     pub created_at_s: f64,
     /// CPU counts.
     pub cpus: Vec<u32>,
-    /// `measuring`, `ended` or `unreadable`.
+    /// `measuring`, `ended`, `killed` or `unreadable`.
     pub state: String,
     /// The classic benchmark that it is a study of, if it is one.
     pub benchmark: Option<String>,

@@ -140,7 +140,7 @@ pub struct TreeUsage {
 /// Processes that the kernel killed for memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryKills {
-    /// How many, by `oom_kill` of the cgroup.
+    /// Number of processes, by `oom_kill` of the cgroup.
     pub count: u64,
     /// Their names, each once; empty where the kernel's log does not tell them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -53,7 +53,7 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// The share of others' CPU time from which one is named: a quarter. A choice: whoever did less does not explain it.
+    /// The share of others' CPU time from which one is named: a quarter. A choice: a process that did less does not explain it.
     pub const GOOD_PART: f64 = 0.25;
 
     /// Whether this one explains a good part of `all` that others used.

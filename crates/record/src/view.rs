@@ -23,8 +23,8 @@ pub use locks::{
     LockSituation, LocksView, Prices,
 };
 pub use prediction::{
-    Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainPoint, PredictedPoint, Prediction,
-    Resource,
+    Abstention, BoundsView, Caveat, Contestant, FirstLimit, Gain, GainKind, GainPoint, PredictedPoint,
+    Prediction, Resource,
 };
 pub use trace::BehindLock;
 pub use trace::{
@@ -188,11 +188,11 @@ pub enum OutsideEvidence {
     CpuTime,
 }
 
-/// How many runs failed in one way.
+/// Number of runs that failed in one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FailureCount {
-    /// How.
+    /// Kind of failure.
     pub how: Failure,
     /// So many.
     pub count: u32,
@@ -363,7 +363,7 @@ pub enum Warning {
         cpus: u32,
         /// So many.
         count: u32,
-        /// How they failed, the most frequent first.
+        /// Kinds of failure, the most frequent first.
         #[serde(default)]
         failures: Vec<FailureCount>,
         /// Exit statuses that count.
@@ -442,7 +442,7 @@ pub struct View {
     pub command: Vec<String>,
     /// On what.
     pub host: Host,
-    /// How.
+    /// Kind of failure.
     pub plan: Plan,
     /// Why the sweep ended; null while it goes on and after a kill.
     pub closing: Option<Closing>,

@@ -14,7 +14,7 @@ pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
     trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= OTHERS_IN_IDLE * idle)
 }
 
-/// CPU-seconds that were lost to locks of the command's own while whoever had the lock waited, by what that one waited for.
+/// CPU-seconds that were lost to locks of the command's own while the holder waited, by what the holder waited for.
 pub(crate) fn behind(trace: &TraceView) -> [(Component, f64); 3] {
     let BehindLock { disk_s, peer_s, timer_s } = trace.behind_user_lock;
     [(Component::IdleDisk, disk_s), (Component::IdlePeer, peer_s), (Component::IdleTimer, timer_s)]

@@ -84,7 +84,7 @@ pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
         behind.map(|(what, seconds)| format!("{} for {}", time(seconds), awaited(what))).collect();
     if !behind.is_empty() {
         sentences.push(format!(
-            "Behind user locks: whoever had the lock waited itself, of the CPU time {}.",
+            "Behind user locks: their holders waited themselves, of the CPU time {}.",
             list(behind.into_iter())
         ));
     }

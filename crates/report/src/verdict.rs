@@ -93,7 +93,7 @@ pub struct Outside {
 pub struct Crowd {
     /// The count.
     pub cpus: u32,
-    /// How many threads of one name.
+    /// Number of threads of one name.
     pub workers: Workers,
     /// Whether they are as many as the machine has CPUs.
     pub machine_sized: bool,

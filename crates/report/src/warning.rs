@@ -378,7 +378,7 @@ fn killed_for_memory(group: &[&Warning], at: &str) -> String {
     format!("The kernel killed {what} for memory {at}{why}. Give it more memory, or measure fewer CPUs.")
 }
 
-/// One warning in words, for whoever says it apart from the others.
+/// One warning in words, apart from the others.
 pub fn sentence(warning: &Warning) -> String {
     word(&[warning], &Planned::default())
 }

@@ -43,7 +43,7 @@ impl Group {
     }
 }
 
-/// Whether whoever runs the tests left this group out, which is noted under `test`.
+/// Whether this group was left out of the tests, which is noted under `test`.
 pub fn left_out(test: &str, group: Group) -> bool {
     let left = std::env::var(LEFT_OUT).unwrap_or_default();
     let is = is_among(&left, group);

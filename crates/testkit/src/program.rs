@@ -16,11 +16,11 @@ impl CProgram {
     /// Compiles `text`, with threads, by the C compiler that Rust links with. The program is called `name`.
     ///
     /// # Panics
-    /// Where it does not compile without a warning.
+    /// A program that does not compile without a warning.
     pub fn compile(name: &str, text: &str) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let binary = home.path().join(name);
-        // From its text: whoever runs the test need not be able to reach the source.
+        // From its text: the user of the test may not be able to reach the source.
         let mut cc = Command::new("cc")
             .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
             .arg(&binary)

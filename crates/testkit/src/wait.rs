@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Waits until something holds that must come to hold.
 ///
 /// # Panics
-/// Where it does not hold after five minutes.
+/// A condition that does not hold after five minutes.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How the standard library's clocks are read.
+/// Calls that read the standard library's clocks.
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 
 /// Tests that go on for a time and assert nothing about it; and this one.

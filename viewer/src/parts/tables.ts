@@ -2,6 +2,7 @@
 
 import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
 import { kindOf } from "../pictures/curve.ts";
+import type { GainKind } from "../record/GainKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
@@ -80,7 +81,7 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
   type Who = (typeof who)[number];
   const others = trace.others.map(([name, seconds]) => tag({ name, seconds }, ["other_processes", "idle_scheduling"]));
   type Other = (typeof others)[number];
-  const gains = study.gains.map((gain) => tag(gain, about(gain.change, trace)));
+  const gains = study.gains.map((gain) => tag(gain, about(gain.kind)));
   type Gain = (typeof gains)[number];
 
   const all: TableHandle[] = [];
@@ -131,9 +132,15 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
 }
 
 /** The components that a change of the what-if ranking is about. */
-function about(change: string, trace: TraceView): string[] {
-  if (change.includes("disk")) return ["idle_disk"];
-  if (change.includes("serial")) return ["idle_too_little_work"];
-  if (trace.commands.some((command) => change.startsWith(command.name))) return ["user_work", "kernel_work", "idle_too_little_work"];
-  return [...LOCKS, "idle_user_lock"];
+function about(kind: GainKind): string[] {
+  switch (kind) {
+    case "disk":
+      return ["idle_disk"];
+    case "serial":
+      return ["idle_too_little_work"];
+    case "command":
+      return ["user_work", "kernel_work", "idle_too_little_work"];
+    case "lock":
+      return [...LOCKS, "idle_user_lock"];
+  }
 }

@@ -29,6 +29,6 @@ serial_fraction: number, } | { "reason": "mixed_kinds" } | { "reason": "not_held
  */
 share: number, } | { "reason": "machine_sized", 
 /**
- * How many.
+ * Number of them.
  */
 threads: number, } | { "reason": "contradictory" };

@@ -2,11 +2,11 @@
 import type { Failure } from "./Failure.ts";
 
 /**
- * How many runs failed in one way.
+ * Number of runs that failed in one way.
  */
 export type FailureCount = { 
 /**
- * How.
+ * Kind of failure.
  */
 how: Failure, 
 /**

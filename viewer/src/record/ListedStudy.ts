@@ -25,7 +25,7 @@ created_at_s: number,
  */
 cpus: Array<number>, 
 /**
- * `measuring`, `ended` or `unreadable`.
+ * `measuring`, `ended`, `killed` or `unreadable`.
  */
 state: string, 
 /**

@@ -18,6 +18,6 @@ regex: string,
  */
 unit: string | null, 
 /**
- * Which direction is better.
+ * The better direction.
  */
 better: Better, };

@@ -29,7 +29,7 @@ command: Array<string>,
  */
 host: Host, 
 /**
- * How.
+ * Kind of failure.
  */
 plan: Plan, 
 /**

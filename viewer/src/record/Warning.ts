@@ -202,7 +202,7 @@ cpus: number,
  */
 count: number, 
 /**
- * How they failed, the most frequent first.
+ * Kinds of failure, the most frequent first.
  */
 failures: Array<FailureCount>, 
 /**

@@ -10,6 +10,6 @@ export type Workers = {
  */
 name: string, 
 /**
- * How many were on a CPU or waiting for one, for a quarter of the elapsed time or more.
+ * Number of them on a CPU or waiting for one, for a quarter of the elapsed time or more.
  */
 threads: number, };

@@ -20,7 +20,7 @@ const ALIKE: f64 = 1e-4;
 /// Waits that found others at the device below which nothing is made of them: a variance of fewer is chance.
 const ENOUGH: usize = 10;
 
-/// How many are served at once, by the waits for the device as (from, to), in the order in which they begin.
+/// Number of requests served at once, by the waits for the device as (from, to), in the order in which they begin.
 ///
 /// Who finds `k` others at a device with `c` channels waits for `1 + max(0, k + 1 - c) / c` services; of the numbers of
 /// channels the one with the least squares in logarithms is taken. `u32::MAX` where no queue was seen, whatever the
@@ -70,7 +70,7 @@ fn likelihood(found: &[(usize, f64)], channels: usize) -> f64 {
 /// Tells service from standing in line: the first in line is served by the first channel that is free.
 pub(super) struct Service {
     channels: u32,
-    /// When each channel that was used is free.
+    /// Time at which each channel that was used is free.
     free: BinaryHeap<Reverse<Nanos>>,
 }
 
@@ -79,7 +79,7 @@ impl Service {
         Self { channels, free: BinaryHeap::new() }
     }
 
-    /// How long a wait was served; waits come in the order in which they begin.
+    /// Time for which a wait was served; waits come in the order in which they begin.
     pub(super) fn of(&mut self, from: Nanos, to: Nanos) -> Nanos {
         if self.channels == u32::MAX {
             return to.since(from);

@@ -20,7 +20,7 @@ pub(super) struct Sections {
 /// A lock that is held across waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionLock {
-    /// Which.
+    /// The lock.
     pub name: LockName,
     /// Whether most of the times that it is held are such, so that these are nearly all.
     pub mostly: bool,
@@ -43,7 +43,7 @@ struct Known {
     under: BTreeMap<WaitId, Held>,
     outside: BTreeSet<WaitId>,
     users: BTreeSet<ThreadId>,
-    /// How often it was seen to be held, and how often across a wait.
+    /// Times that it was seen to be held, and times that it was held across a wait.
     times: (usize, usize),
 }
 
@@ -107,7 +107,7 @@ impl Known {
         known
     }
 
-    /// Which waits are under the lock: those seen there, and all alike where most of those that are known are.
+    /// Waits that are under the lock: those seen there, and all alike where most of those that are known are.
     fn write(
         &self,
         timeline: &Timeline,
@@ -153,7 +153,7 @@ impl Known {
         found.locks.push(SectionLock { name, mostly: 2 * self.times.1 > self.times.0 });
     }
 
-    /// How long its holder works, in the middle of those seen, before it waits or after.
+    /// Time that its holder works, in the middle of those seen, before it waits or after.
     fn work(&self, timeline: &Timeline, side: Side) -> Nanos {
         let mut all: Vec<Nanos> = Vec::new();
         for (id, held) in &self.under {

@@ -23,7 +23,7 @@ pub struct Evidence {
     pub busy_devices: Vec<(String, f64)>,
     /// The most CPU time that was spent on CPUs that were not allotted, over that of the allotted ones.
     pub outside_share: f64,
-    /// How many threads it ran, where that is the number of the machine's CPUs and not of those that it might use.
+    /// Number of threads that it ran, where that is the number of the machine's CPUs and not of those that it might use.
     pub machine_sized: Option<u32>,
     /// The memory that is needed and that there is; absent where either is not known.
     pub memory: Option<MemoryRoom>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use morecores_record::{Gain, GainPoint, Nanos};
+use morecores_record::{Gain, GainKind, GainPoint, Nanos};
 
 use super::ensemble::usual_inflation;
 use super::evidence::{Evidence, Measured};
@@ -107,7 +107,7 @@ pub fn what_if(
             known(own, name, matches!(change, Change::Without(_)))?;
         }
         let points = sites.iter().map(|site| site.gain(change, base)).collect();
-        gains.push(Gain { change: change.words(), points });
+        gains.push(Gain { change: change.words(), kind: kind(own, change), points });
     }
     if changes.is_empty() {
         gains.retain(|gain| gain.points.iter().any(|point| point.saved_s > WORTH * point.elapsed_s));
@@ -124,6 +124,18 @@ fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
     let point = forecast(evidence, &[cpus])?.points.pop()?;
     let middle = |[least, most]: [f64; 2]| (least * most).sqrt();
     point.elapsed_s.or_else(|| point.elapsed_band90_s.map(middle))
+}
+
+/// Kind of what `change` changes in `program`. A name that a lock and a command share is the lock's.
+fn kind(program: &TracedProgram, change: &Change) -> GainKind {
+    match change {
+        Change::WithoutDisk => GainKind::Disk,
+        Change::WithoutSerial => GainKind::Serial,
+        Change::Without(name) if program.lock_names.iter().any(|lock| lock.contains(name.as_str())) => {
+            GainKind::Lock
+        }
+        Change::Without(_) | Change::Faster { .. } => GainKind::Command,
+    }
 }
 
 /// By what it gains at the largest count.

@@ -1,4 +1,4 @@
-//! How many threads of one name were ready to run at once, and for long: the size of a pool, whether its threads
+//! Number of threads of one name that were ready to run at once, and for long: the size of a pool, whether its threads
 //! work, spin or wait for a CPU.
 //!
 //! The stages of a pipe have different names, and threads that take turns are ready together for microseconds only:
@@ -39,11 +39,11 @@ pub(super) fn workers(timeline: &Timeline) -> Option<Workers> {
 struct Ready {
     /// Their name, without the number at its end where they differ in that.
     name: Comm,
-    /// When one of them became ready to run (1), or ceased to be so (-1).
+    /// Instants at which one of them became ready to run (1), or ceased to be so (-1).
     edges: Vec<(Nanos, i32)>,
 }
 
-/// When threads were ready to run, by name without number.
+/// Times in which threads were ready to run, by name without number.
 fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
     let mut ready: HashMap<Comm, Ready> = HashMap::new();
     for (_, thread) in timeline.tree().filter(|(_, thread)| !thread.kernel) {

@@ -20,12 +20,12 @@ pub(crate) fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
     }
 }
 
-/// How a futex is used.
+/// Use of a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FutexUse {
     /// A lock: one thread at a time has it and hands it on.
     Lock,
-    /// Several threads wait there for work, and whoever has some wakes one of them.
+    /// Several threads wait there for work, and a thread that has some wakes one of them.
     Queue,
     /// One waiter, or all of them at once.
     Signal,
@@ -150,7 +150,7 @@ fn turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, 
     wakes.iter().filter_map(turn).collect()
 }
 
-/// When each thread began to wait.
+/// Instant at which each thread began to wait.
 pub(super) fn begun(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
     let mut begun: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
     for wait in waits {
@@ -179,7 +179,7 @@ pub(super) fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
     stretches
 }
 
-/// When a thread first has a CPU from an instant on.
+/// Instant at which a thread first has a CPU, from a given one on.
 pub(super) fn first_run(timeline: &Timeline, thread: ThreadId, at: Nanos) -> Option<Nanos> {
     let segments = &timeline.thread(thread).segments;
     let after = &segments[segments.partition_point(|segment| segment.to <= at)..];

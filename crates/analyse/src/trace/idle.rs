@@ -414,7 +414,7 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// How many ready threads may use none of the idle CPUs.
+    /// Number of ready threads that may use none of the idle CPUs.
     fn barred(&self) -> Barred {
         let mut barred = Barred::default();
         if self.confined == 0 {

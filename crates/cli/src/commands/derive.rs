@@ -76,10 +76,24 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     (view, unread)
 }
 
-/// The same for a page: with any prediction that it bears, and, where `gains`, what would be worth mending.
-pub(super) fn for_page(study: &Study, path: &Path, gains: bool) -> (View, Vec<Gain>, Vec<String>) {
+/// Work that is put into a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What was measured: of a study that is still being measured, on a machine that has other things to do.
+    Measured,
+    /// Also a prediction.
+    Predicted,
+    /// Also the gain of each change, for which the traces are replayed many times.
+    WhatIf,
+}
+
+/// The same for a page: with any prediction that it bears, and what changes would gain, as far as `depth` goes.
+pub(super) fn for_page(study: &Study, path: &Path, depth: Depth) -> (View, Vec<Gain>, Vec<String>) {
     let Derived { mut view, programs, unread } = read(study, path);
-    let is_replayed = gains && !programs.is_empty();
+    if depth == Depth::Measured {
+        return (view, Vec::new(), unread);
+    }
+    let is_replayed = depth == Depth::WhatIf && !programs.is_empty();
     let evidence = evidence(study, &view, programs, None, None);
     let prediction = view.points.last().and_then(|point| bearable(&evidence, &view, point.cpus));
     let gains = if is_replayed { what_if(&evidence, &[], None).unwrap_or_default() } else { Vec::new() };

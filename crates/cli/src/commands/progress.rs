@@ -37,7 +37,7 @@ pub(super) struct Progress {
 #[derive(Clone, Debug)]
 struct State {
     trial: Option<Trial>,
-    /// When it began.
+    /// Instant at which it began.
     trial_began: Instant,
     costs: Costs,
     /// Points that are still to be traced.

@@ -9,7 +9,8 @@ use morecores_record::{Kept, Nanos, Page, PageStudy, PageTimeline, Study, View, 
 use morecores_report as words;
 
 use super::benchmarks::{is_suite, then_and_now};
-use super::{derive, locks};
+use super::derive::{self, Depth};
+use super::locks;
 use crate::args::ReportArgs;
 use crate::options::{PlotFormat, ReportOptions};
 use crate::{exit, terminal};
@@ -18,7 +19,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let options = ReportOptions::new(args)?;
     let (page, unread) = match args.studies.as_slice() {
         [directory] if options.page.is_some() && is_suite(directory) => of_suite(directory)?,
-        paths => of_studies(paths, options.page.is_some())?,
+        paths => {
+            // A single picture shows no gains.
+            of_studies(paths, if options.page.is_some() { Depth::WhatIf } else { Depth::Predicted })?
+        }
     };
     ensure!(
         options.plots.is_empty() || !page.studies.is_empty(),
@@ -49,14 +53,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A page of these studies of either kind, with what would be worth mending in those of commands where `gains`, and a line on each
+/// A page of these studies of either kind, those of commands as far as `depth` goes, and a line on each
 /// trace that cannot be read.
-fn of_studies(paths: &[PathBuf], gains: bool) -> Result<(Page, Vec<String>)> {
+fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
         match Kept::read(path)? {
             Kept::Command(study) => {
-                let (study, lines) = on_page(&study, path, gains)?;
+                let (study, lines) = on_page(&study, path, depth)?;
                 page.studies.push(study);
                 unread.extend(lines);
             }
@@ -68,7 +72,7 @@ fn of_studies(paths: &[PathBuf], gains: bool) -> Result<(Page, Vec<String>)> {
 
 /// The same of a suite's directory.
 fn of_suite(directory: &Path) -> Result<(Page, Vec<String>)> {
-    let read = |path: &Path| on_page(&Study::read(path)?, path, true);
+    let read = |path: &Path| on_page(&Study::read(path)?, path, Depth::WhatIf);
     let (benchmarks, read) = then_and_now(directory, read, |(study, _)| &study.view)?;
     let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     Ok((Page { studies, benchmarks, ..new_page() }, unread.concat()))
@@ -81,8 +85,8 @@ pub(super) fn new_page() -> Page {
 
 /// One study of a command for a page, and a line on each trace that cannot be read. What would be worth mending takes the longest: the traces are
 /// replayed once for each change.
-pub(super) fn on_page(study: &Study, path: &Path, gains: bool) -> Result<(PageStudy, Vec<String>)> {
-    let (view, gains, unread) = derive::for_page(study, path, gains);
+pub(super) fn on_page(study: &Study, path: &Path, depth: Depth) -> Result<(PageStudy, Vec<String>)> {
+    let (view, gains, unread) = derive::for_page(study, path, depth);
     // The largest machine is what people ask about.
     let timelines = study.traces.iter().rev().filter_map(|header| {
         let decoded = read_trace_events(path, header).ok()?;

@@ -245,7 +245,7 @@ fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8>
     Ok(exit::SUCCESS)
 }
 
-/// The line that goes on with a study, with more `options`, each followed by a space.
+/// Command line that resumes a study, with more `options`, each followed by a space.
 fn resume_line(path: &Path, options: &str) -> String {
     format!("morecores run --resume {options}-o {}", for_reading(&[path.display().to_string()]))
 }

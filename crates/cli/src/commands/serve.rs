@@ -2,6 +2,7 @@
 //!
 //! What may be asked for is decided by `routes`, from texts alone; this reads, derives and answers.
 
+mod cache;
 mod routes;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,17 +11,18 @@ use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use morecores_analyse::compare::{Side, compare};
-use morecores_record::{Benchmark, Kept, ListedStudy, LockStudy, Page, Study};
+use morecores_record::{Benchmark, Kept, ListedStudy, LockStudy, Page, Study, StudyState};
 use morecores_report as words;
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::then_and_now;
-use super::derive::{self, study_name};
+use super::derive::{self, Depth, study_name};
 use super::locks;
 use super::report::{new_page, on_page};
 use crate::args::ServeArgs;
 use crate::options::typed;
 use crate::{exit, terminal};
+use cache::Cache;
 use routes::{Asked, asked};
 
 /// How long a browser waits before it looks again at a study that is being measured, in seconds.
@@ -37,8 +39,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
     let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
     let where_ = directory.display();
     terminal::print(&format!("http://localhost:{port}/ shows the studies in {where_}; Ctrl-C ends it\n"))?;
+    let mut cache = Cache::default();
     for request in server.incoming_requests() {
-        let answer = answer(&directory, port, &request);
+        let answer = answer(&directory, port, &request, &mut cache);
         // Whoever asked may have gone.
         let _ = respond(request, answer);
     }
@@ -46,6 +49,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
 }
 
 /// What is answered: a status, a text, and whether that is a page, and one that changes.
+#[derive(Clone)]
 struct Answer {
     status: u16,
     text: String,
@@ -63,14 +67,14 @@ impl Answer {
     }
 }
 
-fn answer(directory: &Path, port: u16, request: &Request) -> Answer {
+fn answer(directory: &Path, port: u16, request: &Request, cache: &mut Cache) -> Answer {
     let hosts: Vec<&str> =
         request.headers().iter().filter(|h| h.field.equiv("Host")).map(|h| h.value.as_str()).collect();
     let made = match asked(request.method().as_str(), &hosts, port, request.url()) {
         Err(refusal) => return Answer::plain(refusal.status(), refusal.to_string()),
         Ok(Asked::List) => list(directory),
         Ok(Asked::Suite) => suite(directory),
-        Ok(Asked::Study(name)) => study(directory, &name),
+        Ok(Asked::Study(name)) => study(directory, &name, cache),
         Ok(Asked::Compare { base, new }) => compared(directory, &base, &new),
     };
     made.unwrap_or_else(|error| Answer::plain(404, format!("{error:#}\n")))
@@ -125,7 +129,7 @@ fn named(directory: &Path, name: &str) -> Result<PathBuf> {
 
 fn list(directory: &Path) -> Result<Answer> {
     let listed: Vec<ListedStudy> = studies(directory)?.iter().map(|path| listed(path)).collect();
-    let changes = listed.iter().any(|study| study.state == MEASURING);
+    let changes = listed.iter().any(|study| study.state == StudyState::Measuring.name());
     Answer::page(&Page { listed, ..new_page() }, changes)
 }
 
@@ -142,9 +146,6 @@ fn suite(directory: &Path) -> Result<Answer> {
     Answer::page(&Page { benchmarks, ..new_page() }, false)
 }
 
-/// The state of a study to which nobody has written an end.
-const MEASURING: &str = "measuring";
-
 fn listed(path: &Path) -> ListedStudy {
     let name = study_name(path);
     match Kept::read(path) {
@@ -158,7 +159,7 @@ fn listed(path: &Path) -> ListedStudy {
             benchmark: None,
         },
         Ok(kept) => {
-            let state = if kept.has_ended() { "ended" } else { MEASURING }.to_owned();
+            let state = kept.state(path).name().to_owned();
             match kept {
                 Kept::Command(study) => listed_command(name, state, &study),
                 Kept::Locks(study) => listed_locks(name, state, &study),
@@ -192,25 +193,28 @@ fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
     }
 }
 
-/// A study to which nobody has written an end changes. Of one that was killed nobody wrote an end either: it is looked at again for
-/// nothing.
-fn study(directory: &Path, name: &str) -> Result<Answer> {
+/// One study. While it is measured it is looked at again, and nothing is predicted or replayed: that would take the CPUs on
+/// which it is measured.
+fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Answer> {
     let path = named(directory, name)?;
-    let kept = Kept::read(&path)?;
-    let changes = !kept.has_ended();
-    let mut page = new_page();
-    match kept {
-        Kept::Command(study) => page.studies.push(on_page(&study, &path, true)?.0),
-        Kept::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
-    }
-    Answer::page(&page, changes)
+    cache.answer(&path, || {
+        let kept = Kept::read(&path)?;
+        let changes = kept.state(&path) == StudyState::Measuring;
+        let depth = if changes { Depth::Measured } else { Depth::WhatIf };
+        let mut page = new_page();
+        match kept {
+            Kept::Command(study) => page.studies.push(on_page(&study, &path, depth)?.0),
+            Kept::Locks(study) => page.locks.push(locks::on_page(&study, &path)),
+        }
+        Answer::page(&page, changes)
+    })
 }
 
 fn compared(directory: &Path, base: &str, new: &str) -> Result<Answer> {
     let (base_path, new_path) = (named(directory, base)?, named(directory, new)?);
     let (base_study, new_study) = (Study::read(&base_path)?, Study::read(&new_path)?);
-    let (base_shown, _) = on_page(&base_study, &base_path, true)?;
-    let (new_shown, _) = on_page(&new_study, &new_path, true)?;
+    let (base_shown, _) = on_page(&base_study, &base_path, Depth::WhatIf)?;
+    let (new_shown, _) = on_page(&new_study, &new_path, Depth::WhatIf)?;
     let comparison = compare(
         Side { name: base, study: &base_study, view: &base_shown.view },
         Side { name: new, study: &new_study, view: &new_shown.view },

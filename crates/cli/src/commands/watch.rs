@@ -51,7 +51,7 @@ enum Event<T> {
     Done(thread::Result<Result<T>>),
 }
 
-/// How long what is watched may take.
+/// Limits of the time that is watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     /// Each run.

@@ -124,7 +124,7 @@ pub(crate) fn note_of_older_figures(runs: &[Run]) -> Option<String> {
     (older > 0).then(|| {
         format!(
             "the figures of {older} run{} were read by an older morecores, for which a comma stood between thousands: if \
-             the command prints commas, measure anew with another -o",
+             the command prints commas, measure again with another -o",
             if older == 1 { "" } else { "s" }
         )
     })

@@ -58,7 +58,7 @@ impl MetricReaders {
     }
 }
 
-/// Which values a metric can have.
+/// Values that a metric can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepts {
     /// Above zero: of a rate of nothing there is no speedup.
@@ -171,7 +171,7 @@ impl MetricReader {
     }
 }
 
-/// Where the number of the last match stands: its first group, or all of it where there is no group.
+/// Place of the number of the last match: its first group, or all of it where there is no group.
 fn last_match(regex: &Regex, output: &str) -> Option<Range<usize>> {
     let found = regex.captures_iter(output).last()?;
     Some(found.get(1).or(found.get(0))?.range())

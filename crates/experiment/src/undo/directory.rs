@@ -27,7 +27,7 @@ impl JournalDirectory {
     /// Opens the directory, which is made where it is missing.
     ///
     /// # Errors
-    /// Where it cannot be made, and as [`open`](Self::open).
+    /// A directory that cannot be made, and those of [`open`](Self::open).
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         match rustix::fs::mkdir(path, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -39,7 +39,7 @@ impl JournalDirectory {
     /// Opens the directory; `None` where there is none.
     ///
     /// # Errors
-    /// Where it is a link, belongs to another user, or can be written to by others.
+    /// A link, a directory of another user, or one that others may write to.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -79,7 +79,7 @@ impl JournalDirectory {
     /// Opens a file of it for reading.
     ///
     /// # Errors
-    /// Where it is gone, a link or no regular file.
+    /// A file that is gone, a link or no regular file.
     pub(super) fn read(&self, name: &Path) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }
@@ -87,7 +87,7 @@ impl JournalDirectory {
     /// Makes a file in it, in place of any of that name.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// A file that cannot be made.
     pub(super) fn make(&self, name: &Path) -> io::Result<File> {
         self.remove(name)?;
         self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
@@ -105,7 +105,7 @@ impl JournalDirectory {
     /// Gives a file of it another name.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// A refusal of the system.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
@@ -113,7 +113,7 @@ impl JournalDirectory {
     /// Removes a file of it; none is no error.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// A refusal of the system.
     pub(super) fn remove(&self, name: &Path) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),

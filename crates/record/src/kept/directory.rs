@@ -264,6 +264,13 @@ fn open_lines(path: &Path, name: &str) -> Result<File, StudyError> {
     }
 }
 
+/// Whether a process adds to the study at `path`: a writer holds a lock on its file of lines as long as it lives.
+pub(super) fn is_written_to<S: Studied>(path: &Path) -> bool {
+    // The lock that this takes where nobody holds one is gone with the file, at once.
+    let lines = File::open(path.join(S::LINES));
+    lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
 /// Ends an incomplete last line, so that it stays a line of its own: damaged and counted, but not lost, and not
 /// the beginning of the next.
 fn end_last_line(lines: &mut File) -> io::Result<()> {

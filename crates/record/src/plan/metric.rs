@@ -27,7 +27,7 @@ pub struct Metric {
     pub regex: String,
     /// Unit to print behind the number.
     pub unit: Option<String>,
-    /// Which direction is better.
+    /// The better direction.
     pub better: Better,
 }
 

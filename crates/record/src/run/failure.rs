@@ -16,7 +16,7 @@ pub struct MissingFigure {
     pub text: Option<String>,
 }
 
-/// How a run failed.
+/// Kind of failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -32,7 +32,7 @@ pub enum Failure {
 }
 
 impl Run {
-    /// How the run failed by what the plan calls success; none where it counts.
+    /// Failure of the run, by what the plan calls success; none where it counts.
     pub fn failure(&self, plan: &Plan) -> Option<Failure> {
         match self.exit {
             Exit::Signal(signal) | Exit::Stopped(signal) => Some(Failure::Signal(signal)),

@@ -162,7 +162,7 @@ pub enum Abstention {
     },
     /// The command runs as many threads as the machine has CPUs, whatever it may use: on a larger machine it is another.
     MachineSized {
-        /// How many.
+        /// Number of them.
         threads: u32,
     },
     /// It gets slower and faster again: the models have no shape for that.
@@ -210,12 +210,29 @@ pub enum Caveat {
     },
 }
 
+/// Kind of what is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum GainKind {
+    /// The disk.
+    Disk,
+    /// The work that one thread does alone.
+    Serial,
+    /// A command.
+    Command,
+    /// A lock, of the kernel or of the command's own.
+    Lock,
+}
+
 /// What would be gained if something were not in the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Gain {
     /// What is changed, as it was asked for or found: `the disk`, `ld`, `ld=2x`.
     pub change: String,
+    /// What kind of thing that is.
+    pub kind: GainKind,
     /// At each CPU count.
     pub points: Vec<GainPoint>,
 }

@@ -55,7 +55,7 @@ pub struct Components {
     pub unexplained_s: f64,
 }
 
-/// Of the CPU time that was lost to locks of the command's own, seconds in which whoever had the lock waited itself, by
+/// Of the CPU time that was lost to locks of the command's own, seconds in which the holder of the lock waited itself, by
 /// what for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -102,7 +102,7 @@ pub struct Parallelism {
 pub struct Workers {
     /// Their name.
     pub name: String,
-    /// How many were on a CPU or waiting for one, for a quarter of the elapsed time or more.
+    /// Number of them on a CPU or waiting for one, for a quarter of the elapsed time or more.
     pub threads: u32,
 }
 

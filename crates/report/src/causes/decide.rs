@@ -36,7 +36,7 @@ const SHORT_S: f64 = 0.010;
 /// not those of the figure. A choice: less than that is seldom known.
 const OTHERWISE: f64 = 0.1;
 
-/// Why no cause of this stack is named: the command did not keep to its CPUs, the baseline is none, one of the two traced runs was not like
+/// Reason for which no cause of this stack is named: the command did not keep to its CPUs, the baseline is none, one of the two traced runs was not like
 /// the timed runs of its count, beyond a bound and beyond all of these runs, or those are too short, or the figure
 /// asked for is of a part of the run.
 pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
@@ -159,7 +159,7 @@ fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
     }
 }
 
-/// What most of the waits for locks of the command's own led to, where whoever had the lock waited itself.
+/// What most of the waits for locks of the command's own led to, where the holder of the lock waited itself.
 fn behind_lock(trace: &TraceView) -> Blame {
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
     let most = crate::component::behind(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));

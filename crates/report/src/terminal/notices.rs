@@ -3,7 +3,7 @@
 use super::Style;
 use crate::{Notice, Severity};
 
-/// The most that are said unless everything is asked for: whoever sees ten reads none. A choice.
+/// Most notices that are shown unless all are asked for: a reader of ten reads none. A choice.
 const SHOWN: usize = 2;
 
 /// The notices, which come in the order of what they change; how many more there are, where that many were not asked for.
@@ -25,7 +25,7 @@ fn label(severity: Severity) -> &'static str {
     if severity == Severity::Note { "note" } else { "warning" }
 }
 
-/// How many are not said: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`; none where there are none.
+/// Count of those that are not said: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`; none where there are none.
 fn remaining(rest: &[Notice]) -> Option<String> {
     let counted = |what: &str| match rest.iter().filter(|notice| label(notice.severity) == what).count() {
         0 => None,

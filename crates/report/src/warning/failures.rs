@@ -1,10 +1,10 @@
-//! How runs failed, and which option counts those that did not really, in words.
+//! Failures of runs, and the option that counts expected exit statuses, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use morecores_record::{Failure, FailureCount, Warning};
 
-/// How many failed in which way, over all counts: ` (3 exited with status 1, 1 printed no figure that can be read)`.
+/// Number of failures of each kind, over all counts: ` (3 exited with status 1, 1 printed no figure that can be read)`.
 pub(super) fn ways(group: &[&Warning]) -> String {
     let mut ways: BTreeMap<&Failure, u32> = BTreeMap::new();
     failures(group).for_each(|failure| *ways.entry(&failure.how).or_default() += failure.count);

@@ -13,7 +13,7 @@ use super::Severity;
 pub(super) enum Effect {
     /// Nothing: it is background to the figures.
     Background,
-    /// How closely the speedup is known.
+    /// Precision of the speedup.
     Precision,
     /// The causes that are named, and not the speedup.
     Causes,
@@ -24,7 +24,7 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// How much a warning of this effect weighs.
+    /// Severity of a warning of this effect.
     pub(super) fn severity(self) -> Severity {
         match self {
             Self::Background | Self::Precision => Severity::Note,

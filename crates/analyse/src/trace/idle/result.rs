@@ -33,7 +33,7 @@ pub struct IdleTimes {
     pub timer: f64,
     /// All the rest.
     pub too_little_work: f64,
-    /// Of [`user_lock`](Self::user_lock), time in which whoever had the lock waited itself. No part of the total.
+    /// Of [`user_lock`](Self::user_lock), time in which the holder of the lock waited itself. No part of the total.
     pub behind_user_lock: BehindLock,
 }
 

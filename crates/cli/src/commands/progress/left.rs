@@ -1,4 +1,4 @@
-//! How long a study will still take.
+//! Time that a study will still take.
 //!
 //! Pure: the clock is the caller's. What runs take is the experiment's to know, how many rounds the stopping rule's.
 
@@ -15,7 +15,7 @@ pub(super) struct Outlook<'a> {
     pub(super) plan: &'a Plan,
     pub(super) costs: &'a Costs,
     pub(super) trial: &'a Trial,
-    /// How long the run has been going on.
+    /// Time since the run began.
     pub(super) running: Nanos,
     /// Timed rounds that the stopping rule will probably take in all: at least, at most.
     pub(super) rounds: RangeInclusive<usize>,

@@ -117,7 +117,7 @@ fn is_assignment(word: &str) -> bool {
 pub(super) struct Typed<'a> {
     /// Its words, behind `morecores run`.
     pub(super) words: &'a [OsString],
-    /// How many of them, at the end, are the command's.
+    /// Number of them, at the end, that are the command's.
     pub(super) command: usize,
     /// What was given by `-o`.
     pub(super) study: Option<&'a Path>,

@@ -12,7 +12,7 @@ use super::resume_line;
 /// What is needed is an estimate: so much more is proposed.
 const MARGIN: f64 = 1.25;
 
-/// How long a study takes at most where the user has not said it.
+/// Longest time that a study takes where the user has not said it.
 pub(super) fn at_start(stop: &Stop) -> Option<String> {
     let budget = duration(stop.budget?.as_secs_f64());
     Some(format!(
@@ -21,7 +21,7 @@ pub(super) fn at_start(stop: &Stop) -> Option<String> {
     ))
 }
 
-/// The line that goes on with a study of which the time was used up. `needs` is the expected time of what was not begun:
+/// Command line that resumes a study whose time was used up. `needs` is the expected time of what was not begun:
 /// with less than that there is no use in going on.
 pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     let time = stop.time().unwrap_or_default();

@@ -28,7 +28,7 @@ const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
 /// A traced run that took so much longer than the timed ones was disturbed, or has other waits than they: it is made again. A
 /// choice: twice the overhead that is warned of.
 const SLOWER: f64 = 0.2;
-/// How often a run is traced at most for one trace.
+/// Most attempts at one trace.
 const ATTEMPTS: u32 = 3;
 
 /// What came of it.

@@ -21,7 +21,7 @@ impl Reaper {
     /// `outside` takes a "0".
     ///
     /// # Errors
-    /// Where a process cannot be made or moved, and where the command cannot be executed.
+    /// A process that cannot be made or moved, and a command that cannot be executed.
     pub(super) fn start(mut command: Command, outside: &[File]) -> io::Result<Self> {
         let (status, writer) = io::pipe()?;
         let outside: Vec<RawFd> = outside.iter().map(AsRawFd::as_raw_fd).collect();
@@ -41,7 +41,7 @@ impl Reaper {
     /// other child.
     ///
     /// # Errors
-    /// Where the pipe cannot be read.
+    /// A pipe that cannot be read.
     pub(super) fn wait_for_command(&mut self) -> io::Result<ExitStatus> {
         let mut status = [0; size_of::<libc::c_int>()];
         match self.status.read_exact(&mut status) {

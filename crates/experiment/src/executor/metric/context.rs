@@ -150,7 +150,7 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// Where a longer number could begin in what stands before, the end among them.
+/// Places at which a longer number could begin in what stands before, the end among them.
 fn starts(before: &str) -> Vec<usize> {
     let mut all = vec![before.len()];
     let mut rest = before;
@@ -170,7 +170,7 @@ fn starts(before: &str) -> Vec<usize> {
     all
 }
 
-/// Where a longer number could end in what stands behind, the beginning among them.
+/// Places at which a longer number could end in what stands behind, the beginning among them.
 fn ends(after: &str) -> Vec<usize> {
     let mut all = vec![0];
     let mut at = 0;

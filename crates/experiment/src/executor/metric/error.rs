@@ -1,10 +1,10 @@
-//! Why a run has no figure.
+//! Reasons for which a run has no figure.
 
 use std::fmt;
 
 use morecores_record::{DecimalMark, MissingFigure};
 
-/// Why a run has no figure, and of which metric.
+/// Reason for which a run has no figure, and the metric.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("--metric `{metric}` {fault}")]
 pub struct MetricError {

@@ -1,4 +1,4 @@
-//! Which mark stands before the fraction of a program's numbers: what the user said, and what the numbers showed.
+//! The mark before the fraction of a program's numbers: what the user said, and what the numbers showed.
 
 use morecores_record::DecimalMark;
 

@@ -100,7 +100,7 @@ impl<'a> In<'a> {
         self.at >= self.end
     }
 
-    /// How many bytes are still to be read.
+    /// Number of bytes that are still to be read.
     pub(super) const fn left(&self) -> usize {
         self.end.saturating_sub(self.at)
     }

@@ -1,0 +1,86 @@
+//! Pages of studies that have not changed since they were made.
+//!
+//! A page is as old as the files that it was made of; what is in it is decided elsewhere.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Result;
+
+use super::Answer;
+
+/// Pages that are kept: those of a reader who goes back and forth between a few studies. A page is some megabytes.
+const MOST: usize = 8;
+
+/// Time of the last change and length of each file that a page is made of.
+type Stamp = Vec<(PathBuf, SystemTime, u64)>;
+
+/// Answers by the study's directory.
+#[derive(Default)]
+pub(super) struct Cache {
+    answers: HashMap<PathBuf, (Stamp, Answer)>,
+}
+
+impl Cache {
+    /// The answer about the study at `path`: the one that was given before if no file of it has changed, else that of `make`.
+    /// A page that changes is always made.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(super) fn answer(&mut self, path: &Path, make: impl FnOnce() -> Result<Answer>) -> Result<Answer> {
+        // Before the files are read: after a change meanwhile the page is made again the next time.
+        let stamp = stamp(path);
+        if let Some((_, answer)) = self.answers.get(path).filter(|(made_of, _)| *made_of == stamp) {
+            return Ok(answer.clone());
+        }
+        let answer = make()?;
+        if !answer.changes {
+            if self.answers.len() >= MOST {
+                self.answers.clear();
+            }
+            self.answers.insert(path.to_owned(), (stamp, answer.clone()));
+        }
+        Ok(answer)
+    }
+}
+
+/// The files of the study and of its traces, by name.
+fn stamp(path: &Path) -> Stamp {
+    let directories = [path.to_owned(), path.join("traces")];
+    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let mut stamp: Stamp = entries
+        .filter_map(|entry| {
+            let facts = entry.metadata().ok()?;
+            Some((entry.path(), facts.modified().ok()?, facts.len()))
+        })
+        .collect();
+    stamp.sort();
+    stamp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(cache: &mut Cache, path: &Path, text: &str, changes: bool) -> String {
+        let made = Answer { changes, ..Answer::plain(200, text.to_owned()) };
+        cache.answer(path, || Ok(made)).map(|answer| answer.text).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_page_is_made_again_when_a_file_has_changed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut cache = Cache::default();
+        fs::write(dir.path().join("runs.jsonl"), "1").expect("written");
+        assert_eq!(answered(&mut cache, dir.path(), "first", false), "first");
+        assert_eq!(answered(&mut cache, dir.path(), "second", false), "first");
+        fs::write(dir.path().join("runs.jsonl"), "12").expect("written");
+        assert_eq!(answered(&mut cache, dir.path(), "third", false), "third");
+        // A run that goes on is no reason to keep what was known of it.
+        let other = tempfile::tempdir().expect("a directory");
+        assert_eq!(answered(&mut cache, other.path(), "now", true), "now");
+        assert_eq!(answered(&mut cache, other.path(), "later", true), "later");
+    }
+}
