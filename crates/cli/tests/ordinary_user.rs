@@ -22,6 +22,7 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
     let line = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done";
     let arguments = [
         "run",
+        "--wide",
         "--max-time",
         "0",
         "--trace",
@@ -67,8 +68,7 @@ fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
         (&["--cold"], &["--cold needs root", "sudo"]),
         (&["--limit", "cpuset"], &["cgroup"]),
     ] {
-        let ran =
-            user.morecores(&[&["run", "--wide", "-o", "study"], options, &["--", "touch", "trace"]].concat());
+        let ran = user.morecores(&[&["run", "-o", "study"], options, &["--", "touch", "trace"]].concat());
         if options == ["--limit", "cpuset"] && ran.status.success() {
             skipped(NAME, "a cpuset was delegated to this user; that part did not run");
             continue;

@@ -55,7 +55,7 @@ fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
         Ok(group) => group,
         Err(reason) => return skipped(NAME, &reason),
     };
-    let run = "run -o study --trace off --runs 1 --warmup 0 -- sleep 0.1";
+    let run = "run -o study --wide --trace off --runs 1 --warmup 0 -- sleep 0.1";
     let options: Vec<&str> = run.split_whitespace().collect();
     // Longer than a tick, below which nothing is known of what went on around a run. Without --cpus: one count would answer nothing.
     let ran = group.morecores(&world, &options);
