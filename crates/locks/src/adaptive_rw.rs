@@ -55,7 +55,7 @@ impl RawAdaptiveRw {
     /// Waits until this thread may read.
     ///
     /// # Panics
-    /// Where 2^29 readers are there: their guards were forgotten.
+    /// With 2^29 readers at once: their guards were forgotten.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.try_lock_shared() {
