@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 use libc::c_int;
 use lock_api::RawMutex;
-use morecores_locks::{RawAdaptive, cost};
+use morecores_locks::RawAdaptive;
 
 use crate::tried;
 use crate::wait::undisturbed;
@@ -53,8 +53,8 @@ pub extern "C-unwind" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
     lock.is_locked()
 }
 
-/// Measures now what a wait costs, unless this process has done so.
+/// Measures the price of a sleep and a wake-up, unless this process has done so.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_prepare() {
-    undisturbed(cost::prepare);
+    undisturbed(morecores_locks::prepare);
 }

@@ -1,7 +1,7 @@
 //! Waiting as C programs expect it of a lock: `errno` is left as it was, and a thread is not cancelled meanwhile.
 //!
-//! The locks' own sleeps see to both; the first wait of a process also starts and joins threads, which does not (`pthread_join(3)` is a
-//! cancellation point). It must not know any lock.
+//! The locks' own sleeps see to both. The first wait of a process also asks for its CPUs, which may set `errno`; preparing starts and
+//! joins threads, and `pthread_join(3)` is a cancellation point. It must not know any lock.
 
 use libc::c_int;
 

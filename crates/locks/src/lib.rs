@@ -28,6 +28,9 @@
 //! assert_eq!(*outer, *inner);
 //! ```
 //!
+//! No lock starts a thread. The bound on spinning rests on a default price of a sleep and a wake-up; a program that wants this machine's
+//! calls [`prepare`] once at its start, which measures it in two threads of its own.
+//!
 //! `no_std`; for Linux, whose futex the blocking ones use. The crate knows nothing of the rest of morecores, and must not:
 //! it neither measures locks nor prints.
 #![cfg_attr(not(any(test, loom)), no_std)]
@@ -54,6 +57,8 @@ pub use adaptive_rw::RawAdaptiveRw;
 #[cfg(not(loom))]
 pub use aliases::*;
 pub use block::RawBlock;
+#[cfg(not(loom))]
+pub use cost::prepare;
 pub use mcs::RawMcs;
 pub use sleep::RawSleep;
 pub use spin::{RawSpin, RawSpinBackoff};

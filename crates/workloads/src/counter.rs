@@ -65,6 +65,9 @@ struct Counted {
 /// A refused thread, a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
+    if args.lock == LockName::Adaptive {
+        morecores_locks::prepare();
+    }
     let one = |kind: &Kind| count(*kind, args.lock, args.increments, threads);
     let counters: Vec<_> = args.kind.iter().map(one).collect::<Result<_, _>>()?;
     let mut result = crc32fast::Hasher::new();

@@ -47,7 +47,7 @@ pub fn line(measured: &impl serde::Serialize) -> String {
     serde_json::to_string(measured).unwrap_or_default() + "\n"
 }
 
-/// Measures how long our adaptive lock spins here: what it does in every process by itself, at the first wait.
+/// Measures how long our adaptive lock spins here in a process that prepared.
 pub fn spin_tuning() -> SpinTuning {
     let tuning = morecores_locks::cost::measure();
     SpinTuning {
@@ -72,8 +72,8 @@ pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
         return Err(WorkloadError::Unfit("--window-ns 0 leaves no time to measure: give more".to_owned()));
     }
     let window = Nanos(args.window_ns);
-    // Not in the midst of a cell, by the first thread that meets an adaptive lock.
-    morecores_locks::cost::prepare();
+    // The adaptive lock at its best, with this machine's price of a sleep.
+    morecores_locks::prepare();
     let cpus = |least| cpu::checked(&args.cpus, least);
     let pair = || cpus(2).map(|cpus| [cpus[0], cpus[1]]);
     let time = |ns| LockSample::Time { ns };

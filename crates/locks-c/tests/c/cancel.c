@@ -1,6 +1,6 @@
 /*
- * A thread that is to be cancelled waits for a lock: it gets it, frees it, and ends only where it asks to. The wait is the first of the
- * process, in which waiting is measured too. Ends with 0 where all of that is so.
+ * A thread that is to be cancelled prepares and waits for a lock: it gets it, frees it, and ends only where it asks to. The wait is the
+ * first of the process. Ends with 0 where all of that is so.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -18,6 +18,7 @@ static bool had_it, had_it_to_read, had_it_to_write, went_on;
 static void *wait_cancelled(void *nothing)
 {
     pthread_cancel(pthread_self());
+    morecores_lock_prepare();
     morecores_lock_lock(&lock);
     had_it = true;
     morecores_lock_unlock(&lock);

@@ -60,6 +60,14 @@ fn a_thread_that_is_to_be_cancelled_gets_its_lock_first() {
     succeed(&mut Command::new(program));
 }
 
+#[test]
+fn a_lock_starts_no_thread_and_preparing_starts_them_once_with_all_signals_blocked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("threads");
+    build(&file("tests/c/threads.c"), &["-Wl,--wrap=pthread_create"], &program);
+    succeed(&mut Command::new(program));
+}
+
 /// The tree that `make install` makes, with what this test was built with.
 fn installed(root: &Path, prefix: &str) {
     let script = file("../../tools/install-locks.sh");
