@@ -19,6 +19,7 @@ mod machine_noise;
 pub mod memory;
 pub mod models;
 mod noise;
+mod others;
 mod ratio;
 pub mod replay;
 mod sample;

@@ -13,10 +13,11 @@ mod points;
 mod synthetic;
 mod target;
 
-use morecores_record::{LOCKS_VIEW_SCHEMA, LockStudy, LocksView};
+use morecores_record::{LOCKS_VIEW_SCHEMA, LockStudy, LocksView, Warning};
 
 pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
 
+use crate::others::Others;
 use cells::Cells;
 
 /// Computes the view of a study of locks, finished or not.
@@ -41,12 +42,23 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
         points,
         cost_model,
         advice,
+        warnings: warnings(study),
     }
+}
+
+/// Other programs' work before the cells and while they were measured.
+fn warnings(study: &LockStudy) -> Vec<Warning> {
+    let others = Others::of_locks(study);
+    let cpus = u32::try_from(study.header.plan.cpus.len()).unwrap_or(u32::MAX);
+    let around = study.runs.iter().filter_map(|run| run.surroundings.as_ref());
+    others.not_quiet().into_iter().chain(others.during(cpus, around)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use morecores_record::{LockCell, LockName, Nanos};
+    use morecores_record::{
+        LockCell, LockClosing, LockName, Nanos, Neighbour, Quiet, StopReason, Surroundings,
+    };
 
     use super::synthetic::Synthetic;
     use super::*;
@@ -89,6 +101,61 @@ mod tests {
         // Each contest is 100 ms on two CPUs.
         let steal = locks_view(&study).steal.expect("told");
         assert!((steal - 0.01).abs() < 1e-12, "{steal}");
+    }
+
+    /// CPU time around the cells: the laboratory's 0.1 s a cell on two CPUs, and so much of others.
+    fn with_others(seconds: f64) -> LockStudy {
+        let mut study =
+            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 7]).build();
+        study.header.host.topology.online = study.header.plan.cpus.clone();
+        for run in &mut study.runs {
+            run.surroundings = Some(Surroundings {
+                covers_ns: Nanos::from_millis(100),
+                steal_ns: Nanos::ZERO,
+                throttled_ns: None,
+                busy_allotted_ns: Nanos::from_secs_f64(0.11 + seconds),
+                busy_elsewhere_ns: Nanos::ZERO,
+                tree_ns: Nanos::from_millis(100),
+                own_ns: Nanos::from_millis(10),
+                devices: Vec::new(),
+            });
+        }
+        study
+    }
+
+    fn closing(busy_s: f64, neighbours: Vec<Neighbour>) -> Option<LockClosing> {
+        let quiet = Quiet {
+            watched_ns: Nanos::from_millis(500),
+            busy_ns: Nanos::from_secs_f64(busy_s),
+            steal_ns: Nanos::ZERO,
+        };
+        let reason = StopReason::RunsExhausted;
+        Some(LockClosing { ended_at_ns: Nanos(1), reason, neighbours, quiet: Some(quiet) })
+    }
+
+    #[test]
+    fn others_before_and_while_it_is_measured_are_warned_of() {
+        let mut study = with_others(0.0);
+        assert_eq!(locks_view(&study).warnings, []);
+        study.header.closing = closing(0.04, Vec::new());
+        assert_eq!(locks_view(&study).warnings, [], "housekeeping");
+
+        let rustc = Neighbour { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(340) };
+        let sshd = Neighbour { name: "sshd".to_owned(), cpu_ns: Nanos::from_millis(60) };
+        let mut study = with_others(0.05);
+        study.header.closing = closing(0.0, vec![rustc.clone(), sshd.clone()]);
+        let warnings = locks_view(&study).warnings;
+        let [Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 2, ref neighbours }] = warnings[..]
+        else {
+            panic!("{warnings:?}")
+        };
+        assert!((busy_cpus - 0.5).abs() < 1e-9, "{busy_cpus}");
+        assert_eq!(neighbours, std::slice::from_ref(&rustc));
+
+        // As busy before: said once.
+        study.header.closing = closing(0.25, vec![rustc.clone(), sshd]);
+        let expected = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: vec![rustc] };
+        assert_eq!(locks_view(&study).warnings, [expected]);
     }
 
     /// The view of JSON has no number that JSON does not know, whatever the cells hold.

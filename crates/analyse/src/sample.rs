@@ -2,9 +2,10 @@
 //!
 //! Timed ones that succeeded; what a failed run or a warm-up cost is nobody's estimate. No figure is computed here.
 
-use morecores_record::{Nanos, Phase, Point, Run, Study, Surroundings};
+use morecores_record::{Phase, Point, Run, Study, Surroundings};
 
 use crate::design::Design;
+use crate::others::cpu_seconds;
 
 /// How it was decided how many runs there are.
 pub(crate) fn design(study: &Study) -> Design {
@@ -50,13 +51,8 @@ impl<'a> Sample<'a> {
     }
 
     /// CPU time of others, in seconds over all runs: on the allotted CPUs and elsewhere; absent where nobody
-    /// looked. Only sums are compared: single readings are known to 10 ms.
+    /// looked.
     pub(crate) fn others(&self) -> Option<(f64, f64)> {
-        let sum = |what: fn(&Surroundings) -> Nanos| {
-            self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>()
-        };
-        self.surroundings().next()?;
-        let here = sum(|s| s.busy_allotted_ns) - sum(|s| s.tree_ns) - sum(|s| s.own_ns);
-        Some((here.max(0.0), sum(|s| s.busy_elsewhere_ns)))
+        cpu_seconds(self.surroundings())
     }
 }

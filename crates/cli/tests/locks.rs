@@ -144,6 +144,32 @@ fn a_study_is_kept_and_shown_again() {
 }
 
 #[test]
+fn a_machine_that_was_not_quiet_is_warned_of_as_by_run() {
+    let world = with_study();
+    let closing = study(&world).header.closing.expect("an end");
+    assert!(closing.quiet.is_some(), "nobody looked before the first cell");
+
+    // As it would have been kept beside a neighbour.
+    let path = world.path("study/study.json");
+    let mut head: serde_json::Value =
+        serde_json::from_slice(&fs::read(&path).expect("a head")).expect("JSON");
+    head["closing"]["quiet"] =
+        serde_json::json!({"watched_ns": 500_000_000, "busy_ns": 750_000_000, "steal_ns": 0});
+    fs::write(&path, head.to_string()).expect("room");
+    let said = "Other programs kept 1.50 of";
+    for format in [["--wide"], ["--markdown"]] {
+        let ran = installed(&world, &[["show", "study"].as_slice(), &format].concat());
+        ran.success().prints(&[said, "while nothing was measured", "Stop them and repeat."]);
+    }
+    let json = installed(&world, &["show", "study", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.success().stdout).expect("JSON");
+    let kinds = json["warnings"].as_array().expect("a list").iter().map(|warning| &warning["kind"]);
+    assert!(kinds.into_iter().any(|kind| kind == "not_quiet"), "{}", json["warnings"]);
+    installed(&world, &["report", "study", "-o", "page.html"]).success();
+    assert!(fs::read_to_string(world.path("page.html")).expect("a page").contains(said));
+}
+
+#[test]
 fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     let world = World::new();
     install(&world, SCRIPT);

@@ -113,7 +113,14 @@ fn studies_of_locks_are_served_too() {
     }
     let open = serving.get("/study/locks.study");
     assert!(open.contains("morecores.locks-view/1") && open.contains("Refresh: 5"), "{}", &open[..300]);
-    writer.close(LockClosing { ended_at_ns: Nanos(2), reason: StopReason::RunsExhausted }).expect("an end");
+    writer
+        .close(LockClosing {
+            ended_at_ns: Nanos(2),
+            reason: StopReason::RunsExhausted,
+            neighbours: Vec::new(),
+            quiet: None,
+        })
+        .expect("an end");
     assert!(!serving.get("/study/locks.study").contains("Refresh:"));
     let compared = serving.get("/compare?base=locks.study&new=matmul.study");
     assert!(compared.starts_with("HTTP/1.1 404") && compared.contains("is a study of locks"), "{compared}");

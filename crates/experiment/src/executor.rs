@@ -44,8 +44,6 @@ use metric::MetricReaders;
 
 /// A run this long shows that the study has time to spare for a look at the machine while nothing is measured.
 const LONG_RUN: Nanos = Nanos::from_millis(1_000);
-/// How long that look takes: fifty of the machine's ticks.
-const LOOK: Duration = Duration::from_millis(500);
 /// How long the machine is left alone after CPUs came or went, for the kernel to move what must move.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -327,7 +325,7 @@ impl ProcessExecutor {
         tree.memory_limit_bytes = self.oom_kills.limit();
         let surroundings = self.watch.after_run(cpu.user_ns + cpu.system_ns, &point.cpu_set);
         if self.quiet.is_none() && ended.elapsed() >= LONG_RUN {
-            self.quiet = Some(self.watch.quiet(LOOK));
+            self.quiet = Some(self.watch.quiet());
         }
         let exit = if timed_out { Exit::TimedOut } else { ended.exit };
         let ended_well = self.plan.is_success(exit);

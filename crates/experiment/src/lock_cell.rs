@@ -10,11 +10,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use morecores_record::{CpuSet, Exit, LockCell, LockName, LockPlan, LockRun, LockSample, Nanos, Output};
+use morecores_record::{
+    CpuSet, Exit, LockCell, LockName, LockPlan, LockRun, LockSample, Nanos, Neighbour, Output, Quiet,
+};
 
 use crate::capture::Capture;
+use crate::cgroup::Hierarchies;
 use crate::control::Control;
-use crate::machine::Clocks;
+use crate::machine::{Clocks, Neighbours, Watch};
 use crate::program::{self, ProgramError};
 use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
 
@@ -84,6 +87,17 @@ pub struct ProcessLaboratory {
     output: Capture,
     said: Capture,
     stack: ChildStack,
+    watch: Watch,
+    quiet: Option<Quiet>,
+    neighbours: Neighbours,
+}
+
+/// What a process of the laboratory left.
+struct Left {
+    /// What it printed.
+    output: String,
+    /// Its CPU time.
+    cpu: Nanos,
 }
 
 impl ProcessLaboratory {
@@ -104,11 +118,30 @@ impl ProcessLaboratory {
             output: pipe()?,
             said: pipe()?,
             stack: ChildStack::new(),
+            watch: Watch::new(&Hierarchies::of_this_process()),
+            quiet: None,
+            neighbours: Neighbours::watch(),
         })
     }
 
-    /// What the program's process printed.
-    fn output_of(&mut self, cell: &LockCell) -> Result<String, LockCellError> {
+    /// Watches the machine for [`LOOK`](crate::machine::LOOK): to be called before the first cell, while nothing is measured.
+    pub fn look_before(&mut self) {
+        self.quiet = Some(self.watch.quiet());
+    }
+
+    /// How busy the machine was before the first cell; absent without [`Self::look_before`].
+    pub fn quiet(&self) -> Option<Quiet> {
+        self.quiet
+    }
+
+    /// Others that worked most since this was made, busiest first. Looks once more.
+    pub fn neighbours(&mut self) -> Vec<Neighbour> {
+        self.neighbours.look();
+        self.neighbours.busiest()
+    }
+
+    /// Runs the program for a cell.
+    fn ask(&mut self, cell: &LockCell) -> Result<Left, LockCellError> {
         let io_error = |action| move |source| LockCellError::Io { action, source };
         for capture in [&self.output, &self.said] {
             capture.clear().map_err(io_error("read the output of the cell before"))?;
@@ -128,26 +161,32 @@ impl ProcessLaboratory {
         self.control.begin();
         let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut Terminal::none());
         let timed_out = self.control.end();
-        let exit = ended?.exit;
+        let ended = ended?;
+        let exit = ended.exit;
         if timed_out {
             return Err(LockCellError::TimedOut(limit));
         }
         if !exit.is_success() {
             return Err(failed(exit, &self.said.tail().unwrap_or_default()));
         }
-        self.output.tail().map_err(io_error("read the captured output"))
+        let output = self.output.tail().map_err(io_error("read the captured output"))?;
+        Ok(Left { output, cpu: ended.rusage.user_ns + ended.rusage.system_ns })
     }
 }
 
 impl Laboratory for ProcessLaboratory {
     fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError> {
         let before = Clocks::read();
-        let output = self.output_of(cell)?;
+        let left = self.ask(cell);
         let after = Clocks::read();
+        let Left { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
+        let surroundings = self.watch.after_run(cpu, &self.plan.cpus);
+        self.neighbours.look_if_due();
         let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
         let steal_ns = (!before.is_empty()).then(stolen);
         let sample = understood(cell, &output)?;
-        Ok(LockRun { round, cell: *cell, sample, steal_ns, unknown: serde_json::Map::new() })
+        let unknown = serde_json::Map::new();
+        Ok(LockRun { round, cell: *cell, sample, steal_ns, surroundings, unknown })
     }
 }
 

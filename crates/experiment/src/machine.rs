@@ -23,6 +23,9 @@ use devices::{Devices, Reading};
 /// `USER_HZ` is 100 on every architecture that Linux still supports but Alpha.
 const TICK: Nanos = Nanos::from_millis(10);
 
+/// How long the machine is watched while nothing is measured: fifty of its ticks.
+pub const LOOK: Duration = Duration::from_millis(500);
+
 /// What one CPU has done since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuClock {
@@ -167,10 +170,10 @@ impl Watch {
         Some(seen)
     }
 
-    /// Watches for `time` while nothing is measured.
-    pub fn quiet(&mut self, time: Duration) -> Quiet {
+    /// Watches for [`LOOK`] while nothing is measured.
+    pub fn quiet(&mut self) -> Quiet {
         self.restart();
-        sleep(time);
+        sleep(LOOK);
         let done = Clocks::read().since(&self.clocks, |_| true);
         let quiet =
             Quiet { watched_ns: monotonic().since(self.at), busy_ns: done.busy, steal_ns: done.steal };

@@ -42,7 +42,7 @@ pub enum StopReason {
     Interrupted,
 }
 
-/// Processes of one name outside the command's tree that used CPU time while the study was made.
+/// Processes of one name, outside the tree of what was measured, that used CPU time while the study was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Neighbour {

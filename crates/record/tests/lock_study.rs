@@ -39,7 +39,12 @@ fn what_was_appended_is_read_back_and_closed() {
         LockStudy { header: lock_header(lock_plan()), runs: vec![run(0), run(1)], damaged_lines: 0 }
     );
     writer.append(&run(2)).unwrap();
-    let closing = LockClosing { ended_at_ns: Nanos(9), reason: StopReason::RunsExhausted };
+    let closing = LockClosing {
+        ended_at_ns: Nanos(9),
+        reason: StopReason::RunsExhausted,
+        neighbours: Vec::new(),
+        quiet: None,
+    };
     writer.close(closing.clone()).unwrap();
     let study = LockStudy::read(&path).unwrap();
     assert_eq!(study.runs, [run(0), run(1), run(2)]);

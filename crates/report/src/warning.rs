@@ -96,6 +96,18 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
         .collect()
 }
 
+/// Warnings of a study of locks in words: what is so, as of a study of a command. The advice is shorter, since other programs' work is
+/// never part of what is measured there.
+pub(crate) fn notices_of_locks(warnings: &[Warning]) -> Vec<Notice> {
+    let notices = merged(warnings.iter(), &Planned::default()).into_iter();
+    notices
+        .map(|Notice { severity, text }| Notice {
+            severity,
+            text: format!("{} Stop them and repeat.", first_sentence(&text)),
+        })
+        .collect()
+}
+
 fn first_sentence(text: &str) -> String {
     text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }

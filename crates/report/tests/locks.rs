@@ -112,6 +112,7 @@ fn server() -> LocksView {
             advice(LockSituation::LongHolds, &[Adaptive], &[], None),
             advice(LockSituation::MoreThreadsThanCpus, &[Adaptive, Block], &[Spin], Some(0.031)),
         ],
+        warnings: Vec::new(),
     }
 }
 
@@ -191,15 +192,25 @@ fn what_spoils_a_study_is_said() {
     view.whole = false;
     view.damaged_lines = 1;
     view.steal = Some(0.043);
+    let neighbours = vec![Neighbour { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(900) }];
+    view.warnings = vec![
+        Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: Vec::new() },
+        Warning::WorkOutsideTree { cpus: 2, busy_cpus: 0.95, of_cpus: 2, neighbours },
+    ];
     view.rounds = 1;
     view.host.hypervisor = Some("KVM".to_owned());
     view.locks[1].longest_wait_ns = None;
     let notices = notices(view);
     let severities: Vec<&str> = notices.iter().map(|n| n.severity.as_str()).collect();
-    assert_eq!(severities, ["serious", "serious", "caution", "caution", "note", "note"]);
+    assert_eq!(
+        severities,
+        ["serious", "serious", "serious", "caution", "caution", "caution", "note", "note"]
+    );
     let begins = [
         "Not everything that was planned is there",
         "1 damaged line of cells.jsonl left out",
+        "Other programs kept 0.95 of 2 CPUs busy during the runs at 2 CPUs (rustc). Stop them and repeat.",
+        "Other programs kept 0.50 of 2 CPUs busy while nothing was measured. Stop them and repeat.",
         "The hypervisor took 4.3% of the CPUs' time",
         "No intervals: 1 round of the 6",
         "These CPUs are virtual (KVM)",

@@ -39,6 +39,7 @@ pub fn lock_time(round: u32, cell: LockCell, ns: f64) -> LockRun {
         cell,
         sample: LockSample::Time { ns },
         steal_ns: Some(Nanos::ZERO),
+        surroundings: None,
         unknown: Default::default(),
     }
 }

@@ -6,6 +6,7 @@ import type { LockCosts } from "./LockCosts.ts";
 import type { LockPlan } from "./LockPlan.ts";
 import type { LockPoint } from "./LockPoint.ts";
 import type { Prices } from "./Prices.ts";
+import type { Warning } from "./Warning.ts";
 
 /**
  * A study of locks.
@@ -58,4 +59,8 @@ cost_model: CostModel | null,
 /**
  * Which lock to take when.
  */
-advice: Array<LockAdvice>, };
+advice: Array<LockAdvice>, 
+/**
+ * Work of other programs before and while it was measured, as of a study of a command: `not_quiet`, `work_outside_tree`.
+ */
+warnings: Array<Warning>, };

@@ -2,7 +2,7 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * Processes of one name outside the command's tree that used CPU time while the study was made.
+ * Processes of one name, outside the tree of what was measured, that used CPU time while the study was made.
  */
 export type Neighbour = { 
 /**

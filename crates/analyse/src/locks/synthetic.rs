@@ -60,6 +60,7 @@ impl Synthetic {
             cell,
             sample: sample.clone(),
             steal_ns: None,
+            surroundings: None,
             unknown: serde_json::Map::new(),
         }));
         self
@@ -130,7 +131,14 @@ impl Synthetic {
                     _ => LockSample::Time { ns: 10.0 },
                 };
                 let unknown = serde_json::Map::new();
-                filled.study.runs.push(LockRun { round, cell, sample, steal_ns: None, unknown });
+                filled.study.runs.push(LockRun {
+                    round,
+                    cell,
+                    sample,
+                    steal_ns: None,
+                    surroundings: None,
+                    unknown,
+                });
             }
         }
         filled

@@ -6,14 +6,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use morecores_record::{
-    Command, CpuEstimator, CpuKind, Failure, FailureCount, Limit, Nanos, Neighbour, OutsideEvidence, Plan,
-    PointView, Run, StopReason, Study, Surroundings, Warning,
+    Command, CpuEstimator, CpuKind, Failure, FailureCount, Limit, OutsideEvidence, Plan, PointView, Run,
+    StopReason, Study, Surroundings, Warning,
 };
 
 use crate::assumptions::{serial_correlation, two_speeds};
 use crate::design::MIN_RUNS;
 use crate::memory::killed_for_memory;
 use crate::noise::compare_same;
+use crate::others::Others;
 use crate::sample::Sample;
 use crate::summary::{median, outliers};
 
@@ -30,12 +31,6 @@ const FOLLOWS: f64 = 0.1;
 /// What others took of the CPUs that were added, from which it may be why the command used no more of them: more than
 /// twice the growth that is called none.
 const TAKEN: f64 = 0.25;
-/// CPUs' worth of others' work that is more than a system's idle housekeeping.
-const BUSY: f64 = 0.1;
-/// Others' CPU time over the tree's that is more than housekeeping.
-const OUTSIDE: f64 = 0.05;
-/// Seconds of others' work that their 10 ms clocks tell apart from nothing.
-const VISIBLE: f64 = 0.1;
 /// Chance below which runs are not taken for independent of each other.
 const DEPENDENT: f64 = 0.01;
 
@@ -112,13 +107,7 @@ fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
     if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
         warnings.push(Warning::OnlyGetrusage);
     }
-    if let Some(busy_cpus) = busy_when_quiet(study).filter(|busy| *busy > BUSY) {
-        warnings.push(Warning::NotQuiet {
-            busy_cpus,
-            of_cpus: machine(study),
-            neighbours: disturbers(study),
-        });
-    }
+    warnings.extend(Others::of_study(study).not_quiet());
     let frequency = &header.host.frequency;
     let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
     if !steady || frequency.boost == Some(true) {
@@ -221,7 +210,7 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
     if point.adds.contains(&CpuKind::OtherCoreType) {
         warnings.push(Warning::MixedCoreTypes { cpus });
     }
-    outside(study, sample, point, wall, warnings);
+    warnings.extend(Others::of_study(study).during(cpus, sample.surroundings()));
 }
 
 /// CPU time of the runs beyond what their CPUs have, over that: a lower bound of what they spent on other CPUs. None where
@@ -246,45 +235,6 @@ fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
 
 fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
     move |s| s.covers_ns.as_secs_f64() * f64::from(cpus)
-}
-
-/// Work by others while the command ran, beyond what they did while it did not: a daemon working for it, or a
-/// neighbour.
-fn outside(study: &Study, sample: &Sample<'_>, point: &PointView, wall: f64, warnings: &mut Vec<Warning>) {
-    let Some((here, elsewhere)) = sample.others() else { return };
-    let tree: f64 = sample.surroundings().map(|s| s.tree_ns.as_secs_f64()).sum();
-    let usual = busy_when_quiet(study).unwrap_or(0.0) * wall;
-    let beyond = here + elsewhere - usual;
-    if beyond > VISIBLE && beyond > OUTSIDE * tree && wall > 0.0 {
-        warnings.push(Warning::WorkOutsideTree {
-            cpus: point.cpus,
-            busy_cpus: (here + elsewhere) / wall,
-            of_cpus: machine(study),
-            neighbours: disturbers(study),
-        });
-    }
-}
-
-/// Others that explain a good part of what was done beside the runs of the whole study, as they are known of that alone.
-fn disturbers(study: &Study) -> Vec<Neighbour> {
-    let Some(closing) = &study.header.closing else { return Vec::new() };
-    let around: Vec<&Surroundings> = study.runs.iter().filter_map(|run| run.surroundings.as_ref()).collect();
-    let sum = |what: fn(&Surroundings) -> Nanos| around.iter().map(|s| what(s)).sum::<Nanos>();
-    let busy = sum(|s| s.busy_allotted_ns) + sum(|s| s.busy_elsewhere_ns);
-    let others = busy.since(sum(|s| s.tree_ns) + sum(|s| s.own_ns));
-    closing.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(others)).cloned().collect()
-}
-
-/// CPUs of the machine that were online.
-fn machine(study: &Study) -> u32 {
-    study.header.host.topology.online.len() as u32
-}
-
-/// CPUs' worth of work that was going on while nothing was measured.
-fn busy_when_quiet(study: &Study) -> Option<f64> {
-    let quiet = study.header.closing.as_ref()?.quiet?;
-    let watched = quiet.watched_ns.as_secs_f64();
-    (watched > 0.0).then(|| quiet.busy_ns.as_secs_f64() / watched)
 }
 
 /// A command that was given more CPUs and used no more, unless that is because others used them or did its work.

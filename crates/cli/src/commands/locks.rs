@@ -115,6 +115,7 @@ fn measure(
     progress: &LockProgress,
 ) -> Result<LockFinish> {
     let mut keeper = CellsKeeper::new(writer, progress);
+    laboratory.look_before();
     let plan = &study.header.plan;
     let finish = match lock_sweep(plan, &study.runs, laboratory, &mut keeper, &Clock(control)) {
         Ok(finish) => finish,
@@ -127,7 +128,12 @@ fn measure(
             });
         }
     };
-    keeper.close(LockClosing { ended_at_ns: spawn::realtime(), reason: finish.reason })?;
+    keeper.close(LockClosing {
+        ended_at_ns: spawn::realtime(),
+        reason: finish.reason,
+        neighbours: laboratory.neighbours(),
+        quiet: laboratory.quiet(),
+    })?;
     Ok(finish)
 }
 

@@ -99,7 +99,14 @@ pub(crate) fn lock_study(world: &World) -> PathBuf {
             writer.append(&run).expect("room");
         }
     }
-    writer.close(LockClosing { ended_at_ns: Nanos(2), reason: StopReason::RunsExhausted }).expect("an end");
+    writer
+        .close(LockClosing {
+            ended_at_ns: Nanos(2),
+            reason: StopReason::RunsExhausted,
+            neighbours: Vec::new(),
+            quiet: None,
+        })
+        .expect("an end");
     path
 }
 

@@ -1,7 +1,7 @@
 //! Asks the running machine for the facts: reads what the kernel tells, and tries what it only answers when tried.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use morecores_record::{Bytes, CpuId, CpuSet, Nanos};
 use procfs::ConfigSetting;
@@ -15,9 +15,6 @@ use crate::host::{self, Cpuid};
 use crate::machine::{Neighbours, Watch};
 use crate::spawn::monotonic;
 
-/// How long the machine is watched for other work: fifty of its 10 ms ticks.
-const WATCH: Duration = Duration::from_millis(500);
-
 impl Facts {
     /// Asks the running machine.
     pub fn gather() -> Self {
@@ -26,7 +23,7 @@ impl Facts {
         let config = procfs::kernel_config().unwrap_or_default();
         let mut neighbours = Neighbours::watch();
         // Before the probes, which are work of our own.
-        let quiet = Watch::new(&hierarchies).quiet(WATCH);
+        let quiet = Watch::new(&hierarchies).quiet();
         neighbours.look();
         Self {
             privilege: privilege(&hierarchies),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LockName;
-use crate::{CpuId, Nanos};
+use crate::{CpuId, Nanos, Surroundings};
 
 /// What is measured by one process of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -100,6 +100,10 @@ pub struct LockRun {
     /// Time that the hypervisor took from the CPUs meanwhile, where it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<Nanos>,
+    /// What the machine did since the reading before, with the process of the laboratory as its tree. Absent where that is too short to be
+    /// read, and in studies of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Surroundings>,
     /// Fields written by a later version.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
@@ -125,7 +129,14 @@ mod tests {
             system_ns: Nanos(1),
             longest_waits_ns: Some(vec![Nanos(1), Nanos(4)]),
         });
-        let run = LockRun { round: 3, cell, sample, steal_ns: None, unknown: serde_json::Map::new() };
+        let run = LockRun {
+            round: 3,
+            cell,
+            sample,
+            steal_ns: None,
+            surroundings: None,
+            unknown: serde_json::Map::new(),
+        };
         let line = serde_json::to_string(&run).unwrap();
         assert!(line.contains(r#""what":"contest","lock":"parking-lot","threads":4"#), "{line}");
         assert_eq!(serde_json::from_str::<LockRun>(&line).unwrap(), run);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LockPlan, LockRun};
-use crate::{Host, Nanos, StopReason};
+use crate::{Host, Nanos, Neighbour, Quiet, StopReason};
 
 /// Name of the schema that this version reads and writes.
 pub const LOCK_STUDY_SCHEMA: &str = "morecores.locks/1";
@@ -36,6 +36,12 @@ pub struct LockClosing {
     pub ended_at_ns: Nanos,
     /// Why no more were measured.
     pub reason: StopReason,
+    /// The busiest other processes, busiest first; empty also in studies of versions that did not look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+    /// How busy the machine was before the first cell; absent in studies of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Quiet>,
 }
 
 /// A study of locks in memory.

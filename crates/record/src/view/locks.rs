@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuId, Estimate, Host, LockName, LockPlan};
+use crate::{CpuId, Estimate, Host, LockName, LockPlan, Warning};
 
 /// Name of the schema of [`LocksView`].
 pub const LOCKS_VIEW_SCHEMA: &str = "morecores.locks-view/1";
@@ -37,6 +37,9 @@ pub struct LocksView {
     pub cost_model: Option<CostModel>,
     /// Which lock to take when.
     pub advice: Vec<LockAdvice>,
+    /// Work of other programs before and while it was measured, as of a study of a command: `not_quiet`, `work_outside_tree`.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// What waiting costs on a machine.

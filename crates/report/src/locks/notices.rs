@@ -3,6 +3,7 @@
 use morecores_record::LocksView;
 
 use crate::format::{list, percent};
+use crate::warning::notices_of_locks;
 use crate::{Notice, Severity};
 
 /// Steal above this share is warned of, as of any study: 1% of the CPUs' time.
@@ -34,6 +35,8 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
             ),
         );
     }
+    notices.extend(notices_of_locks(&view.warnings));
+    let mut say = |severity, text: String| notices.push(Notice { severity, text });
     if let Some(steal) = view.steal.filter(|steal| *steal > STEAL) {
         say(
             Severity::Caution,
