@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -16,8 +15,7 @@ fn reporting(dir: &Path, view: &TraceView) -> PathBuf {
         "#!/bin/sh\n[ \"$1 $2 $4 $5\" = 'trace --cpus --json --' ] || exit 3\nshift 5\n\"$@\" || exit\ncat '{}'\n",
         json.display()
     );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    morecores_testkit::write_script(&script, &text);
     script
 }
 

@@ -9,61 +9,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use harness::locks::{LABORATORY, TINY};
 use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
 use morecores_record::{LockCell, LockStudy, StopReason};
 
-/// The smallest study of locks that there is.
-const TINY: [&str; 13] = [
-    "locks",
-    "--lock",
-    "std",
-    "--threads",
-    "1",
-    "--hold",
-    "0",
-    "--think",
-    "0",
-    "--rounds",
-    "1",
-    "-o",
-    "study",
-];
-
-/// A copy of `morecores` in the world's `bin`, with `work` beside it as its laboratory.
-fn install(world: &World, work: &str) {
-    fs::create_dir(world.path("bin")).expect("a directory");
-    let us = Path::new(env!("CARGO_BIN_EXE_morecores"));
-    // Linked, or copied by another process, for the reason given at `World::script`.
-    let to = world.path("bin/morecores");
-    if fs::hard_link(us, &to).is_err() {
-        let copied = std::process::Command::new("cp").arg(us).arg(&to).status();
-        assert!(copied.is_ok_and(|status| status.success()));
-    }
-    world.script("bin/morecores-work", work);
-}
-
-/// A laboratory that answers at once: some nanoseconds for what is timed, a turn of each thread for a contest.
-const SCRIPT: &str = r#"#!/bin/sh
-echo "$2" >>asked
-case $2 in
-*contest*) threads=${2#*threads\":}; threads=${threads%%,*}
-    turns=1; waits=7; while [ "$threads" -gt 1 ]; do turns=$turns,1; waits=$waits,7; threads=$((threads - 1)); done
-    echo "{\"of\":\"contest\",\"window_ns\":1000,\"turns\":[$turns],\"user_ns\":900,\"system_ns\":0,\"longest_waits_ns\":[$waits]}" ;;
-*preempted*) echo '{"of":"preempted","waited_ns":9,"burned_ns":1,"waits":3}' ;;
-*) echo '{"of":"time","ns":15.5}' ;;
-esac
-"#;
-
 fn installed(world: &World, arguments: &[&str]) -> Ran {
-    let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
-    command.args(arguments);
-    Ran::of(command)
+    Ran::of(world.installed_command(arguments))
 }
 
 /// A world with a tiny study in it, made by the script.
 fn with_study() -> World {
     let world = World::new();
-    install(&world, SCRIPT);
+    world.install(LABORATORY);
     let ran = installed(&world, &[TINY.as_slice(), &["-q"]].concat());
     ran.success();
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
@@ -92,7 +49,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
         (["-o", "no/such/directory"], ["no/such/directory", "cannot create"]),
     ] {
         let world = World::new();
-        install(&world, SCRIPT);
+        world.install(LABORATORY);
         installed(&world, &[["locks"].as_slice(), &options].concat()).refused(2, &parts);
         assert_eq!(world.names(), ["bin".to_owned()].into(), "{options:?}");
     }
@@ -106,11 +63,11 @@ fn what_cannot_be_measured_is_refused_before_anything_is_touched() {
 #[test]
 fn without_its_laboratory_it_says_so_and_leaves_nothing() {
     let world = World::new();
-    install(&world, "");
+    world.install("");
     fs::remove_file(world.path("bin/morecores-work")).expect("the laboratory");
     let without = |arguments: &[&str]| {
-        let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
-        command.args(arguments).env("PATH", "/nowhere");
+        let mut command = world.installed_command(arguments);
+        command.env("PATH", "/nowhere");
         Ran::of(command)
     };
     without(&TINY).refused(2, &["morecores-work", "installed together"]);
@@ -121,7 +78,7 @@ fn without_its_laboratory_it_says_so_and_leaves_nothing() {
 #[test]
 fn a_study_is_kept_and_shown_again() {
     let world = World::new();
-    install(&world, SCRIPT);
+    world.install(LABORATORY);
     let ran = installed(&world, &TINY);
     ran.success().prints(&["study: study"]);
     let made = study(&world);
@@ -172,7 +129,7 @@ fn a_machine_that_was_not_quiet_is_warned_of_as_by_run() {
 #[test]
 fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     let world = World::new();
-    install(&world, SCRIPT);
+    world.install(LABORATORY);
     let mut command = world.command("taskset");
     let cpu = first_cpu();
     command.args(["-c", &cpu]).arg(world.path("bin/morecores")).args(TINY);
@@ -220,7 +177,7 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
 #[test]
 fn a_study_survives_kill_9_between_any_two_cells() {
     let world = World::new();
-    install(&world, SCRIPT);
+    world.install(LABORATORY);
     let whole = morecores_testkit::lock_plan().cells(0).len();
     let plan =
         ["locks", "-q", "--lock", "adaptive,std", "--threads", "1,2", "--hold", "0,1us", "--think", "0"];
@@ -250,7 +207,7 @@ fn a_study_survives_kill_9_between_any_two_cells() {
 #[test]
 fn a_cell_that_fails_is_said_and_the_others_are_kept() {
     let world = World::new();
-    install(&world, &SCRIPT.replace("case $2 in", "case $2 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
+    world.install(&LABORATORY.replace("case $2 in", "case $2 in\n*free*) echo 'no room' >&2; exit 2 ;;"));
     let ran = installed(&world, &TINY);
     ran.code(1).says(&["std when it is free could not be measured: no room (exit status 2)"]);
     let made = study(&world);
@@ -261,9 +218,9 @@ fn a_cell_that_fails_is_said_and_the_others_are_kept() {
 #[test]
 fn a_signal_ends_it_keeps_what_there_is_and_shows_it() {
     let world = World::new();
-    install(&world, &SCRIPT.replace("case $2 in", "case $2 in\n*contest*) sleep 60 ;;"));
-    let mut command = world.command(&world.path("bin/morecores").to_string_lossy());
-    command.args(TINY).args(["--seed", "1"]);
+    world.install(&LABORATORY.replace("case $2 in", "case $2 in\n*contest*) sleep 60 ;;"));
+    let mut command = world.installed_command(&TINY);
+    command.args(["--seed", "1"]);
     let running = start(command);
     let in_contest = || fs::read_to_string(world.path("asked")).is_ok_and(|asked| asked.contains("contest"));
     wait_until("a contest goes on", in_contest);

@@ -250,14 +250,7 @@ mod tests {
     /// A laboratory that is a shell script.
     fn laboratory(dir: &tempfile::TempDir, script: &str) -> ProcessLaboratory {
         let path = dir.path().join("work");
-        // A shell writes it: this process has threads that fork, and a fork that holds the file open for writing would keep it
-        // from being executed (ETXTBSY).
-        let made = std::process::Command::new("sh")
-            .args(["-c", "printf '#!/bin/sh\n%s\n' \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])
-            .arg(&path)
-            .arg(script)
-            .status();
-        assert!(made.unwrap().success());
+        morecores_testkit::write_script(&path, &format!("#!/bin/sh\n{script}\n"));
         let cpu = crate::process::affinity(0).unwrap().first().unwrap();
         let plan = LockPlan { cpus: [cpu].into_iter().collect(), ..morecores_testkit::lock_plan() };
         ProcessLaboratory::new(&path, &plan, Arc::default()).unwrap()

@@ -143,10 +143,8 @@ fn each_attempt_to_start_the_command_is_watched_by_itself() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("script");
-    // No `#!`: execve refuses it, and a shell takes it. Written by a shell, since a fork of another thread's that
-    // holds it open for writing would keep it from being executed.
-    let line = format!("echo exit 0 >{0}; chmod 755 {0}", script.display());
-    assert!(std::process::Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    // No `#!`: execve refuses it, and a shell takes it.
+    morecores_testkit::write_script(&script, "exit 0\n");
     let plan = plan();
     let argv = vec![script.clone().into_os_string()];
     let mut executor = executor(Command::Program { argv }, &plan);

@@ -6,6 +6,7 @@
 mod group;
 mod locks;
 mod program;
+mod script;
 mod study;
 mod wait;
 
@@ -15,6 +16,7 @@ use std::io::Write;
 pub use group::{Group, left_out};
 pub use locks::{lock_header, lock_plan, lock_time};
 pub use program::CProgram;
+pub use script::write_script;
 pub use study::{header, plan, point, run};
 pub use wait::wait_until;
 

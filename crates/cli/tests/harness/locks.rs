@@ -1,4 +1,4 @@
-//! A page of a study of locks whose figures are made up, for what a reader does with such a page.
+//! Studies of locks: the smallest, and a page of one whose figures are made up, for what a reader does with such a page.
 #![allow(dead_code)]
 
 use std::fs;
@@ -13,6 +13,36 @@ use serde_json::{Value, json};
 
 use super::World;
 use super::studies::build;
+
+/// The smallest study of locks that there is, by `morecores`.
+pub(crate) const TINY: [&str; 13] = [
+    "locks",
+    "--lock",
+    "std",
+    "--threads",
+    "1",
+    "--hold",
+    "0",
+    "--think",
+    "0",
+    "--rounds",
+    "1",
+    "-o",
+    "study",
+];
+
+/// A laboratory that answers at once: some nanoseconds for what is timed, a turn of each thread for a contest. Adds
+/// each question to the file `asked`.
+pub(crate) const LABORATORY: &str = r#"#!/bin/sh
+echo "$2" >>asked
+case $2 in
+*contest*) threads=${2#*threads\":}; threads=${threads%%,*}
+    turns=1; waits=7; while [ "$threads" -gt 1 ]; do turns=$turns,1; waits=$waits,7; threads=$((threads - 1)); done
+    echo "{\"of\":\"contest\",\"window_ns\":1000,\"turns\":[$turns],\"user_ns\":900,\"system_ns\":0,\"longest_waits_ns\":[$waits]}" ;;
+*preempted*) echo '{"of":"preempted","waited_ns":9,"burned_ns":1,"waits":3}' ;;
+*) echo '{"of":"time","ns":15.5}' ;;
+esac
+"#;
 
 /// Its locks, ours and the system's, each with the nanoseconds that its hand-over takes.
 const LOCKS: [(&str, f64); 5] = [

@@ -49,17 +49,31 @@ impl World {
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Makes an executable file. A shell writes it: this process has threads that fork, and a fork that holds the file
-    /// open for writing would keep it from being executed (ETXTBSY).
+    /// Makes an executable file, and returns its path.
     pub(crate) fn script(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
-        let made = Command::new("sh")
-            .args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])
-            .arg(&path)
-            .arg(text)
-            .status();
-        assert!(made.is_ok_and(|status| status.success()), "cannot write {}", path.display());
+        morecores_testkit::write_script(&path, text);
         path.to_string_lossy().into_owned()
+    }
+
+    /// A copy of `morecores` in the world's `bin`, with the script `work` beside it as its workloads and laboratory.
+    pub(crate) fn install(&self, work: &str) {
+        fs::create_dir(self.path("bin")).expect("a directory");
+        let us = env!("CARGO_BIN_EXE_morecores");
+        let to = self.path("bin/morecores");
+        // Linked, or copied by another process, for the reason given at `morecores_testkit::write_script`.
+        if fs::hard_link(us, &to).is_err() {
+            let copied = Command::new("cp").arg(us).arg(&to).status();
+            assert!(copied.is_ok_and(|status| status.success()), "cannot copy morecores");
+        }
+        self.script("bin/morecores-work", work);
+    }
+
+    /// The `morecores` that [`World::install`] made, with these arguments.
+    pub(crate) fn installed_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&self.path("bin/morecores").to_string_lossy());
+        command.args(arguments);
+        command
     }
 
     /// Any program, in the directory and with an environment that decides nothing about morecores.
@@ -165,7 +179,7 @@ impl World {
     pub(crate) fn ordinary_user(&self) -> Result<OrdinaryUser<'_>, String> {
         let binary = self.path("morecores");
         if is_root() {
-            // Not `fs::copy`, for the reason given at `script`.
+            // Not `fs::copy`, for the reason given at `morecores_testkit::write_script`.
             let copied = Command::new("install")
                 .args(["-m", "755", env!("CARGO_BIN_EXE_morecores")])
                 .arg(&binary)
@@ -289,9 +303,14 @@ impl fmt::Display for Ran {
 }
 
 /// Starts a command whose output is collected when it ends.
-pub(crate) fn start(mut command: Command) -> Started {
+pub(crate) fn start(command: Command) -> Started {
+    start_with(command, Stdio::piped())
+}
+
+/// The same with another standard output.
+pub(crate) fn start_with(mut command: Command, stdout: Stdio) -> Started {
     let text = format!("{command:?}");
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = command.stdout(stdout).stderr(Stdio::piped()).spawn();
     Started { child: child.unwrap_or_else(|e| panic!("{text}: {e}")), command: text }
 }
 
@@ -308,6 +327,10 @@ impl Started {
 
     pub(crate) fn signal(&self, name: &str) {
         signal(self.pid(), name);
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
     }
 
     pub(crate) fn wait(self) -> Ran {

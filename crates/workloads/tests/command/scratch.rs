@@ -1,7 +1,6 @@
 //! A directory of one test's own.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Goes with everything in it.
@@ -23,8 +22,7 @@ impl Scratch {
 
     /// Makes a program, and a PATH on which it is found before any other.
     pub(crate) fn program(&self, name: &str, script: &str) -> String {
-        self.write(name, script);
-        fs::set_permissions(self.0.join(name), fs::Permissions::from_mode(0o755)).expect("its permissions");
+        morecores_testkit::write_script(&self.0.join(name), script);
         format!("{}:{}", self.0.display(), std::env::var("PATH").unwrap_or_default())
     }
 

@@ -1,0 +1,18 @@
+//! Executable files that tests write and start.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Writes an executable file. A shell writes it: a test has threads that fork, and a fork that holds the file open for
+/// writing keeps it from being executed (ETXTBSY).
+///
+/// # Panics
+/// Where it cannot be written.
+pub fn write_script(path: &Path, text: &str) {
+    let made = Command::new("sh")
+        .args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(path)
+        .arg(text)
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "cannot write {}", path.display());
+}
