@@ -5,6 +5,7 @@ mod derive;
 mod display;
 mod input;
 mod progress;
+mod signals;
 mod traced;
 mod watch;
 

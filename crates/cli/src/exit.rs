@@ -1,7 +1,7 @@
 //! What the process's exit status says, and the one place where an error becomes a status.
 
 use std::io;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use morecores_experiment::executor::ExecuteError;
 use morecores_experiment::program::ProgramError;
@@ -44,4 +44,9 @@ pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
 /// For `main` to return.
 pub(crate) fn code(status: u8) -> ExitCode {
     ExitCode::from(status)
+}
+
+/// Ends the process, whatever its other threads are doing.
+pub(crate) fn now(status: u8) -> ! {
+    process::exit(i32::from(status))
 }

@@ -218,22 +218,6 @@ fn a_command_that_signals_its_group_ends_itself_alone() {
 }
 
 #[test]
-fn a_study_started_with_hangups_ignored_outlives_one_and_so_does_its_command() {
-    let world = World::new();
-    let measured = ["sh", "-c", "kill -s HUP $PPID; kill -s HUP $$; sleep 0.2; echo alive"];
-    let line = format!("trap '' HUP; exec {} \"$@\"", env!("CARGO_BIN_EXE_morecores"));
-    let mut command = world.command("sh");
-    command.args([
-        "-c", &line, "sh", "run", "-q", "--trace", "off", "--cpus", "1", "--warmup", "0", "--runs", "1",
-        "--output", "inherit",
-    ]);
-    command.arg("--").args(measured);
-    let ran = Ran::of(command);
-    ran.success();
-    assert_eq!(ran.stdout, "alive\n", "{ran}");
-}
-
-#[test]
 fn the_command_finds_signals_as_if_started_by_a_shell() {
     let world = World::new();
     // The C library keeps signals 32 and 33 to itself, bits 31 and 32.

@@ -19,6 +19,7 @@ use morecores_record::{
 use morecores_report as report;
 
 use super::derive::study_name;
+use super::signals::EndAfterMeasuring;
 use super::watch::{self, Clock, Limits, Watched};
 use super::work;
 use crate::args::{FormatArgs, LocksArgs};
@@ -42,13 +43,15 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
         );
     }
     let progress = Arc::new(LockProgress::new(&study, args.quiet));
+    let after = EndAfterMeasuring::with_study(&path);
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(Limits::default(), Arc::clone(&control), Arc::clone(&progress), move || {
+        let (limits, shared) = (Limits::default(), Arc::clone(&control));
+        watch::until_done(limits, shared, Arc::clone(&progress), after.clone(), move || {
             measure(&study, writer, &mut laboratory, &control, &progress)
         })?
     };
-    finish(args, &path, watched)
+    finish(args, &path, watched, &after)
 }
 
 const NOT_HYPERFINE: &str =
@@ -138,9 +141,18 @@ fn measure(
 }
 
 /// Shows what was measured and says how it ended.
-fn finish(args: &LocksArgs, path: &Path, watched: Watched<LockFinish>) -> Result<u8> {
+fn finish(
+    args: &LocksArgs,
+    path: &Path,
+    watched: Watched<LockFinish>,
+    after: &EndAfterMeasuring,
+) -> Result<u8> {
     let signal = watched.signal;
     let LockFinish { reason, failed } = watched.result?;
+    if let Some(signal) = signal.filter(|_| reason != StopReason::Interrupted) {
+        // It came too late to stop a cell.
+        after.end(signal);
+    }
     if !args.quiet {
         print(&LockStudy::read(path)?, path, &args.format, args.wide)?;
     }

@@ -32,6 +32,7 @@ use crate::{exit, terminal};
 use super::derive;
 use super::input;
 use super::progress::Progress;
+use super::signals::EndAfterMeasuring;
 use super::traced::{advice, has_cut_short_trace, how_it_ended};
 use super::watch::{self, Clock, Limits, Watched};
 use keep::StudyKeeper;
@@ -51,13 +52,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     );
     let progress = Arc::new(Progress::new(&study.header, args.quiet));
     let control = Arc::new(Control::default());
+    let after = EndAfterMeasuring::with_study(&path);
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), move || {
+        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
             measure(&study, writer, input, budget, &control, &progress)
         })?
     };
-    finish(args, &path, watched)
+    finish(args, &path, watched, &after)
 }
 
 /// A new study.
@@ -204,9 +206,13 @@ fn ended_well(reason: StopReason) -> bool {
 }
 
 /// Shows what was measured and says how it ended.
-fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>) -> Result<u8> {
+fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAfterMeasuring) -> Result<u8> {
     let signal = watched.signal;
     let Measured { finish: Finish { reason, failed }, traced, needs } = watched.result?;
+    if let Some(signal) = signal.filter(|_| ended_well(reason) && !traced.interrupted) {
+        // It came too late to stop a run.
+        after.end(signal);
+    }
     let study = Study::read(path)?;
     // Behind the program's name and `run`.
     let words: Vec<OsString> = env::args_os().skip(2).collect();

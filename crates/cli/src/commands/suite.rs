@@ -14,10 +14,11 @@ use morecores_record::{Benchmark, BenchmarkPart, Published, StopReason, Study, V
 use morecores_report::{self as report, BenchmarkResult};
 
 use super::derive;
+use super::signals::EndAfterMeasuring;
 use crate::args::SuiteArgs;
 use crate::options::SuiteOptions;
 use crate::{exit, terminal};
-use child::Ended;
+use child::{Ended, Runner};
 
 pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     if args.list {
@@ -32,13 +33,17 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
             .with_context(|| format!("cannot make the directory {}", options.directory.display()))?;
     }
     let published = Published::read()?;
+    let go_on = format!("morecores suite --resume -o {}", options.directory.display());
+    // Showing alone changes nothing: a signal ends it as any other program.
+    let runner =
+        options.makes.then(|| Runner::start(EndAfterMeasuring::to_go_on_with(&go_on))).transpose()?;
     let mut studies = Studies::default();
     let mut results = Vec::new();
     let mut signal = None;
     for benchmark in &options.benchmarks {
         for part in benchmark.parts {
-            if signal.is_none() && options.makes {
-                signal = studies.make(&options, benchmark, part)?;
+            if let Some(runner) = runner.as_ref().filter(|_| signal.is_none()) {
+                signal = studies.make(&options, benchmark, part, runner)?;
             }
             studies.read(&options, part);
         }
@@ -57,8 +62,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
         terminal::print(&report::suite_json(&results.iter().map(of).collect::<Vec<_>>())?)?;
     }
     if let Some(signal) = signal {
-        let directory = options.directory.display();
-        terminal::note(&format!("stopped; go on with: morecores suite --resume -o {directory}"));
+        terminal::note(&format!("stopped; go on with: {go_on}"));
         return Ok(exit::by_signal(signal));
     }
     if !args.json && !args.markdown {
@@ -92,6 +96,7 @@ impl Studies {
         options: &SuiteOptions,
         benchmark: &Benchmark,
         part: &BenchmarkPart,
+        runner: &Runner,
     ) -> Result<Option<i32>> {
         // Another part may be shown from the same study.
         if self.read.contains_key(part.study) {
@@ -112,7 +117,7 @@ impl Studies {
             State::Absent => options.run(benchmark, part, &path),
         };
         terminal::note(&format!("morecores {}", typed(&line)));
-        match child::run(&line)? {
+        match runner.run(&line)? {
             Ended::Well => Ok(None),
             Ended::Failed(status) => {
                 let why = format!("`morecores run` ended with exit status {status}");

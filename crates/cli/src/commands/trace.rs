@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::derive;
 use super::input;
 use super::progress::Progress;
+use super::signals::EndAfterMeasuring;
 use super::traced::{CUT_SHORT, TracedRun, advice, how_it_ended, reduced};
 use super::watch::{self, Limits};
 use crate::args::TraceArgs;
@@ -39,9 +40,10 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
 
     let progress = Arc::new(Progress::new(&header, false));
     let control = Arc::new(Control::default());
+    let after = place.end_after_measuring();
     let watched = {
         let (control, progress) = (Arc::clone(&control), Arc::clone(&progress));
-        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), move || {
+        watch::until_done(limits, Arc::clone(&control), Arc::clone(&progress), after.clone(), move || {
             make(&header, writer, input, &control, &progress)
         })?
     };
@@ -49,6 +51,10 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         // Stopped before there was anything to trace.
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     };
+    if let Some(signal) = watched.signal.filter(|_| !interrupted) {
+        // It came too late to stop the run.
+        after.end(signal);
+    }
     show(args, &place, &header, &arch, note.as_deref())?;
     let run = &outcome.run;
     if let Some(survivors) = survivors(run, args.keep) {
@@ -106,6 +112,14 @@ impl Place {
             .tempdir()
             .context("cannot make a directory for the trace: name another place with TMPDIR or -o")?;
         Ok(Self { path: dir.path().join("trace.study"), until_shown: Some(dir) })
+    }
+
+    /// What a signal does before the trace is shown.
+    fn end_after_measuring(&self) -> EndAfterMeasuring {
+        match &self.until_shown {
+            Some(directory) => EndAfterMeasuring::without_study(directory.path()),
+            None => EndAfterMeasuring::with_study(&self.path),
+        }
     }
 
     /// The path, where the trace stays.

@@ -7,16 +7,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use morecores_experiment::control::{Control, GRACE};
 use morecores_experiment::spawn::monotonic;
 use morecores_experiment::sweep::Pulse;
 use morecores_record::Nanos;
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::display::{DRAW_EVERY, Display};
+use super::signals::{EndAfterMeasuring, SignalListener};
 
 /// What the measuring thread brought back, and the signal that ended it, if one did.
 #[derive(Debug)]
@@ -51,6 +50,15 @@ enum Event<T> {
     Done(thread::Result<Result<T>>),
 }
 
+impl<T> Event<T> {
+    fn signal(&self) -> Option<i32> {
+        match self {
+            Self::Signal(signal) => Some(*signal),
+            Self::Done(_) => None,
+        }
+    }
+}
+
 /// Limits of the time that is watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
@@ -61,42 +69,35 @@ pub(super) struct Limits {
 }
 
 /// Runs `measure` on a thread of its own and watches until it is done. A panic of that thread is an error here,
-/// after it has put the system back.
+/// after it has put the system back. Signals that come after that end the process by `after`.
 pub(super) fn until_done<T: Send + 'static>(
     limits: Limits,
     control: Arc<Control>,
     progress: Arc<impl Display + 'static>,
+    after: EndAfterMeasuring,
     measure: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<Watched<T>> {
     let (send, events) = mpsc::channel();
-    let mut signals = Signals::new(heeded()?).context("cannot watch for signals")?;
-    let handle = signals.handle();
     let from_signals = send.clone();
-    let listener = thread::spawn(move || {
-        for signal in signals.forever() {
-            if from_signals.send(Event::Signal(signal)).is_err() {
-                return;
-            }
-        }
-    });
+    let listener = SignalListener::start(move |signal| {
+        // Fails where the watching thread has panicked: the process is about to end.
+        let _ = from_signals.send(Event::Signal(signal));
+    })?;
     thread::spawn(move || {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(measure));
         let _ = send.send(Event::Done(result));
     });
     let watched =
-        Watcher { limits, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events);
-    handle.close();
-    let _ = listener.join();
-    watched
-}
-
-/// The signals that end a study: those that were not ignored when we were started. `nohup`, and a shell without job
-/// control that starts something in the background, have them ignored so that it goes on; and what we ignore, the
-/// command finds ignored.
-fn heeded() -> Result<Vec<i32>> {
-    let status = procfs::process::Process::myself().and_then(|myself| myself.status());
-    let ignored = status.context("cannot read which signals are ignored")?.sigign;
-    Ok([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect())
+        Watcher { limits, control, progress, signal: None, kill_at: None, timed_out: None }.watch(&events)?;
+    if watched.result.is_ok() {
+        let end = after.clone();
+        listener.answer_with(move |signal| end.end(signal));
+        // A signal that came between the end of the measuring and the new answer.
+        if let Some(signal) = events.try_iter().find_map(|event| event.signal()) {
+            after.end(signal);
+        }
+    }
+    Ok(watched)
 }
 
 struct Watcher {

@@ -6,12 +6,13 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use super::super::signals::{EndAfterMeasuring, SignalListener};
 
 /// How it ended.
 pub(super) enum Ended {
@@ -22,39 +23,70 @@ pub(super) enum Ended {
     BySignal(i32),
 }
 
-/// Runs it with these arguments. Its report is not wanted: only the study is.
-pub(super) fn run(arguments: &[OsString]) -> Result<Ended> {
-    let us = env::current_exe().context("cannot find this program")?;
-    let mut command = Command::new(&us);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-    if let Some(beside_us) = us.parent() {
-        // So that the workloads are found by a name that another machine understands too.
-        let path = env::var_os("PATH").unwrap_or_default();
-        let first = std::iter::once(beside_us.to_owned()).chain(env::split_paths(&path));
-        command.env("PATH", env::join_paths(first).context("cannot extend PATH")?);
-    }
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
-    let mut child = command.spawn().context("cannot start this program again")?;
-    let handle = signals.handle();
-    let pid = Pid::from_child(&child);
-    let hands_on = thread::spawn(move || {
-        let mut last = None;
-        for signal in signals.forever() {
-            last = Some(signal);
+/// Runs one process after the other. A signal between two of them ends this process.
+pub(super) struct Runner {
+    child: Arc<Mutex<Child>>,
+}
+
+/// The process that runs.
+#[derive(Debug, Default)]
+struct Child {
+    /// None between two, so that no signal goes to a stranger that got its number.
+    pid: Option<Pid>,
+    /// The last signal that it was handed.
+    signal: Option<i32>,
+}
+
+impl Runner {
+    /// Hands signals on from now on; `between` is what they do where nothing runs.
+    pub(super) fn start(between: EndAfterMeasuring) -> Result<Self> {
+        let child = Arc::new(Mutex::new(Child::default()));
+        let shared = Arc::clone(&child);
+        SignalListener::start(move |signal| {
+            let mut child = lock(&shared);
+            let Some(pid) = child.pid else { between.end(signal) };
+            child.signal = Some(signal);
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = kill_process(pid, signal);
             }
-        }
-        last
-    });
-    let status = child.wait().context("cannot wait for this program")?;
-    handle.close();
-    if let Ok(Some(signal)) = hands_on.join() {
-        return Ok(Ended::BySignal(signal));
+        })?;
+        Ok(Self { child })
     }
-    Ok(match (status.code(), status.signal()) {
-        (Some(0), _) => Ended::Well,
-        (Some(status), _) => Ended::Failed(status),
-        (None, signal) => Ended::Failed(128 + signal.unwrap_or_default()),
-    })
+
+    /// Runs it with these arguments. Its report is not wanted: only the study is.
+    pub(super) fn run(&self, arguments: &[OsString]) -> Result<Ended> {
+        let us = env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(&us);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        if let Some(beside_us) = us.parent() {
+            // So that the workloads are found by a name that another machine understands too.
+            let path = env::var_os("PATH").unwrap_or_default();
+            let first = std::iter::once(beside_us.to_owned()).chain(env::split_paths(&path));
+            command.env("PATH", env::join_paths(first).context("cannot extend PATH")?);
+        }
+        let mut process = {
+            // A signal that comes meanwhile waits until there is somebody to hand it to.
+            let mut child = lock(&self.child);
+            let process = command.spawn().context("cannot start this program again")?;
+            *child = Child { pid: Some(Pid::from_child(&process)), signal: None };
+            process
+        };
+        // It keeps its number until it is waited for below.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(Pid::from_child(&process)), ended) {}
+        let signal = std::mem::take(&mut *lock(&self.child)).signal;
+        let status = process.wait().context("cannot wait for this program")?;
+        if let Some(signal) = signal {
+            return Ok(Ended::BySignal(signal));
+        }
+        Ok(match (status.code(), status.signal()) {
+            (Some(0), _) => Ended::Well,
+            (Some(status), _) => Ended::Failed(status),
+            (None, signal) => Ended::Failed(128 + signal.unwrap_or_default()),
+        })
+    }
+}
+
+fn lock(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,212 @@
+//! Signals: those that are ignored from the start end nothing, all others end morecores whatever it is doing, and with
+//! the line that says what there is.
+
+mod harness;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, PipeReader, Write, pipe};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use harness::locks::{LABORATORY, TINY};
+use harness::studies::build;
+use harness::{Ran, Started, World, left_by, signal, skipped, start, start_with, wait_until};
+use morecores_record::{LockStudy, StopReason, Study};
+use rustix::io::ioctl_fionbio;
+
+/// Its number on every Linux (signal(7)).
+const SIGINT: i32 = 2;
+const MORECORES: &str = env!("CARGO_BIN_EXE_morecores");
+
+/// `morecores` with these arguments, which finds the signal `ignored` ignored, as nohup does it for HUP.
+fn ignoring(world: &World, ignored: &str, program: &str, arguments: &[&str]) -> Command {
+    let mut command = world.command("sh");
+    command.args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh", program]).args(arguments);
+    command
+}
+
+/// Standard output that takes nothing, and its other end, which is to be kept.
+fn full_pipe() -> (PipeReader, Stdio) {
+    let (reader, mut writer) = pipe().expect("a pipe");
+    ioctl_fionbio(&writer, true).expect("a pipe that refuses");
+    // One byte is the least that a pipe takes.
+    for size in [4096, 1] {
+        while writer.write(&vec![b'.'; size]).is_ok() {}
+    }
+    let refused = writer.write(b".").expect_err("a full pipe");
+    assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+    ioctl_fionbio(&writer, false).expect("a pipe that waits");
+    (reader, writer.into())
+}
+
+/// Interrupts what writes its report to a full pipe.
+fn interrupted(mut started: Started) -> Ran {
+    started.signal("INT");
+    wait_until("it ends", || started.has_ended());
+    started.wait()
+}
+
+#[test]
+fn a_study_that_finds_a_signal_ignored_outlives_it_and_so_does_its_command() {
+    for name in ["HUP", "INT", "QUIT", "TERM"] {
+        let world = World::new();
+        let line = format!("kill -s {name} $PPID; kill -s {name} $$; sleep 0.2; echo alive");
+        let mut command = ignoring(&world, name, MORECORES, &["run", "-q", "--trace", "off", "--cpus", "1"]);
+        command.args(["--warmup", "0", "--runs", "1", "--output", "inherit", "--", "sh", "-c", &line]);
+        let ran = Ran::of(command);
+        ran.success();
+        assert_eq!(ran.stdout, "alive\n", "{ran}");
+    }
+}
+
+/// A workload whose first run waits until something is written to `hold`.
+const HELD: &str = "#!/bin/sh\necho >begun\nif [ -p hold ]; then read -r line <hold; fi\n";
+
+#[test]
+fn a_suite_that_finds_hangups_ignored_outlives_one() {
+    let world = World::new();
+    world.install(HELD);
+    let made = Command::new("mkfifo").arg(world.path("hold")).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    // Also for reading, so that opening it waits for nobody.
+    let mut hold = File::options().read(true).write(true).open(world.path("hold")).expect("a FIFO");
+    let program = world.path("bin/morecores").to_string_lossy().into_owned();
+    let started = start(ignoring(&world, "HUP", &program, &["suite", "soften", "-o", "mine"]));
+    wait_until("a run has begun", || world.path("begun").exists());
+    // A terminal that goes sends it to each of them.
+    for (pid, _) in world.processes() {
+        signal(pid, "HUP");
+    }
+    fs::remove_file(world.path("hold")).expect("the FIFO");
+    hold.write_all(b"go\n").expect("room");
+    let ran = started.wait();
+    ran.success().prints(&["studies: mine"]);
+    let study = Study::read(&world.path("mine/soften.study")).expect("a study");
+    assert!(study.runs.len() > 6, "{ran}");
+}
+
+#[test]
+fn locks_that_find_hangups_ignored_outlive_one() {
+    let world = World::new();
+    world.install(&LABORATORY.replace("case $2 in", "kill -s HUP $PPID\ncase $2 in"));
+    let program = world.path("bin/morecores").to_string_lossy().into_owned();
+    Ran::of(ignoring(&world, "HUP", &program, &TINY)).success();
+}
+
+#[test]
+fn a_hangup_that_is_not_ignored_ends_a_study_with_everything_put_back() {
+    let world = World::new();
+    let line = ["sh", "-c", "echo >started; exec sleep 600"];
+    let run = world.run_command("-q --cpus 1", &line);
+    // These tests may run under nohup themselves.
+    let mut command = world.command("env");
+    command.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args());
+    let study = start(command);
+    wait_until("the command runs", || world.path("started").exists());
+    study.signal("HUP");
+    let ran = study.wait();
+    ran.code(129).says(&["stopped; go on with: morecores run --resume -o study"]);
+    assert_eq!(world.study().header.closing.map(|closing| closing.reason), Some(StopReason::Interrupted));
+    assert_eq!((world.processes(), left_by(ran.pid)), (vec![], Default::default()), "{ran}");
+}
+
+#[test]
+fn an_interrupt_during_the_report_of_a_run_ends_it_and_names_the_study() {
+    let world = World::new();
+    let (_reader, stdout) = full_pipe();
+    let started = start_with(world.run_command("--cpus 1 --runs 1 --warmup 0", &["true"]), stdout);
+    let is_closed = || Study::read(&world.path("study")).is_ok_and(|study| study.header.closing.is_some());
+    wait_until("everything is measured", is_closed);
+    let ran = interrupted(started);
+    ran.code(130).says(&["stopped before the report", "morecores show study"]);
+    assert_eq!(left_by(ran.pid), Default::default());
+    assert_eq!(world.study().header.closing.map(|closing| closing.reason), Some(StopReason::RunsExhausted));
+    world.morecores(&["show", "study"]).success();
+}
+
+#[test]
+fn an_interrupt_during_the_report_of_locks_ends_it_and_names_the_study() {
+    let world = World::new();
+    world.install(LABORATORY);
+    let (_reader, stdout) = full_pipe();
+    let started = start_with(world.installed_command(&TINY), stdout);
+    let is_closed =
+        || LockStudy::read(&world.path("study")).is_ok_and(|study| study.header.closing.is_some());
+    wait_until("everything is measured", is_closed);
+    interrupted(started).code(130).says(&["stopped before the report", "morecores show study"]);
+}
+
+#[test]
+fn an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind() {
+    const NAME: &str = "an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind";
+    let world = World::new();
+    fs::create_dir(world.path("tmp")).expect("a directory");
+    let (_reader, stdout) = full_pipe();
+    let mut command = world.command(MORECORES);
+    command.args(["trace", "--", "true"]).env("TMPDIR", world.path("tmp"));
+    let mut started = start_with(command, stdout);
+    let entries = || fs::read_dir(world.path("tmp")).expect("the directory").flatten();
+    let is_closed = || {
+        let mut studies = entries().map(|entry| entry.path().join("trace.study"));
+        studies.any(|path| Study::read(&path).is_ok_and(|study| study.header.closing.is_some()))
+    };
+    wait_until("the run is traced", || is_closed() || started.has_ended());
+    if started.has_ended() {
+        let ran = started.wait();
+        ran.code(2);
+        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+    }
+    interrupted(started)
+        .code(130)
+        .says(&["stopped before the report; the trace is not kept: -o NAME keeps it"]);
+    assert_eq!(entries().count(), 0);
+}
+
+#[test]
+fn an_interrupt_between_the_studies_of_a_suite_says_how_to_go_on() {
+    let world = World::new();
+    // A directory that stands where the study is to be: `morecores run --resume` fails at once.
+    fs::create_dir_all(world.path("mine/soften.study")).expect("a directory");
+    let (_reader, stdout) = full_pipe();
+    let mut command = world.command("sh");
+    command.args(["-c", "exec \"$0\" suite soften --resume -o mine 2>said", MORECORES]);
+    let mut started = start_with(command, stdout);
+    let said = || fs::read_to_string(world.path("said")).unwrap_or_default();
+    // The line that is run comes first, what its process says about the directory after it.
+    wait_until("the run has failed", || said().lines().count() > 1 && world.processes().len() == 1);
+    // The first may still be for that process, which has ended but is not waited for yet: the suite then shows what there
+    // is, and the next one ends that.
+    wait_until("it ends", || {
+        started.signal("INT");
+        started.has_ended()
+    });
+    started.wait().code(130);
+    assert!(said().contains("stopped; go on with: morecores suite --resume -o mine"), "{}", said());
+}
+
+#[test]
+fn an_interrupt_ends_what_only_shows_as_it_ends_any_program() {
+    let study = build().to_string_lossy().into_owned();
+    for arguments in [
+        ["show", &study].as_slice(),
+        &["predict", &study],
+        &["what-if", &study],
+        &["report", &study, "-o", "-"],
+        &["serve", ".", "--port", "0"],
+    ] {
+        let world = World::new();
+        let (_reader, stdout) = full_pipe();
+        let mut command = world.command(MORECORES);
+        command.args(arguments);
+        let started = start_with(command, stdout);
+        // The others compute for long.
+        if ["show", "serve"].contains(&arguments[0]) {
+            let stat = format!("/proc/{}/stat", started.pid());
+            let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
+            wait_until("it waits for its reader", sleeps);
+        }
+        let ran = interrupted(started);
+        assert_eq!(ran.status.signal(), Some(SIGINT), "{ran}");
+        assert_eq!(ran.stderr, "", "{ran}");
+    }
+}
