@@ -232,10 +232,15 @@ impl WorkloadError {
 
     /// The exit status of a process that ends with this: 1 for a wrong result, 2 for a run that could not be made.
     pub const fn exit_status(&self) -> u8 {
+        if self.is_wrong_result() { 1 } else { 2 }
+    }
+
+    /// Whether a result was wrong, in this process or in one that it started.
+    pub(crate) const fn is_wrong_result(&self) -> bool {
         match self {
-            Self::Wrong { .. } | Self::Piece { wrong: true, .. } => 1,
-            Self::Piece { wrong: false, .. }
-            | Self::Process { .. }
+            Self::Wrong { .. } => true,
+            Self::Piece { wrong, .. } => *wrong,
+            Self::Process { .. }
             | Self::Single { .. }
             | Self::File { .. }
             | Self::Missing { .. }
@@ -245,7 +250,7 @@ impl WorkloadError {
             | Self::TooLarge { .. }
             | Self::Refused { .. }
             | Self::AddressSpace { .. }
-            | Self::Thread { .. } => 2,
+            | Self::Thread { .. } => false,
         }
     }
 }

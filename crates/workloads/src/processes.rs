@@ -155,7 +155,8 @@ fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], Worklo
             message.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
         }
         Ok(Err(error)) => {
-            message.push(if matches!(error, WorkloadError::Wrong { .. }) { WRONG } else { FAILED });
+            // Also where it was a process of this one that found it.
+            message.push(if error.is_wrong_result() { WRONG } else { FAILED });
             message.extend(error.to_string().bytes());
         }
         // The panic has said why on standard error.
@@ -232,6 +233,16 @@ mod tests {
         let outer: Vec<_> =
             (0..2).map(|i| move || inner(i).map(|got: Vec<[u64; 1]>| [got[0][0], got[1][0]])).collect();
         assert_eq!(run(outer).unwrap(), [[0, 1], [10, 11]]);
+    }
+
+    #[test]
+    fn a_wrong_result_stays_one_through_pieces_of_pieces() {
+        let wrong = || WorkloadError::Wrong { what: "a".into(), expected: "b".into(), got: "c".into() };
+        let inner = move || run(vec![move || Err::<[u64; 1], _>(wrong())]).map(|_| [0; 1]);
+        let error = run(vec![inner]).unwrap_err();
+        assert_eq!((error.to_string(), error.exit_status()), (wrong().to_string(), 1));
+        let failed = || run(vec![|| Err::<[u64; 1], _>(WorkloadError::Unfit("x".into()))]).map(|_| [0; 1]);
+        assert_eq!(run(vec![failed]).unwrap_err().exit_status(), 2);
     }
 
     #[test]
