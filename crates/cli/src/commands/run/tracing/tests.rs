@@ -189,9 +189,9 @@ fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
     assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
 }
 
-/// A study of `exit 0` whose timed runs are said to have taken so long.
-fn timed(elapsed: Nanos) -> Fixture {
-    let mut study = Fixture::new("exit 0");
+/// A study of a line whose timed runs are said to have taken so long.
+fn timed(line: &str, elapsed: Nanos) -> Fixture {
+    let mut study = Fixture::new(line);
     for point in study.header.plan.points.clone() {
         study.writer.append(&morecores_testkit::run(&point, elapsed)).expect("kept");
     }
@@ -200,8 +200,9 @@ fn timed(elapsed: Nanos) -> Fixture {
 
 #[test]
 fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
+    // It sleeps for longer than any tracer needs to start.
     for (usual, made) in [(Nanos(1), 6), (Nanos::from_millis(3_600_000), 2)] {
-        let study = timed(usual);
+        let study = timed("sleep 0.02", usual);
         let opened = Arc::new(AtomicU32::new(0));
         let counting = {
             let opened = Arc::clone(&opened);
@@ -232,6 +233,11 @@ fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
     assert_eq!(attempts(Some(1.0), &[1.3, 1.1, 1.0]), [true, true]);
     assert_eq!(attempts(Some(1.0), &[1.5, 1.6, 1.4, 1.0]), [true, false, true]);
     assert_eq!(attempts(None, &[9.0, 1.0]), [true], "nothing to compare with");
+    // Half as long again, which the tracer alone may do to so short a run; then by more than that.
+    assert_eq!(attempts(Some(0.000_6), &[0.000_9, 0.000_6]), [true]);
+    assert_eq!(attempts(Some(0.004), &[0.004_9, 0.004]), [true]);
+    assert_eq!(attempts(Some(0.004), &[0.005_1, 0.004]), [true, true]);
+    assert_eq!(attempts(Some(0.000_6), &[0.030, 0.001_5, 0.000_6]), [true, true]);
     let mut failed = Attempts { usual: Some(1.0), best: None, left: ATTEMPTS };
     assert!(failed.give_up() && !failed.wants_another());
 }
