@@ -707,7 +707,7 @@ _morecores() {
                     return 0
                     ;;
                 --picture)
-                    COMPREPLY=($(compgen -W "speedup elapsed efficiency metric stack timeline" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "speedup elapsed efficiency metric stack timeline suite" -- "${cur}"))
                     return 0
                     ;;
                 --width)

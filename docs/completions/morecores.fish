@@ -142,7 +142,8 @@ elapsed\t'Elapsed time against CPUs'
 efficiency\t'Efficiency against CPUs'
 metric\t'The metric against CPUs'
 stack\t'Where the CPUs went'
-timeline\t'The traced run on the most CPUs over time'"
+timeline\t'The traced run on the most CPUs over time'
+suite\t'Speedups of the classic benchmarks then and now, of a directory that `morecores suite` made'"
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l width -d 'Width of a picture in pixels; a PNG has twice as many, for sharp screens' -r
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l axes -d 'Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]' -r -f -a "linear\t'Equal steps'
 log\t'Equal ratios'"

@@ -7,7 +7,7 @@ import { answer } from "./parts/answer.ts";
 import { details, downloadView, footer, METHOD } from "./parts/details.ts";
 import { list, served } from "./parts/list.ts";
 import { lockParts } from "./parts/locks.ts";
-import { benchmarkSection, comparisonSection } from "./parts/said.ts";
+import { benchmarkSection, comparisonSection, suiteSection } from "./parts/said.ts";
 import { points, runs, traced } from "./parts/tables.ts";
 import { curve, curveInWords, curveKey, isFar, type Quantity, quantities } from "./pictures/curve.ts";
 import { responsive } from "./pictures/responsive.ts";
@@ -104,8 +104,10 @@ function suite(page: Page): HTMLElement[] {
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
   return [
     h("header", {}, h("h1", {}, "The classic SMP benchmarks, then and now")),
-    h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((said, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, said.title))))),
+    h("nav", { "aria-label": "benchmarks" }, h("ul", { class: "columns" }, ...page.benchmarks.map((said, i) => h("li", {}, h("a", { href: `#benchmark-${i}` }, said.title))),
+      page.suite && h("li", {}, h("a", { href: "#summary" }, "Summary: speedups then and now")))),
     ...page.benchmarks.map((said, i) => benchmarkSection(said, i, address)),
+    ...(page.suite ? [suiteSection(page.suite)] : []),
     ...page.studies.map((study, i) =>
       h("details", {}, h("summary", { id: `study-${i}` }, h("strong", {}, study.name), ` ${study.said.verdict.split(":")[0]}`), studyArticle(study, i))),
     ...page.locks.map(lockArticle),

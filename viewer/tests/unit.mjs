@@ -20,7 +20,8 @@ const { kindOf } = await load("pictures/curve.ts");
 const { apart, cpuCount } = await load("pictures/contest.ts");
 const { sizeOf } = await load("parts/said.ts");
 const { csvCell } = await load("parts/table.ts");
-const { figure, nanos, percent, rate, time } = await load("format.ts");
+const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
+const { figure, nanos, percent, plain, rate, time } = await load("format.ts");
 
 /** As the page carries one list of stretches and no ready ones. */
 function packed(stretches) {
@@ -122,4 +123,46 @@ test("names are moved apart no further than they must be", () => {
   assert.deepEqual(moved(10, 12, 13), [10, 20, 30]);
   assert.deepEqual(moved(97, 98, 99), [80, 90, 100]);
   assert.deepEqual(moved(-5, 3), [0, 10]);
+});
+
+test("a logarithmic axis has two labels or more, three where there is room, and none upon another", () => {
+  const ends = [[1, 2], [3, 7], [0.9, 1.4], [200, 900], [1, 1.9], [6.2, 6.9], [1, 8], [1, 1e9], [2e-9, 5e3], [0.011, 0.0112], [999, 1001], [4.1, 4.9], [1e-3, 1e30]];
+  for (let decade = -9; decade <= 9; decade += 3) {
+    for (let from = 1; from < 10; from += 0.37) {
+      for (const ratio of [1.01, 1.1, 1.5, 2, 3.3, 8, 12, 90, 1e4, 1e7]) ends.push([from * 10 ** decade, from * ratio * 10 ** decade]);
+    }
+  }
+  const digits = (value) => Number(value.toExponential(11).split("e")[0]).toString().replace(/[^\d]/g, "").length;
+  for (const [low, high] of ends) {
+    for (const length of [60, 120, 180, 340]) {
+      const ticks = logTicks(low, high, length, plain);
+      const what = `${low} to ${high} in ${length} px: ${ticks}`;
+      assert.ok(ticks.length >= (length >= 120 ? 3 : 2), what);
+      const at = (value) => (Math.log(value / low) / Math.log(high / low)) * length;
+      ticks.forEach((tick, i) => {
+        assert.ok(tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9), what);
+        assert.ok(i === 0 || at(tick) - at(ticks[i - 1]) >= 18 - 1e-6, what);
+      });
+      assert.equal(new Set(ticks.map(plain)).size, ticks.length, what);
+      // Round: no more digits than it takes to tell them apart.
+      const least = Math.ceil(-Math.log10(high / low - 1));
+      assert.ok(length < 120 || ticks.every((tick) => digits(tick) <= Math.max(least, 0) + 3), what);
+    }
+  }
+});
+
+test("labels of counts keep apart, and their ends stay", () => {
+  const counts = Array.from({ length: 128 }, (_, i) => i + 1);
+  const at = (count) => (Math.log(count) / Math.log(128)) * 400;
+  const room = (count) => 8 * String(count).length + 6;
+  const shown = countTicks(counts, at, room);
+  assert.deepEqual([shown[0], shown.at(-1)], [1, 128]);
+  assert.ok([2, 4, 8, 16, 32, 64].every((count) => shown.includes(count)), `${shown}`);
+  shown.slice(1).forEach((count, i) => assert.ok(at(count) - at(shown[i]) >= (room(count) + room(shown[i])) / 2, `${shown}`));
+  assert.deepEqual(countTicks([3, 7], (count) => count * 20, room), [3, 7]);
+});
+
+test("a speedup axis is labelled at CPU counts where three of them are on it", () => {
+  assert.deepEqual(axisTicks(1, 8, 200, [1, 2, 4, 8, 16], plain), [1, 2, 4, 8]);
+  assert.ok(axisTicks(1, 1.9, 200, [1, 2, 4, 8, 16], plain).length >= 3);
 });

@@ -206,3 +206,71 @@ pub(crate) enum Generate {
         directory: PathBuf,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every help text of a command and of its subcommands, with a name for messages.
+    fn texts(command: &clap::Command, all: &mut Vec<(String, String)>) {
+        let of_command = [
+            command.get_about(),
+            command.get_long_about(),
+            command.get_before_help(),
+            command.get_before_long_help(),
+            command.get_after_help(),
+            command.get_after_long_help(),
+        ];
+        let of_arguments = command.get_arguments().flat_map(|arg| [arg.get_help(), arg.get_long_help()]);
+        let of_both = of_command.into_iter().chain(of_arguments).flatten();
+        all.extend(of_both.map(|text| (command.get_name().to_owned(), text.to_string())));
+        command.get_subcommands().for_each(|subcommand| texts(subcommand, all));
+    }
+
+    /// A line break stands behind a sentence, before an empty line, or beside an indented line: clap does the rest.
+    fn break_inside_a_sentence(text: &str) -> Option<&str> {
+        let lines: Vec<&str> = text.lines().collect();
+        let is_prose = |line: &str| !line.trim().is_empty() && !line.starts_with(' ');
+        let is_end = |line: &str| line.trim_end().ends_with(['.', ':', '?', '!']);
+        lines
+            .windows(2)
+            .find_map(|pair| (is_prose(pair[0]) && is_prose(pair[1]) && !is_end(pair[0])).then_some(pair[0]))
+    }
+
+    #[test]
+    fn no_help_text_is_broken_inside_a_sentence() {
+        let mut all = Vec::new();
+        texts(&Cli::definition(), &mut all);
+        assert!(all.len() > 150, "{}", all.len());
+        for (command, text) in &all {
+            assert_eq!(break_inside_a_sentence(text), None, "{command}: {text}");
+        }
+        assert_eq!(break_inside_a_sentence("Ended by\nCtrl-C.\n"), Some("Ended by"));
+    }
+
+    #[test]
+    fn help_fills_the_width_of_any_terminal() {
+        let prose = "130, 143 ended by Ctrl-C, by SIGTERM: what was measured is kept.";
+        for width in [60, 80, 100] {
+            let mut definition = Cli::definition().term_width(width);
+            definition.build();
+            for command in definition.get_subcommands_mut() {
+                let help = command.render_long_help().to_string();
+                let lines: Vec<&str> = help.lines().collect();
+                let Some(start) = lines.iter().position(|line| line.starts_with("Exit status:")) else {
+                    continue;
+                };
+                let paragraph: Vec<&str> =
+                    lines[start..].iter().copied().take_while(|line| !line.is_empty()).collect();
+                for pair in paragraph.windows(2) {
+                    let word = pair[1].split(' ').next().unwrap_or_default();
+                    let name = command.get_name();
+                    assert!(pair[0].len() + 1 + word.len() > width, "{name} at {width}: {paragraph:#?}");
+                }
+            }
+        }
+        let mut run = Cli::definition();
+        let run = run.find_subcommand_mut("run").map(|run| run.render_long_help().to_string());
+        assert!(run.is_some_and(|help| help.replace('\n', " ").contains(prose)));
+    }
+}

@@ -111,6 +111,33 @@ fn several_studies_are_in_one_picture() {
         .refused(2, &["cannot draw stack.svg: a picture of the stack is of one study: name one"]);
 }
 
+/// Each part of each benchmark has a line: those without a study too.
+#[test]
+fn a_suite_is_one_picture_of_then_and_now() {
+    let world = World::new();
+    let suite = world.path("mine");
+    fs::create_dir(&suite).expect("a directory");
+    let from = root().join("studies/2026-11-21-suite/soften.study");
+    let copied = Command::new("cp").arg("-r").arg(from).arg(&suite).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    plot(&world, &suite, "--plot suite.svg");
+    let svg = text(&world, "suite.svg");
+    let document = Document::parse(&svg).expect("XML");
+    let read = words(&document);
+    for word in ["soften", "keysearch", "not measured", "speedup over 1 CPU"] {
+        assert!(read.contains(word), "{word}: {read}");
+    }
+    let parts = morecores_record::Benchmark::ALL.iter().flat_map(|benchmark| benchmark.parts).count();
+    assert_eq!(
+        named(&document, "text").filter(|node| node.text() == Some("not measured")).count(),
+        parts - 1
+    );
+    let study = build().to_string_lossy().into_owned();
+    world
+        .morecores(&["report", study.as_str(), "--plot", "suite.svg"])
+        .refused(2, &["a picture of the suite is of a directory that `morecores suite` made"]);
+}
+
 /// Twice as many pixels as the drawing, with ink in them and letters of its own font.
 #[test]
 fn a_png_is_the_same_picture() {

@@ -40,7 +40,11 @@ fn a_study_that_cannot_be_made_is_said_below_the_table_and_is_status_1() {
     // A directory that stands where the study is to be: `morecores run --resume` finds none in it.
     std::fs::create_dir_all(world.path("mine/soften.study")).unwrap();
     let ran = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
-    ran.code(1).prints(&["1.78", "soften: not measured: `morecores run` ended with exit status 2"]);
+    ran.code(1).prints(&[
+        "1.78",
+        "soften: not measured: `morecores run` ended with exit status 2",
+        "soften: no speedup: `morecores run` ended with exit status 2.",
+    ]);
 }
 
 #[test]
@@ -71,6 +75,9 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
         "row by row",
         "1.78",
         "now: ",
+        "Summary: speedups then and now",
+        "1.78 on 2",
+        "speedup over 1 CPU",
         "studies: mine",
         "To show one: morecores show mine/soften.study",
     ]);
@@ -84,4 +91,5 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
     let json = world.morecores(&["suite", "soften", "--show", "mine", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json.success().stdout).unwrap();
     assert_eq!(json["benchmarks"][0]["parts"][0]["view"]["schema"], "morecores.view/1");
+    assert_eq!(json["summary"][0]["then"]["speedup"], 1.7778);
 }

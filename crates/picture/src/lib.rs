@@ -26,6 +26,9 @@ pub enum PictureError {
         /// What it would have to have.
         what: &'static str,
     },
+    /// The studies are not a suite's.
+    #[error("a picture of the suite is of a directory that `morecores suite` made")]
+    NoSuite,
     /// One study at most is in such a picture.
     #[error("a picture of the {0} is of one study: name one")]
     OneStudy(&'static str),
@@ -43,6 +46,10 @@ pub enum PictureError {
 ///
 /// [`PictureError`], where the studies have no such picture or it cannot be drawn.
 pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
+    if order.picture == Picture::Suite {
+        let suite = page.suite.clone().ok_or(PictureError::NoSuite)?;
+        return engine::draw(&Page { suite: Some(suite), ..Page::new(&page.tool) }, order, None);
+    }
     let timeline = timeline_of(&page.studies, order.picture)?;
     let stretches = timeline.map(unpacked).transpose()?;
     let studies = page.studies.iter().map(|study| without_stretches(study, timeline)).collect();

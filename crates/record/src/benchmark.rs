@@ -43,6 +43,13 @@ pub enum Measure {
     Figure(&'static str, &'static str),
 }
 
+impl Measure {
+    /// Whether a ratio of two measured values is a speedup. It is not for a share in percent.
+    pub fn is_speed(self) -> bool {
+        !matches!(self, Self::Figure(_, unit) if unit.starts_with('%'))
+    }
+}
+
 /// A part that is compared by its elapsed time.
 const fn part(
     study: &'static str,

@@ -25,6 +25,7 @@ mod plan;
 mod published;
 mod run;
 mod study;
+mod suite;
 mod topology;
 mod trace;
 mod units;
@@ -44,7 +45,7 @@ pub use lock::{
 pub use noise::{Company, CpuNoise, Disturbance, LoopThread, MachineNoise, Noise, Stretch};
 pub use page::{
     ListedStudy, PAGE_SCHEMA, Page, PageLocks, PageRun, PageStudy, PageTimeline, Picture, PictureOrder, Said,
-    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart,
+    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidSuite, SaidTable, StackPart,
 };
 pub use placement::{CpuKind, PlacedCpu, Placement};
 pub use plan::{
@@ -60,6 +61,7 @@ pub use study::{
     Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
     TraceWriter, read_trace_events, trace_events_path,
 };
+pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
 pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
 pub use trace::{
     Accounts, Call, Comm, Contention, CpuLoss, Decoded, Event, EventCost, EventFrame, EventKind, Exec, Fork,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gain, LocksView, View};
+use crate::{Gain, LocksView, SuiteSummary, View};
 
 /// Name of the schema of [`Page`].
 pub const PAGE_SCHEMA: &str = "morecores.page/1";
@@ -26,6 +26,8 @@ pub struct Page {
     pub comparison: Option<SaidComparison>,
     /// The classic benchmarks then and now, where the page is a suite's.
     pub benchmarks: Vec<SaidBenchmark>,
+    /// The summary of these benchmarks.
+    pub suite: Option<SaidSuite>,
     /// The studies that can be opened, where the page is a directory's.
     pub listed: Vec<ListedStudy>,
 }
@@ -40,6 +42,7 @@ impl Page {
             locks: Vec::new(),
             comparison: None,
             benchmarks: Vec::new(),
+            suite: None,
             listed: Vec::new(),
         }
     }
@@ -57,6 +60,18 @@ pub struct SaidBenchmark {
     pub notes: Vec<String>,
     /// The names of the studies that the rows of now are from.
     pub studies: Vec<String>,
+}
+
+/// The summary of a suite, as figures for its picture and in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct SaidSuite {
+    /// Figures.
+    pub summary: SuiteSummary,
+    /// The same as a table.
+    pub table: SaidTable,
+    /// How to read the table, and what was not measured for which reason.
+    pub notes: Vec<String>,
 }
 
 /// A table as text.
@@ -260,6 +275,8 @@ pub enum Picture {
     Stack,
     /// The traced run on the most CPUs over time.
     Timeline,
+    /// Speedups of a suite's benchmarks, then and now.
+    Suite,
 }
 
 /// How a picture is to be drawn.

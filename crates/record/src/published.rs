@@ -12,6 +12,8 @@ use serde::Deserialize;
 pub struct Published {
     /// Author and title of each source, by its number.
     pub sources: BTreeMap<String, String>,
+    /// Year of each source that has a known one, by its number.
+    pub years: BTreeMap<String, u32>,
     /// The machines.
     pub systems: BTreeMap<String, PublishedSystem>,
     /// The measurements, in the order of the sources.
@@ -160,6 +162,13 @@ mod tests {
             // The narrowest to which the terminal cuts a column of names.
             assert!(system.short.len() <= 14 && names.insert(&system.short), "{}", system.short);
         }
+    }
+
+    #[test]
+    fn years_are_of_sources() {
+        let published = Published::read().unwrap();
+        assert!(published.years.keys().all(|source| published.sources.contains_key(source)));
+        assert_eq!(published.years["004"], 1992);
     }
 
     #[test]

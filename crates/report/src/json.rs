@@ -2,10 +2,10 @@
 //!
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
-use morecores_record::{Comparison, Gain, LocksView, Prediction, View};
+use morecores_record::{Comparison, Gain, LocksView, Prediction, Published, SuiteRow, SuiteSummary, View};
 use serde::Serialize;
 
-use crate::BenchmarkResult;
+use crate::{BenchmarkResult, suite_summary};
 
 /// The view as JSON for people and programs, indented, with a newline at the end.
 ///
@@ -61,6 +61,8 @@ const SUITE_SCHEMA: &str = "morecores.suite/1";
 struct Suite<'a> {
     schema: &'static str,
     benchmarks: Vec<OfBenchmark<'a>>,
+    /// One row for each part, with its speedups then and now.
+    summary: Vec<SuiteRow>,
 }
 
 #[derive(Serialize)]
@@ -86,7 +88,10 @@ struct OfPart<'a> {
 /// # Errors
 ///
 /// As [`view_json`].
-pub fn suite_json(results: &[BenchmarkResult<'_>]) -> Result<String, serde_json::Error> {
+pub fn suite_json(
+    results: &[BenchmarkResult<'_>],
+    published: &Published,
+) -> Result<String, serde_json::Error> {
     let benchmarks = results.iter().map(|result| OfBenchmark {
         name: result.benchmark.name,
         title: result.benchmark.title,
@@ -104,8 +109,9 @@ pub fn suite_json(results: &[BenchmarkResult<'_>]) -> Result<String, serde_json:
             })
             .collect(),
     });
-    let mut text =
-        serde_json::to_string_pretty(&Suite { schema: SUITE_SCHEMA, benchmarks: benchmarks.collect() })?;
+    let SuiteSummary { rows, .. } = suite_summary(results, published);
+    let suite = Suite { schema: SUITE_SCHEMA, benchmarks: benchmarks.collect(), summary: rows };
+    let mut text = serde_json::to_string_pretty(&suite)?;
     text.push('\n');
     Ok(text)
 }

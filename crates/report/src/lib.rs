@@ -33,12 +33,16 @@ pub use doctor::doctor;
 pub use format::{TimeUnit, count, cpus, duration, percent, ratio, time};
 pub use hyperfine::hyperfine_json;
 pub use json::{comparison_json, gains_json, locks_json, prediction_json, suite_json, view_json};
-pub use markdown::{comparison_markdown, locks_markdown, suite_markdown, view_markdown};
-pub use page::{page_html, page_locks, page_study, page_timeline, said_benchmark, said_comparison};
-pub use suite::BenchmarkResult;
+pub use markdown::{
+    comparison_markdown, locks_markdown, suite_markdown, suite_summary_markdown, view_markdown,
+};
+pub use page::{
+    page_html, page_locks, page_study, page_timeline, said_benchmark, said_comparison, said_suite,
+};
+pub use suite::{BenchmarkResult, suite_summary};
 pub use terminal::{
     Price, Style, comparison_report, gains_report, locks_report, prediction_report, run_report, suite_report,
-    trace_report,
+    suite_summary_report, trace_report,
 };
 pub use topology::topology;
 pub use tuning::spin_tuning;

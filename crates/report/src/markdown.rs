@@ -15,7 +15,7 @@ use morecores_record::{FigureView, PointView, View};
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, figures_with_intervals, interval_note, percent};
 pub use comparison::comparison_markdown;
 pub use locks::locks_markdown;
-pub use suite::suite_markdown;
+pub use suite::{suite_markdown, suite_summary_markdown};
 
 use crate::{Severity, command, decide, notices, word};
 

@@ -8,12 +8,15 @@ mod timeline;
 
 use morecores_record::{
     Comparison, Gain, Page, PageRun, PageStudy, PageTimeline, Phase, Plan, Published, Run, Said,
-    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidTable, StackPart, StackView, Study, View,
+    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidSuite, SaidTable, StackPart, StackView, Study,
+    SuiteSummary, View,
 };
 
 use crate::causes::word_causes;
 use crate::stack::{Part, Parts, besides, notes};
-use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, Tables, tables};
+use crate::suite::{
+    BenchmarkResult, Column, ColumnKind, Table, Tables, summary_notes, summary_table, tables,
+};
 use crate::{Severity, causes, command, comparison, decide, notices, prediction, word};
 
 pub use locks::page_locks;
@@ -44,15 +47,22 @@ pub fn said_benchmark(
     studies: Vec<String>,
 ) -> SaidBenchmark {
     let Tables { title, tables, notes } = tables(result, published);
+    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(said_table).collect();
+    SaidBenchmark { title, tables, notes, studies }
+}
+
+/// The summary of a suite, as a page shows it.
+pub fn said_suite(summary: SuiteSummary) -> SaidSuite {
+    SaidSuite { table: said_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
+}
+
+fn said_table(table: Table) -> SaidTable {
     let column = |column: Column| SaidColumn {
         header: column.header.replace('\n', " "),
-        figures: column.kind != ColumnKind::Name,
+        figures: matches!(column.kind, ColumnKind::Figure(_)),
         cells: column.cells,
     };
-    let table =
-        |table: Table| SaidTable { columns: table.columns.into_iter().map(column).collect(), now: table.now };
-    let tables = tables.into_iter().filter(|table| !table.columns.is_empty()).map(table).collect();
-    SaidBenchmark { title, tables, notes, studies }
+    SaidTable { columns: table.columns.into_iter().map(column).collect(), now: table.now }
 }
 
 /// One study of a page, called `name`.

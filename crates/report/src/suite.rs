@@ -2,6 +2,8 @@
 //!
 //! Turns published rows and views into rows of text; how these are laid out is decided in `terminal` and `markdown`.
 
+mod summary;
+
 use morecores_record::{
     Benchmark, BenchmarkPart, CommandView, Host, Measure, MetricView, PointView, Printed, Published,
     PublishedRow, Summary, View,
@@ -10,6 +12,8 @@ use morecores_record::{
 use crate::format::{Uncertain, cpus, figures_with_intervals, interval_note, percent, time};
 use crate::warning::spoilt;
 use crate::{main_cause, word_cause};
+pub use summary::suite_summary;
+pub(crate) use summary::{summary_notes, summary_table, verdict_words};
 
 /// A benchmark with what was measured of it.
 #[derive(Clone, Debug)]
@@ -51,8 +55,10 @@ pub(crate) struct Column {
 /// What is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
-    /// Names.
-    Name,
+    /// Names, cut where there is no room, and their rank as that of figures.
+    Name(u8),
+    /// Names of our own, cut only where nothing else is left.
+    Label,
     /// Figures, and how soon they may be left out where there is no room: the highest first, 0 never.
     Figure(u8),
 }
@@ -70,7 +76,7 @@ const SERIAL: usize = 5;
 const KERNEL: usize = 6;
 const WAITING: usize = 7;
 const TIMES: [(&str, ColumnKind); 8] = [
-    ("", ColumnKind::Name),
+    ("", ColumnKind::Name(0)),
     ("CPUs", ColumnKind::Figure(0)),
     ("time (s)", ColumnKind::Figure(0)),
     ("figure", ColumnKind::Figure(0)),
@@ -82,8 +88,8 @@ const TIMES: [(&str, ColumnKind); 8] = [
 
 /// The columns of commands: those of the paper's table.
 const COMMANDS: [(&str, ColumnKind); 6] = [
-    ("command", ColumnKind::Name),
-    ("machine", ColumnKind::Name),
+    ("command", ColumnKind::Name(0)),
+    ("machine", ColumnKind::Name(0)),
     ("calls", ColumnKind::Figure(0)),
     ("CPU\nratio", ColumnKind::Figure(0)),
     ("kernel\nratio", ColumnKind::Figure(0)),

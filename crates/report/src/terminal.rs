@@ -30,7 +30,8 @@ pub use gains::gains_report;
 pub use locks::locks_report;
 use paint::Paint;
 pub use prediction::{Price, prediction_report};
-pub use suite::suite_report;
+pub(crate) use suite::picture as suite_picture;
+pub use suite::{suite_report, suite_summary_report};
 pub use trace::trace_report;
 
 /// What the reader's terminal can do and what the reader wants to see.

@@ -6,9 +6,13 @@ mod support;
 
 use insta::assert_snapshot;
 use morecores_record::{
-    Benchmark, BenchmarkPart, Better, Measure, MetricView, Published, Summary, View, Warning,
+    Benchmark, BenchmarkPart, Better, Measure, MetricView, Published, PublishedSpeedup, SuiteRow,
+    SuiteSummary, SuiteVerdict, Summary, View, Warning,
 };
-use morecores_report::{BenchmarkResult, Style, suite_json, suite_markdown, suite_report};
+use morecores_report::{
+    BenchmarkResult, Style, suite_json, suite_markdown, suite_report, suite_summary, suite_summary_markdown,
+    suite_summary_report,
+};
 
 /// As the suite's own, fixed here so that a change of that one is no change of these tables.
 static BUILD: Benchmark = Benchmark {
@@ -160,10 +164,121 @@ fn json_has_the_view_or_why_there_is_none() {
         BenchmarkResult { benchmark: &PIPE, studies: vec![Ok(&view)] },
         BenchmarkResult { benchmark: &BUILD, studies: vec![Err("gone".to_owned()), Err("gone".to_owned())] },
     ];
-    let json: serde_json::Value = serde_json::from_str(&suite_json(&results).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&suite_json(&results, &Published::read().unwrap()).unwrap()).unwrap();
     assert_eq!(json["schema"], "morecores.suite/1");
     let part = &json["benchmarks"][0]["parts"][0];
     assert_eq!(serde_json::from_value::<View>(part["view"].clone()).unwrap(), view);
     assert_eq!((part["published"][0].as_str(), part["missing"].is_null()), (Some("004.T2.2copy"), true));
     assert_eq!(json["benchmarks"][1]["parts"][1]["missing"], "gone");
+    let rows = json["summary"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(
+        (rows[0]["then"]["speedup"].as_f64(), rows[2]["verdict"].as_str()),
+        (Some(0.7196), Some("not-measured"))
+    );
+}
+
+/// A suite in which each kind of row occurs: compared on the common count, on others, unpublished, a share, and missing.
+fn summary() -> SuiteSummary {
+    let (build, rates, mut one) = (support::build(), support::rates(), support::build());
+    one.points.truncate(1);
+    let of = |name: &str, studies| BenchmarkResult { benchmark: Benchmark::named(name).unwrap(), studies };
+    let gone = || Err("`morecores run` ended with exit status 1".to_owned());
+    let results = [
+        of("build", vec![Ok(&build), Ok(&build)]),
+        of("counter", vec![Ok(&rates), Ok(&rates), Err("not begun".to_owned())]),
+        of("keysearch", vec![Ok(&build)]),
+        of("matmul", vec![Ok(&one), gone()]),
+        of("pipe", vec![gone(), Ok(&rates), Ok(&build)]),
+        of("soften", vec![Ok(&build)]),
+        of("web", vec![Ok(&rates), gone()]),
+    ];
+    suite_summary(&results, &Published::read().unwrap())
+}
+
+#[test]
+fn a_summary_has_a_row_for_each_part_and_the_reason_where_it_has_no_speedup() {
+    let summary = summary();
+    let verdicts: Vec<(&str, SuiteVerdict, Option<&str>)> =
+        summary.rows.iter().map(|row| (row.study.as_str(), row.verdict, row.missing.as_deref())).collect();
+    let failed = Some("`morecores run` ended with exit status 1");
+    let share = Some("it prints a share in percent, so its ratio is no speedup");
+    assert_eq!(
+        verdicts,
+        [
+            ("build", SuiteVerdict::Lower, None),
+            ("build-parallel", SuiteVerdict::Lower, None),
+            ("counter-plain", SuiteVerdict::NotASpeed, share),
+            ("counter-locked", SuiteVerdict::NotPublished, None),
+            ("counter-atomic", SuiteVerdict::NotMeasured, Some("not begun")),
+            ("keysearch", SuiteVerdict::NotPublished, None),
+            ("matmul", SuiteVerdict::NotMeasured, Some("measured on 1 CPU only")),
+            ("matmul-tuned", SuiteVerdict::NotMeasured, failed),
+            ("pipe-1", SuiteVerdict::NotMeasured, failed),
+            ("pipe-2", SuiteVerdict::Higher, None),
+            ("pipe-4", SuiteVerdict::OtherCounts, None),
+            ("soften", SuiteVerdict::Lower, None),
+            ("web-15k", SuiteVerdict::Higher, None),
+            ("web-150k", SuiteVerdict::NotMeasured, failed),
+        ]
+    );
+}
+
+#[test]
+fn a_summary_compares_on_the_largest_common_count() {
+    let published = Published::read().unwrap();
+    let view = support::nine_points();
+    let result = BenchmarkResult {
+        benchmark: Benchmark::named("build").unwrap(),
+        studies: vec![Ok(&view), Ok(&view)],
+    };
+    let summary = suite_summary(&[result], &published);
+    let [all, parallel] = summary.rows.as_slice() else { panic!("{summary:?}") };
+    let pair = |row: &SuiteRow| (row.then.clone().unwrap(), row.now.unwrap().cpus);
+    let xeon =
+        PublishedSpeedup { machine: "PIII Xeon 500".to_owned(), year: Some(2001), cpus: 4, speedup: 3.48 };
+    assert_eq!(pair(all), (xeon, 4));
+    assert_eq!((pair(parallel).0.cpus, pair(parallel).0.year, pair(parallel).1), (8, Some(1992), 8));
+    assert_eq!(all.measured.len() + 1, view.points.len());
+    assert_eq!(all.published.len(), 6, "{:?}", all.published);
+}
+
+#[test]
+fn a_summary_on_a_terminal() {
+    let style = Style { width: 100, colour: false, unicode: true, wide: false };
+    let text = suite_summary_report(&summary(), &style);
+    support::keeps_to(style, &text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_summary_on_a_narrow_terminal_in_ascii() {
+    let style = Style { width: 60, colour: false, unicode: false, wide: false };
+    let text = suite_summary_report(&summary(), &style);
+    support::keeps_to(style, &text);
+    assert_snapshot!(text);
+    for width in [40, 80, 200] {
+        let style = Style { width, ..style };
+        support::keeps_to(style, &suite_summary_report(&summary(), &style));
+    }
+}
+
+#[test]
+fn a_summary_in_markdown() {
+    let mut text = String::new();
+    suite_summary_markdown(&summary(), &mut text).unwrap();
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_summary_without_any_study_has_what_was_published() {
+    let benchmark = Benchmark::named("raytrace").unwrap();
+    let result = BenchmarkResult { benchmark, studies: vec![Err("no POV-Ray here".to_owned())] };
+    let text = suite_summary_report(&suite_summary(&[result], &Published::read().unwrap()), &support::PLAIN);
+    assert!(text.contains("1.39 on 2") && text.contains("raytrace: no speedup: no POV-Ray here."), "{text}");
+    let benchmark = Benchmark::named("keysearch").unwrap();
+    let result = BenchmarkResult { benchmark, studies: vec![Err("not begun".to_owned())] };
+    let text = suite_summary_report(&suite_summary(&[result], &Published::read().unwrap()), &support::PLAIN);
+    assert!(text.contains("not measured") && !text.contains("over 1 CPU") && !text.contains('○'), "{text}");
 }

@@ -1,9 +1,13 @@
 // Tables that come as text: what a comparison says, and the classic benchmarks then and now.
 
 import { h, section } from "../dom.ts";
+import { responsive } from "../pictures/responsive.ts";
+import { onPage } from "../pictures/setting.ts";
+import { SUITE_KEY, suiteInWords, suitePicture } from "../pictures/suite.ts";
 import type { SaidBenchmark } from "../record/SaidBenchmark.ts";
 import type { SaidColumn } from "../record/SaidColumn.ts";
 import type { SaidComparison } from "../record/SaidComparison.ts";
+import type { SaidSuite } from "../record/SaidSuite.ts";
 import type { SaidTable } from "../record/SaidTable.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
@@ -58,5 +62,18 @@ export function benchmarkSection(said: SaidBenchmark, index: number, address: (s
     ...said.tables.map((of, i) => saidTable(`${said.title}: ${of.columns[0]?.header ?? i}`, of)),
     said.notes.length > 0 && h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
     said.studies.length > 0 && h("p", {}, "Studies of now: ", ...said.studies.flatMap((study, i) => [i > 0 && ", ", h("a", { href: address(study) }, study)])),
+  );
+}
+
+/** All benchmarks in one table and one picture. */
+export function suiteSection(said: SaidSuite): HTMLElement {
+  const picture = responsive((width) => suitePicture(said, onPage(width)), () => suiteInWords(said));
+  return section(
+    "summary",
+    "Summary: speedups then and now",
+    saidTable("summary", said.table),
+    h("ul", { class: "quiet" }, ...said.notes.map((note) => h("li", {}, note))),
+    picture.element,
+    h("p", { class: "quiet" }, SUITE_KEY),
   );
 }

@@ -11,8 +11,9 @@ import type { LockName } from "../record/LockName.ts";
 import type { LockPoint } from "../record/LockPoint.ts";
 import type { LockResult } from "../record/LockResult.ts";
 import type { LocksView } from "../record/LocksView.ts";
-import { svg } from "../sheet/svg.ts";
+import { svg, widthOf } from "../sheet/svg.ts";
 import type { Setting } from "./setting.ts";
+import { countTicks, logTicks } from "./ticks.ts";
 
 export type LockQuantity = "rate" | "share" | "burned" | "luck" | "wait";
 
@@ -104,16 +105,10 @@ const HEIGHT = 250;
 const NAMES = 104;
 const APART = 2.5;
 const LINE = 13;
+/** Margins around the axes, the inset of the counts and the size of the texts. */
+const [LEFT, TOP, BOTTOM, INSET, SIZE] = [62, 26, 40, 16, 12];
 /** From so narrow a picture on the names stand in the legend only. */
 const NARROW = 250;
-
-/** Ticks at 1, 2 and 5 times powers of ten; at the powers alone where those would be many. */
-function logTicks(low: number, high: number): number[] {
-  const powers = Array.from({ length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 }, (_, i) => 10 ** (Math.floor(Math.log10(low)) + i));
-  const within = (ticks: number[]) => ticks.filter((tick) => tick >= low && tick <= high);
-  const tenths = within(powers);
-  return tenths.length >= 3 ? tenths : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
-}
 
 /** The picture of one contest; `cpus` is how many its threads are pinned to. */
 export function contest({ points }: Contest, quantity: LockQuantity, on: Set<LockName>, order: LockName[], cpus: number, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
@@ -125,6 +120,12 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
   const ends = all.flatMap((d) => [d.value, ...(d.interval ?? [])]).filter((value) => !log || value > 0);
   const [low, high] = log ? [Math.min(...ends) / 1.25, Math.max(...ends) * 1.25] : [Math.min(0, ...ends), Math.max(...ends, mark?.[0] ?? 0, 1e-9) * 1.04];
   const named = width >= NARROW;
+  const marginRight = named ? NAMES : 14;
+  const tickFormat = quantity === "burned" || quantity === "luck" ? plain : of;
+  const ticks = log ? logTicks(low, high, HEIGHT - TOP - BOTTOM, tickFormat) : 5;
+  const across = least === most ? [least / 2, least * 2] : [least, most];
+  const place = (count: number) => (Math.log(count / across[0]!) / Math.log(across[1]! / across[0]!)) * (width - LEFT - marginRight - 2 * INSET);
+  const shownCounts = countTicks(counts, place, (count) => widthOf(String(count), SIZE) + 6);
   const shift = (lock: LockName) => (order.indexOf(lock) - (order.length - 1) / 2) * Math.min(APART, 24 / order.length);
   const floor = (value: number) => Math.max(value, low);
   const locks = order.filter((lock) => all.some((d) => d.lock === lock));
@@ -143,15 +144,15 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
     document,
     width,
     height: HEIGHT,
-    marginLeft: 62,
-    marginRight: named ? NAMES : 14,
-    marginTop: 26,
-    marginBottom: 40,
-    style: { fontSize: "12px", background: "none", overflow: "visible" },
-    x: { type: "log", label: "threads →", labelAnchor: "center", labelOffset: 34, ticks: counts, tickFormat: (d: number) => String(d), domain: least === most ? [least / 2, least * 2] : [least, most], inset: 16 },
-    y: { type: log ? "log" : "linear", label: `↑ ${label}`, domain: [low, high], ticks: log ? logTicks(low, high) : 5, tickFormat: quantity === "burned" || quantity === "luck" ? plain : of },
+    marginLeft: LEFT,
+    marginRight,
+    marginTop: TOP,
+    marginBottom: BOTTOM,
+    style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
+    x: { type: "log", label: "threads →", labelAnchor: "center", labelOffset: 34, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: across, inset: INSET },
+    y: { type: log ? "log" : "linear", label: `↑ ${label}`, domain: [low, high], ticks, tickFormat },
     marks: [
-      Plot.gridY({ strokeOpacity: 0.15, ticks: log ? logTicks(low, high) : 5 }),
+      Plot.gridY({ strokeOpacity: 0.15, ticks }),
       cpus > least && cpus < most ? Plot.ruleX([cpus], { stroke: "currentColor", strokeOpacity: 0.5, strokeDasharray: "2 4" }) : null,
       cpus > least && cpus < most ? Plot.text([cpus], { x: (d: number) => d, frameAnchor: "top", dy: -12, text: () => `${cpus} CPUs`, fill: "currentColor", fillOpacity: 0.75 }) : null,
       mark ? Plot.ruleY([mark[0]], { stroke: "currentColor", strokeOpacity: 0.5 }) : null,

@@ -9,7 +9,9 @@ import { cpus, figure, percent, plain, time } from "../format.ts";
 import type { CpuKind } from "../record/CpuKind.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { PointView } from "../record/PointView.ts";
+import { widthOf } from "../sheet/svg.ts";
 import type { Setting } from "./setting.ts";
+import { axisTicks, countTicks } from "./ticks.ts";
 
 export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric" | FurtherMetric;
 
@@ -23,6 +25,9 @@ export interface CurveOptions {
 
 /** The largest CPU count over the smallest one from which axes are logarithmic; that of the terminal's curve. */
 const LOG_FROM = 8;
+
+/** In pixels: margins around the axes, insets from their ends, and the size of the texts. */
+const [LEFT, RIGHT, TOP, BOTTOM, INSET_X, INSET_Y, SIZE] = [52, 20, 28, 44, 14, 8, 13];
 
 const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
@@ -174,7 +179,21 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   const ideal = idealLine(one, quantity, least, most);
   const colour = one ? () => BLUE : undefined;
   const stroke = colour ? BLUE : "study";
-  const ticks = log && quantity === "speedup" ? counts : undefined;
+  const single = studies.flatMap((study) => dots(study, quantity));
+  const height = Math.min(Math.max(width * 0.55, 240), 420);
+  const values = [
+    ...points.flatMap((point) => [point.value, ...(point.interval ?? [])]),
+    ...single.map((dot) => dot.value),
+    ...future.flatMap((point) => [point.value ?? point.band[0], ...point.band]),
+    ...ideal.map((point) => point.value),
+  ].filter((value) => value > 0);
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const range: [number, number] = lowest < highest ? [lowest, highest] : [lowest / 1.1, highest * 1.1];
+  const ticks = log ? axisTicks(range[0], range[1], height - TOP - BOTTOM - 2 * INSET_Y, quantity === "speedup" ? counts : [], plain) : undefined;
+  const first = least === most ? least - 1 || 0.5 : least;
+  const scale = log ? Math.log : (count: number) => count;
+  const place = (count: number) => ((scale(count) - scale(first)) / (scale(most) - scale(first))) * (width - LEFT - RIGHT - 2 * INSET_X);
+  const shownCounts = countTicks(counts, place, (count) => widthOf(String(count), SIZE) + 6);
   const marks: Plot.Markish[] = [
     Plot.gridY({ strokeOpacity: 0.15, ticks }),
     ideal.length ? Plot.line(ideal, { x: "cpus", y: "value", stroke: "currentColor", strokeDasharray: "2 4", strokeOpacity: 0.6 }) : null,
@@ -182,7 +201,7 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
     future.length ? Plot.areaY(future, { x: "cpus", y1: (d: Predicted) => d.band[0], y2: (d: Predicted) => d.band[1], fill: ORANGE, fillOpacity: 0.18 }) : null,
     future.length ? Plot.line(future.filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6 3" }) : null,
     future.length ? Plot.dot(future.slice(1).filter((d) => d.value !== null), { x: "cpus", y: "value", stroke: ORANGE, fill: ground, symbol: "diamond", r: 4, title: (d: Predicted) => `predicted on ${cpus(d.cpus)}: ${figure(d.value)}, 90% band ${figure(d.band[0])} to ${figure(d.band[1])}`, tip: alive }) : null,
-    Plot.dot(studies.flatMap((study) => dots(study, quantity)), { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
+    Plot.dot(single, { x: "cpus", y: "value", r: 1.8, fill: one ? "currentColor" : "study", fillOpacity: 0.35, stroke: null, dx: 6 }),
     Plot.line(points, { x: "cpus", y: "value", stroke, z: "study", strokeWidth: 2 }),
     Plot.ruleX(points.filter((point) => point.interval), { x: "cpus", y1: (d: Measured) => d.interval![0], y2: (d: Measured) => d.interval![1], stroke, strokeWidth: 2 }),
     Plot.dot(points, {
@@ -194,13 +213,14 @@ export function curve(studies: PageStudy[], options: CurveOptions, { document, w
   return Plot.plot({
     document,
     width,
-    height: Math.min(Math.max(width * 0.55, 240), 420),
-    marginLeft: 52,
-    marginTop: 28,
-    marginBottom: 44,
-    style: { fontSize: "13px", background: "none", overflow: "visible" },
-    x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: counts, tickFormat: (d: number) => String(d), domain: [least === most ? least - 1 || 0.5 : least, most], inset: 14 },
-    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.slice("metric ".length) : LABELS[quantity]}`, zero: !log, nice: !log, insetTop: 8, insetBottom: log ? 8 : 0, ticks, tickFormat: plain },
+    height,
+    marginLeft: LEFT,
+    marginRight: RIGHT,
+    marginTop: TOP,
+    marginBottom: BOTTOM,
+    style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
+    x: { type: log ? "log" : "linear", label: "CPUs →", labelOffset: 38, ticks: shownCounts, tickFormat: (d: number) => String(d), domain: [first, most], inset: INSET_X },
+    y: { type: log ? "log" : "linear", label: `↑ ${isFurther(quantity) ? quantity.slice("metric ".length) : LABELS[quantity]}`, zero: !log, nice: !log, ...(log ? { domain: range } : {}), insetTop: INSET_Y, insetBottom: log ? INSET_Y : 0, ticks, tickFormat: plain },
     color: one ? undefined : { legend: alive, domain: studies.map((study) => study.name), range: studies.map((_, i) => seriesColour(i)) },
     symbol: { range: ["circle", "triangle"], domain: ["circle", "triangle"] },
     marks,

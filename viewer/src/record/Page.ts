@@ -4,6 +4,7 @@ import type { PageLocks } from "./PageLocks.ts";
 import type { PageStudy } from "./PageStudy.ts";
 import type { SaidBenchmark } from "./SaidBenchmark.ts";
 import type { SaidComparison } from "./SaidComparison.ts";
+import type { SaidSuite } from "./SaidSuite.ts";
 
 /**
  * The data of one report page.
@@ -33,6 +34,10 @@ comparison: SaidComparison | null,
  * The classic benchmarks then and now, where the page is a suite's.
  */
 benchmarks: Array<SaidBenchmark>, 
+/**
+ * The summary of these benchmarks.
+ */
+suite: SaidSuite | null, 
 /**
  * The studies that can be opened, where the page is a directory's.
  */

@@ -3,4 +3,4 @@
 /**
  * A picture of a page that can be drawn by itself.
  */
-export type Picture = "speedup" | "elapsed" | "efficiency" | "metric" | "stack" | "timeline";
+export type Picture = "speedup" | "elapsed" | "efficiency" | "metric" | "stack" | "timeline" | "suite";

@@ -5,8 +5,8 @@ import { cpus } from "../format.ts";
 import { curve, curveKey, isFar, quantities } from "../pictures/curve.ts";
 import type { Setting } from "../pictures/setting.ts";
 import { stack, stackKey, stackLegend } from "../pictures/stack.ts";
+import { SUITE_KEY, suitePicture } from "../pictures/suite.ts";
 import type { Page } from "../record/Page.ts";
-import type { PageStudy } from "../record/PageStudy.ts";
 import type { PictureOrder } from "../record/PictureOrder.ts";
 import { draw, HEIGHT, READY_OPACITY } from "../timeline/draw.ts";
 import { unpacked } from "../timeline/lanes.ts";
@@ -40,7 +40,7 @@ interface Content {
 export function sheet(document: Document, page: Page, order: PictureOrder, stretches: Uint8Array | null): Element {
   const inks = INKS[order.dark ? "dark" : "light"];
   const inner = order.width - 2 * MARGIN;
-  const content = contentOf(page.studies, order, { document, width: inner, ground: inks.ground, alive: false }, inks, stretches);
+  const content = contentOf(page, order, { document, width: inner, ground: inks.ground, alive: false }, inks, stretches);
   const root = svg(document, "svg", { xmlns: "http://www.w3.org/2000/svg", width: order.width, "font-family": FONT, color: inks.ink, fill: inks.ink });
   let y = MARGIN;
   const line = (text: string, x: number, size: number, fill: string, weight = "normal") =>
@@ -77,7 +77,11 @@ export function sheet(document: Document, page: Page, order: PictureOrder, stret
   return root;
 }
 
-function contentOf(studies: PageStudy[], order: PictureOrder, setting: Setting, inks: Inks, stretches: Uint8Array | null): Content {
+function contentOf({ studies, suite }: Page, order: PictureOrder, setting: Setting, inks: Inks, stretches: Uint8Array | null): Content {
+  if (order.picture === "suite") {
+    const { machine } = suite!.summary;
+    return { title: "The classic SMP benchmarks: speedups then and now", ...plotted(suitePicture(suite!, setting)), legend: [], notes: [SUITE_KEY, ...(machine ? [`now: ${machine}`] : [])] };
+  }
   const one = studies[0]!;
   const title = one.said.command;
   const from = [...new Set(studies.map((study) => [study.view.host.cpu_model, study.view.host.hostname].filter(Boolean).join(" · ")))];

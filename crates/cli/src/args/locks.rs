@@ -67,7 +67,7 @@ Examples:
   morecores locks --resume locks.study --rounds 20              after Ctrl-C, or for narrower intervals
   morecores report locks.study                                  with a picture of each contest
 
-Exit status: 0 measured; 1 some cells could not be, which is said; 2 bad input, nothing was measured; 130, 143 ended by
+Exit status: 0 measured; 1 some cells could not be, which is said; 2 bad input, nothing was measured; 130, 143 ended by \
 Ctrl-C, by SIGTERM: what was measured is kept.";
 
 /// Say how long a lock should spin on this machine before it sleeps, and how that was found

@@ -51,6 +51,8 @@ pub(crate) enum PictureArg {
     Stack,
     /// The traced run on the most CPUs over time
     Timeline,
+    /// Speedups of the classic benchmarks then and now, of a directory that `morecores suite` made
+    Suite,
 }
 
 /// Axes by name.
@@ -68,4 +70,5 @@ Examples:
   morecores report gcc.study clang.study -o both.html            two studies side by side
   morecores report mine -o suite.html                            what `morecores suite -o mine` made, then and now
   morecores report make.study --plot speedup.svg                 one picture
-  morecores report make.study --plot stack.png --plot timeline.png --dark";
+  morecores report make.study --plot stack.png --plot timeline.png --dark
+  morecores report mine --plot suite.svg                         the classic benchmarks, then and now";

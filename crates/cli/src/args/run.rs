@@ -175,8 +175,8 @@ Examples:
   morecores run --predict=8,16 --prepare 'make clean' -- make -j{n}
   morecores run --resume -o zstd.study --runs 50
 
-Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or its time was too short for a
-run that counts; 2 bad input, nothing was run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by
+Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or its time was too short for a \
+run that counts; 2 bad input, nothing was run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by \
 Ctrl-C, by SIGTERM: what was measured is kept.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

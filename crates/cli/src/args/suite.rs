@@ -7,7 +7,8 @@ use clap::Args;
 /// Study the classic SMP benchmarks, and show each beside what was published of it
 ///
 /// Each is a built-in program studied by `morecores run` like any other command; the lines that do it are shown, and the
-/// studies are kept in one directory. Published are results of 1992 to 2000.
+/// studies are kept in one directory. Published are results of 1992 to 2001. At the end all of them stand in one
+/// table and one picture.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SuiteArgs {
@@ -50,5 +51,5 @@ Examples:
   morecores suite --resume -o mine                after Ctrl-C
   morecores suite --show mine --markdown          their tables again
 
-Exit status: 0 all were studied; 1 some could not be, which is said below their tables; 2 bad input; 130, 143 ended by
+Exit status: 0 all were studied; 1 some could not be, which is said below their tables; 2 bad input; 130, 143 ended by \
 Ctrl-C, by SIGTERM: what was measured is kept.";

@@ -84,8 +84,8 @@ Examples:
   morecores trace --output inherit -- ./server         Ctrl-C ends it and shows the trace
   morecores trace --json -- ./job | jq .components
 
-Tracing wants CAP_BPF and CAP_PERFMON; `morecores doctor` says what is missing, and how to get it. Without them, context
+Tracing wants CAP_BPF and CAP_PERFMON; `morecores doctor` says what is missing, and how to get it. Without them, context \
 switches alone are recorded: parallelism and serial phases, but no causes.
 
-Exit status: 0 traced; 1 the command failed, its trace is shown; 2 bad input or nothing may be traced here; 126, 127
+Exit status: 0 traced; 1 the command failed, its trace is shown; 2 bad input or nothing may be traced here; 126, 127 \
 the command cannot be executed, is not found; 130, 143 ended by Ctrl-C, by SIGTERM: the trace up to there is shown.";

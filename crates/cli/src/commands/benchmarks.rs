@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_record::{Benchmark, Published, SaidBenchmark, Study, View};
+use morecores_record::{Benchmark, BenchmarkPart, Published, SaidBenchmark, SaidSuite, Study, View};
 use morecores_report::{self as words, BenchmarkResult};
 
 use super::derive::study_name;
@@ -28,13 +28,22 @@ fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
     Benchmark::ALL.iter().filter(|benchmark| has_study(benchmark)).collect()
 }
 
-/// What `read` makes of each study of the benchmarks in `directory`, in the order of these, and the tables of what was published
-/// beside the view of each.
+/// The classic benchmarks of a directory.
+pub(super) struct ThenAndNow<T> {
+    /// The tables of each benchmark that has a study: published results beside measured ones.
+    pub(super) benchmarks: Vec<SaidBenchmark>,
+    /// The summary of all benchmarks, also of those without a study here.
+    pub(super) suite: SaidSuite,
+    /// Each study that could be read, in the order of the benchmarks.
+    pub(super) studies: Vec<T>,
+}
+
+/// Reads the studies of the benchmarks in `directory` and puts published results beside the view of each.
 pub(super) fn then_and_now<T>(
     directory: &Path,
     read: impl Fn(&Path) -> Result<T>,
     view: impl Fn(&T) -> &View,
-) -> Result<(Vec<SaidBenchmark>, Vec<T>)> {
+) -> Result<ThenAndNow<T>> {
     let published = Published::read()?;
     let benchmarks = benchmarks_in(directory);
     let mut order = Vec::new();
@@ -46,18 +55,24 @@ pub(super) fn then_and_now<T>(
                 .insert(part.study, read(&study_in(directory, part)).map_err(|error| format!("{error:#}")));
         }
     }
+    let of = |part: &BenchmarkPart| match studies.get(part.study) {
+        Some(read) => read.as_ref().map(&view).map_err(Clone::clone),
+        None => Err("no study here".to_owned()),
+    };
+    let result = |benchmark: &'static Benchmark| BenchmarkResult {
+        benchmark,
+        studies: benchmark.parts.iter().map(of).collect(),
+    };
     let said = benchmarks.iter().map(|&benchmark| {
-        let of = |study: &str| studies[study].as_ref().map(&view).map_err(Clone::clone);
-        let result = BenchmarkResult {
-            benchmark,
-            studies: benchmark.parts.iter().map(|part| of(part.study)).collect(),
-        };
         let mut there: Vec<_> = benchmark.parts.iter().filter(|part| studies[part.study].is_ok()).collect();
         there.dedup_by_key(|part| part.study);
         let names = there.iter().map(|part| study_name(&study_in(directory, part))).collect();
-        words::said_benchmark(&result, &published, names)
+        words::said_benchmark(&result(benchmark), &published, names)
     });
     let said = said.collect();
-    let read = order.iter().filter_map(|study| studies.remove(study)?.ok()).collect();
-    Ok((said, read))
+    let all: Vec<_> = Benchmark::ALL.iter().map(result).collect();
+    let suite = words::said_suite(words::suite_summary(&all, &published));
+    drop(all);
+    let studies = order.iter().filter_map(|study| studies.remove(study)?.ok()).collect();
+    Ok(ThenAndNow { benchmarks: said, suite, studies })
 }

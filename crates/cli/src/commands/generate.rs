@@ -41,9 +41,17 @@ fn make(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
-/// Marks the examples as text to be shown as it stands.
+/// Marks the examples as text to be shown as it stands. Other paragraphs flow.
 fn fenced(mut command: clap::Command) -> clap::Command {
-    if let Some(text) = command.get_after_help().map(|text| format!("```text\n{text}\n```")) {
+    let paragraph = |text: &str| {
+        let is_example = text.lines().any(|line| line.starts_with(' '));
+        if is_example { format!("```text\n{text}\n```") } else { text.to_owned() }
+    };
+    let marked = command.get_after_help().map(|text| {
+        let text = text.to_string();
+        text.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
+    });
+    if let Some(text) = marked {
         command = command.after_help(text);
     }
     command.mut_subcommands(fenced)

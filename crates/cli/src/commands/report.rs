@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use morecores_analyse::{Lane, lanes};
-use morecores_record::{Kept, Nanos, Page, PageStudy, PageTimeline, Study, View, read_trace_events};
+use morecores_record::{Kept, Nanos, Page, PageStudy, PageTimeline, Picture, Study, View, read_trace_events};
 use morecores_report as words;
 
-use super::benchmarks::{is_suite, then_and_now};
+use super::benchmarks::{ThenAndNow, is_suite, then_and_now};
 use super::derive::{self, Depth};
 use super::locks;
 use crate::args::ReportArgs;
@@ -17,15 +17,17 @@ use crate::{exit, terminal};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let options = ReportOptions::new(args)?;
+    // A single picture shows no gains.
+    let depth = if options.page.is_some() { Depth::WhatIf } else { Depth::Predicted };
+    let only_suite =
+        options.page.is_none() && options.plots.iter().all(|plot| plot.order.picture == Picture::Suite);
     let (page, unread) = match args.studies.as_slice() {
-        [directory] if options.page.is_some() && is_suite(directory) => of_suite(directory)?,
-        paths => {
-            // A single picture shows no gains.
-            of_studies(paths, if options.page.is_some() { Depth::WhatIf } else { Depth::Predicted })?
-        }
+        [directory] if is_suite(directory) && only_suite => (summary_of_suite(directory)?, Vec::new()),
+        [directory] if is_suite(directory) => of_suite(directory, depth)?,
+        paths => of_studies(paths, depth)?,
     };
     ensure!(
-        options.plots.is_empty() || !page.studies.is_empty(),
+        options.plots.is_empty() || page.locks.is_empty() || !page.studies.is_empty(),
         "--plot draws pictures of studies of commands, and these are of locks: their pictures are in the page, by -o"
     );
     for plot in &options.plots {
@@ -71,11 +73,18 @@ fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
 }
 
 /// The same of a suite's directory.
-fn of_suite(directory: &Path) -> Result<(Page, Vec<String>)> {
-    let read = |path: &Path| on_page(&Study::read(path)?, path, Depth::WhatIf);
-    let (benchmarks, read) = then_and_now(directory, read, |(study, _)| &study.view)?;
-    let (studies, unread): (Vec<_>, Vec<_>) = read.into_iter().unzip();
-    Ok((Page { studies, benchmarks, ..new_page() }, unread.concat()))
+fn of_suite(directory: &Path, depth: Depth) -> Result<(Page, Vec<String>)> {
+    let read = |path: &Path| on_page(&Study::read(path)?, path, depth);
+    let ThenAndNow { benchmarks, suite, studies } = then_and_now(directory, read, |(study, _)| &study.view)?;
+    let (studies, unread): (Vec<_>, Vec<_>) = studies.into_iter().unzip();
+    Ok((Page { studies, benchmarks, suite: Some(suite), ..new_page() }, unread.concat()))
+}
+
+/// The summary alone, without replay of any trace.
+fn summary_of_suite(directory: &Path) -> Result<Page> {
+    let read = |path: &Path| Ok(derive::view(&Study::read(path)?, path, false).0);
+    let ThenAndNow { suite, .. } = then_and_now(directory, read, |view| view)?;
+    Ok(Page { suite: Some(suite), ..new_page() })
 }
 
 /// An empty page of this version.

@@ -15,7 +15,7 @@ use morecores_record::{Benchmark, Kept, ListedStudy, LockStudy, Page, Study, Stu
 use morecores_report as words;
 use tiny_http::{Header, Request, Response, Server};
 
-use super::benchmarks::then_and_now;
+use super::benchmarks::{ThenAndNow, then_and_now};
 use super::derive::{self, Depth, study_name};
 use super::locks;
 use super::report::{new_page, on_page};
@@ -141,9 +141,9 @@ fn suite(directory: &Path) -> Result<Answer> {
         let study = Study::read(path)?;
         Ok(derive::view(&study, path, false).0)
     };
-    let (benchmarks, _) = then_and_now(directory, read, |view| view)?;
+    let ThenAndNow { benchmarks, suite, .. } = then_and_now(directory, read, |view| view)?;
     ensure!(!benchmarks.is_empty(), "there is no study of a classic benchmark here");
-    Answer::page(&Page { benchmarks, ..new_page() }, false)
+    Answer::page(&Page { benchmarks, suite: Some(suite), ..new_page() }, false)
 }
 
 fn listed(path: &Path) -> ListedStudy {

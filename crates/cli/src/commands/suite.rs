@@ -38,7 +38,6 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     let runner =
         options.makes.then(|| Runner::start(EndAfterMeasuring::to_go_on_with(&go_on))).transpose()?;
     let mut studies = Studies::default();
-    let mut results = Vec::new();
     let mut signal = None;
     for benchmark in &options.benchmarks {
         for part in benchmark.parts {
@@ -47,19 +46,19 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
             }
             studies.read(&options, part);
         }
-        let result = BenchmarkResult { benchmark, studies: studies.of(benchmark) };
         if !args.json {
-            terminal::print(&tables(&result, &published, args.markdown)?)?;
+            terminal::print(&tables(&studies.result(benchmark), &published, args.markdown)?)?;
         }
-        results.push(result.benchmark);
         if signal.is_some() {
             break;
         }
     }
+    // Benchmarks that were not begun have their rows too.
+    let results: Vec<_> = options.benchmarks.iter().map(|benchmark| studies.result(benchmark)).collect();
     if args.json {
-        let of =
-            |benchmark: &&'static Benchmark| BenchmarkResult { benchmark, studies: studies.of(benchmark) };
-        terminal::print(&report::suite_json(&results.iter().map(of).collect::<Vec<_>>())?)?;
+        terminal::print(&report::suite_json(&results, &published)?)?;
+    } else {
+        terminal::print(&summary(&results, &published, args.markdown)?)?;
     }
     if let Some(signal) = signal {
         terminal::note(&format!("stopped; go on with: {go_on}"));
@@ -77,6 +76,17 @@ fn tables(result: &BenchmarkResult<'_>, published: &Published, markdown: bool) -
         report::suite_markdown(result, published, &mut text)?;
     } else {
         text = report::suite_report(result, published, &terminal::style(false));
+    }
+    Ok(text)
+}
+
+fn summary(results: &[BenchmarkResult<'_>], published: &Published, markdown: bool) -> Result<String> {
+    let summary = report::suite_summary(results, published);
+    let mut text = String::new();
+    if markdown {
+        report::suite_summary_markdown(&summary, &mut text)?;
+    } else {
+        text = report::suite_summary_report(&summary, &terminal::style(false));
     }
     Ok(text)
 }
@@ -140,12 +150,12 @@ impl Studies {
         });
     }
 
-    fn of(&self, benchmark: &Benchmark) -> Vec<Result<&View, String>> {
+    fn result(&self, benchmark: &'static Benchmark) -> BenchmarkResult<'_> {
         let study = |part: &BenchmarkPart| match self.read.get(part.study) {
             Some(read) => read.as_ref().map_err(Clone::clone),
             None => Err("not begun".to_owned()),
         };
-        benchmark.parts.iter().map(study).collect()
+        BenchmarkResult { benchmark, studies: benchmark.parts.iter().map(study).collect() }
     }
 
     /// Where they are, and how one of them is shown.

@@ -82,6 +82,7 @@ fn picture(named: PictureArg) -> Picture {
         PictureArg::Metric => Picture::Metric,
         PictureArg::Stack => Picture::Stack,
         PictureArg::Timeline => Picture::Timeline,
+        PictureArg::Suite => Picture::Suite,
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::Published;
+use morecores_record::{Published, SuiteSummary};
 
 use super::prose;
-use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, tables};
+use crate::Style;
+use crate::suite::{BenchmarkResult, Column, ColumnKind, Table, summary_notes, summary_table, tables};
+use crate::terminal::suite_picture;
+
+/// Width of the picture in its code block, in characters.
+const PICTURE_WIDTH: usize = 80;
 
 /// Writes a benchmark's tables below a heading of the second level.
 ///
@@ -28,8 +33,31 @@ pub fn suite_markdown(
     if tables.notes.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
+/// Writes the summary of a suite below a heading of the second level: its table, its picture in letters, and how to read
+/// them.
+///
+/// # Errors
+///
+/// What `out` fails with; a `String` never does.
+pub fn suite_summary_markdown(summary: &SuiteSummary, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "## Summary: speedups then and now\n")?;
+    table(&summary_table(summary), out)?;
+    for note in summary_notes(summary) {
+        writeln!(out, "- {}", prose(&note))?;
+    }
+    let style = Style { width: PICTURE_WIDTH, colour: false, unicode: true, wide: false };
+    let picture = suite_picture(summary, &style);
+    if picture.is_empty() {
+        return writeln!(out);
+    }
+    writeln!(out, "\n```text\n{}\n```\n", picture.join("\n"))
+}
+
 fn table(table: &Table, out: &mut impl Write) -> fmt::Result {
-    let rule = |column: &Column| if column.kind == ColumnKind::Name { "---" } else { "---:" };
+    let rule = |column: &Column| match column.kind {
+        ColumnKind::Name(_) | ColumnKind::Label => "---",
+        ColumnKind::Figure(_) => "---:",
+    };
     let headers: Vec<String> =
         table.columns.iter().map(|column| prose(&column.header.replace('\n', " "))).collect();
     writeln!(out, "| {} |", headers.join(" | "))?;

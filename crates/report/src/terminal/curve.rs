@@ -3,7 +3,7 @@
 //! Lines are drawn by ratatui's canvas into a buffer; axes, points and whiskers are put around and over it
 //! here, since a point must stand above a line and a label must name a CPU count that was measured.
 
-mod axis;
+pub(super) mod axis;
 
 use morecores_record::{PointView, View};
 use ratatui_core::buffer::Buffer;
@@ -198,7 +198,7 @@ impl Plot {
 }
 
 /// The cell in which the canvas draws a position between 0 and 1.
-fn cell(position: f64, cells: usize, dots: usize) -> usize {
+pub(super) fn cell(position: f64, cells: usize, dots: usize) -> usize {
     ((position * (cells * dots - 1) as f64).round() as usize / dots).min(cells - 1)
 }
 

@@ -11,9 +11,12 @@ const LINEAR_UP_TO: f64 = 8.0;
 /// Rows between two labels of the speedup, at least: closer ones are noise.
 const ROWS_PER_LABEL: f64 = 3.0;
 
+/// Fewest labels of a logarithmic axis: two say no more than where it ends.
+const ENOUGH: usize = 3;
+
 /// How values are spread over an axis; both axes have the same, so that the ideal line is straight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(in crate::terminal) enum Scale {
     /// Evenly.
     Linear,
     /// Each doubling takes the same room: equal efficiency is an equal distance below the ideal line.
@@ -22,7 +25,7 @@ pub(super) enum Scale {
 
 impl Scale {
     /// The scale for CPU counts from `least` to `most`.
-    pub(super) fn for_range(least: f64, most: f64) -> Self {
+    pub(in crate::terminal) fn for_range(least: f64, most: f64) -> Self {
         if most / least > LINEAR_UP_TO { Self::Log2 } else { Self::Linear }
     }
 
@@ -35,7 +38,7 @@ impl Scale {
 }
 
 /// An axis with its labels.
-pub(super) struct Axis {
+pub(in crate::terminal) struct Axis {
     scale: Scale,
     from: f64,
     to: f64,
@@ -44,7 +47,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// The axis of CPU counts, labelled at those that were measured.
-    pub(super) fn of_counts(scale: Scale, counts: &[f64]) -> Self {
+    pub(in crate::terminal) fn of_counts(scale: Scale, counts: &[f64]) -> Self {
         let from = counts.iter().copied().fold(f64::INFINITY, f64::min);
         let to = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let labels = counts.iter().map(|c| (*c, format!("{c:.0}"))).collect();
@@ -52,19 +55,15 @@ impl Axis {
     }
 
     /// The axis of speedups, labelled at round numbers.
-    pub(super) fn of_speedup(scale: Scale, from: f64, to: f64) -> Self {
+    pub(in crate::terminal) fn of_speedup(scale: Scale, from: f64, to: f64) -> Self {
         let values: Vec<f64> = match scale {
-            Scale::Linear => {
-                let step = round_step((to - from) / 5.0);
-                let first = (from / step).ceil();
-                (0..=10)
-                    .map(|i| (first + f64::from(i)) * step)
-                    .take_while(|v| *v <= to * (1.0 + 1e-9))
-                    .collect()
-            }
+            Scale::Linear => even(from, to),
             Scale::Log2 => {
                 let last = to.log2().floor() as i32;
-                (from.log2().ceil() as i32..=last).map(|power| 2_f64.powi(power)).collect()
+                let powers: Vec<f64> =
+                    (from.log2().ceil() as i32..=last).map(|power| 2_f64.powi(power)).collect();
+                // A range of less than two doublings holds too few of them.
+                if powers.len() < ENOUGH { even(from, to) } else { powers }
             }
         };
         let labels = values.into_iter().map(|v| (v, label(v))).collect();
@@ -72,23 +71,23 @@ impl Axis {
     }
 
     /// Where `value` lies, from 0 to 1.
-    pub(super) fn position(&self, value: f64) -> f64 {
+    pub(in crate::terminal) fn position(&self, value: f64) -> f64 {
         let (from, to) = (self.scale.apply(self.from), self.scale.apply(self.to));
         ((self.scale.apply(value) - from) / (to - from)).clamp(0.0, 1.0)
     }
 
     /// The values at its ends.
-    pub(super) fn ends(&self) -> [f64; 2] {
+    pub(in crate::terminal) fn ends(&self) -> [f64; 2] {
         [self.from, self.to]
     }
 
     /// The width of the widest label.
-    pub(super) fn label_width(&self) -> usize {
+    pub(in crate::terminal) fn label_width(&self) -> usize {
         self.labels.iter().map(|(_, text)| text.len()).max().unwrap_or(0)
     }
 
     /// The label of a row of an upright axis of `height` rows, row 0 on top.
-    pub(super) fn label_at(&self, row: usize, height: usize, dots: usize) -> Option<&str> {
+    pub(in crate::terminal) fn label_at(&self, row: usize, height: usize, dots: usize) -> Option<&str> {
         let row_of = |value: f64| super::cell(1.0 - self.position(value), height, dots);
         // Where rows are scarce every second label, or every fourth, ….
         let rows_each = (height - 1) as f64 / (self.labels.len().max(2) - 1) as f64;
@@ -98,7 +97,13 @@ impl Axis {
 
     /// The axis line of a level axis and the labels below it. A label that would touch another is left out,
     /// the ends never.
-    pub(super) fn below(&self, width: usize, dots: usize, tick: char, line: char) -> (String, String) {
+    pub(in crate::terminal) fn below(
+        &self,
+        width: usize,
+        dots: usize,
+        tick: char,
+        line: char,
+    ) -> (String, String) {
         let mut rule = vec![line; width];
         // Room for half a label beyond the right end.
         let mut names = vec![' '; width + 2];
@@ -122,6 +127,13 @@ impl Axis {
     }
 }
 
+/// Some five round values at even distances.
+fn even(from: f64, to: f64) -> Vec<f64> {
+    let step = round_step((to - from) / 5.0);
+    let first = (from / step).ceil();
+    (0..=10).map(|i| (first + f64::from(i)) * step).take_while(|v| *v <= to * (1.0 + 1e-9)).collect()
+}
+
 /// The next of 1, 2 and 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
@@ -133,4 +145,23 @@ fn round_step(step: f64) -> f64 {
 fn label(value: f64) -> String {
     let text = ratio(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_of_any_range_has_labels_that_differ() {
+        for from in [0.3, 0.9, 1.0, 1.1, 3.0, 17.0, 100.0] {
+            for ratio in [1.1, 1.3, 1.9, 2.0, 2.5, 3.9, 4.0, 7.0, 60.0, 500.0] {
+                let axis = Axis::of_speedup(Scale::Log2, from, from * ratio);
+                let texts: Vec<&str> = axis.labels.iter().map(|(_, text)| text.as_str()).collect();
+                assert!(texts.len() >= 2, "{from} to {}: {texts:?}", from * ratio);
+                assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{texts:?}");
+                let (_, below) = axis.below(48, 1, '+', '-');
+                assert!(below.split_whitespace().count() >= 2, "{from} to {}: {below}", from * ratio);
+            }
+        }
+    }
 }

@@ -1,0 +1,209 @@
+//! The summary of a suite: which published speedup stands beside which measured one, and what their comparison says.
+//!
+//! The figures come first, as a [`SuiteSummary`]; table and notes are made of it alone.
+
+use morecores_record::{
+    BenchmarkPart, MeasuredSpeedup, PointView, Published, PublishedSpeedup, SuiteRow, SuiteSummary,
+    SuiteVerdict, View,
+};
+
+use super::{BenchmarkResult, Column, ColumnKind, Table, machine, today};
+use crate::format::{Uncertain, cpus, interval_note};
+
+/// Summarises the benchmarks of a suite.
+pub fn suite_summary(results: &[BenchmarkResult<'_>], published: &Published) -> SuiteSummary {
+    let row = |result: &BenchmarkResult<'_>| {
+        let parts = result.benchmark.parts.iter().zip(&result.studies);
+        let name = result.benchmark.name;
+        parts.map(|(part, study)| row(name, part, study.as_ref(), published)).collect::<Vec<_>>()
+    };
+    let view = results.iter().flat_map(|result| &result.studies).flatten().next();
+    SuiteSummary { machine: view.map(|view| today(&view.host)), rows: results.iter().flat_map(row).collect() }
+}
+
+fn row(
+    benchmark: &str,
+    part: &BenchmarkPart,
+    study: Result<&&View, &String>,
+    published: &Published,
+) -> SuiteRow {
+    let published = published_speedups(part, published);
+    let measured = if part.measure.is_speed() { measured_speedups(study.ok().copied()) } else { Vec::new() };
+    let (then, now) = pair(&published, &measured);
+    let missing = match study {
+        Err(why) => Some(why.clone()),
+        Ok(_) if !part.measure.is_speed() => {
+            Some("it prints a share in percent, so its ratio is no speedup".to_owned())
+        }
+        Ok(view) if measured.is_empty() => Some(one_count(view)),
+        Ok(_) => None,
+    };
+    let verdict = match (&then, &now) {
+        (_, None) if study.is_ok() && !part.measure.is_speed() => SuiteVerdict::NotASpeed,
+        (_, None) => SuiteVerdict::NotMeasured,
+        (None, Some(_)) => SuiteVerdict::NotPublished,
+        (Some(then), Some(now)) => verdict(then, now),
+    };
+    SuiteRow {
+        benchmark: benchmark.to_owned(),
+        part: part.what.to_owned(),
+        study: part.study.to_owned(),
+        published,
+        measured,
+        then,
+        now,
+        verdict,
+        missing,
+    }
+}
+
+/// Reason why a study has no speedup over one CPU.
+fn one_count(view: &View) -> String {
+    match view.points.as_slice() {
+        [] => "no run succeeded".to_owned(),
+        [point] => format!("measured on {} only", cpus(point.cpus)),
+        _ => "not measured on 1 CPU".to_owned(),
+    }
+}
+
+/// The published speedups on more than one CPU. Of several on as many CPUs of one machine the first counts.
+fn published_speedups(part: &BenchmarkPart, published: &Published) -> Vec<PublishedSpeedup> {
+    let mut speedups: Vec<PublishedSpeedup> = Vec::new();
+    for row in part.published.iter().flat_map(|prefix| published.rows(prefix)) {
+        let (Some(cpus), Some(speedup)) = (row.n_cpus, row.speedup()) else { continue };
+        let machine = machine(row, published);
+        let is_known = speedups.iter().any(|known| (&known.machine, known.cpus) == (&machine, cpus));
+        if cpus > 1 && !is_known {
+            let year = published.years.get(&row.source).copied();
+            speedups.push(PublishedSpeedup { machine, year, cpus, speedup });
+        }
+    }
+    speedups
+}
+
+/// The measured speedups on more than one CPU, over one.
+fn measured_speedups(view: Option<&View>) -> Vec<MeasuredSpeedup> {
+    match view.map(|view| view.points.as_slice()) {
+        Some([base, rest @ ..]) if base.cpus == 1 => {
+            let speedup = |point: &PointView| MeasuredSpeedup {
+                cpus: point.cpus,
+                speedup: point.speedup.value,
+                ci95: point.speedup.ci95,
+            };
+            rest.iter().map(speedup).filter(|measured| measured.speedup.is_finite()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The two speedups that stand beside each other: on the largest CPU count that both have, otherwise each on its largest.
+fn pair(
+    published: &[PublishedSpeedup],
+    measured: &[MeasuredSpeedup],
+) -> (Option<PublishedSpeedup>, Option<MeasuredSpeedup>) {
+    let measured_on = |cpus: u32| measured.iter().find(|measured| measured.cpus == cpus);
+    let is_common = |then: &&PublishedSpeedup| measured_on(then.cpus).is_some();
+    let then = first_largest(published.iter().filter(is_common)).or_else(|| first_largest(published.iter()));
+    let now = then.and_then(|then| measured_on(then.cpus)).or_else(|| measured.last());
+    (then.cloned(), now.copied())
+}
+
+/// The speedup on the most CPUs; of several the first, as the sources are ordered.
+fn first_largest<'a>(speedups: impl Iterator<Item = &'a PublishedSpeedup>) -> Option<&'a PublishedSpeedup> {
+    speedups.reduce(|best, next| if next.cpus > best.cpus { next } else { best })
+}
+
+fn verdict(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdict {
+    match now.ci95 {
+        _ if then.cpus != now.cpus => SuiteVerdict::OtherCounts,
+        None => SuiteVerdict::TooFewRuns,
+        Some([low, _]) if then.speedup < low => SuiteVerdict::Higher,
+        Some([_, high]) if then.speedup > high => SuiteVerdict::Lower,
+        Some(_) => SuiteVerdict::NoDifference,
+    }
+}
+
+/// Header, kind and the cell of a row.
+type ColumnOfRows = (&'static str, ColumnKind, fn(&SuiteRow) -> String);
+
+/// The summary as a table, one row for each part.
+pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
+    let columns: [ColumnOfRows; 6] = [
+        ("benchmark", ColumnKind::Label, |row| row.study.clone()),
+        ("machine", ColumnKind::Name(3), |row| {
+            row.then.as_ref().map_or_else(String::new, |t| t.machine.clone())
+        }),
+        ("year", ColumnKind::Figure(4), |row| {
+            row.then.as_ref().and_then(|then| then.year).map_or_else(String::new, |year| year.to_string())
+        }),
+        ("then", ColumnKind::Figure(1), |row| {
+            row.then.as_ref().map_or_else(String::new, |then| format!("{:.2} on {}", then.speedup, then.cpus))
+        }),
+        ("now", ColumnKind::Figure(0), |row| row.now.as_ref().map_or_else(String::new, now_cell)),
+        ("verdict", ColumnKind::Name(2), |row| verdict_words(row)),
+    ];
+    let column = |(header, kind, cell): ColumnOfRows| Column {
+        header,
+        cells: summary.rows.iter().map(cell).collect(),
+        kind,
+    };
+    Table { columns: columns.into_iter().map(column).collect(), now: vec![false; summary.rows.len()] }
+}
+
+fn now_cell(now: &MeasuredSpeedup) -> String {
+    format!("{} on {}", Uncertain::new(now.speedup, now.ci95, 1.0).inline(), now.cpus)
+}
+
+/// The verdict of a row in two or three words.
+pub(crate) fn verdict_words(row: &SuiteRow) -> String {
+    let ratio = match (&row.then, &row.now) {
+        (Some(then), Some(now)) => now.speedup / then.speedup,
+        _ => f64::NAN,
+    };
+    match row.verdict {
+        SuiteVerdict::Higher => format!("{} higher", difference(ratio - 1.0)),
+        SuiteVerdict::Lower => format!("{} lower", difference(1.0 - ratio)),
+        SuiteVerdict::NoDifference => "no difference".to_owned(),
+        SuiteVerdict::TooFewRuns => "too few runs".to_owned(),
+        SuiteVerdict::OtherCounts => "other counts".to_owned(),
+        SuiteVerdict::NotPublished => "unpublished".to_owned(),
+        SuiteVerdict::NotASpeed => "not a speed".to_owned(),
+        SuiteVerdict::NotMeasured => "not measured".to_owned(),
+    }
+}
+
+/// A relative difference in whole percent; one that rounds to nothing is still a difference.
+fn difference(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
+}
+
+/// How to read the summary, and the reason of each row without a measured speedup.
+pub(crate) fn summary_notes(summary: &SuiteSummary) -> Vec<String> {
+    let rows = || summary.rows.iter();
+    let mut notes = Vec::new();
+    let intervals = interval_note(rows().filter_map(|row| row.now).map(|now| (now.speedup, now.ci95)))
+        .map_or(String::new(), |note| format!(" {note}."));
+    if let Some(machine) = &summary.machine {
+        notes.push(format!("now: {machine}.{intervals}"));
+    }
+    if rows().any(|row| row.then.is_some()) {
+        notes.push(
+            "Speedups are over 1 CPU. then: the published one on the largest CPU count that was measured here too, \
+             otherwise on the largest. verdict: now compared with then; no difference: the published speedup lies in \
+             the interval of now."
+                .to_owned(),
+        );
+    }
+    let has = |verdict: SuiteVerdict| rows().any(|row| row.verdict == verdict);
+    if has(SuiteVerdict::OtherCounts) {
+        notes.push("other counts: no published CPU count was measured here.".to_owned());
+    }
+    if has(SuiteVerdict::TooFewRuns) {
+        notes.push("too few runs: with fewer than 6 runs no confidence interval is shown.".to_owned());
+    }
+    notes.extend(
+        rows().filter_map(|row| Some(format!("{}: no speedup: {}.", row.study, row.missing.as_ref()?))),
+    );
+    notes
+}

@@ -1,0 +1,101 @@
+// The classic benchmarks then and now: a line for each part of each benchmark, with the published and the measured speedup.
+//
+// Draws the pairs that the summary holds and computes no figure.
+
+import * as Plot from "@observablehq/plot";
+
+import { cpus, figure, plain } from "../format.ts";
+import type { SaidSuite } from "../record/SaidSuite.ts";
+import type { SuiteRow } from "../record/SuiteRow.ts";
+import { widthOf } from "../sheet/svg.ts";
+import { cut } from "../timeline/cut.ts";
+import type { Setting } from "./setting.ts";
+import { logTicks } from "./ticks.ts";
+
+const BLUE = "#0072b2";
+const ORANGE = "#d55e00";
+
+/** The largest speedup over the smallest one from which the axis is logarithmic. */
+const LOG_FROM = 8;
+
+/** In pixels: the size of the texts, the height of a line, room for the verdicts, and the width from which there is room for them. */
+const SIZE = 12;
+const LINE = 20;
+const VERDICTS = 104;
+const WIDE = 520;
+const INSET = 10;
+
+/** What the marks of the picture mean. */
+export const SUITE_KEY =
+  "Hollow circles: published speedups over one CPU; full circles: those measured here, with their 95% intervals. Dotted: one CPU. " +
+  "Both are on the CPU counts of the table; at the right the verdict.";
+
+interface Line {
+  row: SuiteRow;
+  verdict: string;
+}
+
+/** The rows with the words of their verdicts, the last column of the table. */
+function lines({ summary, table }: SaidSuite): Line[] {
+  const verdicts = table.columns.at(-1)?.cells ?? [];
+  return summary.rows.map((row, i) => ({ row, verdict: verdicts[i] ?? "" }));
+}
+
+function inWords({ row, verdict }: Line): string {
+  const { then, now, study } = row;
+  const interval = now?.ci95 ? ` (95% interval ${figure(now.ci95[0])} to ${figure(now.ci95[1])})` : "";
+  const parts = [
+    then && `then ${figure(then.speedup)} on ${cpus(then.cpus)} (${[then.machine, then.year].filter(Boolean).join(", ")})`,
+    now && `now ${figure(now.speedup)} on ${cpus(now.cpus)}${interval}`,
+    verdict,
+  ];
+  return `${study}: ${parts.filter(Boolean).join(", ")}`;
+}
+
+/** What the picture shows, in a sentence for each line, for readers who do not see it. */
+export function suiteInWords(said: SaidSuite): string {
+  return `Speedups then and now. ${lines(said).map(inWords).join("; ")}.`;
+}
+
+/** The picture. */
+export function suitePicture(said: SaidSuite, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
+  const all = lines(said);
+  const then = all.filter(({ row }) => row.then);
+  const now = all.filter(({ row }) => row.now);
+  const pairs = then.filter(({ row }) => row.now);
+  const intervals = now.filter(({ row }) => row.now!.ci95);
+  const speedups = all.flatMap(({ row }) => [row.then?.speedup, row.now?.speedup, ...(row.now?.ci95 ?? [])]).filter((speedup) => speedup !== undefined && speedup > 0) as number[];
+  const [low, high] = [Math.min(1, ...speedups), Math.max(2, ...speedups)];
+  const log = high > LOG_FROM * low;
+  const name = ({ row }: Line) => row.study;
+  const longest = Math.max(...all.map((line) => widthOf(name(line), SIZE)), 0);
+  const marginLeft = Math.ceil(Math.min(longest, width * 0.4)) + 14;
+  const marginRight = width >= WIDE ? VERDICTS : 14;
+  const length = width - marginLeft - marginRight - 2 * INSET;
+  const label = (tick: number) => widthOf(plain(tick), SIZE) + 8;
+  const ticks = log ? logTicks(low, high, length, plain, (text) => widthOf(text, SIZE) + 8) : Math.max(2, Math.floor(length / (2 * label(high))));
+  const x = { type: log ? ("log" as const) : ("linear" as const), label: `speedup over 1 CPU${log ? ", logarithmic" : ""} →`, labelAnchor: "center" as const, labelOffset: 36, domain: [low, high], inset: INSET, ticks, tickFormat: plain };
+  return Plot.plot({
+    document,
+    width,
+    height: all.length * LINE + 60,
+    marginLeft,
+    marginRight,
+    marginTop: 8,
+    marginBottom: 46,
+    style: { fontSize: `${SIZE}px`, background: "none", overflow: "visible" },
+    x,
+    y: { type: "point", domain: all.map(name), label: null, tickSize: 0, tickFormat: (study: string) => cut(study, marginLeft - 12, (text) => widthOf(text, SIZE)), padding: 0.6 },
+    marks: [
+      Plot.gridX({ strokeOpacity: 0.12, ticks }),
+      Plot.gridY({ strokeOpacity: 0.12 }),
+      Plot.ruleX([1], { stroke: "currentColor", strokeOpacity: 0.6, strokeDasharray: "2 4" }),
+      Plot.ruleY(pairs, { y: name, x1: ({ row }: Line) => row.then!.speedup, x2: ({ row }: Line) => row.now!.speedup, stroke: "currentColor", strokeOpacity: 0.35 }),
+      Plot.ruleY(intervals, { y: name, x1: ({ row }: Line) => Math.max(row.now!.ci95![0], low), x2: ({ row }: Line) => row.now!.ci95![1], stroke: BLUE, strokeWidth: 3, strokeOpacity: 0.6, className: "intervals" }),
+      Plot.dot(then, { y: name, x: ({ row }: Line) => row.then!.speedup, r: 5, stroke: ORANGE, strokeWidth: 2, fill: ground, className: "then" }),
+      Plot.dot(now, { y: name, x: ({ row }: Line) => row.now!.speedup, r: 3.5, fill: BLUE, className: "now" }),
+      width >= WIDE ? Plot.text(all, { y: name, frameAnchor: "right", dx: 10, textAnchor: "start", text: "verdict", fill: "currentColor", className: "verdicts" }) : null,
+      alive ? Plot.tip([...new Set([...then, ...now])], Plot.pointerY({ y: name, x: ({ row }: Line) => (row.now ?? row.then)!.speedup, title: inWords })) : null,
+    ].filter((mark) => mark !== null),
+  });
+}

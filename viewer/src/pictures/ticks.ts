@@ -1,0 +1,85 @@
+// Labels of axes: values that are easy to read, at least two of them, and none upon another.
+
+/** Least room of a label on an upright axis, in pixels. */
+export const LINE_ROOM = 18;
+
+/** Fewest labels that are preferred: two only say where the axis ends. */
+const ENOUGH = 3;
+
+/** Multiples of a power of ten that are labelled, coarse to fine. */
+const MANTISSAS = [[1], [1, 5], [1, 2, 5], [1, 2, 3, 5, 7], [1, 1.5, 2, 3, 5, 7], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]];
+
+/** Steps between even labels, as multiples of a power of ten. */
+const STEPS = [1, 2, 5];
+
+/** Removes the errors of binary fractions. */
+const clean = (value: number) => Number(value.toPrecision(12));
+
+/** Whether a value is on the axis, its ends included. */
+const isWithin = (low: number, high: number) => (value: number) => value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9);
+
+/** Values at these multiples of each `every`-th power of ten, from `low` to `high`. */
+function atPowers(low: number, high: number, mantissas: number[], every: number): number[] {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const powers = Array.from({ length: last - first + 1 }, (_, i) => first + i).filter((power) => power % every === 0);
+  return powers.flatMap((power) => mantissas.map((mantissa) => clean(mantissa * 10 ** power))).filter(isWithin(low, high));
+}
+
+/** Multiples of `step` from `low` to `high`. */
+function atSteps(low: number, high: number, step: number): number[] {
+  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => clean((first + i) * step)).filter(isWithin(low, high));
+}
+
+/** Sets of labels for a logarithmic axis, coarse to fine. */
+function candidates(low: number, high: number): number[][] {
+  const decades = Math.ceil(Math.log10(high / low));
+  const sparse = Array.from({ length: Math.max(decades - 1, 0) }, (_, i) => atPowers(low, high, [1], decades - i));
+  const dense = MANTISSAS.map((mantissas) => atPowers(low, high, mantissas, 1));
+  const size = Math.floor(Math.log10(high - low));
+  const even = [0, -1, -2].flatMap((power) => [...STEPS].reverse().map((step) => atSteps(low, high, step * 10 ** (size + power))));
+  return [...sparse, ...dense, ...even];
+}
+
+/** Whether labels on a logarithmic axis of `length` pixels keep apart and differ; `room` is what each needs. */
+function fits(ticks: number[], low: number, high: number, length: number, room: (label: string) => number, label: (value: number) => string): boolean {
+  const at = (value: number) => (Math.log(value / low) / Math.log(high / low)) * length;
+  const labels = ticks.map(label);
+  const apart = (i: number) => at(ticks[i]!) - at(ticks[i - 1]!) >= (room(labels[i]!) + room(labels[i - 1]!)) / 2;
+  return new Set(labels).size === labels.length && ticks.every((_, i) => i === 0 || apart(i));
+}
+
+/**
+ * Where a logarithmic axis from `low` to `high` of `length` pixels is labelled: at as round values as three labels allow, otherwise at
+ * two values; at its ends where no round values fit.
+ */
+export function logTicks(low: number, high: number, length: number, label: (value: number) => string, room: (label: string) => number = () => LINE_ROOM): number[] {
+  if (!(low > 0 && high > low && Number.isFinite(high))) return [low];
+  const all = candidates(low, high);
+  const fit = (ticks: number[]) => fits(ticks, low, high, length, room, label);
+  const enough = (ticks: number[]) => ticks.length >= ENOUGH && fit(ticks);
+  // Of values that stand too close every second one, or every third.
+  const thinned = all.flatMap((ticks) => [2, 3].map((every) => ticks.filter((_, i) => i % every === 0)));
+  const best = all.find(enough) ?? thinned.find(enough) ?? all.find((ticks) => ticks.length === 2 && fit(ticks));
+  return best ?? (fits([low, high], low, high, length, room, label) ? [low, high] : [high]);
+}
+
+/** As `logTicks`, at `preferred` values where three of them are on the axis. */
+export function axisTicks(low: number, high: number, length: number, preferred: number[], label: (value: number) => string): number[] {
+  const within = preferred.filter(isWithin(low, high));
+  const at = (value: number) => (Math.log(value / low) / Math.log(high / low)) * length;
+  const shown = within.length >= ENOUGH ? countTicks(within, at, () => LINE_ROOM) : [];
+  return shown.length >= ENOUGH ? shown : logTicks(low, high, length, label);
+}
+
+/** Labels of counts on an axis, without those that would stand upon another: the ends stay, then powers of two, then the others. */
+export function countTicks(counts: number[], at: (count: number) => number, room: (count: number) => number): number[] {
+  const isPower = (count: number) => Number.isInteger(Math.log2(count));
+  const ends = [counts[0]!, counts.at(-1)!];
+  const order = [...new Set([...ends, ...counts.filter(isPower), ...counts])];
+  const kept: number[] = [];
+  for (const count of order) {
+    if (kept.every((other) => Math.abs(at(count) - at(other)) >= (room(count) + room(other)) / 2)) kept.push(count);
+  }
+  return kept.sort((a, b) => a - b);
+}
