@@ -73,14 +73,14 @@ accuracy: build ## What a trace says against what is true, and the programs and 
 	@tools/install-deps.sh accuracy kernel-study
 	@cargo bench --locked -p morecores-workloads --bench laboratory
 	@cargo bench --locked -p morecores-accuracy --bench programs
-	@cargo bench --locked -p morecores-experiment --bench estimators
+	@cargo bench --locked -p morecores-measure --bench estimators
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 
 validate-models: build ## How far predictions are from the truth: published, on this machine, and of simulated programs (30 minutes, quiet machine, root); ONLY=machine for one part
 	@tools/install-deps.sh raytrace servers kernel-study models
 	@tools/kernel-part.sh prepare
-	@cargo test --locked -q -p morecores-analyse --test models_published -- --nocapture
+	@cargo test --locked -q -p morecores-predict --test models_published -- --nocapture
 	@cargo bench --locked -p morecores --bench predict $(if $(ONLY),-- $(ONLY))
 
 study-kernel: build ## The study of a kernel build in studies/ (40 minutes on 2 CPUs, quiet machine; hotplug wants root)

@@ -69,7 +69,7 @@ fi
 
 # The types of the viewer are made of the record's by a feature of their own.
 if [[ $# -eq 0 ]]; then
-    cargo test --locked -p morecores-record --features typescript --test typescript 2>&1 |
+    cargo test --locked -p morecores-view --features typescript --test typescript 2>&1 |
         tee -a "$work/output" || status=$?
 fi
 

@@ -18,7 +18,7 @@ case ${1-} in
     generate)
         ../tools/viewer.sh install
         rm -rf src/record
-        cargo run -q --locked -p morecores-record --features typescript --example typescript -- "$PWD/src/record"
+        cargo run -q --locked -p morecores-view --features typescript --example typescript -- "$PWD/src/record"
         npm run --silent check
         npm run --silent bundle
         ;;

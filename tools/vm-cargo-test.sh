@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # Tests that pass and do not skip themselves in the default choice. Raise it with the tests.
 floor=${FLOOR:-60}
-choice=(-p morecores-trace --test live --test detached -p morecores-experiment -p morecores --test put_back --test accounting
+choice=(-p morecores-trace --test live --test detached -p morecores-machine -p morecores-measure -p morecores --test put_back --test accounting
     --test kernel_locks --test traced)
 [[ $# -eq 0 ]] || choice=("$@")
 

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::AccuracyError;

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Turns of the loop for the first measurement of its speed: some tens of microseconds.

@@ -5,7 +5,7 @@
 //! it, and every share, since the whole gets longer. Whether a run is repeated depends on what others took alone and
 //! never on whether the trace was right in it, so that the runs kept are not those that happened to suit.
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use crate::Expected;
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use morecores_record::{Components, TraceView};
+use morecores_view::{Components, TraceView};
 
 use crate::{Truth, neighbour};
 

@@ -1,6 +1,6 @@
 //! Holds what a trace reports against what is true. Pure.
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use crate::case::{Case, LIMIT_POINTS};
 use crate::disturbance::disturbed;

@@ -15,7 +15,7 @@ use morecores_accuracy::program::Program;
 use morecores_accuracy::session::Session;
 use morecores_accuracy::table::{self, Circumstances, Unjudged};
 use morecores_accuracy::{AccuracyError, neighbour, quiet};
-use morecores_record::CpuId;
+use morecores_study::CpuId;
 
 /// Hold what `morecores trace` says against programs whose truth is known
 #[derive(Parser)]

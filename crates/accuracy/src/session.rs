@@ -4,7 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use morecores_record::{CpuId, TraceView};
+use morecores_study::CpuId;
+use morecores_view::TraceView;
 
 use crate::case::{Body, Case};
 use crate::disturbance::{self, disturbed};

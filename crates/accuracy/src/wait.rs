@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
 use crate::AccuracyError;

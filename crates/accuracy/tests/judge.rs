@@ -5,7 +5,7 @@ use morecores_accuracy::Truth;
 use morecores_accuracy::case::{Body, Case, Settings, cases};
 use morecores_accuracy::judge::{Judgement, judge};
 use morecores_accuracy::table::{Circumstances, Unjudged, lines, markdown, sum};
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 /// Serial 30% of 6 s on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
 fn view() -> TraceView {
@@ -103,7 +103,7 @@ fn a_tracer_that_fails_now_and_then_is_never_right() {
 fn calls_are_counted_by_name() {
     let mut view = view();
     view.components =
-        morecores_record::Components { user_work_s: 6.0, idle_too_little_work_s: 1.8, ..view.components };
+        morecores_view::Components { user_work_s: 6.0, idle_too_little_work_s: 1.8, ..view.components };
     assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
     view.commands[1].calls = 6_000;
     assert_eq!(missed(&judged("short processes", &view)), [""; 0]);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use morecores_record::{Components, TraceView};
+use morecores_view::{Components, TraceView};
 
 /// A script that runs the command like `morecores trace --cpus N --json -- COMMAND`, and prints `view`.
 fn reporting(dir: &Path, view: &TraceView) -> PathBuf {

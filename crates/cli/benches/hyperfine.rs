@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use morecores_analyse::{Design, median, median_interval, noise_floor, ratio_interval};
-use morecores_record::{Phase, Study};
+use morecores_statistics::{Design, median, median_interval, noise_floor, ratio_interval};
+use morecores_study::{Phase, Study};
 
 use common::{itself, quiet};
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use morecores_record::LockStudy;
+use morecores_study::lock::LockStudy;
 
 use common::quiet;
 

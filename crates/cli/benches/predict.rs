@@ -7,19 +7,21 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
-#[path = "../../analyse/tests/corpus/mod.rs"]
+#[path = "../../predict/tests/corpus/mod.rs"]
 mod corpus;
-#[path = "../../analyse/tests/score/mod.rs"]
+#[path = "../../predict/tests/score/mod.rs"]
 mod score;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use morecores_analyse::forecast::{Evidence, TracedProgram, forecast};
-use morecores_analyse::replay::{Machine, Program, Step, replay};
-use morecores_analyse::trace_view;
-use morecores_record::{Event, Nanos, Prediction, Study, Summary, read_trace_events};
+use morecores_explain::trace_view;
+use morecores_predict::forecast::{Evidence, TracedProgram, forecast};
+use morecores_predict::replay::{Machine, Program, Step, replay};
+use morecores_study::trace::Event;
+use morecores_study::{Nanos, Study, read_trace_events};
+use morecores_view::{Prediction, Summary};
 
 use common::quiet;
 use procfs::process::{Process, Status};
@@ -159,7 +161,7 @@ fn on_two(study: &Path, prepare: &str, command: &str) -> Result<(Prediction, f64
     let prediction = serde_json::from_slice(&told.stdout)
         .map_err(|_| String::from_utf8_lossy(&told.stderr).lines().last().unwrap_or("no word").to_owned())?;
     let read = Study::read(study).map_err(|error| error.to_string())?;
-    let view = morecores_analyse::view(&read, &[]);
+    let view = morecores_view::view(&read, &[]);
     let [one, two] = view.points.as_slice() else { return Err("not measured on 1 and 2 CPUs".to_owned()) };
     let half = |of: Summary| of.ci95.map_or(f64::NAN, |[lo, hi]| (hi - lo) / 2.0 / of.median);
     Ok((prediction, two.elapsed_s.median, [half(one.elapsed_s), half(two.elapsed_s)]))
@@ -256,7 +258,7 @@ fn memory() {
         programs.extend(TracedProgram::of(header, &decoded, &view));
         views.push(view);
     }
-    let evidence = Evidence::of(&morecores_analyse::view(&read, &views), programs, true, None);
+    let evidence = Evidence::of(&morecores_view::view(&read, &views), programs, true, None);
     std::hint::black_box(forecast(&evidence, &[8]).unwrap());
     let taken = (kib(|status| status.vmhwm) - before) * 1024;
     let bytes = most * size_of::<Event>();

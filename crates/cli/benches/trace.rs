@@ -17,8 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use morecores_analyse::{Design, median, median_interval};
-use morecores_record::{CpuId, Phase, Study, TraceView, read_events, trace_events_path};
+use morecores_statistics::{Design, median, median_interval};
+use morecores_study::trace::read_events;
+use morecores_study::{CpuId, Phase, Study, trace_events_path};
+use morecores_view::TraceView;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use common::{itself, quiet};

@@ -6,9 +6,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_analyse::{trace_view, view};
-use morecores_record::{Study, read_trace_events};
+use morecores_explain::trace_view;
 use morecores_report::{Style, run_report};
+use morecores_study::{Study, read_trace_events};
+use morecores_view::view;
 
 fn main() -> Result<()> {
     let path = std::env::args_os().nth(1).context("name a study")?;

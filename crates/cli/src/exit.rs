@@ -3,8 +3,8 @@
 use std::io;
 use std::process::{self, ExitCode};
 
-use morecores_experiment::executor::ExecuteError;
-use morecores_experiment::program::ProgramError;
+use morecores_measure::executor::ExecuteError;
+use morecores_measure::program::ProgramError;
 
 /// Everything was done.
 pub(crate) const SUCCESS: u8 = 0;

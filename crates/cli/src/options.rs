@@ -18,10 +18,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use morecores_experiment::{counts, placement::Order};
-use morecores_record::{
+use morecores_machine::{counts, placement::Order};
+use morecores_study::trace::{TraceHeader, TraceSource};
+use morecores_study::{
     Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Nanos, Output, Placement, Plan, Point, Stop,
-    Topology, TraceHeader, TraceMode, TraceSource, zero_alone,
+    Topology, TraceMode, zero_alone,
 };
 
 use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
@@ -326,5 +327,5 @@ fn check_predict(predicted: &[u32], trace: TraceMode) -> Result<()> {
 /// A seed nobody chose: kept in the study, so that it can be chosen again.
 fn clock_seed() -> u64 {
     // The low bits of the nanoseconds differ from run to run; six digits are easy to type.
-    morecores_experiment::spawn::realtime().0 % 1_000_000
+    morecores_machine::clock::realtime().0 % 1_000_000
 }

@@ -1,6 +1,6 @@
 //! Refusal of machines on which no figure would be right.
 //!
-//! The build refuses other targets (`crates/record/src/lib.rs`). This is for the program that was built for x86-64 and is run
+//! The build refuses other targets (`crates/study/src/lib.rs`). This is for the program that was built for x86-64 and is run
 //! elsewhere by an emulator, whose times say nothing of the machine.
 
 use anyhow::{Result, ensure};

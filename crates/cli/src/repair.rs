@@ -1,6 +1,6 @@
 //! Puts back what an earlier morecores left changed when it was killed.
 
-use morecores_experiment::undo;
+use morecores_machine::undo;
 
 use crate::terminal;
 

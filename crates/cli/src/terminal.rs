@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
-use morecores_experiment::executor::{ExecuteError, HookError};
+use morecores_measure::executor::{ExecuteError, HookError};
 use morecores_report::Style;
 
 /// Lines of a failed command's output that are shown.

@@ -7,8 +7,9 @@ use std::io;
 
 use anyhow::Result;
 #[cfg(feature = "trace")]
-use morecores_experiment::doctor;
-use morecores_record::{CpuId, CpuSet, Event, Nanos, Run, TraceHeader};
+use morecores_machine::doctor;
+use morecores_study::trace::{Event, TraceHeader};
+use morecores_study::{CpuId, CpuSet, Nanos, Run};
 
 /// Takes the events of one CPU, in their order, while the command runs; an error ends the trace.
 pub(crate) type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
@@ -42,7 +43,7 @@ pub(crate) type Open = dyn Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send;
 /// What enables full traces where the kernel refused them, as words to put behind a colon.
 #[cfg(feature = "trace")]
 fn remedy() -> String {
-    use morecores_record::Remedy;
+    use morecores_machine::Remedy;
     match doctor::allow_tracing() {
         Remedy::Command { command, .. } => command,
         Remedy::Nothing { why } => why,

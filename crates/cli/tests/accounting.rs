@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 
 use harness::{Ran, World, is_root, skipped, usable_cpus};
-use morecores_record::{CpuEstimator, Phase, Run};
+use morecores_study::{CpuEstimator, Phase, Run};
 
 /// A shell line that keeps one CPU busy until the shell has used `hundredths` of a second of CPU time by
 /// the kernel's own count (fields 14 and 15 of proc_pid_stat(5)), so that a busy machine burns no less.

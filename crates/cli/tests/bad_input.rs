@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use harness::{Ran, World, is_root, skipped, start, usable_cpus, wait_until};
-use morecores_record::Exit;
+use morecores_study::Exit;
 
 /// A command that would leave a trace if it were run.
 const TRACE: [&str; 2] = ["touch", "trace"];
@@ -416,7 +416,7 @@ fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
     ];
     let ran = world.morecores(&[options.as_slice(), &["true"]].concat());
     ran.refused(2, &["cannot append a run to disk/study/runs.jsonl", "No space left"]);
-    let study = morecores_record::Study::read(&world.path("disk/study")).expect("a study");
+    let study = morecores_study::Study::read(&world.path("disk/study")).expect("a study");
     assert!(
         study.runs.len() > 5 && study.damaged_lines == 0,
         "{} runs, {}",
@@ -431,7 +431,7 @@ fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
     assert!(copied.is_ok_and(|status| status.success()));
     let rounds = (study.runs.len() + 3).to_string();
     world.morecores(&["run", "-q", "--resume", "-o", "room", "--runs", &rounds]).success();
-    let after = morecores_record::Study::read(&world.path("room")).expect("a study");
+    let after = morecores_study::Study::read(&world.path("room")).expect("a study");
     assert_eq!(after.runs[..study.runs.len()], study.runs[..]);
     assert!(after.runs.len() > study.runs.len() && after.header.closing.is_some());
     drop(disk);

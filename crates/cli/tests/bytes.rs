@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
 use harness::{Ran, World, skipped};
-use morecores_record::Study;
+use morecores_study::Study;
 
 /// Latin-1 for `é`, which is not UTF-8.
 const ODD: &[u8] = b"caf\xe9";

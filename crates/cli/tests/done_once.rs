@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 
 use harness::{Ran, World};
-use morecores_record::{Nanos, StopReason};
+use morecores_study::{Nanos, StopReason};
 
 /// A study of a warm-up run and one timed run on one CPU, of which the first took 2.4 s, as its record says, and the
 /// second 2 ms.

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use harness::{Ran, World, skipped};
-use morecores_record::Variable;
+use morecores_study::Variable;
 
 /// Prints a variable of each run on 1 CPU, where `{n}` is 1.
 const RUN: [&str; 14] = [

@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 
 use harness::{Ran, World, skipped};
-use morecores_record::{Bytes, InputContent};
+use morecores_study::{Bytes, InputContent};
 
 /// `morecores run -o study` of `wc -c` on one CPU; its output is the metric.
 const COUNT: &str =

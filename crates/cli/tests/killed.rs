@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use harness::{World, is_root, left_by, skipped, start, wait_until};
-use morecores_record::Study;
+use morecores_study::Study;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -93,7 +93,7 @@ fn a_study_survives_kill_9_at_random_moments() {
         assert_consecutive(&after);
         assert!(after.header.closing.is_some(), "trial {trial}: the study is closed\n{resumed}");
         let points = after.header.plan.points.len();
-        let timed = after.runs.iter().filter(|run| run.phase == morecores_record::Phase::Timed).count();
+        let timed = after.runs.iter().filter(|run| run.phase == morecores_study::Phase::Timed).count();
         assert_eq!(
             timed,
             rounds as usize * points,

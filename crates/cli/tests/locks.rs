@@ -11,7 +11,8 @@ use std::path::Path;
 
 use harness::locks::{LABORATORY, TINY};
 use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
-use morecores_record::{LockCell, LockStudy, StopReason};
+use morecores_study::StopReason;
+use morecores_study::lock::{LockCell, LockStudy};
 
 fn installed(world: &World, arguments: &[&str]) -> Ran {
     Ran::of(world.installed_command(arguments))
@@ -162,7 +163,7 @@ fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
     installed(&world, &["locks", "-q", "--resume", "study"]).success();
     let again = study(&world);
     assert_eq!((lines(&world, "asked"), again.damaged_lines), (1, 1), "the cell whose line was cut");
-    let cells = |runs: &[morecores_record::LockRun]| {
+    let cells = |runs: &[morecores_study::lock::LockRun]| {
         runs.iter().map(|run| (run.round, run.cell)).collect::<BTreeSet<_>>()
     };
     assert_eq!(cells(&again.runs), cells(&first));
@@ -282,7 +283,8 @@ fn the_laboratory_measures_what_is_asked_for() {
     assert_eq!(made.header.plan.cpus.len(), usable_cpus());
 
     let tuned = world.morecores(&["tune-spin", "--json"]);
-    let tuned: morecores_record::SpinTuning = serde_json::from_str(&tuned.success().stdout).expect("JSON");
+    let tuned: morecores_study::lock::SpinTuning =
+        serde_json::from_str(&tuned.success().stdout).expect("JSON");
     assert_eq!(tuned.cpus as usize, usable_cpus());
     assert!(tuned.spins > 0 || tuned.cpus == 1);
     let said = world.morecores(&["tune-spin"]);

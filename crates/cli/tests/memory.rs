@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use harness::{Ran, World, skipped, usable_cpus};
-use morecores_record::Run;
+use morecores_study::Run;
 
 /// A memory cgroup of 300 MB, in whichever version there is; removed with it.
 struct Limited {

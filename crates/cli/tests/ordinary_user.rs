@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 
 use harness::{NOBODY, OrdinaryUser, World, is_root, skipped, usable_cpus};
-use morecores_record::{CpuEstimator, Study};
+use morecores_study::{CpuEstimator, Study};
 
 /// The user; the reason is noted where there can be none.
 fn user<'a>(world: &'a World, name: &str) -> Option<OrdinaryUser<'a>> {
@@ -42,7 +42,7 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
     assert_eq!(ran.stderr, "", "{ran}");
 
     let study = Study::read(&user.home.join("study")).expect("a study");
-    assert!(study.runs.iter().all(|run| run.limit == morecores_record::Limit::Affinity));
+    assert!(study.runs.iter().all(|run| run.limit == morecores_study::Limit::Affinity));
     if study.runs[0].cpu.estimator != CpuEstimator::Getrusage {
         return skipped(NAME, "a cgroup was delegated to this user; the part with getrusage did not run");
     }

@@ -10,8 +10,8 @@ use harness::World;
 use harness::browser::{play, root, viewer};
 use harness::locks::{lock_page, lock_study, locks};
 use harness::studies::{EVIL, build, hostile};
-use morecores_record::Page;
 use morecores_report::page_html;
+use morecores_view::page::Page;
 
 /// The page of these studies.
 fn page(world: &World, studies: &[PathBuf]) -> PathBuf {

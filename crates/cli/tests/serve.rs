@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use harness::World;
 use harness::browser::{play, root};
-use morecores_record::{LockCell, LockClosing, LockStudyWriter, Nanos, StopReason};
+use morecores_study::lock::{LockCell, LockClosing, LockStudyWriter};
+use morecores_study::{Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 
 /// A server in a directory, ended with the value.

@@ -78,7 +78,7 @@ fn a_server_outlives_a_run_that_is_killed_for_its_time() {
     let (helpers, living) = (helpers(&world), living(&world));
     assert_eq!(helpers.len(), 2, "{ran}");
     assert!(helpers.iter().all(|pid| living.contains(pid)), "{helpers:?} of {:?}", world.processes());
-    assert_eq!(world.study().runs[0].exit, morecores_record::Exit::TimedOut, "{ran}");
+    assert_eq!(world.study().runs[0].exit, morecores_study::Exit::TimedOut, "{ran}");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use harness::locks::{LABORATORY, TINY};
 use harness::studies::build;
 use harness::{Ran, Started, World, left_by, signal, skipped, start, start_with, wait_until};
-use morecores_record::{LockStudy, StopReason, Study};
+use morecores_study::lock::LockStudy;
+use morecores_study::{StopReason, Study};
 use rustix::io::ioctl_fionbio;
 
 /// Its number on every Linux (signal(7)).

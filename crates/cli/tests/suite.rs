@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{World, skipped, start, wait_until};
-use morecores_record::Study;
+use morecores_study::Study;
 
 /// Whether the program with the workloads was built beside this one; `cargo test -p` builds only what it is told to.
 fn has_workloads(test: &str) -> bool {

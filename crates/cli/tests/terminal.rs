@@ -7,7 +7,7 @@ mod harness;
 use std::process::Command;
 
 use harness::{Ran, World, skipped};
-use morecores_record::Exit;
+use morecores_study::Exit;
 
 /// Runs a shell line in a terminal of its own, in which what `typed` prints is typed; none where nobody makes terminals.
 fn in_terminal(world: &World, line: &str, typed: &str) -> Option<Ran> {

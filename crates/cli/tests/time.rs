@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::World;
-use morecores_record::{Nanos, StopReason};
+use morecores_study::{Nanos, StopReason};
 
 const QUICK: &str = "--cpus 1 --warmup 0 --runs 1";
 

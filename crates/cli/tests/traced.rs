@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
-use morecores_record::{Exit, Phase, StopReason, Study, TraceMode};
+use morecores_study::{Exit, Phase, StopReason, Study, TraceMode};
 use serde_json::Value;
 
 /// Work that is long enough for a few events.

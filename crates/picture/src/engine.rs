@@ -1,7 +1,7 @@
 //! The JavaScript engine that evaluates the viewer's drawing code. That code is ours and asks for nothing; the engine gives it
 //! neither files nor a network.
 
-use morecores_record::{Page, PictureOrder};
+use morecores_view::page::{Page, PictureOrder};
 use rquickjs::{CatchResultExt, CaughtError, Context, Error, Function, Runtime, TypedArray};
 
 use crate::PictureError;

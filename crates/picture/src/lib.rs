@@ -10,7 +10,7 @@ use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use morecores_record::{Page, PageStudy, PageTimeline, Picture, PictureOrder};
+use morecores_view::page::{Page, PageStudy, PageTimeline, Picture, PictureOrder};
 use thiserror::Error;
 
 pub use raster::png;

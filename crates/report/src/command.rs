@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use morecores_record::{Command, Variable};
+use morecores_study::{Command, Variable};
 
 /// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
 pub fn for_reading(words: &[String]) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Only wording and the choice of what is worth a sentence; what is a difference was decided in the analysis.
 
-use morecores_record::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged, Warning};
+use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged, Warning};
 
 use crate::Component;
 use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list, percent, ratio};
@@ -203,7 +203,7 @@ fn lossy(comparison: &Comparison) -> bool {
 
 /// ` (cc1 +0.10)`: who ran meanwhile, if one stands out.
 fn culprit(stack: &ComparedStack, more: f64) -> String {
-    let of = |c: &&morecores_record::Culprit| c.lost_cpus * more.signum();
+    let of = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
     let most = stack.culprits.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
     most.filter(|c| of(c) > 0.0)
         .map(|c| format!(" (while {} ran {})", c.name, signed(c.lost_cpus)))
@@ -256,7 +256,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
         ("that is".to_owned(), of_points(&|p| word(p.difference).to_owned())),
     ];
     if points.iter().any(|p| p.speedup.is_some()) {
-        let speedup = |cell: &dyn Fn(&morecores_record::ComparedSpeedup) -> String| {
+        let speedup = |cell: &dyn Fn(&morecores_view::ComparedSpeedup) -> String| {
             of_points(&|p| p.speedup.as_ref().map_or(ABSENT.to_owned(), cell))
         };
         columns.push(("speedup".to_owned(), speedup(&|s| format!("{} → {}", ratio(s.base), ratio(s.new)))));

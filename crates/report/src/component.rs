@@ -2,7 +2,7 @@
 //!
 //! Only names and access; which of them are shown, and how, is decided where they are shown.
 
-use morecores_record::{BehindLock, Components, Losses, TraceView};
+use morecores_view::{BehindLock, Components, Losses, TraceView};
 
 /// What others must have used, over the idle time that they may be in, for that to be said. A choice: less is within what
 /// the CPUs' counters and the trace disagree about.

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use morecores_record::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
+use morecores_view::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
 
 /// A column's value for a point.
 type Value = fn(&PointView) -> String;

@@ -6,7 +6,8 @@
 mod noise;
 mod summary;
 
-use morecores_record::{Area, Diagnosis, Finding, MachineNoise, Remedy, State, Subject};
+use morecores_machine::{Area, Diagnosis, Finding, Remedy, State, Subject};
+use morecores_view::MachineNoise;
 
 use crate::Style;
 

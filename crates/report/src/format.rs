@@ -5,7 +5,7 @@
 
 mod uncertain;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 pub(crate) use uncertain::{Half, Uncertain, figures_with_intervals, interval_note};
 

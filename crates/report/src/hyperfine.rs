@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use morecores_record::{Exit, Phase, Run, Study};
+use morecores_study::{Exit, Phase, Run, Study};
 use serde::Serialize;
 
 use crate::command;

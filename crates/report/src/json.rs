@@ -2,7 +2,8 @@
 //!
 //! The shapes are those of the record; nothing is added, left out or rounded here.
 
-use morecores_record::{Comparison, Gain, LocksView, Prediction, Published, SuiteRow, SuiteSummary, View};
+use morecores_study::published::Published;
+use morecores_view::{Comparison, Gain, LocksView, Prediction, SuiteRow, SuiteSummary, View};
 use serde::Serialize;
 
 use crate::{BenchmarkResult, suite_summary};

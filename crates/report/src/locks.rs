@@ -8,7 +8,7 @@ pub(crate) mod notices;
 pub(crate) mod prices;
 pub(crate) mod tables;
 
-use morecores_record::Estimate;
+use morecores_view::Estimate;
 
 use crate::format::{ABSENT, TimeUnit, bounded, count, ratio};
 

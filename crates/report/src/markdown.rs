@@ -10,7 +10,7 @@ mod trace;
 
 use std::fmt::{self, Write};
 
-use morecores_record::{FigureView, PointView, View};
+use morecores_view::{FigureView, PointView, View};
 
 use crate::format::{ABSENT, TimeUnit, Uncertain, cpus, figures_with_intervals, interval_note, percent};
 pub use comparison::comparison_markdown;

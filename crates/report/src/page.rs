@@ -6,11 +6,13 @@
 mod locks;
 mod timeline;
 
-use morecores_record::{
-    Comparison, Gain, Page, PageRun, PageStudy, PageTimeline, Phase, Plan, Published, Run, Said,
-    SaidBenchmark, SaidColumn, SaidComparison, SaidNotice, SaidSuite, SaidTable, StackPart, StackView, Study,
-    SuiteSummary, View,
+use morecores_study::published::Published;
+use morecores_study::{Phase, Plan, Run, Study};
+use morecores_view::page::{
+    Page, PageRun, PageStudy, PageTimeline, Said, SaidBenchmark, SaidColumn, SaidComparison, SaidNotice,
+    SaidSuite, SaidTable, StackPart,
 };
+use morecores_view::{Comparison, Gain, StackView, SuiteSummary, View};
 
 use crate::causes::word_causes;
 use crate::stack::{Part, Parts, besides, notes};
@@ -174,7 +176,7 @@ fn parts(view: &View) -> Vec<StackPart> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use morecores_record::Losses;
+    use morecores_view::Losses;
 
     use super::*;
     use crate::Component;

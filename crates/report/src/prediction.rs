@@ -2,7 +2,7 @@
 //!
 //! Draws and lays out nothing, and judges nothing that the prediction does not say.
 
-use morecores_record::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
+use morecores_view::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
 use crate::format::{bytes as bytes_text, cpus, list, percent, ratio, rough, time};
 

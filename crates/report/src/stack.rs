@@ -2,7 +2,7 @@
 //!
 //! Computes no loss; draws and lays out nothing.
 
-use morecores_record::{Components, StackView, TraceView, View};
+use morecores_view::{Components, StackView, TraceView, View};
 
 use crate::Component;
 use crate::causes::withheld;
@@ -168,8 +168,8 @@ pub(crate) fn slower(overhead: f64) -> String {
 }
 
 /// What told the events, as words that follow "by".
-pub(crate) fn traced_by(source: morecores_record::TraceSource) -> &'static str {
-    use morecores_record::TraceSource;
+pub(crate) fn traced_by(source: morecores_study::trace::TraceSource) -> &'static str {
+    use morecores_study::trace::TraceSource;
     match source {
         TraceSource::Bpf => "eBPF",
         TraceSource::BpfWithSystemCalls => "eBPF with every system call",

@@ -4,10 +4,10 @@
 
 mod summary;
 
-use morecores_record::{
-    Benchmark, BenchmarkPart, CommandView, Host, Measure, MetricView, PointView, Printed, Published,
-    PublishedRow, Summary, View,
-};
+use morecores_study::Host;
+use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure};
+use morecores_study::published::{Printed, Published, PublishedRow};
+use morecores_view::{CommandView, MetricView, PointView, Summary, View};
 
 use crate::format::{Uncertain, cpus, figures_with_intervals, interval_note, percent, time};
 use crate::warning::spoilt;

@@ -22,7 +22,7 @@ mod trace;
 use std::borrow::Cow;
 use std::path::Path;
 
-use morecores_record::{TraceView, View};
+use morecores_view::{TraceView, View};
 
 use crate::{Verdict, decide, notices, word};
 pub use comparison::comparison_report;

@@ -7,7 +7,7 @@ mod caches;
 
 use std::collections::BTreeSet;
 
-use morecores_record::{Core, CoreClass, CpuSet, Restriction, Topology};
+use morecores_study::{Core, CoreClass, CpuSet, Restriction, Topology};
 use textwrap::core::Word;
 
 /// The narrowest layout: a label, and a range of CPU numbers beside it.
@@ -136,7 +136,7 @@ fn places(topology: &Topology) -> Vec<String> {
 /// Each type of core: how many, how many threads, how fast, which CPUs.
 fn cores(topology: &Topology) -> Vec<String> {
     let several = topology.core_types.len() > 1;
-    let line = |(index, core_type): (usize, &morecores_record::CoreType)| {
+    let line = |(index, core_type): (usize, &morecores_study::CoreType)| {
         let cores: Vec<&Core> = topology.cores.iter().filter(|core| core.core_type == index).collect();
         let kind = match core_type.class {
             CoreClass::Performance => "performance core",

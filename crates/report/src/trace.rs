@@ -2,7 +2,7 @@
 //!
 //! Draws and lays out nothing, compares no runs, and judges nothing: the view's warnings do.
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use crate::Component;
 use crate::causes::tight_loop;

@@ -2,7 +2,7 @@
 //!
 //! The bound itself was decided by the lock; here it is only set beside what it was decided from.
 
-use morecores_record::SpinTuning;
+use morecores_study::lock::SpinTuning;
 
 use crate::Style;
 use crate::format::{cpus, ratio, time};

@@ -7,7 +7,8 @@ mod decide;
 mod sound;
 mod words;
 
-use morecores_record::{Estimate, Limit, View, Workers};
+use morecores_study::Limit;
+use morecores_view::{Estimate, View, Workers};
 
 use crate::{Cause, Withheld};
 

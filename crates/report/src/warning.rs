@@ -11,7 +11,8 @@ pub use failures::success_list;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use morecores_record::{CpuSet, OutsideEvidence, Warning};
+use morecores_study::CpuSet;
+use morecores_view::{OutsideEvidence, Warning};
 
 use crate::format::{bytes, cpus, duration, list, percent, ratio};
 use crate::verdict::{Answer, Planned, Verdict, firmer_limit, thread_advice};

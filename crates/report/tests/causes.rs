@@ -2,10 +2,11 @@
 
 mod support;
 
-use morecores_record::*;
 use morecores_report::{
     Blame, Component, Remark, Withheld, causes, decide, main_cause, withheld, word, word_cause,
 };
+use morecores_study::*;
+use morecores_view::*;
 
 fn stack_of(view: &View) -> &StackView {
     view.stack.last().expect("a stack")

@@ -3,8 +3,8 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::*;
 use morecores_report::{Style, comparison_markdown, comparison_report};
+use morecores_view::*;
 use support::{PLAIN, keeps_to};
 
 fn side(study: &str) -> Compared {

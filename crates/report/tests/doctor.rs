@@ -1,13 +1,16 @@
 //! The text of a diagnosis for each made-up machine, and what must hold however it looks.
 
-#[path = "../../experiment/tests/support/machines.rs"]
+#[path = "../../machine/tests/support/machines.rs"]
 mod machines;
 
 use insta::assert_snapshot;
 use machines::{container, laptop, ordinary_user, perfect, virtual_machine};
-use morecores_experiment::doctor::{Facts, diagnose};
-use morecores_record::{Company, CpuId, CpuNoise, Diagnosis, Disturbance, Estimate, MachineNoise};
+use morecores_machine::Diagnosis;
+use morecores_machine::doctor::{Facts, diagnose};
 use morecores_report::{Style, doctor};
+use morecores_study::CpuId;
+use morecores_study::noise::Company;
+use morecores_view::{CpuNoise, Disturbance, Estimate, MachineNoise};
 
 const PLAIN: Style = Style { width: 100, colour: false, unicode: true, wide: false };
 

@@ -5,9 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use morecores_record::*;
 use morecores_report::{hyperfine_json, view_csv, view_json, view_markdown};
+use morecores_study::*;
 use morecores_testkit::point;
+use morecores_view::*;
 use serde::Deserialize;
 
 fn csv(view: &View) -> String {

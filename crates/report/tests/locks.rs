@@ -3,8 +3,10 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::*;
 use morecores_report::{Style, locks_csv, locks_json, locks_markdown, locks_report, page_locks};
+use morecores_study::lock::*;
+use morecores_study::*;
+use morecores_view::*;
 use support::{PLAIN, keeps_to};
 
 use LockName::{Adaptive, Block, Spin, Std};

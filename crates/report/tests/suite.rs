@@ -5,14 +5,15 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::{
-    Benchmark, BenchmarkPart, Better, Measure, MetricView, Published, PublishedSpeedup, SuiteRow,
-    SuiteSummary, SuiteVerdict, Summary, View, Warning,
-};
 use morecores_report::{
     BenchmarkResult, Style, suite_json, suite_markdown, suite_report, suite_summary, suite_summary_markdown,
     suite_summary_report,
 };
+use morecores_study::Better;
+use morecores_study::benchmark::{Benchmark, BenchmarkPart, Measure};
+use morecores_study::published::Published;
+use morecores_view::PublishedSpeedup;
+use morecores_view::{MetricView, SuiteRow, SuiteSummary, SuiteVerdict, Summary, View, Warning};
 
 /// As the suite's own, fixed here so that a change of that one is no change of these tables.
 static BUILD: Benchmark = Benchmark {

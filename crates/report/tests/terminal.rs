@@ -5,8 +5,9 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, View, Warning};
 use morecores_report::{Style, run_report};
+use morecores_study::Better;
+use morecores_view::{View, Warning};
 use proptest::prelude::*;
 use support::{PLAIN, keeps_to, strip};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use morecores_experiment::topology::{Recording, read_from};
-use morecores_record::Topology;
+use morecores_machine::topology::{Recording, read_from};
 use morecores_report::topology;
+use morecores_study::Topology;
 
 fn fixture(name: &str) -> Topology {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -74,7 +74,7 @@ fn lines_fit_unless_a_path_is_in_the_way_and_256_cpus_stay_short() {
 #[test]
 fn a_long_list_of_cpus_breaks_after_commas() {
     let mut machine = fixture("server-2x64-smt-16-l3");
-    machine.usable.cpus = (0..256).step_by(2).map(morecores_record::CpuId).collect();
+    machine.usable.cpus = (0..256).step_by(2).map(morecores_study::CpuId).collect();
     machine.usable.count = 128;
     let text = topology(&machine, 60);
     let usable: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Online")).collect();
@@ -85,7 +85,7 @@ fn a_long_list_of_cpus_breaks_after_commas() {
 #[test]
 fn names_cannot_steer_the_terminal() {
     let mut machine = fixture("vm-2-cpus");
-    machine.unread.push(morecores_record::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
+    machine.unread.push(morecores_study::Unread { path: "/a\x1b[2J".to_owned(), why: "x\ny".to_owned() });
     let text = topology(&machine, 80);
     assert!(text.contains("/a\\u{1b}[2J: x\\ny"), "{text}");
 }

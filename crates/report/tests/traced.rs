@@ -5,8 +5,9 @@ mod support;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use morecores_record::*;
 use morecores_report::{Component, Style, run_report, trace_report, view_markdown};
+use morecores_study::trace::*;
+use morecores_view::*;
 use proptest::prelude::*;
 use support::{PLAIN, keeps_to, strip};
 

@@ -3,8 +3,9 @@
 mod support;
 
 use insta::assert_snapshot;
-use morecores_record::{Better, Limit, OutsideEvidence, StopReason, View, Warning, Workers};
 use morecores_report::{Answer, Outside, Remark, decide, notices, word};
+use morecores_study::{Better, Limit, StopReason};
+use morecores_view::{OutsideEvidence, View, Warning, Workers};
 
 fn words(view: &View) -> String {
     word(&decide(view))

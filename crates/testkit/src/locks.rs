@@ -1,6 +1,7 @@
 //! Plans, headers and lines of studies of locks with plain values, to be changed where a test is about one.
 
-use morecores_record::*;
+use morecores_study::lock::*;
+use morecores_study::*;
 
 /// `adaptive` and `std`, on one thread and on two, pinned to CPUs 0 and 1; held for no time and for 1 µs, and wanted again at
 /// once. Six rounds, of which the first is watched.

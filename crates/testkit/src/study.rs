@@ -3,7 +3,7 @@
 //!
 //! A test must not rest on a value that neither it nor a comment below names.
 
-use morecores_record::*;
+use morecores_study::*;
 
 /// The header of an unfinished study of `true`, on a machine of which nothing is known.
 pub fn header(plan: Plan) -> Header {

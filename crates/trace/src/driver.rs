@@ -20,9 +20,8 @@ use std::ptr::NonNull;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, ProgramInput, ProgramMut};
-use morecores_record::{
-    Bytes, CpuId, CpuLoss, CpuSet, EventCost, KnownThread, Nanos, TRACEPOINTS, Tid, TraceSource, Untraced,
-};
+use morecores_study::trace::{CpuLoss, EventCost, KnownThread, TRACEPOINTS, Tid, TraceSource, Untraced};
+use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 
 use crate::wire::PROBES;
 use crate::{ContextChecks, Options, Recorded, Sink, TraceError};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use morecores_record::LEAST_LINUX;
+use morecores_study::trace::LEAST_LINUX;
 
 use crate::perf::PerfError;
 

@@ -16,10 +16,10 @@ mod wire;
 use std::collections::BTreeMap;
 use std::io;
 
-use morecores_record::{
-    Bytes, CpuId, CpuLoss, CpuSet, Event, EventCost, KernelStack, KnownThread, Nanos, Tid, TraceSource,
-    Untraced,
+use morecores_study::trace::{
+    CpuLoss, Event, EventCost, KernelStack, KnownThread, Tid, TraceSource, Untraced,
 };
+use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
 
 pub use error::TraceError;
 pub use wake::wake_latency;
@@ -62,7 +62,7 @@ pub struct ContextChecks {
     pub interrupt: [u64; 2],
 }
 
-/// What stands beside the events of a trace; the fields are those of [`TraceHeader`](morecores_record::TraceHeader).
+/// What stands beside the events of a trace; the fields are those of [`TraceHeader`](morecores_study::trace::TraceHeader).
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "described at TraceHeader")]
 pub struct Recorded {

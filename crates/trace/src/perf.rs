@@ -24,7 +24,8 @@ use std::thread::JoinHandle;
 use buffer::Buffer;
 use counter::Counter;
 use decode::Caller;
-use morecores_record::{CpuId, CpuLoss, CpuSet, Event, Nanos, Tid, Untraced};
+use morecores_study::trace::{CpuLoss, Event, Tid, Untraced};
+use morecores_study::{CpuId, CpuSet, Nanos};
 use reader::{Channel, Drained, Stop};
 
 pub(crate) use counter::open;

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::io::{read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

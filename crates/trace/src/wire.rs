@@ -2,11 +2,11 @@
 //!
 //! Pure: turns slots into events. Reads no memory that the kernel writes, and knows no order between slots.
 
-use morecores_record::{
-    Accounts, Call, Comm, Contention, CpuId, CpuSet, Event, EventKind, Exec, Fork, FutexWait, HeldBy,
-    Interrupt, KnownLock, Left, LockFlags, Nanos, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit,
-    Tid, Waker, Waking, Work,
+use morecores_study::trace::{
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt, KnownLock,
+    Left, LockFlags, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
 };
+use morecores_study::{CpuId, CpuSet, Nanos};
 
 /// `struct slot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

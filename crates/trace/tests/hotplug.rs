@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_record::CpuSet;
+use morecores_study::CpuSet;
 use morecores_testkit::skipped;
 use morecores_trace::{Options, Tracer};
 

@@ -6,13 +6,14 @@
 use std::ops::Range;
 use std::process::{Command, ExitCode};
 
-use morecores_record::{CpuSet, LockCell, LockName, LockSample, Nanos, SpinTuning};
+use morecores_study::lock::{LockCell, LockName, LockSample, SpinTuning};
+use morecores_study::{CpuSet, Nanos};
 
 /// Tries of each: a machine that is busy for a moment may spoil a measurement, and does not spoil many.
 const TRIES: u32 = 8;
 
 fn main() -> ExitCode {
-    let cpus: CpuSet = morecores_experiment::topology::read().usable.cpus.iter().take(2).collect();
+    let cpus: CpuSet = morecores_machine::topology::read().usable.cpus.iter().take(2).collect();
     let mut judged = Vec::new();
     for lock in LockName::ALL {
         // No atomic instruction takes less, and no system call more.

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use morecores_analyse::{Design, median, median_interval};
+use morecores_statistics::{Design, median, median_interval};
 
 /// What is compared with wrk.
 const WORK: &str = env!("CARGO_BIN_EXE_morecores-work");

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use morecores_analyse::{Design, median, median_interval};
+use morecores_statistics::{Design, median, median_interval};
 use morecores_workloads::{quicksort, soften};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 use clap::ValueEnum;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use crate::clock::Span;
 use crate::guard::Guard;

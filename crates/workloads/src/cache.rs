@@ -10,7 +10,7 @@ mod size;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use self::place::{Placement, Route};
 use self::set::Set;

@@ -1,6 +1,6 @@
 //! Time as threads and processes agree on it: `CLOCK_MONOTONIC`, in whole nanoseconds that cross a pipe.
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 /// When something began and ended.

@@ -4,7 +4,8 @@
 
 mod kind;
 
-use morecores_record::{LockName, Nanos};
+use morecores_study::Nanos;
+use morecores_study::lock::LockName;
 
 use self::kind::{Counter, Kind};
 use crate::clock::Span;

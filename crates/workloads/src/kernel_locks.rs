@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 use rustix::fs::{Access, access};
 
 use crate::clock::Span;

@@ -18,7 +18,8 @@ mod post;
 mod preempted;
 mod work;
 
-use morecores_record::{CpuId, CpuSet, LockCell, LockSample, Nanos, SpinTuning};
+use morecores_study::lock::{LockCell, LockSample, SpinTuning};
+use morecores_study::{CpuId, CpuSet, Nanos};
 
 use self::contest::Contest;
 use self::kernel::Offset;

@@ -12,7 +12,7 @@ mod worker;
 use std::fmt;
 
 use clap::ValueEnum;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use crate::gate::Gate;
 use crate::{By, Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 use crate::WorkloadError;
 

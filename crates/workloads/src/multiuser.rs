@@ -12,7 +12,7 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use crate::clock::Span;
 use crate::gate::Gate;

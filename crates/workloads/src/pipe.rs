@@ -7,7 +7,7 @@ mod ends;
 
 use std::cell::Cell;
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use self::ends::{End, Message};
 use crate::clock::Span;

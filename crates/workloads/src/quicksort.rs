@@ -12,7 +12,7 @@ mod sort;
 mod together;
 
 use clap::ValueEnum;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use self::input::{Fingerprint, Kind};
 use crate::clock::Span;

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::guard::Guard;
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, processes};

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::AtomicU64;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::{WorkloadError, memory};

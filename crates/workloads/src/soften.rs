@@ -15,7 +15,7 @@ mod sweep;
 use std::fmt;
 
 use clap::ValueEnum;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
 use bitmap::Size;

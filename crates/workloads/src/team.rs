@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{WorkloadError, processes};

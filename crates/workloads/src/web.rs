@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use server::Kind;

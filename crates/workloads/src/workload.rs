@@ -92,7 +92,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::Benchmark;
+    use morecores_study::benchmark::Benchmark;
     use std::path::Path;
 
     #[test]

@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::accounts::Scheduled;
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rustix::fs::{Mode, OFlags};
 
 use super::Known;

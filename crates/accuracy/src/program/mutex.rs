@@ -8,7 +8,7 @@ use std::sync::{Mutex as Lock, PoisonError, TryLockError};
 use std::thread;
 
 use clap::Args;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,7 +5,7 @@
 use std::thread;
 
 use clap::Args;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use super::Known;
 use crate::accounts::{IdleClock, Scheduled};

@@ -1,6 +1,6 @@
 //! Arithmetic that several programs share: idle CPUs beside so many workers.
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::clock;
 

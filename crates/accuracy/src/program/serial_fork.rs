@@ -3,7 +3,7 @@
 //! In each round one process does the serial part, then forks two that share the rest, and waits for both.
 
 use clap::Args;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use super::Known;
 use super::parts::{idle_beside, part};

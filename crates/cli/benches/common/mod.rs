@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use morecores_experiment::machine::Clocks;
+use morecores_machine::activity::Clocks;
 
 /// This program.
 #[allow(dead_code, reason = "not every bench runs itself")]

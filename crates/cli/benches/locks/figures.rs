@@ -1,10 +1,11 @@
 //! The figures of a study of locks beside their targets, as lines of text.
 //!
-//! What a figure is, is in `morecores_analyse::locks`; here are the targets.
+//! What a figure is, is in `morecores_view::locks`; here are the targets.
 
-use morecores_analyse::locks::{Against, against_peers, free_ratio, longest_wait};
-use morecores_analyse::locks_view;
-use morecores_record::{Estimate, LockName, LockStudy};
+use morecores_study::lock::{LockName, LockStudy};
+use morecores_view::Estimate;
+use morecores_view::locks::{Against, against_peers, free_ratio, longest_wait};
+use morecores_view::locks_view;
 
 /// The pthread mutexes, std and parking_lot: what a lock of ours is held against where it is free.
 const PEERS: [LockName; 4] = LockName::PEERS;

@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use morecores_experiment::program;
+use morecores_measure::program;
 use morecores_report::for_reading;
 
 /// Options that people type from habit, and what to type here instead. Spellings are those of hyperfine, perf stat,

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_record::{Benchmark, BenchmarkPart, Published, SaidBenchmark, SaidSuite, Study, View};
 use morecores_report::{self as words, BenchmarkResult};
+use morecores_study::Study;
+use morecores_study::benchmark::{Benchmark, BenchmarkPart};
+use morecores_study::published::Published;
+use morecores_view::View;
+use morecores_view::page::{SaidBenchmark, SaidSuite};
 
 use super::derive::study_name;
 use crate::options::study_in;

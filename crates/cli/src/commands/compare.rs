@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_analyse::compare::{Side, compare as analyse, judge};
-use morecores_record::{Study, View};
 use morecores_report as report;
+use morecores_study::Study;
+use morecores_view::View;
+use morecores_view::compare::{Side, compare as analyse, judge};
 
 use super::derive;
 use crate::args::CompareArgs;

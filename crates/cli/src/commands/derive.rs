@@ -3,14 +3,15 @@
 
 use std::path::Path;
 
-use morecores_analyse::forecast::{Evidence, MemoryRoom, TracedProgram, forecast, what_if};
-use morecores_analyse::memory;
-use morecores_analyse::trace_view;
-use morecores_experiment::spawn;
-use morecores_record::{
-    Bytes, Command, Gain, Header, Host, Plan, Prediction, STUDY_SCHEMA, Study, StudyError, TraceHeader,
-    TraceView, View, read_trace_events,
+use morecores_explain::trace_view;
+use morecores_machine::clock;
+use morecores_predict::forecast::{Evidence, MemoryRoom, TracedProgram, forecast, what_if};
+use morecores_study::trace::TraceHeader;
+use morecores_study::{
+    Bytes, Command, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, read_trace_events,
 };
+use morecores_view::memory;
+use morecores_view::{Gain, Prediction, TraceView, View};
 
 use crate::options::default_targets;
 
@@ -19,7 +20,7 @@ pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
     Header {
         schema: STUDY_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at_ns: spawn::realtime(),
+        created_at_ns: clock::realtime(),
         command,
         plan,
         host,
@@ -62,7 +63,7 @@ pub(super) fn read(study: &Study, path: &Path) -> Derived {
     for line in &mut unread {
         line.push_str("; the study is shown without this trace");
     }
-    Derived { view: morecores_analyse::view(study, &views), programs, unread }
+    Derived { view: morecores_view::view(study, &views), programs, unread }
 }
 
 /// The same as people see it: with the prediction that the study was made for, or, where `always`, any that it bears.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use morecores_analyse::machine_noise;
-use morecores_experiment::{doctor, noise};
+use morecores_machine::{doctor, noise};
+use morecores_view::machine_noise;
 
 use crate::args::DoctorArgs;
 use crate::{exit, terminal};

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use morecores_experiment::input::{Input, Readers, names_descriptor};
-use morecores_record::{Bytes, Header, InputContent, InputSource};
+use morecores_measure::input::{Input, Readers, names_descriptor};
+use morecores_study::{Bytes, Header, InputContent, InputSource};
 
 use crate::terminal;
 

@@ -7,16 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use morecores_analyse::locks_view;
-use morecores_experiment::control::Control;
-use morecores_experiment::lock_cell::ProcessLaboratory;
-use morecores_experiment::lock_sweep::{LockFinish, LockSweepError, lock_sweep};
-use morecores_experiment::{host, spawn};
-use morecores_record::{
-    Host, LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockPlan, LockStudy, LockStudyWriter, PageLocks,
-    StopReason,
-};
+use morecores_machine::{clock, host};
+use morecores_measure::control::Control;
+use morecores_measure::lock_cell::ProcessLaboratory;
+use morecores_measure::lock_sweep::{LockFinish, LockSweepError, lock_sweep};
 use morecores_report as report;
+use morecores_study::lock::{
+    LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockPlan, LockStudy, LockStudyWriter,
+};
+use morecores_study::{Host, StopReason};
+use morecores_view::locks_view;
+use morecores_view::page::PageLocks;
 
 use super::derive::study_name;
 use super::signals::EndAfterMeasuring;
@@ -76,7 +77,7 @@ fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<Begun> {
     let header = LockHeader {
         schema: LOCK_STUDY_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at_ns: spawn::realtime(),
+        created_at_ns: clock::realtime(),
         plan,
         host,
         closing: None,
@@ -132,7 +133,7 @@ fn measure(
         }
     };
     keeper.close(LockClosing {
-        ended_at_ns: spawn::realtime(),
+        ended_at_ns: clock::realtime(),
         reason: finish.reason,
         neighbours: laboratory.neighbours(),
         quiet: laboratory.quiet(),

@@ -1,9 +1,9 @@
 //! `morecores predict`: what a study says of machines that were not measured.
 
 use anyhow::{Result, bail};
-use morecores_analyse::forecast::forecast;
-use morecores_record::Study;
+use morecores_predict::forecast::forecast;
 use morecores_report as report;
+use morecores_study::Study;
 
 use super::derive;
 use crate::args::PredictArgs;

@@ -12,11 +12,11 @@ use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use morecores_analyse::StoppingRule;
-use morecores_experiment::budget::Costs;
-use morecores_experiment::executor::{Outcome, Trial};
-use morecores_record::{Header, Nanos, Phase, Plan, Point, Run};
+use morecores_measure::budget::Costs;
+use morecores_measure::executor::{Outcome, Trial};
 use morecores_report::cpus;
+use morecores_statistics::StoppingRule;
+use morecores_study::{Header, Nanos, Phase, Plan, Point, Run};
 
 use super::display::{Bar, Display, duration};
 use left::Outlook;

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use morecores_analyse::{Lane, lanes};
-use morecores_record::{Kept, Nanos, Page, PageStudy, PageTimeline, Picture, Study, View, read_trace_events};
+use morecores_explain::{Lane, lanes};
 use morecores_report as words;
+use morecores_study::{Kept, Nanos, Study, read_trace_events};
+use morecores_view::View;
+use morecores_view::page::{Page, PageStudy, PageTimeline, Picture};
 
 use super::benchmarks::{ThenAndNow, is_suite, then_and_now};
 use super::derive::{self, Depth};
@@ -111,7 +113,7 @@ fn is_of_a_point(view: &View, cpus: u32, n: u32) -> bool {
     view.points.iter().any(|point| (point.cpus, point.n) == (cpus, n))
 }
 
-fn timeline(cpus: u32, n: u32, lanes: &morecores_analyse::Lanes) -> Result<PageTimeline> {
+fn timeline(cpus: u32, n: u32, lanes: &morecores_explain::Lanes) -> Result<PageTimeline> {
     let commands: Vec<(&str, &[Nanos], &[Nanos])> = lanes
         .commands
         .iter()

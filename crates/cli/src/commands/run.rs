@@ -12,17 +12,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_analyse::memory::killed_for_memory;
-use morecores_analyse::{Decision, StoppingRule};
-use morecores_experiment::budget::Budget;
-use morecores_experiment::control::Control;
-use morecores_experiment::environment::Environment;
-use morecores_experiment::executor::{Outcome, ProcessExecutor};
-use morecores_experiment::input::Input;
-use morecores_experiment::sweep::{Finish, SweepError, sweep};
-use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Exit, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
+use morecores_machine::{clock, host};
+use morecores_measure::budget::Budget;
+use morecores_measure::control::Control;
+use morecores_measure::environment::Environment;
+use morecores_measure::executor::{Outcome, ProcessExecutor};
+use morecores_measure::input::Input;
+use morecores_measure::program;
+use morecores_measure::sweep::{Finish, SweepError, sweep};
 use morecores_report::{cpus, for_reading};
+use morecores_statistics::{Decision, StoppingRule};
+use morecores_study::{Closing, Exit, Host, Nanos, Phase, Plan, StopReason, Study, StudyWriter, TraceMode};
+use morecores_view::memory::killed_for_memory;
 
 use crate::args::RunArgs;
 use crate::options::{ResumeOptions, RunOptions, note_of_older_figures, notes_of_resumed};
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (study, writer, input) = if args.resume { resume(args)? } else { begin(args)? };
     let path = writer.path().to_owned();
     let plan = &study.header.plan;
-    let began = spawn::monotonic();
+    let began = clock::monotonic();
     let limits = Limits { run: plan.timeout, end: plan.stop.max_time.map(|time| began + time) };
     let budget = Budget::new(
         began,
@@ -192,7 +193,7 @@ fn measure(
             return Err(error);
         }
     };
-    let ended_at_ns = spawn::realtime();
+    let ended_at_ns = clock::realtime();
     keeper.close(Closing { ended_at_ns, reason: finish.reason, neighbours, quiet: executor.quiet() })?;
     cleaned?;
     let round: &[_] = if finish.reason == StopReason::TimeExhausted { &header.plan.points } else { &[] };

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_analyse::compare::{Side, compare};
-use morecores_record::{Benchmark, Kept, ListedStudy, LockStudy, Page, Study, StudyState};
 use morecores_report as words;
+use morecores_study::benchmark::Benchmark;
+use morecores_study::lock::LockStudy;
+use morecores_study::{Kept, Study, StudyState};
+use morecores_view::compare::{Side, compare};
+use morecores_view::page::{ListedStudy, Page};
 use tiny_http::{Header, Request, Response, Server};
 
 use super::benchmarks::{ThenAndNow, then_and_now};

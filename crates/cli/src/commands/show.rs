@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use morecores_record::{Kept, Study};
 use morecores_report as report;
+use morecores_study::{Kept, Study};
 
 use super::traced::{CUT_SHORT, has_cut_short_trace};
 use super::{derive, locks};

@@ -10,8 +10,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use morecores_record::{Benchmark, BenchmarkPart, Published, StopReason, Study, View};
 use morecores_report::{self as report, BenchmarkResult};
+use morecores_study::benchmark::{Benchmark, BenchmarkPart};
+use morecores_study::published::Published;
+use morecores_study::{StopReason, Study};
+use morecores_view::View;
 
 use super::derive;
 use super::signals::EndAfterMeasuring;

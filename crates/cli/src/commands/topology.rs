@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use morecores_experiment::topology::{self, Recording};
+use morecores_machine::topology::{self, Recording};
 
 use crate::args::TopologyArgs;
 use crate::{exit, terminal};

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use morecores_experiment::control::Control;
-use morecores_experiment::environment::Environment;
-use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
-use morecores_experiment::input::Input;
-use morecores_experiment::{host, program, spawn};
-use morecores_record::{Closing, Header, Phase, Run, StopReason, StudyWriter, TraceHeader};
+use morecores_machine::{clock, host};
+use morecores_measure::control::Control;
+use morecores_measure::environment::Environment;
+use morecores_measure::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_measure::input::Input;
+use morecores_measure::program;
 use morecores_report::cpus;
+use morecores_study::trace::TraceHeader;
+use morecores_study::{Closing, Header, Phase, Run, StopReason, StudyWriter};
 use tempfile::TempDir;
 
 use super::derive;
@@ -143,7 +145,7 @@ fn make(
             Ok(None)
         }
         Ok(Some(made)) => {
-            let ended_at_ns = spawn::realtime();
+            let ended_at_ns = clock::realtime();
             let reason = if made.interrupted { StopReason::Interrupted } else { StopReason::RunsExhausted };
             writer.close(Closing { ended_at_ns, reason, neighbours: Vec::new(), quiet: None })?;
             Ok(Some(made))

@@ -7,12 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
-use morecores_experiment::executor::{Outcome, ProcessExecutor, Trial};
-use morecores_experiment::spawn::STOPPED_FOR;
-use morecores_experiment::witness::{Witness, WitnessError};
-use morecores_record::{
-    Exit, Plan, Point, Run, StopReason, StreamWriter, Study, StudyError, TraceHeader, TraceWriter,
-};
+use morecores_measure::executor::{Outcome, ProcessExecutor, Trial};
+use morecores_measure::spawn::STOPPED_FOR;
+use morecores_measure::witness::{Witness, WitnessError};
+use morecores_study::trace::{StreamWriter, TraceHeader};
+use morecores_study::{Exit, Plan, Point, Run, StopReason, Study, StudyError, TraceWriter};
 use rustix::process::Signal;
 
 use morecores_report::success_list;

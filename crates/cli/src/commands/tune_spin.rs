@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_record::SpinTuning;
+use morecores_study::lock::SpinTuning;
 
 use super::work;
 use crate::args::TuneSpinArgs;

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use morecores_experiment::control::{Control, GRACE};
-use morecores_experiment::spawn::monotonic;
-use morecores_experiment::sweep::Pulse;
-use morecores_record::Nanos;
+use morecores_machine::clock::monotonic;
+use morecores_measure::control::{Control, GRACE};
+use morecores_measure::sweep::Pulse;
+use morecores_study::Nanos;
 use rustix::process::Signal;
 
 use super::display::{DRAW_EVERY, Display};

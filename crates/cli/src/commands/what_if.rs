@@ -1,9 +1,9 @@
 //! `morecores what-if`: what would be gained if something were not in the way.
 
 use anyhow::{Result, bail};
-use morecores_analyse::forecast::{Evidence, what_if as ask};
-use morecores_record::Study;
+use morecores_predict::forecast::{Evidence, what_if as ask};
 use morecores_report as report;
+use morecores_study::Study;
 
 use super::derive;
 use crate::args::WhatIfArgs;

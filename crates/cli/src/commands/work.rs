@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
-use morecores_record::WORK;
+use morecores_study::benchmark::WORK;
 
 use crate::args::WorkArgs;
 

@@ -1,7 +1,7 @@
 //! The options of a comparison: conditions, and the smallest difference worth one.
 
 use anyhow::Result;
-use morecores_analyse::compare::Condition;
+use morecores_view::compare::Condition;
 
 use super::percent;
 use crate::args::CompareArgs;

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Result, anyhow, ensure};
-use morecores_experiment::environment::{Environment, is_of_an_outer_make};
-use morecores_record::{Plan, Variable, holds_n};
+use morecores_measure::environment::{Environment, is_of_an_outer_make};
+use morecores_study::{Plan, Variable, holds_n};
 
 /// Variables that hold a command line, ours among them: `{n}` in it is not meant for them (sudo(8), sshd(8)).
 const COMMAND_LINES: [&str; 2] = ["SUDO_COMMAND", "SSH_ORIGINAL_COMMAND"];

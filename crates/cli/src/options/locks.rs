@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use morecores_experiment::placement::Order;
-use morecores_record::{LockHeader, LockName, LockPlan, Nanos, Placement, Think, Topology};
+use morecores_machine::placement::Order;
+use morecores_study::lock::{LockHeader, LockName, LockPlan, Think};
+use morecores_study::{Nanos, Placement, Topology};
 
 use super::{LEAST_RUNS, NewStudy, clock_seed, texts};
 use crate::args::LocksArgs;
@@ -188,7 +189,7 @@ mod tests {
             anyhow::bail!("another command")
         };
         let mut topology = Topology::default();
-        topology.usable.cpus = (0..cpus).map(morecores_record::CpuId).collect();
+        topology.usable.cpus = (0..cpus).map(morecores_study::CpuId).collect();
         topology.usable.count = cpus as usize;
         Ok(LocksOptions::new(&args, &topology)?.plan)
     }

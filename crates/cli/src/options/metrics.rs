@@ -1,7 +1,7 @@
 //! From the texts of `--metric` and its companions to the figures that are measured.
 
 use anyhow::{Result, bail, ensure};
-use morecores_record::{Better, DecimalMark, FurtherMetric, Metric, Run};
+use morecores_study::{Better, DecimalMark, FurtherMetric, Metric, Run};
 
 use crate::args::{DecimalMarkArg, OutputArg, RunArgs};
 
@@ -133,7 +133,7 @@ pub(crate) fn note_of_older_figures(runs: &[Run]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::{Figure, Nanos};
+    use morecores_study::{Figure, Nanos};
 
     #[test]
     fn figures_of_an_older_version_are_told_by_what_is_not_kept_of_them() {

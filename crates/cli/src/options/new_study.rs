@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use morecores_record::{Command, StudyError};
+use morecores_study::{Command, StudyError};
 
 /// Names that are tried before the study is refused: more than anybody starts within a second.
 const MOST_TRIES: u32 = 1000;

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use anyhow::{Result, anyhow, bail, ensure};
-use morecores_analyse::forecast::Change;
-use morecores_experiment::counts::CountsError;
-use morecores_record::{Bytes, View};
+use morecores_machine::counts::CountsError;
+use morecores_predict::forecast::Change;
 use morecores_report::{Price, cpus};
+use morecores_study::Bytes;
+use morecores_view::View;
 
 use crate::args::{PredictArgs, WhatIfArgs};
 

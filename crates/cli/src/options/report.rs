@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
-use morecores_record::{Picture, PictureOrder};
+use morecores_view::page::{Picture, PictureOrder};
 
 use crate::args::{AxesArg, PictureArg, ReportArgs};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use jiff::SignedDuration;
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 /// A share from a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {

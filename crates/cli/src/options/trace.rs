@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use morecores_experiment::{counts, placement::Order};
-use morecores_record::{
-    Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone,
-};
+use morecores_machine::{counts, placement::Order};
+use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone};
 
 use super::texts::success;
 use super::{command, duration, environment, input, limit, output};

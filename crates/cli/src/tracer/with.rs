@@ -1,7 +1,8 @@
 //! The tracer of `morecores-trace`: BPF programs, or perf events for those who may not load any.
 
 use anyhow::{Result, anyhow};
-use morecores_record::{Nanos, Run, TRACE_SCHEMA, TraceHeader};
+use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
+use morecores_study::{Nanos, Run};
 use morecores_trace::{Options, Recorded, TraceError};
 
 use super::{Sink, Tracer, Wanted, remedy};

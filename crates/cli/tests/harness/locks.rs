@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use morecores_record::{
-    ContestSample, LockCell, LockClosing, LockName, LockSample, LockStudyWriter, Nanos, Page, PageLocks,
-    StopReason,
-};
+use morecores_study::lock::{ContestSample, LockCell, LockClosing, LockName, LockSample, LockStudyWriter};
+use morecores_study::{Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
+use morecores_view::page::{Page, PageLocks};
 use serde_json::{Value, json};
 
 use super::World;

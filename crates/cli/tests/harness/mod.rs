@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use morecores_record::{Phase, Run, Study};
+use morecores_study::{Phase, Run, Study};
 
 #[allow(unused_imports)]
 pub(crate) use morecores_testkit::{skipped, wait_until};

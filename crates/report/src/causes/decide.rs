@@ -2,7 +2,8 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{LockView, Neighbour, PointView, StackView, TraceView, View, Warning};
+use morecores_study::Neighbour;
+use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
 
 use super::{Blame, Cause, Withheld};
 use crate::Component;

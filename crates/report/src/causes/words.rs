@@ -2,7 +2,7 @@
 //!
 //! Only wording: whatever is said here was decided before.
 
-use morecores_record::NOBODY;
+use morecores_view::NOBODY;
 
 use super::{Blame, Cause, Withheld};
 use crate::Component;

@@ -1,7 +1,8 @@
 //! The machine's noise: a row for each CPU, a line for each company, and the floor.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use morecores_record::{Company, CpuNoise, Disturbance, MachineNoise};
+use morecores_study::noise::Company;
+use morecores_view::{CpuNoise, Disturbance, MachineNoise};
 
 use crate::Style;
 use crate::format::{ABSENT, percent, ratio, time};

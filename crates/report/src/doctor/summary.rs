@@ -1,6 +1,8 @@
 //! What it all comes to, in plain words.
 
-use morecores_record::{Company, Diagnosis, MachineNoise, Remedy, State, Subject};
+use morecores_machine::{Diagnosis, Remedy, State, Subject};
+use morecores_study::noise::Company;
+use morecores_view::MachineNoise;
 
 use crate::format::{cpus, list, percent, ratio, rough, time};
 

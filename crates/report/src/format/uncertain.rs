@@ -1,6 +1,6 @@
 //! A figure with its interval: as `98.4 ± 0.3`, or by the ends of the interval where its sides are unlike.
 
-use morecores_record::{PointView, Summary, View};
+use morecores_view::{PointView, Summary, View};
 
 use super::{ABSENT, fixed, places};
 

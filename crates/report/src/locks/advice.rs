@@ -1,6 +1,7 @@
 //! Which lock to take when, a sentence for each situation.
 
-use morecores_record::{LockAdvice, LockName, LockSituation, LocksView, Waits};
+use morecores_study::lock::{LockName, Waits};
+use morecores_view::{LockAdvice, LockSituation, LocksView};
 
 use super::time;
 use crate::format::{TimeUnit, list, percent, rough};

@@ -1,6 +1,6 @@
 //! What has to be known to read the figures of a study of locks, the most serious first.
 
-use morecores_record::LocksView;
+use morecores_view::LocksView;
 
 use crate::format::{list, percent};
 use crate::warning::notices_of_locks;
@@ -74,7 +74,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
 
 /// Locks without a watched contest, where others have one.
 fn unwatched(view: &LocksView) -> Vec<&'static str> {
-    let is_watched = |lock: &&morecores_record::LockCosts| lock.longest_wait_ns.is_some();
+    let is_watched = |lock: &&morecores_view::LockCosts| lock.longest_wait_ns.is_some();
     if !view.locks.iter().any(|lock| is_watched(&lock)) {
         return Vec::new();
     }

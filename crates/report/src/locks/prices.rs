@@ -1,6 +1,6 @@
 //! What waiting costs on the machine, a sentence each.
 
-use morecores_record::{CostModel, Estimate, LinePrice, LocksView};
+use morecores_view::{CostModel, Estimate, LinePrice, LocksView};
 
 use super::time_with_ends;
 

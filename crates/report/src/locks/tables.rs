@@ -1,6 +1,6 @@
 //! The tables of a study of locks as text.
 
-use morecores_record::{Estimate, LockPoint, LockResult, LocksView};
+use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
 
 use super::{absent, cpus_with_ends, rate, rate_with_ends, share_with_ends, span, time, time_with_ends};
 use crate::format::{cpu_share, percent, ratio};
@@ -39,7 +39,7 @@ pub(crate) fn by_itself(view: &LocksView, ends: bool) -> Option<Table> {
     let written = |of: Option<Estimate>, with: fn(&Estimate) -> String, without: fn(f64) -> String| {
         of.map_or_else(absent, |of| if ends { with(&of) } else { without(of.value) })
     };
-    let times = |of: fn(&morecores_record::LockCosts) -> Option<Estimate>| {
+    let times = |of: fn(&morecores_view::LockCosts) -> Option<Estimate>| {
         locks.iter().map(move |lock| written(of(lock), time_with_ends, time)).collect::<Vec<_>>()
     };
     let burned = locks.iter().map(|lock| written(lock.preempted_burned, share_with_ends, percent));
@@ -72,14 +72,14 @@ impl Contention<'_> {
     }
 
     /// The locks with a figure at any of the points, in the order of the plan.
-    pub(crate) fn locks(&self, view: &LocksView) -> Vec<morecores_record::LockName> {
+    pub(crate) fn locks(&self, view: &LocksView) -> Vec<morecores_study::lock::LockName> {
         let has = |lock| self.points.iter().any(|point| result(point, lock).is_some());
         view.plan.locks.iter().copied().filter(|&lock| has(lock)).collect()
     }
 }
 
 /// What a lock did at a point.
-pub(crate) fn result(point: &LockPoint, lock: morecores_record::LockName) -> Option<&LockResult> {
+pub(crate) fn result(point: &LockPoint, lock: morecores_study::lock::LockName) -> Option<&LockResult> {
     point.results.iter().find(|result| result.lock == lock)
 }
 

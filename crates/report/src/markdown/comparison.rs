@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::Comparison;
+use morecores_view::Comparison;
 
 use super::{code, prose};
 use crate::command;

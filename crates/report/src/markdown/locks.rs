@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::LocksView;
+use morecores_view::LocksView;
 
 use super::prose;
 use crate::Severity;

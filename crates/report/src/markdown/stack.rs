@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::View;
+use morecores_view::View;
 
 use super::prose;
 use crate::causes;

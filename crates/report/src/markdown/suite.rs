@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::{Published, SuiteSummary};
+use morecores_study::published::Published;
+use morecores_view::SuiteSummary;
 
 use super::prose;
 use crate::Style;

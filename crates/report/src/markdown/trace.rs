@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use super::prose;
 use crate::format::{TimeUnit, column, percent};

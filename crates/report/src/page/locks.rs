@@ -1,6 +1,7 @@
 //! A study of locks as a page says it.
 
-use morecores_record::{LocksView, PageLocks, SaidColumn, SaidNotice, SaidTable};
+use morecores_view::LocksView;
+use morecores_view::page::{PageLocks, SaidColumn, SaidNotice, SaidTable};
 
 use super::severity;
 use crate::locks::tables::{Table, by_itself, contentions, everything};

@@ -8,7 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use morecores_record::{Nanos, PageTimeline};
+use morecores_study::Nanos;
+use morecores_view::page::PageTimeline;
 
 /// Nanoseconds in the unit of the times.
 const MICROSECOND: u64 = 1_000;

@@ -2,9 +2,10 @@
 //!
 //! The figures come first, as a [`SuiteSummary`]; table and notes are made of it alone.
 
-use morecores_record::{
-    BenchmarkPart, MeasuredSpeedup, PointView, Published, PublishedSpeedup, SuiteRow, SuiteSummary,
-    SuiteVerdict, View,
+use morecores_study::benchmark::BenchmarkPart;
+use morecores_study::published::Published;
+use morecores_view::{
+    MeasuredSpeedup, PointView, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict, View,
 };
 
 use super::{BenchmarkResult, Column, ColumnKind, Table, machine, today};

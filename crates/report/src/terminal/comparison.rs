@@ -2,7 +2,7 @@
 //!
 //! Lays out; what is said and which rows there are is decided in `crate::comparison`.
 
-use morecores_record::{Comparison, Judged};
+use morecores_view::{Comparison, Judged};
 
 use super::Style;
 use super::grid::Grid;

@@ -5,7 +5,7 @@
 
 pub(super) mod axis;
 
-use morecores_record::{PointView, View};
+use morecores_view::{PointView, View};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Color;

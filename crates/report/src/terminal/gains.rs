@@ -1,6 +1,6 @@
 //! What would be gained if something were not in the way: the ranked list.
 
-use morecores_record::{Gain, GainPoint, View};
+use morecores_view::{Gain, GainPoint, View};
 
 use super::Style;
 use super::grid::Grid;

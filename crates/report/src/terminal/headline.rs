@@ -1,6 +1,7 @@
 //! What was measured, on what and how: the first lines of the report.
 
-use morecores_record::{Cache, StopReason, View};
+use morecores_study::{Cache, StopReason};
+use morecores_view::View;
 
 use super::Style;
 use crate::command;

@@ -6,7 +6,7 @@ mod curve;
 
 use std::path::Path;
 
-use morecores_record::LocksView;
+use morecores_view::LocksView;
 
 use super::Style;
 use super::grid::Grid;

@@ -3,7 +3,7 @@
 //! A colour never says anything that the text beside it does not.
 
 use anstyle::{AnsiColor, Style};
-use morecores_record::State;
+use morecores_machine::State;
 
 use crate::verdict::Answer;
 use crate::warning::Severity;

@@ -1,6 +1,6 @@
 //! A prediction: the table of counts measured and predicted, the contest of the models, and what is said beside them.
 
-use morecores_record::{Contestant, Prediction, View};
+use morecores_view::{Contestant, Prediction, View};
 
 use super::Style;
 use super::grid::Grid;

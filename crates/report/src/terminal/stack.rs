@@ -2,7 +2,7 @@
 //!
 //! Composes; which parts there are is decided in `crate::stack`, drawing is in `bars`, wording in `causes`.
 
-use morecores_record::View;
+use morecores_view::View;
 
 use super::Style;
 use super::bars::{self, Bar, Unit};

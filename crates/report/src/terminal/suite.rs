@@ -2,7 +2,8 @@
 
 mod picture;
 
-use morecores_record::{Published, SuiteSummary};
+use morecores_study::published::Published;
+use morecores_view::SuiteSummary;
 
 use super::Style;
 use super::grid::Grid;

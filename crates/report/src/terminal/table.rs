@@ -5,7 +5,8 @@
 mod columns;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use morecores_record::{CpuEstimator, View, Warning};
+use morecores_study::CpuEstimator;
+use morecores_view::{View, Warning};
 
 use super::Style;
 use crate::format::{figures_with_intervals, interval_note, list};

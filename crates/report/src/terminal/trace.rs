@@ -8,7 +8,8 @@ mod tables;
 
 use std::path::Path;
 
-use morecores_record::{Misfits, TraceSource, TraceView};
+use morecores_study::trace::TraceSource;
+use morecores_view::{Misfits, TraceView};
 
 use super::Style;
 use crate::format::count;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use morecores_record::{Bytes, CacheKind, CpuSet, Topology};
+use morecores_study::{Bytes, CacheKind, CpuSet, Topology};
 
 use super::count;
 

@@ -2,7 +2,8 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{Better, Closing, Estimate, PointView, StopReason, Summary, View, Warning};
+use morecores_study::{Better, Closing, StopReason};
+use morecores_view::{Estimate, PointView, Summary, View, Warning};
 
 use super::sound::{crowd, no_baseline, outside};
 use super::{Answer, Gain, Planned, Remark, Subject, Verdict};

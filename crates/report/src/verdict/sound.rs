@@ -2,7 +2,7 @@
 //!
 //! Pure: no words here, and no thresholds but the choices below.
 
-use morecores_record::{OutsideEvidence, View, Warning};
+use morecores_view::{OutsideEvidence, View, Warning};
 
 use super::decide::is_more_than_ideal;
 use super::{Crowd, Outside};

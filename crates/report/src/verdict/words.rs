@@ -3,7 +3,8 @@
 //! Only wording: whatever is said here was decided before.
 
 use super::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict};
-use morecores_record::{Estimate, Limit, Workers};
+use morecores_study::Limit;
+use morecores_view::{Estimate, Workers};
 
 use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};

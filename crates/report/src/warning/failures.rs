@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use morecores_record::{Failure, FailureCount, Warning};
+use morecores_study::Failure;
+use morecores_view::{FailureCount, Warning};
 
 /// Number of failures of each kind, over all counts: ` (3 exited with status 1, 1 printed no figure that can be read)`.
 pub(super) fn ways(group: &[&Warning]) -> String {

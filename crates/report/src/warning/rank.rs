@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use morecores_record::Warning;
+use morecores_view::Warning;
 
 use super::Severity;
 

@@ -12,8 +12,12 @@
 
 mod traced;
 
-use morecores_record::*;
+use morecores_machine::*;
 use morecores_report::Style;
+use morecores_study::trace::*;
+use morecores_study::*;
+use morecores_view::page::*;
+use morecores_view::*;
 
 pub use traced::*;
 

@@ -1,7 +1,11 @@
 //! Synthetic traced runs and speedup stacks: what no cause takes is idle for want of parallel work, so that every
 //! stack adds up to its CPUs by construction.
 
-use morecores_record::*;
+use morecores_machine::*;
+use morecores_study::trace::*;
+use morecores_study::*;
+use morecores_view::page::*;
+use morecores_view::*;
 
 /// A traced run that used all its CPU time in user mode but for what `change` says; idle time is what is left.
 pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> TraceView {

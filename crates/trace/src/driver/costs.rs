@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::Program;
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
-use morecores_record::{CpuId, Nanos};
+use morecores_study::{CpuId, Nanos};
 use rustix::io::{read, write};
 use rustix::pipe::pipe;
 

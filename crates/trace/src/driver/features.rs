@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, FuncProto, Int, Struct, Typedef, Var};
 use libbpf_rs::btf::{BtfType, TypeId};
-use morecores_record::{Need, TRACEPOINTS, Untraced};
+use morecores_study::trace::{Need, TRACEPOINTS, Untraced};
 
 use crate::TraceError;
 

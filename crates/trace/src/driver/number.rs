@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libbpf_rs::ProgramMut;
 use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
-use morecores_record::Tid;
+use morecores_study::trace::Tid;
 
 /// A way to ask, for any thread.
 #[derive(Debug)]

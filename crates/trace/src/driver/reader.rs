@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use morecores_record::{CpuId, CpuSet, Event, EventKind, Tid};
+use morecores_study::trace::{Event, EventKind, Tid};
+use morecores_study::{CpuId, CpuSet};
 use procfs::Current as _;
 
 use super::number::OwnNumber;
@@ -248,7 +249,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    use morecores_record::Nanos;
+    use morecores_study::Nanos;
 
     #[test]
     fn losses_are_told_between_what_filled_the_buffer_and_what_came_next() {

@@ -3,7 +3,8 @@
 use std::os::fd::{AsRawFd, IntoRawFd};
 
 use libbpf_rs::{Link, ProgramMut};
-use morecores_record::{CpuId, CpuSet, Nanos, Untraced};
+use morecores_study::trace::Untraced;
+use morecores_study::{CpuId, CpuSet, Nanos};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 use rustix::io::Errno;
 

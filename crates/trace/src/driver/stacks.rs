@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 
 use libbpf_rs::{MapCore, MapFlags};
-use morecores_record::{KernelFrame, KernelStack};
+use morecores_study::trace::{KernelFrame, KernelStack};
 
 /// All stacks of the map, by the number that the events give.
 pub(super) fn gather(map: &impl MapCore) -> io::Result<BTreeMap<u32, KernelStack>> {

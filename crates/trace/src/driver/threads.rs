@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use morecores_record::{CpuSet, KnownThread, Nanos, Tid, Untraced};
+use morecores_study::trace::{KnownThread, Tid, Untraced};
+use morecores_study::{CpuSet, Nanos};
 use procfs::process::StatFlags;
 
 /// The CPUs that there are, online or not: one that is offline now may be online when the run begins.

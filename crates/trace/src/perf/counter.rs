@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use morecores_record::CpuId;
+use morecores_study::CpuId;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_FORMAT_LOST, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
     PERF_TYPE_SOFTWARE, perf_event_attr,

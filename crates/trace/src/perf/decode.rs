@@ -10,9 +10,10 @@
 //! command's. They stay two events: between them lies the switch itself, some 1 to 2 µs, but the CPU may as well have
 //! been idle for so long, which the records do not tell apart.
 
-use morecores_record::{
-    Accounts, Call, Comm, CpuId, Event, EventKind, Exec, Fork, Left, Nanos, Switch, ThreadExit, Tid,
+use morecores_study::trace::{
+    Accounts, Call, Comm, Event, EventKind, Exec, Fork, Left, Switch, ThreadExit, Tid,
 };
+use morecores_study::{CpuId, Nanos};
 use perf_event_open_sys::bindings as sys;
 
 /// Bytes that end each record: process and thread, then the time, as `counter` asks for (perf_event_open(2),

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use morecores_record::CpuId;
+use morecores_study::CpuId;
 use rustix::io::Errno;
 
 /// The highest `perf_event_paranoid` at which an ordinary user may watch processes of its own, their time in user mode

@@ -5,7 +5,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use morecores_record::{CpuId, CpuLoss, Event, Nanos, Tid};
+use morecores_study::trace::{CpuLoss, Event, Tid};
+use morecores_study::{CpuId, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};

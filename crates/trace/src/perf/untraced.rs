@@ -1,6 +1,7 @@
 //! What context-switch records cannot tell, in words. Nothing but words.
 
-use morecores_record::{CpuSet, Untraced};
+use morecores_study::CpuSet;
+use morecores_study::trace::Untraced;
 
 const RECORDS: &str =
     "context-switch records of perf events, all that is to be had without privilege, do not tell it";

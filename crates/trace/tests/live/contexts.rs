@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use crate::support::{all_cpus, trace, trace_with};
-use morecores_record::{EventKind, Interrupt, Waker};
+use morecores_study::trace::{EventKind, Interrupt, Waker};
 use morecores_testkit::skipped;
 use morecores_trace::Options;
 
@@ -83,7 +83,7 @@ fn on_loopback_the_sender_wakes_the_receiver() {
     const NAME: &str = "on_loopback_the_sender_wakes_the_receiver";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let own = morecores_record::Tid(std::process::id());
+    let own = morecores_study::trace::Tid(std::process::id());
     let server = std::thread::spawn(move || {
         let (mut peer, _) = listener.accept().unwrap();
         let mut byte = [0];
@@ -103,7 +103,7 @@ fn on_loopback_the_sender_wakes_the_receiver() {
         drop(std::net::TcpStream::connect(("127.0.0.1", port)));
         return;
     };
-    let server = morecores_record::Tid(server.join().unwrap().as_raw_nonzero().get().cast_unsigned());
+    let server = morecores_study::trace::Tid(server.join().unwrap().as_raw_nonzero().get().cast_unsigned());
     assert_ne!(server, own, "a thread of its own");
     let wakers = traced.wakers(traced.recorded.root);
     // Vector 3 is NET_RX, include/linux/interrupt.h.

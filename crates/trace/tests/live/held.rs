@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{Traced, trace};
-use morecores_record::{EventKind, HeldBy, Tid};
+use morecores_study::trace::{EventKind, HeldBy, Tid};
 use morecores_testkit::skipped;
 
 /// Spends 50 ms of CPU time: of budgets of 10 ms, five.

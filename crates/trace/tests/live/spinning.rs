@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Traced, all_cpus, trace_with};
-use morecores_record::{EventKind, Nanos, SampleMode};
+use morecores_study::Nanos;
+use morecores_study::trace::{EventKind, SampleMode};
 use morecores_testkit::{CProgram, skipped};
 use morecores_trace::Options;
 

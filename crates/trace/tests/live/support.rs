@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use morecores_record::{CpuSet, Event, EventKind, Tid, Waker, Waking};
+use morecores_study::CpuSet;
+use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
 use morecores_testkit::skipped;
 use morecores_trace::{Options, Recorded, TraceError, Tracer};
 

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
 use crate::support::{Traced, all_cpus, trace, trace_with};
-use morecores_record::{Bytes, CpuId, EventKind, Interrupt, Left, Nanos, Object, Tid, Waker};
+use morecores_study::trace::{EventKind, Interrupt, Left, Object, Tid, Waker};
+use morecores_study::{Bytes, CpuId, Nanos};
 use morecores_testkit::skipped;
 use morecores_trace::Options;
 

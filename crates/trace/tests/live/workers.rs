@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::process::Command;
 
 use crate::support::{Traced, all_cpus, trace_with};
-use morecores_record::{EventKind, Nanos, Tid};
+use morecores_study::Nanos;
+use morecores_study::trace::{EventKind, Tid};
 use morecores_testkit::{CProgram, skipped};
 use morecores_trace::Options;
 

@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-use morecores_record::{CpuSet, Event, EventKind, Left, Tid};
+use morecores_study::CpuSet;
+use morecores_study::trace::{Event, EventKind, Left, Tid};
 use morecores_testkit::{CProgram, skipped};
 use morecores_trace::perf::{PerfError, PerfTracer};
 use support::{Account, Traced, program, trace, trace_then};

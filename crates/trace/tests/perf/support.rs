@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use morecores_record::{CpuId, CpuSet, Event, EventKind, Fork, Left, Nanos, Tid};
+use morecores_study::trace::{Event, EventKind, Fork, Left, Tid};
+use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_testkit::CProgram;
 use morecores_trace::perf::{PerfError, PerfRecorded, PerfTracer};
 

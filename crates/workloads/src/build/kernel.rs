@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 use super::site::Site;
 use super::{Built, Subject};

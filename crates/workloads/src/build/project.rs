@@ -11,7 +11,7 @@ use std::process::Command;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 use super::program::Unit;
 use super::site::Site;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::TMPDIR;
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 use crate::guard::Guard;
 use crate::shortage::Shortage;

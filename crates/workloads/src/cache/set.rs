@@ -3,7 +3,7 @@
 //! Each load needs the result of the one before, and no CPU can guess where the next one goes: so a walk takes as long
 //! as loads do, one after the other. Knows no threads and no CPUs.
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 /// A power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

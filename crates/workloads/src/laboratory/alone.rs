@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
 
-use morecores_record::{CpuId, Nanos};
+use morecores_study::{CpuId, Nanos};
 use rustix::thread::futex;
 
 use super::contest::on;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use morecores_record::{Bytes, ContestSample, CpuId, Nanos};
+use morecores_study::lock::ContestSample;
+use morecores_study::{Bytes, CpuId, Nanos};
 
 use super::cpu::{self, Used};
 use super::post::Post;

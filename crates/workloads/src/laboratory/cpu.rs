@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use morecores_record::{CpuId, CpuSet, Nanos};
+use morecores_study::{CpuId, CpuSet, Nanos};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 

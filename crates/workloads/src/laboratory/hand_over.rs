@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use morecores_record::{CpuId, Nanos};
+use morecores_study::{CpuId, Nanos};
 
 use super::alone::median;
 use super::cpu;

@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, ftruncate, memfd_create, open, seek};
 use rustix::io::read;
 

@@ -83,20 +83,20 @@ macro_rules! with_lock {
             }};
         }
         match $name {
-            ::morecores_record::LockName::Spin => of!(table::Spin),
-            ::morecores_record::LockName::SpinBackoff => of!(table::SpinBackoff),
-            ::morecores_record::LockName::Sleep => of!(table::Sleep),
-            ::morecores_record::LockName::Block => of!(table::Block),
-            ::morecores_record::LockName::Adaptive => of!(table::Adaptive),
-            ::morecores_record::LockName::Ticket => of!(table::Ticket),
-            ::morecores_record::LockName::Mcs => of!(table::Mcs),
-            ::morecores_record::LockName::Std => of!(table::Std),
-            ::morecores_record::LockName::ParkingLot => of!(table::ParkingLot),
-            ::morecores_record::LockName::PthreadNormal => of!(table::PthreadNormal),
-            ::morecores_record::LockName::PthreadAdaptive => of!(table::PthreadAdaptive),
-            ::morecores_record::LockName::PthreadSpin => of!(table::PthreadSpin),
-            ::morecores_record::LockName::C11Spin => of!(table::C11Spin),
-            ::morecores_record::LockName::Kernel => $kernel,
+            ::morecores_study::lock::LockName::Spin => of!(table::Spin),
+            ::morecores_study::lock::LockName::SpinBackoff => of!(table::SpinBackoff),
+            ::morecores_study::lock::LockName::Sleep => of!(table::Sleep),
+            ::morecores_study::lock::LockName::Block => of!(table::Block),
+            ::morecores_study::lock::LockName::Adaptive => of!(table::Adaptive),
+            ::morecores_study::lock::LockName::Ticket => of!(table::Ticket),
+            ::morecores_study::lock::LockName::Mcs => of!(table::Mcs),
+            ::morecores_study::lock::LockName::Std => of!(table::Std),
+            ::morecores_study::lock::LockName::ParkingLot => of!(table::ParkingLot),
+            ::morecores_study::lock::LockName::PthreadNormal => of!(table::PthreadNormal),
+            ::morecores_study::lock::LockName::PthreadAdaptive => of!(table::PthreadAdaptive),
+            ::morecores_study::lock::LockName::PthreadSpin => of!(table::PthreadSpin),
+            ::morecores_study::lock::LockName::C11Spin => of!(table::C11Spin),
+            ::morecores_study::lock::LockName::Kernel => $kernel,
         }
     }};
 }
@@ -106,7 +106,7 @@ pub(crate) use with_lock;
 mod tests {
     use super::*;
     use crate::team;
-    use morecores_record::LockName;
+    use morecores_study::lock::LockName;
     use std::time::{Duration, Instant};
 
     /// Four threads add one and one more, with a look at the number between, so that whoever came in between shows. For a

@@ -2,7 +2,7 @@
 //!
 //! Who takes turns, and how long it is measured, is the business of each cell.
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use super::lock::{Lock, Seat};
 use super::work::Work;

@@ -1,6 +1,7 @@
 //! Waiting for an owner that is off its CPU: a busy thread shares that with it, so that some holds last a time slice more.
 
-use morecores_record::{CpuId, LockSample, Nanos};
+use morecores_study::lock::LockSample;
+use morecores_study::{CpuId, Nanos};
 
 use super::contest::{Over, Start, on};
 use super::cpu;

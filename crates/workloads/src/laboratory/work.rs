@@ -4,7 +4,7 @@
 
 use std::hint::black_box;
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::clock::Span;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use gemm::Parallelism;
-use morecores_record::Bytes;
+use morecores_study::Bytes;
 
 use super::Kernel;
 use super::matrices::{Matrices, entry};

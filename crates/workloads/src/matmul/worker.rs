@@ -2,7 +2,7 @@
 //!
 //! Between these steps all wait for each other, and nowhere else.
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use super::kernel::{self, Block};
 use super::matrices::{Matrices, entry};

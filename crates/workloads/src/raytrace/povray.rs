@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use super::picture::Picture;
 use crate::guard::Guard;

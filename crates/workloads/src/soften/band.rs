@@ -14,7 +14,7 @@ use std::mem;
 use std::ops::Range;
 use std::time::Instant;
 
-use morecores_record::{Bytes, Nanos};
+use morecores_study::{Bytes, Nanos};
 
 use super::bitmap::{self, Size};
 use super::neighbour::Neighbour;

@@ -1,7 +1,7 @@
 //! How long responses took: a histogram in bounded memory, and the percentiles from it.
 
 use hdrhistogram::Histogram;
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::{Figure, WorkloadError};
 

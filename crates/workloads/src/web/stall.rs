@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use morecores_record::Nanos;
+use morecores_study::Nanos;
 
 use crate::clock::now;
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use morecores_record::{ContestSample, LockCell, LockName, LockSample, Nanos, SpinTuning};
+use morecores_study::Nanos;
+use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, SpinTuning};
 use morecores_testkit::skipped;
 
 use crate::{cpus, work};

@@ -20,7 +20,7 @@ mod web;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use assert_cmd::Command;
-use morecores_record::CpuSet;
+use morecores_study::CpuSet;
 use morecores_testkit::skipped;
 use scratch::Scratch;
 

@@ -1,7 +1,8 @@
 //! Keeps each cell of a study of locks as it ends, and tells the progress display.
 
-use morecores_experiment::lock_sweep::CellKeeper;
-use morecores_record::{LockCell, LockClosing, LockRun, LockStudyWriter, StudyError};
+use morecores_measure::lock_sweep::CellKeeper;
+use morecores_study::StudyError;
+use morecores_study::lock::{LockCell, LockClosing, LockRun, LockStudyWriter};
 
 use super::progress::LockProgress;
 

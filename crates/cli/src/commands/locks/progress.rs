@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use morecores_record::{LockCell, LockPlan, LockStudy, Nanos};
+use morecores_study::Nanos;
+use morecores_study::lock::{LockCell, LockPlan, LockStudy};
 
 use super::super::display::{Bar, Display, duration};
 
@@ -112,7 +113,7 @@ pub(super) fn in_words(cell: &LockCell) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::LockName;
+    use morecores_study::lock::LockName;
     use morecores_testkit::{lock_header, lock_plan, lock_time};
 
     #[test]

@@ -4,10 +4,10 @@
 
 use std::ops::RangeInclusive;
 
-use morecores_experiment::budget::Costs;
-use morecores_experiment::executor::Trial;
-use morecores_experiment::schedule::{Stream, round_order};
-use morecores_record::{Nanos, Phase, Plan, Point};
+use morecores_measure::budget::Costs;
+use morecores_measure::executor::Trial;
+use morecores_measure::schedule::{Stream, round_order};
+use morecores_study::{Nanos, Phase, Plan, Point};
 
 /// What is known while a run goes on.
 #[derive(Debug)]

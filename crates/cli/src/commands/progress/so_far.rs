@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use morecores_analyse::median;
-use morecores_experiment::sweep::value_of;
-use morecores_record::{Better, Header, Nanos, Neighbour, Phase, Plan, Run, Surroundings};
+use morecores_measure::sweep::value_of;
 use morecores_report::{cpus, ratio};
+use morecores_statistics::median;
+use morecores_study::{Better, Header, Nanos, Neighbour, Phase, Plan, Run, Surroundings};
 
 /// CPUs that others must keep busy for that to be said, as for the warning of a machine that is not quiet.
 const BUSY: f64 = 0.1;
@@ -38,7 +38,7 @@ struct Values {
 impl SoFar {
     pub(super) fn new(header: &Header) -> Self {
         let plan = &header.plan;
-        let values = |point: &morecores_record::Point| Values {
+        let values = |point: &morecores_study::Point| Values {
             cpus: point.cpus,
             n: point.n,
             values: vec![],
@@ -121,7 +121,7 @@ fn others(around: &Surroundings) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_record::{CpuId, Exit, Metric};
+    use morecores_study::{CpuId, Exit, Metric};
     use morecores_testkit::{header, plan, point, run};
 
     fn so_far() -> SoFar {

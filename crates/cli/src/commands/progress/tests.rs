@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use morecores_experiment::budget::Budget;
-use morecores_experiment::executor::{ExecuteError, Executor, Outcome};
-use morecores_experiment::sweep::{Keeper, Pulse, sweep};
-use morecores_record::Stop;
+use morecores_measure::budget::Budget;
+use morecores_measure::executor::{ExecuteError, Executor, Outcome};
+use morecores_measure::sweep::{Keeper, Pulse, sweep};
+use morecores_study::Stop;
 use morecores_testkit::{plan, point};
 
 use super::*;
@@ -133,7 +133,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     let rule = StoppingRule::of_stop(&plan.stop).expect("a rule");
     let mut enough = |samples: &[Vec<f64>]| {
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-        rule.decide(&samples) == morecores_analyse::Decision::Precise
+        rule.decide(&samples) == morecores_statistics::Decision::Precise
     };
     let mut budget = Budget::new(Nanos::ZERO, plan.stop.time(), &[], traces.clone());
     sweep(&plan, &[], &mut &world, &mut watcher, &mut enough, &mut budget, &world).expect("a sweep");

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use morecores_experiment::done_once::done_once;
-use morecores_experiment::sweep::early;
-use morecores_record::{Command, Phase, Study, Variable};
+use morecores_measure::done_once::done_once;
+use morecores_measure::sweep::early;
 use morecores_report::duration;
+use morecores_study::{Command, Phase, Study, Variable};
 
 use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
 use super::resume_line;

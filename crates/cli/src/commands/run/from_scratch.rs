@@ -9,8 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use morecores_record::{Command, Variable};
 use morecores_report::{for_reading, with_variables};
+use morecores_study::{Command, Variable};
 
 /// Stands for what the reader must name, where the command is none of the known build tools.
 pub(super) const UNKNOWN: &str = "rm -rf OUTPUT";

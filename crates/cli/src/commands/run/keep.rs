@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use morecores_experiment::executor::{Outcome, Trial};
-use morecores_experiment::sweep::Keeper;
-use morecores_record::{Closing, StudyError, StudyWriter};
+use morecores_measure::executor::{Outcome, Trial};
+use morecores_measure::sweep::Keeper;
+use morecores_study::{Closing, StudyError, StudyWriter};
 
 use super::super::progress::Progress;
 

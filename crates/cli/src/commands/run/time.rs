@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use morecores_record::{Nanos, Stop};
 use morecores_report::duration;
+use morecores_study::{Nanos, Stop};
 
 use super::resume_line;
 

@@ -7,13 +7,14 @@ mod tests;
 
 use std::path::Path;
 
-use morecores_analyse::median;
-use morecores_experiment::budget::Budget;
-use morecores_experiment::control::Control;
-use morecores_experiment::executor::{ProcessExecutor, Trial};
-use morecores_experiment::spawn::monotonic;
-use morecores_record::{Exit, Nanos, Phase, Point, Run, Study, TraceHeader, TraceMode};
+use morecores_machine::clock::monotonic;
+use morecores_measure::budget::Budget;
+use morecores_measure::control::Control;
+use morecores_measure::executor::{ProcessExecutor, Trial};
 use morecores_report::{cpus, duration};
+use morecores_statistics::median;
+use morecores_study::trace::TraceHeader;
+use morecores_study::{Exit, Nanos, Phase, Point, Run, Study, TraceMode};
 
 use super::super::derive;
 use super::super::progress::Progress;

@@ -3,7 +3,8 @@
 //! The curve of a speedup is one line beside an ideal. Here are many lines and no ideal, so each lock has a letter instead, and nothing
 //! is drawn between two numbers of threads, since nothing was measured there.
 
-use morecores_record::{LockName, LocksView};
+use morecores_study::lock::LockName;
+use morecores_view::LocksView;
 
 use crate::locks::rate;
 use crate::locks::tables::{Contention, contentions, result};

@@ -2,7 +2,7 @@
 //!
 //! Draws the pairs of the summary; which speedups stand beside each other is decided there.
 
-use morecores_record::{SuiteRow, SuiteSummary};
+use morecores_view::{SuiteRow, SuiteSummary};
 
 use crate::suite::verdict_words;
 use crate::terminal::Style;

@@ -1,6 +1,6 @@
 //! The columns of the table: their names, their figures, and how much each is worth.
 
-use morecores_record::{PointView, Summary, View, Warning};
+use morecores_view::{PointView, Summary, View, Warning};
 
 use crate::format::{self, ABSENT, Half, TimeUnit, Uncertain};
 use crate::terminal::Style;

@@ -1,6 +1,6 @@
 //! Where the CPU-seconds of one traced run went: a bar, and its figures.
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use crate::format::{TimeUnit, column, percent};
 use crate::terminal::Style;

@@ -1,6 +1,6 @@
 //! The parallelism profile: for which share of the time how many threads were running.
 
-use morecores_record::TraceView;
+use morecores_view::TraceView;
 
 use crate::format::percent;
 use crate::terminal::Style;

@@ -1,6 +1,6 @@
 //! The tables of one traced run: serial phases, commands, kernel locks, other processes.
 
-use morecores_record::{CommandView, LockView, SerialPhase, TraceView};
+use morecores_view::{CommandView, LockView, SerialPhase, TraceView};
 
 use crate::format::{ABSENT, TimeUnit, column, count, percent, percent_with_error, time};
 use crate::terminal::Style;

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
-use morecores_experiment::input::Input;
-use morecores_experiment::{host, process};
-use morecores_record::*;
+use morecores_machine::{host, process};
+use morecores_measure::input::Input;
+use morecores_study::trace::*;
+use morecores_study::*;
+use morecores_view::*;
 use rustix::process::Signal;
 
 use super::super::super::derive;

@@ -1,0 +1,86 @@
+//! What is said of one traced run: its components, and the tables beside them.
+//!
+//! This is where the parts are put together; each part is computed from the timeline alone and knows no other.
+
+mod callers;
+mod commands;
+mod concurrency;
+mod culprits;
+mod lanes;
+mod locks;
+mod phases;
+mod profile;
+mod programs;
+mod waiting;
+mod workers;
+
+use morecores_study::trace::{Decoded, EventKind, TraceHeader, TraceSource};
+use morecores_view::TraceView;
+
+use crate::trace::{Timeline, account, causes, idle};
+pub use lanes::{Lane, Lanes, lanes};
+use programs::Programs;
+
+/// Everything derived from one traced run: what its stream tells, with the header beside it. Its overhead is not: that
+/// takes the untraced runs, which [`view`](morecores_view::view()) has. `arch` is the traced machine's architecture, which decides
+/// what system calls are called.
+pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceView {
+    let timeline = Timeline::new(header, &decoded.events);
+    let accounting = account(header, &timeline, idle(&timeline, &causes(&timeline)));
+    let shares = &accounting.shares;
+    let programs = Programs::of(&timeline);
+    let moments = concurrency::moments(&timeline);
+    let phases = phases::phases(header, &timeline, &programs, &moments, &accounting.idle.silences);
+    let lock_times = accounting.locks_are_traced.then(|| waiting::lock_times(&timeline));
+    let commands = commands::commands(header, &timeline, shares, &programs, lock_times.as_deref());
+    let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed;
+    let lost = lost + missing(header, decoded);
+    TraceView {
+        cpus: header.run.cpus,
+        n: header.run.n,
+        cpu_set: header.run.cpu_set.clone(),
+        source: header.source,
+        elapsed_s: timeline.elapsed().as_secs_f64(),
+        overhead: None,
+        events: header.events,
+        lost_events: lost.max(timeline.lost),
+        misfits: timeline.misfits,
+        components: accounting.components,
+        unexplained_by_cpu: accounting.unexplained,
+        overaccounted_s: accounting.overaccounted_s,
+        user_spin_s: accounting.user_spin_s,
+        outside_cpu_s: accounting.outside_cpu_s,
+        outside_tree_s: accounting.outside_tree_s,
+        kernel_ratio: accounting.kernel_ratio,
+        kernel_ratio_estimator: accounting.kernel_ratio_estimator,
+        waiting_ratio: commands.waiting_ratio,
+        lock_ratio: None,
+        parallelism: profile::parallelism(&moments, header.run.cpus),
+        workers: workers::workers(&timeline),
+        serial_phases: phases.phases,
+        serial_gap_s: phases.gap.as_secs_f64(),
+        serial_minimum_s: phases.minimum.as_secs_f64(),
+        parts: phases.parts,
+        commands: commands.rows,
+        locks: locks::locks(header, &timeline),
+        culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
+        others: culprits::others(&timeline, shares, &programs),
+        untold_others_s: untold_others(header),
+        behind_user_lock: accounting.idle.times.behind_user_lock,
+        untraced: header.untraced.clone(),
+    }
+}
+
+/// What the CPUs' counters say of others, where the events do not: those of perf events are the command's alone.
+fn untold_others(header: &TraceHeader) -> Option<f64> {
+    let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
+    let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
+    Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
+}
+
+/// Events that were written and are not there any more: the stream was cut off, or is damaged. Of a trace that lost some
+/// when it was made, the notes of that are in it too.
+fn missing(header: &TraceHeader, decoded: &Decoded) -> u64 {
+    let there = decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
+    header.events.saturating_sub(there as u64 + decoded.unknown_events)
+}

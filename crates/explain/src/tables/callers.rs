@@ -1,0 +1,190 @@
+//! Reading a kernel stack taken in a wait for a lock: which function locks, and for whom.
+
+use morecores_study::trace::KernelFrame;
+
+/// What stands above the lock primitive on a stack because the stack was taken, by how its name begins: tracepoints
+/// (`__traceiter_contention_begin`), BPF programs and trampolines (named since Linux 5.13 by the kernel itself, their
+/// helpers in kernel/bpf/), and ftrace.
+const TRACING: &[&str] = &[
+    "__bpf_",
+    "__traceiter_",
+    "bpf_",
+    "do_perf_trace",
+    "ftrace_",
+    "get_perf_callchain",
+    "perf_",
+    "stack_trace_",
+    "trace_",
+];
+
+/// Functions that sleep on behalf of a lock primitive. They stand above it, never below.
+const SLEEPING: &[&str] =
+    &["__schedule", "io_schedule", "preempt_schedule", "schedule", "schedule_preempt_disabled"];
+
+/// Lock primitives, by how their names begin: kernel/locking/, kernel/sched/core.c for a runqueue's lock,
+/// lib/lockref.c, arch/x86/kernel/{kvm,paravirt}.c for spinlocks under a hypervisor. `down` without an underscore is
+/// the semaphore's own and is compared whole.
+const PRIMITIVES: &[&str] = &[
+    "__down",
+    "__mutex_",
+    "__percpu_down_",
+    "__percpu_rwsem_",
+    "__pv_queued_",
+    "__raw_callee_save___",
+    "__raw_read_",
+    "__raw_spin_",
+    "__raw_write_",
+    "__rt_mutex_",
+    "__rwbase_",
+    "__task_rq_lock",
+    "__ww_mutex_",
+    "__ww_rt_mutex_",
+    "_raw_read_",
+    "_raw_spin_",
+    "_raw_write_",
+    "do_raw_",
+    "down_",
+    "lockref_",
+    "mutex_",
+    "native_queued_",
+    "osq_",
+    "percpu_down_",
+    "percpu_rwsem_",
+    "pv_queued_",
+    "pv_wait",
+    "queued_read_",
+    "queued_spin_",
+    "queued_write_",
+    "raw_spin_rq_",
+    "rt_mutex_",
+    "rt_read_",
+    "rt_spin_",
+    "rt_write_",
+    "rtlock_",
+    "rwbase_",
+    "rwsem_",
+    "task_rq_lock",
+    "ww_mutex_",
+];
+
+/// Where a thread was when it waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    /// The function that its caller called to lock; none where the stack shows no known one.
+    pub(super) primitive: Option<&'a str>,
+    /// The first function that is no lock primitive; none where the stack ends before.
+    pub(super) caller: Option<&'a str>,
+}
+
+/// Reads a stack, innermost function first.
+pub(super) fn place(stack: &[KernelFrame]) -> Place<'_> {
+    let above = stack.iter().position(|frame| !is_above(&frame.symbol)).unwrap_or(stack.len());
+    let locking = stack[above..].iter().take_while(|frame| is_primitive(&frame.symbol)).count();
+    let symbol = |index: usize| stack.get(index).map(|frame| plain(&frame.symbol));
+    Place {
+        primitive: if locking > 0 { symbol(above + locking - 1) } else { None },
+        caller: symbol(above + locking),
+    }
+}
+
+/// Functions without a name are BPF programs where they are above all else, and a module's elsewhere.
+fn is_above(symbol: &str) -> bool {
+    let begins = |prefix: &&str| symbol.starts_with(*prefix);
+    is_address(symbol) || TRACING.iter().any(begins) || SLEEPING.contains(&plain(symbol))
+}
+
+/// Of a kernel address: 16 digits, with or without a prefix.
+fn is_address(symbol: &str) -> bool {
+    let digits = symbol.strip_prefix("0x").unwrap_or(symbol);
+    digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn is_primitive(symbol: &str) -> bool {
+    PRIMITIVES.iter().any(|prefix| symbol.starts_with(prefix)) || plain(symbol) == "down"
+}
+
+/// Without what the compiler adds to the name of a clone: `.isra.0`, `.constprop.0`, `.llvm.…`.
+fn plain(symbol: &str) -> &str {
+    symbol.split_once('.').map_or(symbol, |(plain, _)| plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(symbols: &str) -> (Option<String>, Option<String>) {
+        let stack: Vec<KernelFrame> = symbols
+            .split_whitespace()
+            .map(|symbol| KernelFrame { symbol: symbol.to_owned(), offset: 0 })
+            .collect();
+        let place = place(&stack);
+        (place.primitive.map(str::to_owned), place.caller.map(str::to_owned))
+    }
+
+    fn expect(symbols: &str, primitive: &str, caller: &str) {
+        assert_eq!(read(symbols), (Some(primitive.to_owned()), Some(caller.to_owned())), "{symbols}");
+    }
+
+    #[test]
+    fn tracing_and_primitives_are_skipped() {
+        expect(
+            "bpf_prog_4a_on_end bpf_trace_run2 __bpf_trace_contention_end __traceiter_contention_end \
+             native_queued_spin_lock_slowpath _raw_spin_lock d_alloc lookup_open",
+            "_raw_spin_lock",
+            "d_alloc",
+        );
+        expect(
+            "0xffffffffc0001234 bpf_trampoline_6442 __pv_queued_spin_lock_slowpath _raw_spin_lock_irqsave \
+             prepare_to_wait_event pipe_read",
+            "_raw_spin_lock_irqsave",
+            "prepare_to_wait_event",
+        );
+        expect(
+            "rwsem_down_write_slowpath down_write_killable vm_mmap_pgoff",
+            "down_write_killable",
+            "vm_mmap_pgoff",
+        );
+        expect("__mutex_lock.constprop.0 mutex_lock pipe_write vfs_write", "mutex_lock", "pipe_write");
+        expect("__mutex_lock.constprop.0 sync_inodes_sb.part.0", "__mutex_lock", "sync_inodes_sb");
+        expect("__down_common.isra.0 down console_lock", "down", "console_lock");
+        expect(
+            "native_queued_spin_lock_slowpath _raw_spin_lock lockref_get_not_dead __legitimize_path",
+            "lockref_get_not_dead",
+            "__legitimize_path",
+        );
+    }
+
+    /// The scheduler is above a primitive that sleeps, and below one that it takes itself.
+    #[test]
+    fn the_scheduler_may_be_either() {
+        expect(
+            "__schedule schedule_preempt_disabled __mutex_lock mutex_lock pipe_read",
+            "mutex_lock",
+            "pipe_read",
+        );
+        expect(
+            "native_queued_spin_lock_slowpath _raw_spin_lock raw_spin_rq_lock_nested __schedule schedule",
+            "raw_spin_rq_lock_nested",
+            "__schedule",
+        );
+    }
+
+    #[test]
+    fn what_the_stack_does_not_show_is_none() {
+        assert_eq!(read(""), (None, None));
+        assert_eq!(read("bpf_prog_1 mutex_lock"), (Some("mutex_lock".to_owned()), None));
+        // A primitive that was inlined: its caller is all there is. A module's function has no name.
+        assert_eq!(read("bpf_prog_1 ext4_sync_file vfs_fsync"), (None, Some("ext4_sync_file".to_owned())));
+        assert_eq!(
+            read("_raw_spin_lock 0xffffffffc0401000 vfs_read"),
+            (Some("_raw_spin_lock".to_owned()), Some("0xffffffffc0401000".to_owned()))
+        );
+        // A counter's own lock is no per-CPU semaphore.
+        expect(
+            "_raw_spin_lock_irqsave __percpu_counter_sum x",
+            "_raw_spin_lock_irqsave",
+            "__percpu_counter_sum",
+        );
+        assert_eq!(read("download_firmware x"), (None, Some("download_firmware".to_owned())));
+    }
+}

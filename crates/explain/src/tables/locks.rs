@@ -1,0 +1,218 @@
+//! The table of kernel locks: who waits for which, how often and for how long.
+//!
+//! A stack costs more than most waits, so that only long ones and a share of the short ones have one. A short wait
+//! without one is given to the callers seen waiting for the same lock, in proportion; where its lock was never seen
+//! with a stack, to those of the sampled short waits of its kind. Number and time of the waits are counted, not
+//! estimated; only how waits without a stack divide over callers is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use morecores_study::Nanos;
+use morecores_study::trace::{KnownLock, LockFlags, TraceHeader};
+use morecores_view::LockView;
+
+use super::callers::{Place, place};
+use super::waiting::Waited;
+use crate::trace::{LockWait, Timeline};
+
+/// Sampled waits of a kind below which they say too little of the others: with ten, a caller's share has a standard
+/// error of up to 16 points.
+const ENOUGH: f64 = 10.0;
+/// The symbol of a lock that nothing is known of.
+const UNKNOWN: &str = "unknown";
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Row<'a> {
+    kind: &'static str,
+    symbol: &'a str,
+    caller: Option<&'a str>,
+}
+
+/// Waits, summed up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: f64,
+    /// In nanoseconds.
+    wait: f64,
+    /// Likewise.
+    spin: f64,
+    max: Nanos,
+}
+
+impl Sum {
+    fn of(waited: Waited) -> Self {
+        let total = waited.total();
+        Self { count: 1.0, wait: total.0 as f64, spin: waited.spun.0 as f64, max: total }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.wait += other.wait;
+        self.spin += other.spin;
+        self.max = self.max.max(other.max);
+    }
+
+    /// A part of these waits; which ones is not known, so that the longest may be one of them.
+    fn part(self, share: f64) -> Self {
+        Self { count: self.count * share, wait: self.wait * share, spin: self.spin * share, max: self.max }
+    }
+}
+
+/// How often each row was seen, in short waits and in all.
+#[derive(Clone, Debug, Default)]
+struct Seen<'a>(BTreeMap<Row<'a>, (f64, f64)>);
+
+impl<'a> Seen<'a> {
+    fn add(&mut self, row: Row<'a>, short: bool) {
+        let (short_ones, all) = self.0.entry(row).or_default();
+        *short_ones += f64::from(u8::from(short));
+        *all += 1.0;
+    }
+
+    fn short(&self) -> f64 {
+        self.0.values().map(|(short, _)| short).sum()
+    }
+
+    /// The share of each row among the short waits, else among all.
+    fn shares(&self) -> impl Iterator<Item = (Row<'a>, f64)> + '_ {
+        let short = self.short();
+        let all: f64 = self.0.values().map(|(_, all)| all).sum();
+        self.0.iter().map(move |(row, seen)| (*row, if short > 0.0 { seen.0 / short } else { seen.1 / all }))
+    }
+}
+
+/// Makes the table, longest waits first: of the tree's threads, each wait for itself, also where it lies inside another.
+pub(super) fn locks(header: &TraceHeader, timeline: &Timeline) -> Vec<LockView> {
+    let places: HashMap<u32, Place<'_>> =
+        header.stacks.iter().map(|(key, stack)| (*key, place(stack))).collect();
+    let place_of = |wait: &LockWait| places.get(&wait.stack?).filter(|place| **place != Place::default());
+    let of_tree = || timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
+    // Every longer wait has a stack, so what is no longer than the longest without is short.
+    let longest_short = of_tree()
+        .filter(|wait| place_of(wait).is_none())
+        .map(|wait| wait.to.since(wait.from))
+        .max()
+        .unwrap_or_default();
+
+    let mut rows: BTreeMap<Row<'_>, Sum> = BTreeMap::new();
+    let mut by_lock: HashMap<(&str, u64), Seen<'_>> = HashMap::new();
+    let mut by_kind: HashMap<(&str, Option<&str>), Seen<'_>> = HashMap::new();
+    let mut loose: BTreeMap<(&'static str, Option<&'static str>, u64), Sum> = BTreeMap::new();
+    for wait in of_tree() {
+        let (kind, known) = (kind(wait.flags), known_symbol(wait.known));
+        let sum = Sum::of(Waited::of(timeline.thread(wait.thread), wait.from, wait.to));
+        let Some(place) = place_of(wait) else {
+            loose.entry((kind, known, wait.lock)).or_default().add(sum);
+            continue;
+        };
+        let symbol = known.or(place.primitive).unwrap_or(UNKNOWN);
+        let row = Row { kind, symbol, caller: place.caller };
+        rows.entry(row).or_default().add(sum);
+        let short = wait.to.since(wait.from) <= longest_short;
+        by_lock.entry((kind, wait.lock)).or_default().add(row, short);
+        by_kind.entry((kind, known)).or_default().add(row, short);
+    }
+    for ((kind, known, lock), sum) in loose {
+        let same_lock = by_lock.get(&(kind, lock));
+        let same_kind = || by_kind.get(&(kind, known)).filter(|seen| seen.short() >= ENOUGH);
+        match same_lock.or_else(same_kind) {
+            Some(seen) => {
+                seen.shares().filter(|(_, share)| *share > 0.0).for_each(|(row, share)| {
+                    rows.entry(row).or_default().add(sum.part(share));
+                });
+            }
+            None => {
+                let row = Row { kind, symbol: known.unwrap_or(UNKNOWN), caller: None };
+                rows.entry(row).or_default().add(sum);
+            }
+        }
+    }
+    views(rows)
+}
+
+/// The rows with whole counts, whose sum is that of the parts.
+fn views(rows: BTreeMap<Row<'_>, Sum>) -> Vec<LockView> {
+    let counts = whole(&rows.values().map(|sum| sum.count).collect::<Vec<_>>());
+    let view = |((row, sum), count): ((Row<'_>, Sum), u64)| LockView {
+        kind: row.kind.to_owned(),
+        symbol: row.symbol.to_owned(),
+        caller: row.caller.map(str::to_owned),
+        count,
+        wait_s: sum.wait / 1e9,
+        spin_s: sum.spin / 1e9,
+        max_wait_s: sum.max.as_secs_f64(),
+    };
+    let mut views: Vec<LockView> = rows.into_iter().zip(counts).map(view).collect();
+    views.sort_by(|a, b| b.wait_s.total_cmp(&a.wait_s));
+    views
+}
+
+/// The nearest whole numbers with the same sum: each rounded down, and the largest remainders up.
+fn whole(parts: &[f64]) -> Vec<u64> {
+    let mut counts: Vec<u64> = parts.iter().map(|part| part.floor() as u64).collect();
+    let missing = (parts.iter().sum::<f64>().round() as u64).saturating_sub(counts.iter().sum());
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by(|a, b| parts[*b].fract().total_cmp(&parts[*a].fract()));
+    for index in order.into_iter().take(missing as usize) {
+        counts[index] += 1;
+    }
+    counts
+}
+
+/// The kind of a lock by what the kernel says when a wait for it begins: kernel/locking/. Mutexes and semaphores also
+/// set the bits of how they are waited for, so that these come first.
+fn kind(flags: LockFlags) -> &'static str {
+    let has = |bit: u8| flags.0 & bit != 0;
+    if has(LockFlags::PERCPU) {
+        "percpu_rwsem"
+    } else if has(LockFlags::RT) {
+        "rtmutex"
+    } else if has(LockFlags::MUTEX) {
+        "mutex"
+    } else if has(LockFlags::SPIN) {
+        if has(LockFlags::READ | LockFlags::WRITE) { "rwlock" } else { "spinlock" }
+    } else if has(LockFlags::READ | LockFlags::WRITE) {
+        "rwsem"
+    } else {
+        "semaphore"
+    }
+}
+
+/// What a known lock is called in the kernel's source.
+fn known_symbol(known: KnownLock) -> Option<&'static str> {
+    match known {
+        KnownLock::None => None,
+        KnownLock::MmapLock => Some("mmap_lock"),
+        KnownLock::RunQueue => Some("rq->__lock"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_the_kernels_bits() {
+        let of = |bits: u8| kind(LockFlags(bits));
+        assert_eq!(of(LockFlags::SPIN), "spinlock");
+        assert_eq!(of(LockFlags::SPIN | LockFlags::READ), "rwlock");
+        assert_eq!(of(LockFlags::SPIN | LockFlags::WRITE), "rwlock");
+        assert_eq!(of(LockFlags::MUTEX), "mutex");
+        // A mutex whose owner runs is spun for first.
+        assert_eq!(of(LockFlags::MUTEX | LockFlags::SPIN), "mutex");
+        assert_eq!(of(LockFlags::READ), "rwsem");
+        assert_eq!(of(LockFlags::WRITE), "rwsem");
+        assert_eq!(of(LockFlags::PERCPU | LockFlags::READ), "percpu_rwsem");
+        assert_eq!(of(LockFlags::RT | LockFlags::WRITE), "rtmutex");
+        assert_eq!(of(0), "semaphore");
+    }
+
+    #[test]
+    fn counts_keep_their_sum() {
+        assert_eq!(whole(&[]), [0; 0]);
+        assert_eq!(whole(&[2.0, 3.0]), [2, 3]);
+        assert_eq!(whole(&[0.5, 1.25, 1.25]), [1, 1, 1]);
+        assert_eq!(whole(&[10.0 / 3.0; 3]), [4, 3, 3]);
+    }
+}

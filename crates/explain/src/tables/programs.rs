@@ -1,0 +1,140 @@
+//! Which program each thread ran, and when: what a time is charged to.
+//!
+//! A thread runs the program of its process, whatever it calls itself: names that a program gives its threads would
+//! scatter it over many rows. Before a process first becomes another program, it runs that of whoever made it. Of the
+//! main process only the command counts.
+
+use std::collections::HashMap;
+
+use morecores_study::Nanos;
+use morecores_study::trace::Comm;
+
+use crate::trace::{Naming, Thread, ThreadId, Timeline};
+
+/// A program by its name: an index, from 0 without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Program(u32);
+
+impl Program {
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The programs of all threads of a timeline.
+#[derive(Debug)]
+pub(super) struct Programs {
+    names: Vec<Comm>,
+    /// Of each thread, the one that stands for its process.
+    owner: Vec<ThreadId>,
+    /// Of each thread that stands for a process: since when it ran what, in the order of time. The first is what it
+    /// began with, the others are its execs.
+    spans: Vec<Vec<(Nanos, Program)>>,
+}
+
+impl Programs {
+    /// Of all threads.
+    pub(super) fn of(timeline: &Timeline) -> Self {
+        let threads = timeline.threads.len();
+        let ids = || (0..threads as u32).map(ThreadId);
+        let owner: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
+        // Where a second thread execs, it is the process's first one from then on: their execs are one process's.
+        let mut execs: Vec<Vec<(Nanos, Comm)>> = vec![Vec::new(); threads];
+        for id in ids() {
+            let named = timeline.thread(id).names.iter().filter(|named| matches!(named.by, Naming::Exec(_)));
+            execs[owner[id.index()].index()].extend(named.map(|named| (named.from, named.name)));
+        }
+        let mut programs = Self { names: Vec::new(), owner, spans: vec![Vec::new(); threads] };
+        let mut known = HashMap::new();
+        // A process's oldest thread is younger than its maker, so that what the maker ran is known by then.
+        for oldest in ids() {
+            let owner = programs.owner[oldest.index()];
+            if !programs.spans[owner.index()].is_empty() {
+                continue;
+            }
+            let execs = &mut execs[owner.index()];
+            execs.sort_by_key(|(from, _)| *from);
+            let thread = timeline.thread(oldest);
+            let is_command = timeline.root == Some(oldest);
+            let first = match (execs.first(), programs.of_maker(thread)) {
+                (Some((_, name)), _) if is_command => programs.intern(&mut known, *name),
+                (_, Some(program)) if !is_command => program,
+                _ => programs.intern(&mut known, thread.name_at(Nanos::ZERO)),
+            };
+            let mut spans = vec![(Nanos::ZERO, first)];
+            for (from, name) in execs.iter() {
+                spans.push((*from, programs.intern(&mut known, *name)));
+            }
+            programs.spans[owner.index()] = spans;
+        }
+        programs
+    }
+
+    /// What the maker of a thread ran when it made it; None where that is not known.
+    fn of_maker(&self, thread: &Thread) -> Option<Program> {
+        let owner = self.owner[thread.parent?.index()];
+        let spans = &self.spans[owner.index()];
+        (!spans.is_empty()).then(|| at(spans, thread.born.unwrap_or_default()))
+    }
+
+    fn intern(&mut self, known: &mut HashMap<Comm, Program>, name: Comm) -> Program {
+        *known.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            Program(self.names.len() as u32 - 1)
+        })
+    }
+
+    /// How many there are.
+    pub(super) const fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of one.
+    pub(super) fn name(&self, program: Program) -> String {
+        self.names[program.index()].to_string()
+    }
+
+    /// The name of whoever did something at an instant: a process by its program, one of the kernel's threads by its own
+    /// name.
+    pub(super) fn name_of(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
+        let kernel = timeline.thread(thread).kernel;
+        let own = || timeline.thread(thread).name_at(instant).to_string();
+        let name = if kernel { own() } else { self.name(self.at(thread, instant)) };
+        if name.is_empty() { "unknown".to_owned() } else { name }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = Program> + use<> {
+        (0..self.names.len() as u32).map(Program)
+    }
+
+    /// The execs of the process that a thread stands for, in the order of time; None where it stands for none.
+    pub(super) fn execs(&self, thread: ThreadId) -> Option<&[(Nanos, Program)]> {
+        self.spans[thread.index()].get(1..)
+    }
+
+    /// What a thread ran at an instant.
+    pub(super) fn at(&self, thread: ThreadId, instant: Nanos) -> Program {
+        at(&self.spans[self.owner[thread.index()].index()], instant)
+    }
+
+    /// What a thread ran from an instant to another: each program, and for how long.
+    pub(super) fn between(
+        &self,
+        thread: ThreadId,
+        from: Nanos,
+        to: Nanos,
+    ) -> impl Iterator<Item = (Program, Nanos)> + '_ {
+        let spans = &self.spans[self.owner[thread.index()].index()];
+        let first = spans.partition_point(|(since, _)| *since <= from).saturating_sub(1);
+        spans[first..].iter().enumerate().map_while(move |(index, (since, program))| {
+            let until = spans.get(first + index + 1).map_or(to, |(next, _)| (*next).min(to));
+            (*since < to || index == 0).then(|| (*program, until.since((*since).max(from))))
+        })
+    }
+}
+
+/// What ran at an instant; `spans` is not empty and begins at zero.
+fn at(spans: &[(Nanos, Program)], instant: Nanos) -> Program {
+    spans[spans.partition_point(|(since, _)| *since <= instant).saturating_sub(1)].1
+}

@@ -1,0 +1,160 @@
+//! What ended each wait: rule 2 of the idle rule, one step of it.
+//!
+//! A step leads either to a cause that is followed no further, or to a thread of the tree, whose own state at each
+//! instant tells how it goes on. Steps through kernel threads were taken when the timeline was made. Nothing here
+//! weighs one wait against another.
+
+use std::collections::HashMap;
+
+use morecores_study::trace::{Call, Interrupt, Left};
+use syscalls::Sysno;
+
+use super::futexes::{FutexId, FutexUse, futex, futex_uses};
+use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake};
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It was for a kernel lock.
+    KernelLock,
+    /// It was for a lock of the program's own.
+    UserLock,
+    /// A disk.
+    Disk,
+    /// A device that is no disk.
+    Device,
+    /// The end of a grace period: all CPUs have left what they were reading.
+    Rcu,
+    /// Something in the kernel that no event tells, where no signal may end the wait.
+    Uninterruptible,
+    /// Somebody outside the tree.
+    Peer,
+    /// A timer.
+    Timer,
+    /// A thread of the tree: what that one was doing meanwhile tells more.
+    Thread(ThreadId),
+    /// Nothing, inside the run.
+    Endless,
+    /// Not told, or nothing that another CPU could have been lost to.
+    Unknown,
+}
+
+/// The cause of each wait, in step with [`Timeline::waits`]. Waits of threads outside the tree have one too.
+pub fn causes(timeline: &Timeline) -> Vec<Cause> {
+    let futexes = futex_uses(timeline);
+    timeline.waits.iter().map(|wait| cause(timeline, &futexes, wait)).collect()
+}
+
+/// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
+mod vector {
+    pub(super) const TIMER: u8 = 1;
+    pub(super) const NET_TX: u8 = 2;
+    pub(super) const NET_RX: u8 = 3;
+    pub(super) const BLOCK: u8 = 4;
+    pub(super) const IRQ_POLL: u8 = 5;
+    pub(super) const HRTIMER: u8 = 8;
+    pub(super) const RCU: u8 = 9;
+}
+
+fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {
+    if wait.contention.is_some() {
+        return Cause::KernelLock;
+    }
+    if !wait.ended {
+        return Cause::Endless;
+    }
+    let Some(wake) = wait.wake else { return Cause::Unknown };
+    if let Some(futex) = futex(timeline, wait)
+        && matches!(wake.by, Source::Thread(_))
+        && futexes.get(&futex) == Some(&FutexUse::Lock)
+    {
+        return Cause::UserLock;
+    }
+    if !wake.io_wait && is_for_rcu(timeline, wait, wake) {
+        return Cause::Rcu;
+    }
+    let otherwise = if wake.io_wait {
+        Cause::Disk
+    } else if wait.left == Left::Uninterruptible {
+        Cause::Uninterruptible
+    } else {
+        Cause::Unknown
+    };
+    if let Some(cause) = of_vector(wake.by) {
+        return cause;
+    }
+    if wake.io_wait && wake.by != wake.origin {
+        // Completed by a kernel thread, whoever gave it that to do.
+        return Cause::Disk;
+    }
+    if let Some(cause) = of_vector(wake.origin) {
+        return cause;
+    }
+    match wake.origin {
+        // Its own work, done by a kernel worker.
+        Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } if thread == wait.thread => otherwise,
+        Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } => {
+            let thread_of = timeline.thread(thread);
+            if thread_of.in_tree {
+                Cause::Thread(thread)
+            } else if thread_of.kernel {
+                otherwise
+            } else {
+                Cause::Peer
+            }
+        }
+        Source::Interrupt(Interrupt::Device(number)) => match timeline.interrupts.get(&number) {
+            _ if wake.io_wait => Cause::Disk,
+            Some(name) if !is_of_a_disk(name) => Cause::Device,
+            _ => Cause::Disk,
+        },
+        Source::Interrupt(Interrupt::Timer) => Cause::Timer,
+        Source::SoftIrqOfInterrupt { vector: vector::NET_TX | vector::NET_RX, .. } => Cause::Peer,
+        Source::Interrupt(Interrupt::Other) | Source::SoftIrqOfInterrupt { .. } | Source::Unknown => {
+            otherwise
+        }
+    }
+}
+
+/// Whether a wait is one for a grace period: in the call that asks for one, or ended by one of the threads that the
+/// kernel has for it, all of which are called so.
+fn is_for_rcu(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
+    let asks = |number| Sysno::new(usize::from(number)) == Some(Sysno::membarrier);
+    let by_its_thread = wake.by.thread().is_some_and(|by| {
+        let thread = timeline.thread(by);
+        thread.kernel && thread.name_at(wake.at).0.starts_with(b"rcu")
+    });
+    matches!(wait.call, Call::Number(number) if asks(number)) && wait.left == Left::Uninterruptible
+        || by_its_thread
+}
+
+/// Whether a device's interrupt is one of a disk, by what its driver in the kernel calls it: NVMe, ATA and SCSI
+/// controllers, virtio's and Xen's disks, and cards.
+fn is_of_a_disk(name: &str) -> bool {
+    const DRIVERS: [&str; 17] = [
+        "nvme", "ahci", "ata_", "sata", "-req.", "request", "blkif", "scsi", "_sas", "mpt", "megaraid",
+        "aacraid", "hpsa", "smartpqi", "qla2", "lpfc", "mmc",
+    ];
+    DRIVERS.iter().any(|driver| name.contains(driver))
+}
+
+/// The cause that a soft interrupt stands for whoever raised it: timers, and devices that store.
+const fn of_vector(source: Source) -> Option<Cause> {
+    let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
+        return None;
+    };
+    match vector {
+        vector::TIMER | vector::HRTIMER => Some(Cause::Timer),
+        vector::BLOCK | vector::IRQ_POLL => Some(Cause::Disk),
+        vector::RCU => Some(Cause::Rcu),
+        _ => None,
+    }
+}
+
+/// The wait that a state is, if any.
+pub(super) fn wait_of(state: State) -> Option<WaitId> {
+    match state {
+        State::Blocked(wait) => Some(wait),
+        State::Running { .. } | State::Runnable | State::Held(_) => None,
+    }
+}

@@ -1,0 +1,33 @@
+//! In which calls the threads of the tree wait at an instant.
+
+use morecores_study::trace::Call;
+
+/// How many threads wait in each call.
+#[derive(Default)]
+pub(super) struct Labels(Vec<(Call, u32)>);
+
+impl Labels {
+    pub(super) fn add(&mut self, call: Call) {
+        match self.0.iter_mut().find(|(label, _)| *label == call) {
+            Some((_, count)) => *count += 1,
+            None => self.0.push((call, 1)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, call: Call) {
+        if let Some((_, count)) = self.0.iter_mut().find(|(label, _)| *label == call) {
+            *count -= 1;
+        }
+    }
+
+    /// The call that most wait in; of several, the one that was first met.
+    pub(super) fn most(&self) -> Option<Call> {
+        let mut most = None;
+        for &(call, count) in &self.0 {
+            if count > most.map_or(0, |(_, most)| most) {
+                most = Some((call, count));
+            }
+        }
+        most.map(|(call, _)| call)
+    }
+}

@@ -1,0 +1,321 @@
+//! Traces written by hand: who runs where from when to when, who wakes whom. All times are milliseconds since the main
+//! process's exec.
+// Each test file uses only part of it.
+#![allow(dead_code)]
+
+use std::collections::{BTreeMap, HashMap};
+
+use morecores_explain::trace::{Accounting, Timeline, account, causes, idle};
+use morecores_study::trace::{
+    Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread, Left,
+    LockFlags, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader, TraceSource, Waker, Waking,
+};
+use morecores_study::{CpuId, Nanos};
+use morecores_view::Components;
+
+/// The main process.
+pub(crate) const ROOT: u32 = 100;
+/// Whoever started it, and somebody else.
+pub(crate) const SHELL: u32 = 50;
+pub(crate) const STRANGER: u32 = 60;
+/// Kernel threads.
+pub(crate) const KTHREADD: u32 = 2;
+pub(crate) const WORKER: u32 = 70;
+pub(crate) const JOURNAL: u32 = 71;
+/// The tracer's reader.
+pub(crate) const READER: u32 = 80;
+
+/// Of x86-64 and of this architecture alike: only told apart, never looked up.
+pub(crate) const WAIT4: Call = Call::Number(61);
+pub(crate) const FUTEX: Call = Call::Number(202);
+
+/// Time on the clock when the window begins.
+const BEGAN: u64 = 1_000_000_000_000;
+
+pub(crate) fn at(ms: f64) -> Nanos {
+    Nanos(BEGAN.wrapping_add_signed((ms * 1e6).round() as i64))
+}
+
+/// One thread on one CPU for a while.
+#[derive(Clone, Debug)]
+pub(crate) struct OneRun {
+    cpu: u32,
+    tid: u32,
+    from: f64,
+    to: f64,
+    left: Left,
+    call: Call,
+    object: Object,
+    futex: Option<FutexWait>,
+    interrupts: f64,
+    stolen: f64,
+}
+
+impl OneRun {
+    /// Then it waits.
+    pub(crate) fn sleeps(&mut self, call: Call) -> &mut Self {
+        (self.left, self.call) = (Left::Asleep, call);
+        self
+    }
+
+    pub(crate) fn leaves(&mut self, left: Left) -> &mut Self {
+        self.left = left;
+        self
+    }
+
+    pub(crate) fn dies(&mut self) -> &mut Self {
+        self.leaves(Left::Dead)
+    }
+
+    pub(crate) fn awaits(&mut self, object: Object) -> &mut Self {
+        self.object = object;
+        self
+    }
+
+    /// With these arguments of its futex call.
+    pub(crate) fn asks(&mut self, operation: u32, expected: u32) -> &mut Self {
+        self.futex = Some(FutexWait { operation, expected });
+        self
+    }
+
+    pub(crate) fn interrupted(&mut self, ms: f64) -> &mut Self {
+        self.interrupts = ms;
+        self
+    }
+
+    pub(crate) fn stolen(&mut self, ms: f64) -> &mut Self {
+        self.stolen = ms;
+        self
+    }
+}
+
+pub(crate) struct Script {
+    pub(crate) header: TraceHeader,
+    runs: Vec<OneRun>,
+    events: Vec<Event>,
+    idle_interrupts: BTreeMap<(u32, Nanos), Nanos>,
+}
+
+impl Script {
+    pub(crate) fn new(cpus: u32, ended: f64) -> Self {
+        let known = |tid: u32, name: &str, kernel| KnownThread {
+            tid: Tid(tid),
+            process: Tid(tid),
+            name: name.to_owned(),
+            kernel,
+        };
+        let run = morecores_testkit::run(&morecores_testkit::point(cpus), at(ended).since(at(0.0)));
+        let header = TraceHeader {
+            schema: TRACE_SCHEMA.to_owned(),
+            source: TraceSource::Bpf,
+            run,
+            root: Tid(ROOT),
+            began_ns: at(0.0),
+            ended_ns: at(ended),
+            known: vec![
+                known(SHELL, "bash", false),
+                known(STRANGER, "stranger", false),
+                known(KTHREADD, "kthreadd", true),
+                known(WORKER, "kworker/0:1", true),
+                known(JOURNAL, "jbd2", true),
+                known(READER, "morecores", false),
+            ],
+            events: 0,
+            lost: Vec::new(),
+            missed: 0,
+            tracer: vec![Tid(READER)],
+            costs: Vec::new(),
+            sample_period_ns: None,
+            tick_ns: Nanos::from_millis(1),
+            interrupts_accounted: true,
+            held_is_told: true,
+            wake_latency_ns: None,
+            stack_share: None,
+            stacks: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
+            untraced: Vec::new(),
+            unknown: serde_json::Map::new(),
+        };
+        let mut script =
+            Self { header, runs: Vec::new(), events: Vec::new(), idle_interrupts: BTreeMap::new() };
+        script.fork(-1.0, SHELL, ROOT);
+        script.exec(0.0, ROOT, "main");
+        script
+    }
+
+    pub(crate) fn run(&mut self, cpu: u32, tid: u32, from: f64, to: f64) -> &mut OneRun {
+        self.runs.push(OneRun {
+            cpu,
+            tid,
+            from,
+            to,
+            left: Left::Preempted,
+            call: Call::Unknown,
+            object: Object::None,
+            futex: None,
+            interrupts: 0.0,
+            stolen: 0.0,
+        });
+        self.runs.last_mut().expect("just pushed")
+    }
+
+    pub(crate) fn event(&mut self, ms: f64, cpu: u32, kind: EventKind) {
+        self.events.push(Event { at: at(ms), cpu: CpuId(cpu), kind });
+    }
+
+    /// A process of its own, runnable at once.
+    pub(crate) fn fork(&mut self, ms: f64, parent: u32, child: u32) {
+        self.thread_of(ms, parent, child, child);
+    }
+
+    /// A thread of the main process, runnable at once.
+    pub(crate) fn thread(&mut self, ms: f64, parent: u32, child: u32) {
+        self.thread_of(ms, parent, child, ROOT);
+    }
+
+    /// A thread of `process` that `parent` makes, runnable at once.
+    pub(crate) fn thread_of(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
+        let fork = Fork { parent: Tid(parent), child: Tid(child), process: Tid(process) };
+        self.event(ms, 0, EventKind::Fork(fork));
+        self.wake(ms, Waker::Thread(Tid(parent)), child);
+    }
+
+    pub(crate) fn exec(&mut self, ms: f64, tid: u32, name: &str) {
+        let (tid, name) = (Tid(tid), Comm::new(name));
+        self.event(ms, 0, EventKind::Exec(Exec { tid, was: tid, name, accounts: Accounts::default() }));
+    }
+
+    pub(crate) fn exit(&mut self, ms: f64, tid: u32, user: u64, system: u64) {
+        let (user, system) = (Nanos::from_millis(user), Nanos::from_millis(system));
+        let accounts = Accounts { user, system, runtime: user + system, ..Accounts::default() };
+        self.event(ms, 0, EventKind::Exit(ThreadExit { tid: Tid(tid), accounts }));
+    }
+
+    pub(crate) fn wake(&mut self, ms: f64, by: Waker, tid: u32) {
+        self.event(ms, 0, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: false }));
+    }
+
+    pub(crate) fn wakes(&mut self, ms: f64, by: u32, tid: u32) {
+        self.wake(ms, Waker::Thread(Tid(by)), tid);
+    }
+
+    pub(crate) fn contention(&mut self, ms: f64, tid: u32, waited: f64) {
+        self.event(
+            ms,
+            0,
+            EventKind::Contention(Contention {
+                tid: Tid(tid),
+                lock: 0xffff_8880_0000_1000,
+                waited: Nanos::from_secs_f64(waited / 1e3),
+                flags: LockFlags(LockFlags::MUTEX),
+                known: KnownLock::None,
+                stack: None,
+            }),
+        );
+    }
+
+    /// Interrupts on an idle CPU, told by the switch that ends its idling.
+    pub(crate) fn idle_interrupts(&mut self, cpu: u32, until: f64, ms: f64) {
+        self.idle_interrupts.insert((cpu, at(until)), Nanos::from_secs_f64(ms / 1e3));
+    }
+
+    /// The events in the order of time; at one instant a switch comes last.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let mut events = self.events.clone();
+        let mut runs = self.runs.clone();
+        runs.sort_by(|a, b| a.from.total_cmp(&b.from));
+        let mut runtime: HashMap<u32, f64> = HashMap::new();
+        let mut cpus: BTreeMap<u32, Vec<(OneRun, f64)>> = BTreeMap::new();
+        for run in runs {
+            let total = runtime.entry(run.tid).or_default();
+            *total += run.to - run.from - run.stolen;
+            if self.header.interrupts_accounted {
+                *total -= run.interrupts;
+            }
+            let total = *total;
+            if run.left == Left::Dead {
+                runtime.remove(&run.tid);
+            }
+            cpus.entry(run.cpu).or_default().push((run, total));
+        }
+        let perf = self.header.source == TraceSource::Perf;
+        for (cpu, runs) in cpus {
+            let mut switch = |ms: f64, switch: Switch| {
+                events.push(Event { at: at(ms), cpu: CpuId(cpu), kind: EventKind::Switch(switch) });
+            };
+            for (index, (run, total)) in runs.iter().enumerate() {
+                if index == 0 || runs[index - 1].0.to < run.from {
+                    let interrupts = self.idle_interrupts.get(&(cpu, at(run.from))).copied();
+                    switch(
+                        run.from,
+                        Switch {
+                            prev: Tid::IDLE,
+                            left: Left::Preempted,
+                            call: Call::Unknown,
+                            prev_runtime: Nanos::ZERO,
+                            interrupts: interrupts.unwrap_or_default(),
+                            next: Tid(run.tid),
+                        },
+                    );
+                }
+                let next = runs.get(index + 1).filter(|(next, _)| next.from <= run.to);
+                switch(
+                    run.to,
+                    Switch {
+                        prev: Tid(run.tid),
+                        left: run.left,
+                        call: run.call,
+                        prev_runtime: Nanos(if perf { 0 } else { (total * 1e6).round() as u64 }),
+                        interrupts: Nanos::from_secs_f64(run.interrupts / 1e3),
+                        next: next.map_or(Tid::IDLE, |(next, _)| Tid(next.tid)),
+                    },
+                );
+            }
+            for (run, _) in runs.iter().filter(|(run, _)| run.object != Object::None) {
+                if let Some(wait) = run.futex {
+                    let kind = EventKind::FutexWait { tid: Tid(run.tid), wait };
+                    events.push(Event { at: at(run.to), cpu: CpuId(cpu), kind });
+                }
+                let kind = EventKind::Awaits { tid: Tid(run.tid), object: run.object };
+                events.push(Event { at: at(run.to), cpu: CpuId(cpu), kind });
+            }
+        }
+        if perf {
+            events.retain(|event| !matches!(event.kind, EventKind::Waking(_)));
+        }
+        events.sort_by_key(|event| (event.at, matches!(event.kind, EventKind::Switch(_))));
+        events
+    }
+
+    pub(crate) fn timeline(&self) -> Timeline {
+        Timeline::new(&self.header, &self.events())
+    }
+
+    pub(crate) fn account(&self) -> Accounting {
+        self.account_of(&self.events())
+    }
+
+    /// What these events come to, which may be other ones than the script's.
+    pub(crate) fn account_of(&self, events: &[Event]) -> Accounting {
+        let timeline = Timeline::new(&self.header, events);
+        account(&self.header, &timeline, idle(&timeline, &causes(&timeline)))
+    }
+}
+
+/// Components by name, in milliseconds, those that are told and not zero.
+pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
+    let value = serde_json::to_value(components).expect("plain numbers");
+    let told = value.as_object().expect("a structure").iter();
+    let parts = told.filter_map(|(name, seconds)| {
+        Some((name.trim_end_matches("_s").to_owned(), (seconds.as_f64()? * 1e6).round() / 1e3))
+    });
+    parts.filter(|(_, ms)| *ms != 0.0).collect()
+}
+
+/// The components are these, in milliseconds, and no others.
+#[track_caller]
+pub(crate) fn assert_parts(accounting: &Accounting, expected: &[(&str, f64)]) {
+    let expected: BTreeMap<String, f64> =
+        expected.iter().map(|(name, ms)| ((*name).to_owned(), *ms)).collect();
+    assert_eq!(parts(&accounting.components), expected, "{accounting:#?}");
+}

@@ -1,0 +1,373 @@
+//! The idle rule as the sweep keeps it, against the rule as it is written, evaluated anew at every instant.
+
+mod script;
+
+use std::collections::BTreeSet;
+
+use morecores_explain::trace::{
+    Cause, IdleTimes, Occupant, State, ThreadId, Timeline, account, causes, idle,
+};
+use morecores_study::trace::{
+    Call, Event, EventKind, HeldBy, Interrupt, Left, Object, Switch, Tid, TraceSource, Waker, Waking,
+};
+use morecores_study::{CpuId, CpuSet, Nanos};
+use proptest::prelude::*;
+use script::{ROOT, STRANGER, Script, at};
+
+/// The end of a thread's chain at an instant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Absorbs(usize),
+    Nothing,
+}
+
+/// What a thread is doing at an instant: the last of its segments that covers it, if any.
+fn doing(timeline: &Timeline, id: ThreadId, now: Nanos) -> Option<State> {
+    timeline.thread(id).segments.iter().find(|s| s.from <= now && now < s.to).map(|s| s.state)
+}
+
+/// Rule 2, by walking.
+fn end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> End {
+    let mut seen = BTreeSet::new();
+    let mut id = id;
+    while seen.insert(id) {
+        let thread = timeline.thread(id);
+        match doing(timeline, id, now) {
+            Some(State::Blocked(wait)) => match causes[wait.index()] {
+                Cause::KernelLock => return End::Absorbs(0),
+                Cause::UserLock => return End::Absorbs(1),
+                Cause::Disk => return End::Absorbs(2),
+                Cause::Peer => return End::Absorbs(3),
+                Cause::Device => return End::Absorbs(4),
+                Cause::Rcu => return End::Absorbs(5),
+                Cause::Uninterruptible => return End::Absorbs(6),
+                Cause::Thread(on) => id = on,
+                Cause::Timer | Cause::Endless | Cause::Unknown => return End::Nothing,
+            },
+            Some(State::Running { .. } | State::Runnable | State::Held(_)) => return End::Nothing,
+            None => {
+                let yet_to_come = thread.segments.first().is_some_and(|s| s.from > now);
+                match thread.parent.filter(|_| yet_to_come || thread.segments.is_empty()) {
+                    Some(parent) if timeline.thread(parent).in_tree => id = parent,
+                    _ => return End::Nothing,
+                }
+            }
+        }
+    }
+    End::Nothing
+}
+
+fn allowed_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> CpuSet {
+    let last = timeline.confinements.iter().rfind(|c| c.thread == id && c.at <= now);
+    last.map_or(timeline.allotted.clone(), |c| c.allowed.clone())
+}
+
+/// The rule, instant by instant.
+fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
+    let tree: Vec<ThreadId> = timeline.tree().map(|(id, _)| id).collect();
+    let mut instants: BTreeSet<Nanos> = [timeline.began, timeline.ended].into();
+    instants.extend(timeline.threads.iter().flat_map(|t| &t.segments).flat_map(|s| [s.from, s.to]));
+    instants.extend(timeline.cpus.iter().flat_map(|c| &c.stretches).flat_map(|s| [s.from, s.to]));
+    instants.extend(timeline.confinements.iter().map(|c| c.at.max(timeline.began)));
+    let instants: Vec<_> = instants.into_iter().collect();
+    let active = |id: &ThreadId, now| {
+        matches!(doing(timeline, *id, now), Some(State::Running { .. } | State::Runnable | State::Held(_)))
+    };
+    let mut times = IdleTimes::default();
+    for (index, pair) in instants.windows(2).enumerate() {
+        let (now, length) = (pair[0], pair[1].since(pair[0]).as_secs_f64());
+        let mut idle = CpuSet::new();
+        let mut lost = 0.0;
+        for cpu in timeline.cpus.iter().filter(|cpu| cpu.allotted) {
+            let stretch = cpu.stretches.iter().find(|s| s.from <= now && now < s.to).expect("no gap");
+            if stretch.who == Occupant::Idle {
+                idle.insert(cpu.cpu);
+                lost += length * (1.0 - stretch.interrupts.as_secs_f64() / stretch.length().as_secs_f64());
+            }
+        }
+        if idle.is_empty() {
+            continue;
+        }
+        if !tree.iter().any(|id| active(id, now)) {
+            let next = instants[index + 1..].iter().find(|later| tree.iter().any(|id| active(id, **later)));
+            let by = next.and_then(|later| {
+                let id = tree.iter().find(|id| active(id, *later)).expect("one is");
+                let segments = &timeline.thread(*id).segments;
+                let place =
+                    segments.iter().position(|s| s.from <= *later && *later < s.to).expect("it is active");
+                let before = segments[..place].last().filter(|s| s.to == *later)?;
+                match before.state {
+                    State::Blocked(wait) => Some(causes[wait.index()]),
+                    _ => None,
+                }
+            });
+            let waiting = |class: usize| {
+                let at_end = |id: &&ThreadId| {
+                    matches!(doing(timeline, **id, now), Some(State::Blocked(_)))
+                        && end(timeline, causes, **id, now) == End::Absorbs(class)
+                };
+                tree.iter().filter(at_end).count() as f64
+            };
+            let (kernel, user) = (waiting(0), waiting(1));
+            let one = lost / idle.len() as f64;
+            let absorbed = one * (kernel + user).min(idle.len() as f64);
+            if kernel + user > 0.0 {
+                times.kernel_lock += absorbed * kernel / (kernel + user);
+                times.user_lock += absorbed * user / (kernel + user);
+            }
+            let lost = lost - absorbed;
+            *match by {
+                Some(Cause::KernelLock) => &mut times.kernel_lock,
+                Some(Cause::UserLock) => &mut times.user_lock,
+                Some(Cause::Disk) => &mut times.disk,
+                Some(Cause::Peer) => &mut times.peer,
+                Some(Cause::Device) => &mut times.device,
+                Some(Cause::Rcu) => &mut times.rcu,
+                Some(Cause::Uninterruptible) => &mut times.uninterruptible,
+                Some(Cause::Timer) => &mut times.timer,
+                _ => &mut times.too_little_work,
+            } += lost;
+            continue;
+        }
+        let (mut held, mut scheduling, mut pinned, mut members) = (0.0, 0.0, 0.0, [0.0; 7]);
+        for id in &tree {
+            match doing(timeline, *id, now) {
+                Some(State::Runnable | State::Held(_))
+                    if allowed_at(timeline, *id, now).intersection(&idle).is_empty() =>
+                {
+                    pinned += 1.0;
+                }
+                Some(State::Held(_)) => held += 1.0,
+                Some(State::Runnable) => scheduling += 1.0,
+                Some(State::Blocked(_)) => {
+                    if let End::Absorbs(class) = end(timeline, causes, *id, now) {
+                        members[class] += 1.0;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let one = lost / idle.len() as f64;
+        let mut left = idle.len() as f64;
+        let mut share = |wanted: &[f64]| -> Vec<f64> {
+            let all: f64 = wanted.iter().sum();
+            let given = left.min(all);
+            left -= given;
+            wanted.iter().map(|w| if all > 0.0 { given * w / all * one } else { 0.0 }).collect()
+        };
+        times.held += share(&[held])[0];
+        times.scheduling += share(&[scheduling])[0];
+        times.pinned += share(&[pinned])[0];
+        let locks = share(&members[..2]);
+        let outside = share(&members[2..]);
+        times.kernel_lock += locks[0];
+        times.user_lock += locks[1];
+        times.disk += outside[0];
+        times.peer += outside[1];
+        times.device += outside[2];
+        times.rcu += outside[3];
+        times.uninterruptible += outside[4];
+        times.too_little_work += left * one;
+    }
+    times
+}
+
+/// One step of a random schedule.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The CPU takes this one of the runnable threads, or goes idle; whoever had it leaves like this.
+    Switch { cpu: u32, choice: usize, left: u8, object: u64 },
+    /// This one of the sleeping threads is woken, by one of these.
+    Wake { choice: usize, by: u8, waker: usize, io: bool },
+    /// This one of the threads makes another.
+    Fork { parent: usize },
+    /// This one may use these CPUs.
+    Confine { who: usize, cpus: u8 },
+    /// This one is held back, or will be when it leaves its CPU.
+    Hold { who: usize },
+    /// This one had been waiting for a kernel lock.
+    Contention { who: usize, waited: u64 },
+    /// Events of a CPU are lost.
+    Lose { cpu: u32 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..3_u32, 0..9_usize, 0..6_u8, 0..3_u64)
+            .prop_map(|(cpu, choice, left, object)| Step::Switch { cpu, choice, left, object }),
+        6 => (0..9_usize, 0..9_u8, 0..9_usize, any::<bool>())
+            .prop_map(|(choice, by, waker, io)| Step::Wake { choice, by, waker, io }),
+        2 => (0..9_usize).prop_map(|parent| Step::Fork { parent }),
+        1 => (0..9_usize, 1..8_u8).prop_map(|(who, cpus)| Step::Confine { who, cpus }),
+        2 => (0..9_usize).prop_map(|who| Step::Hold { who }),
+        1 => (0..9_usize, 1..2000_u64).prop_map(|(who, waited)| Step::Contention { who, waited }),
+        1 => (0..3_u32).prop_map(|cpu| Step::Lose { cpu }),
+    ]
+}
+
+/// Plays the steps on three CPUs, the first two of them allotted: what the events of such a machine would be.
+fn play(steps: &[(u16, Step)]) -> Vec<Event> {
+    let mut now = at(0.0);
+    let mut events: Vec<Event> = Vec::new();
+    let mut running: [Option<u32>; 3] = [None; 3];
+    let mut runnable = vec![ROOT];
+    let mut sleeping: Vec<u32> = Vec::new();
+    let mut made = ROOT;
+    let pick = |list: &[u32], choice: usize| (!list.is_empty()).then(|| list[choice % list.len()]);
+    for (gap, step) in steps {
+        now += Nanos(u64::from(*gap));
+        let mut put = |cpu: u32, kind| events.push(Event { at: now, cpu: CpuId(cpu), kind });
+        let alive: Vec<u32> = running.iter().flatten().chain(&runnable).chain(&sleeping).copied().collect();
+        match *step {
+            Step::Switch { cpu, choice, left, object } => {
+                let prev = running[cpu as usize].take();
+                let next = pick(&runnable, choice).filter(|_| choice < 7);
+                runnable.retain(|tid| Some(*tid) != next);
+                running[cpu as usize] = next;
+                let left = match left {
+                    0 | 1 => Left::Preempted,
+                    2 if alive.len() > 2 => Left::Dead,
+                    3 => Left::Uninterruptible,
+                    _ => Left::Asleep,
+                };
+                if let Some(prev) = prev {
+                    match left {
+                        Left::Preempted => runnable.push(prev),
+                        Left::Dead => {}
+                        _ => sleeping.push(prev),
+                    }
+                    put(cpu, EventKind::Awaits { tid: Tid(prev), object: Object::Futex(object) });
+                }
+                put(
+                    cpu,
+                    EventKind::Switch(Switch {
+                        prev: prev.map_or(Tid::IDLE, Tid),
+                        left: if prev.is_some() { left } else { Left::Preempted },
+                        call: Call::Number(object as u16),
+                        prev_runtime: Nanos::ZERO,
+                        interrupts: Nanos(u64::from(*gap) / 3),
+                        next: next.map_or(Tid::IDLE, Tid),
+                    }),
+                );
+            }
+            Step::Wake { choice, by, waker, io } => {
+                let Some(tid) = pick(&sleeping, choice) else { continue };
+                sleeping.retain(|other| *other != tid);
+                runnable.push(tid);
+                // Anybody, asleep or not: soft interrupts and workers act late on behalf of threads.
+                let thread = Tid(pick(&alive, waker).unwrap_or(ROOT));
+                let by = match by {
+                    0 => Waker::Interrupt(Interrupt::Device(7)),
+                    1 => Waker::Interrupt(Interrupt::Timer),
+                    2 => Waker::Thread(Tid(STRANGER)),
+                    3 => Waker::SoftIrqOfThread { vector: 3, tid: thread },
+                    4 => Waker::Unknown,
+                    _ => Waker::Thread(thread),
+                };
+                put(0, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: io }));
+            }
+            Step::Fork { parent } => {
+                let Some(parent) = pick(&alive, parent) else { continue };
+                made += 1;
+                let (parent, child) = (Tid(parent), Tid(made));
+                put(0, EventKind::Fork(morecores_study::trace::Fork { parent, child, process: Tid(ROOT) }));
+                let by = Waker::Thread(parent);
+                put(0, EventKind::Waking(Waking { tid: child, by, io_wait: false }));
+                runnable.push(made);
+            }
+            Step::Confine { who, cpus } => {
+                let Some(tid) = pick(&alive, who) else { continue };
+                let allowed = (0..3).filter(|cpu| cpus & (1 << cpu) != 0).map(CpuId).collect();
+                put(0, EventKind::Confined { tid: Tid(tid), allowed });
+            }
+            Step::Hold { who } => {
+                let Some(tid) = pick(&alive, who) else { continue };
+                put(0, EventKind::Held { tid: Tid(tid), by: HeldBy::Quota });
+            }
+            Step::Contention { who, waited } => {
+                let Some((cpu, tid)) = (0..).zip(running).filter_map(|(c, t)| Some((c, t?))).nth(who % 3)
+                else {
+                    continue;
+                };
+                put(
+                    cpu,
+                    EventKind::Contention(morecores_study::trace::Contention {
+                        tid: Tid(tid),
+                        lock: 1,
+                        waited: Nanos(waited),
+                        flags: Default::default(),
+                        known: Default::default(),
+                        stack: None,
+                    }),
+                );
+            }
+            Step::Lose { cpu } => {
+                // What happened on this CPU in the last moments is not told.
+                let told = events.len();
+                let mut lost = 0;
+                for index in (0..told).rev().take(3) {
+                    if events[index].cpu.0 == cpu {
+                        events.remove(index);
+                        lost += 1;
+                    }
+                }
+                if lost > 0 {
+                    events.push(Event { at: now, cpu: CpuId(cpu), kind: EventKind::Lost { events: lost } });
+                }
+            }
+        }
+    }
+    events
+}
+
+proptest! {
+
+    #[test]
+    fn the_sweep_is_the_rule(steps in prop::collection::vec((0..1000_u16, step()), 1..120), perf in any::<bool>()) {
+        let elapsed: u64 = steps.iter().map(|(gap, _)| u64::from(*gap)).sum::<u64>() + 500;
+        let mut script = Script::new(2, elapsed as f64 / 1e6);
+        let mut events = script.events();
+        events.extend(play(&steps));
+        if perf {
+            script.header.source = TraceSource::Perf;
+            events.retain(|event| !matches!(event.kind, EventKind::Waking(_) | EventKind::Contention(_)));
+        }
+        events.sort_by_key(|event| event.at);
+        let timeline = Timeline::new(&script.header, &events);
+        let causes = causes(&timeline);
+        let swept = idle(&timeline, &causes);
+        let truth = brute_force(&timeline, &causes);
+
+        let pairs = |t: &IdleTimes| {
+            let ready = [t.held, t.scheduling, t.pinned];
+            let waiting = [t.kernel_lock, t.user_lock, t.disk, t.peer, t.timer, t.too_little_work];
+            let others = [t.device, t.rcu, t.uninterruptible];
+            [ready.as_slice(), &waiting, &others].concat()
+        };
+        for (swept, truth) in pairs(&swept.times).into_iter().zip(pairs(&truth)) {
+            prop_assert!((swept - truth).abs() < 1e-12, "{:?} {truth:?}", swept);
+        }
+        let charged: f64 = swept.charges.iter().map(|charge| charge.seconds).sum();
+        prop_assert!((charged - swept.times.too_little_work).abs() < 1e-12);
+
+        // Every CPU's stretches cover the window, and no thread is in two places.
+        for cpu in &timeline.cpus {
+            prop_assert_eq!(cpu.stretches.first().map(|s| s.from), Some(timeline.began));
+            prop_assert_eq!(cpu.stretches.last().map(|s| s.to), Some(timeline.ended));
+            prop_assert!(cpu.stretches.windows(2).all(|pair| pair[0].to == pair[1].from));
+        }
+        for thread in &timeline.threads {
+            prop_assert!(thread.segments.windows(2).all(|pair| pair[0].to <= pair[1].from));
+        }
+        let running: Nanos = timeline.threads.iter().map(|thread| thread.on_cpu()).sum();
+        let occupied: Nanos = timeline.cpus.iter().flat_map(|cpu| &cpu.stretches)
+            .filter(|s| matches!(s.who, Occupant::Thread(_))).map(|s| s.length()).sum();
+        prop_assert_eq!(running, occupied);
+
+        let lost: Nanos = timeline.cpus.iter().filter(|cpu| cpu.allotted).flat_map(|cpu| &cpu.stretches)
+            .filter(|s| s.who == Occupant::Lost).map(|s| s.length().since(s.interrupts)).sum();
+        let accounting = account(&script.header, &timeline, swept);
+        let unexplained = accounting.components.unexplained_s;
+        prop_assert!((unexplained - lost.as_secs_f64()).abs() < 1e-12, "{unexplained} {lost:?}");
+    }
+}

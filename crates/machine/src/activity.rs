@@ -1,0 +1,225 @@
+//! The machine's own clocks: what each CPU did, and what a hypervisor or a quota took from it.
+//!
+//! They count in steps of 10 ms (`USER_HZ`), so they are not read more often than that; [`Watch`] carries what
+//! is not yet visible over to the next reading. Says nothing about whether a machine is fit to measure on.
+
+mod devices;
+mod neighbours;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_study::{CpuId, CpuSet, Nanos, Quiet, Surroundings};
+
+use crate::cgroup::{Hierarchies, Version};
+use crate::clock::monotonic;
+
+pub use neighbours::Neighbours;
+
+use devices::{Devices, Reading};
+
+/// `USER_HZ` is 100 on every architecture that Linux still supports but Alpha.
+const TICK: Nanos = Nanos::from_millis(10);
+
+/// How long the machine is watched while nothing is measured: fifty of its ticks.
+pub const LOOK: Duration = Duration::from_millis(500);
+
+/// What one CPU has done since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuClock {
+    /// Any work: user, kernel, interrupts.
+    pub busy: Nanos,
+    /// Taken by a hypervisor.
+    pub steal: Nanos,
+}
+
+/// The clocks of every online CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clocks(Vec<(CpuId, CpuClock)>);
+
+impl Clocks {
+    /// Reads them; empty where `/proc/stat` cannot be read.
+    pub fn read() -> Self {
+        Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// Reads the lines `cpuN user nice system idle iowait irq softirq steal guest guest_nice` of proc_stat(5).
+    /// Guest time is part of user time already.
+    fn parse(stat: &str) -> Self {
+        let line = |line: &str| {
+            let (name, values) = line.split_once(' ')?;
+            let cpu = name.strip_prefix("cpu")?.parse().ok()?;
+            let mut ticks = [0; 8];
+            for (tick, value) in ticks.iter_mut().zip(values.split_ascii_whitespace()) {
+                *tick = value.parse::<u64>().ok()?;
+            }
+            let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks;
+            let time = |ticks: u64| Nanos(ticks * TICK.0);
+            Some((
+                CpuId(cpu),
+                CpuClock { busy: time(user + nice + system + irq + softirq), steal: time(steal) },
+            ))
+        };
+        // The CPU lines come first, behind their sum.
+        Self(stat.lines().take_while(|l| l.starts_with("cpu")).filter_map(line).collect())
+    }
+
+    /// Whether they could not be read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What the CPUs that are `within` have done since `earlier`; one that was not online both times is left out.
+    pub fn since(&self, earlier: &Self, within: impl Fn(CpuId) -> bool) -> CpuClock {
+        let mut sum = CpuClock::default();
+        for (cpu, now) in self.0.iter().filter(|(cpu, _)| within(*cpu)) {
+            let Some((_, then)) = earlier.0.iter().find(|(c, _)| c == cpu) else { continue };
+            sum.busy += now.busy.since(then.busy);
+            sum.steal += now.steal.since(then.steal);
+        }
+        sum
+    }
+}
+
+/// Watches the machine around runs.
+#[derive(Debug)]
+pub struct Watch {
+    throttles: Vec<Throttle>,
+    devices: Devices,
+    device_times: Reading,
+    clocks: Clocks,
+    throttled: Nanos,
+    at: Nanos,
+    /// CPU time of the tree since the clocks were read.
+    tree: Nanos,
+    /// CPU time of this process when the clocks were read.
+    own: Nanos,
+}
+
+/// A `cpu.stat` file of a cgroup on the way up from our own.
+#[derive(Debug)]
+struct Throttle {
+    file: PathBuf,
+    version: Version,
+}
+
+impl Watch {
+    /// Starts watching.
+    pub fn new(hierarchies: &Hierarchies) -> Self {
+        let dir = hierarchies.controller("cpu");
+        let throttles = dir.into_iter().flat_map(|dir| {
+            dir.ancestors().map(|path| Throttle { file: path.join("cpu.stat"), version: dir.version() })
+        });
+        let mut watch = Self {
+            throttles: throttles.collect(),
+            devices: Devices::find(),
+            device_times: Reading::default(),
+            clocks: Clocks::default(),
+            throttled: Nanos::ZERO,
+            at: Nanos::ZERO,
+            tree: Nanos::ZERO,
+            own: Nanos::ZERO,
+        };
+        watch.restart();
+        watch
+    }
+
+    /// Also watches the quota of a version 2 cgroup that lies beside our own rather than above it.
+    pub fn throttled_in(&mut self, cgroup: &Path) {
+        self.throttles.push(Throttle { file: cgroup.join("cpu.stat"), version: Version::V2 });
+        self.restart();
+    }
+
+    /// Forgets what happened since the last reading: it was no run's doing.
+    pub fn restart(&mut self) {
+        self.clocks = Clocks::read();
+        self.device_times = self.devices.read();
+        self.throttled = self.throttled_so_far();
+        self.at = monotonic();
+        self.tree = Nanos::ZERO;
+        self.own = own_cpu_time();
+    }
+
+    /// After a run that used `tree` of CPU time on `allotted`: what went on since the last reading, where that
+    /// is long enough to be seen.
+    pub fn after_run(&mut self, tree: Nanos, allotted: &CpuSet) -> Option<Surroundings> {
+        self.tree += tree;
+        let now = monotonic();
+        if now.since(self.at) < TICK {
+            return None;
+        }
+        let (clocks, device_times) = (Clocks::read(), self.devices.read());
+        let here = clocks.since(&self.clocks, |cpu| allotted.contains(cpu));
+        let elsewhere = clocks.since(&self.clocks, |cpu| !allotted.contains(cpu));
+        let (throttled, own) = (self.throttled_so_far(), own_cpu_time());
+        let covers_ns = now.since(self.at);
+        let seen = Surroundings {
+            covers_ns,
+            steal_ns: here.steal,
+            throttled_ns: (!self.throttles.is_empty()).then(|| throttled.since(self.throttled)),
+            busy_allotted_ns: here.busy,
+            busy_elsewhere_ns: elsewhere.busy,
+            tree_ns: self.tree,
+            own_ns: own.since(self.own),
+            devices: devices::between(&self.device_times, &device_times, covers_ns),
+        };
+        (self.clocks, self.throttled, self.at) = (clocks, throttled, now);
+        (self.tree, self.own, self.device_times) = (Nanos::ZERO, own, device_times);
+        Some(seen)
+    }
+
+    /// Watches for [`LOOK`] while nothing is measured.
+    pub fn quiet(&mut self) -> Quiet {
+        self.restart();
+        sleep(LOOK);
+        let done = Clocks::read().since(&self.clocks, |_| true);
+        let quiet =
+            Quiet { watched_ns: monotonic().since(self.at), busy_ns: done.busy, steal_ns: done.steal };
+        self.restart();
+        quiet
+    }
+
+    /// Time for which a quota held this cgroup, or one above it, back.
+    fn throttled_so_far(&self) -> Nanos {
+        self.throttles.iter().filter_map(Throttle::read).sum()
+    }
+}
+
+impl Throttle {
+    fn read(&self) -> Option<Nanos> {
+        let text = fs::read_to_string(&self.file).ok()?;
+        let value =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        match self.version {
+            Version::V1 => value("throttled_time ").map(Nanos),
+            Version::V2 => value("throttled_usec ").map(Nanos::from_micros),
+        }
+    }
+}
+
+/// CPU time of this process.
+fn own_cpu_time() -> Nanos {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_and_work_are_told_apart_and_by_cpu() {
+        let before = Clocks::parse(
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 1 1 50 1 1 1 2 0 0\ncpu5 0 0 0 0 0 0 0 0 0 0\nintr 5\n",
+        );
+        let after = Clocks::parse(
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 2 1 4 60 9 1 1 5 0 0\ncpu5 7 0 0 0 0 0 0 0 0 0\ncpux\n",
+        );
+        let on_0 = after.since(&before, |cpu| cpu == CpuId(0));
+        assert_eq!(on_0, CpuClock { busy: Nanos::from_millis(40), steal: Nanos::from_millis(30) });
+        let on_5 = after.since(&before, |cpu| cpu == CpuId(5));
+        assert_eq!(on_5.busy, Nanos::from_millis(70));
+    }
+}

@@ -1,0 +1,129 @@
+//! How long each disk and each network interface of the machine was busy, whoever kept it so.
+//!
+//! A disk is busy while it has anything to do, as `iostat` counts it: one that serves several requests at once may be so and have room
+//! for more. An interface is for as long as its wire takes for what went through it, and only where the wire's speed is known. Says
+//! nothing about what busy means for a run.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use morecores_study::{DeviceTime, Nanos};
+
+/// Devices used for less of the time are not worth a record.
+const WORTH_RECORDING: f64 = 0.01;
+
+/// The devices worth watching: disks and interfaces that are hardware of this machine, or of its hypervisor. What is made of these
+/// (partitions, loops, bridges, tunnels) is busy when they are.
+#[derive(Debug, Default)]
+pub(super) struct Devices {
+    disks: Vec<String>,
+    /// Names, and bytes a second in each direction.
+    wires: Vec<(String, f64)>,
+}
+
+/// How much each has done since the machine started, by name.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    disks: HashMap<String, Nanos>,
+    /// How long the wire took for what was received, and for what was sent: the two directions do not share it.
+    wires: HashMap<String, [Nanos; 2]>,
+}
+
+impl Devices {
+    /// Those there are.
+    pub(super) fn find() -> Self {
+        let wire = |name: String| {
+            // In Mbit/s; -1, or an error, where there is none.
+            let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
+            let speed: f64 = speed.trim().parse().ok()?;
+            (speed > 0.0).then_some((name, speed * 1e6 / 8.0))
+        };
+        let wires = hardware("/sys/class/net").filter_map(wire).collect();
+        Self { disks: hardware("/sys/block").collect(), wires }
+    }
+
+    pub(super) fn read(&self) -> Reading {
+        let mut reading = Reading::default();
+        let disks = procfs::diskstats().unwrap_or_default().into_iter();
+        let disks = disks.filter(|disk| self.disks.contains(&disk.name));
+        reading.disks = disks.map(|disk| (disk.name, Nanos::from_millis(disk.time_in_progress))).collect();
+        if !self.wires.is_empty() {
+            let traffic = procfs::net::dev_status().unwrap_or_default();
+            let time = |(name, speed): &(String, f64)| {
+                let status = traffic.get(name)?;
+                let of = |bytes: u64| Nanos::from_secs_f64(bytes as f64 / speed);
+                Some((name.clone(), [of(status.recv_bytes), of(status.sent_bytes)]))
+            };
+            reading.wires = self.wires.iter().filter_map(time).collect();
+        }
+        reading
+    }
+}
+
+/// What was busy between two readings that lie so far apart, the busiest first; of a wire its busier direction.
+pub(super) fn between(earlier: &Reading, later: &Reading, apart: Nanos) -> Vec<DeviceTime> {
+    let disk = |(name, now): (&String, &Nanos)| Some((name.clone(), now.since(*earlier.disks.get(name)?)));
+    let wire = |(name, now): (&String, &[Nanos; 2])| {
+        let then = earlier.wires.get(name)?;
+        Some((name.clone(), now[0].since(then[0]).max(now[1].since(then[1]))))
+    };
+    let disks = later.disks.iter().filter_map(disk);
+    let mut used: Vec<DeviceTime> = disks
+        .chain(later.wires.iter().filter_map(wire))
+        .filter(|(_, busy)| busy.as_secs_f64() > WORTH_RECORDING * apart.as_secs_f64())
+        .map(|(name, busy_ns)| DeviceTime { name, busy_ns })
+        .collect();
+    used.sort_by(|a, b| b.busy_ns.cmp(&a.busy_ns).then_with(|| a.name.cmp(&b.name)));
+    used
+}
+
+/// Names in a folder of /sys of what has a device behind it.
+fn hardware(folder: &str) -> impl Iterator<Item = String> {
+    let folder = Path::new(folder);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let real = entries.filter(|entry| entry.path().join("device").exists());
+    real.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    fn look(disks: &[(&str, u64)], wire: [u64; 2]) -> Reading {
+        Reading {
+            disks: disks.iter().map(|(name, ms)| ((*name).to_owned(), MS(*ms))).collect(),
+            wires: HashMap::from([("eth0".to_owned(), wire.map(MS))]),
+        }
+    }
+
+    fn told(earlier: &Reading, later: &Reading, apart: Nanos) -> Vec<(String, Nanos)> {
+        between(earlier, later, apart).into_iter().map(|of| (of.name, of.busy_ns)).collect()
+    }
+
+    #[test]
+    fn only_what_was_busy_meanwhile_and_was_there_before_is_told() {
+        let before = look(&[("vda", 100), ("vdb", 900)], [5, 5]);
+        let after = look(&[("vda", 180), ("vdb", 900), ("sdc", 50)], [5, 5]);
+        assert_eq!(told(&before, &after, MS(100)), [("vda".to_owned(), MS(80))]);
+        assert_eq!(told(&before, &after, MS(100_000)), []);
+    }
+
+    #[test]
+    fn a_wire_is_as_busy_as_its_busier_direction_was_meanwhile() {
+        // Much had been received before, and now only is sent.
+        let (before, after) = (look(&[], [9_000, 10]), look(&[], [9_001, 100]));
+        assert_eq!(told(&before, &after, MS(100)), [("eth0".to_owned(), MS(90))]);
+    }
+
+    #[test]
+    fn what_is_made_of_others_is_not_watched() {
+        let devices = Devices::find();
+        let made = |name: &String| ["loop", "ram", "zram", "dm-", "lo"].iter().any(|of| name.starts_with(of));
+        assert!(!devices.disks.iter().chain(devices.wires.iter().map(|(name, _)| name)).any(made));
+        let read = devices.read();
+        assert!(devices.disks.iter().all(|disk| read.disks.contains_key(disk)), "{devices:?}");
+    }
+}

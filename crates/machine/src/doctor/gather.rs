@@ -1,0 +1,179 @@
+//! Asks the running machine for the facts: reads what the kernel tells, and tries what it only answers when tried.
+
+use std::fs;
+use std::time::Instant;
+
+use morecores_study::{Bytes, CpuId, CpuSet, Nanos};
+use procfs::ConfigSetting;
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, getrlimit};
+
+use super::facts::{Bpf, Clock, Counters, Facts, Hotplug, Privilege, Settings, Spinlocks, Tracefs, Tracing};
+use super::probe;
+use crate::activity::{Neighbours, Watch};
+use crate::cgroup::Hierarchies;
+use crate::clock::monotonic;
+use crate::host::{self, Cpuid};
+
+impl Facts {
+    /// Asks the running machine.
+    pub fn gather() -> Self {
+        let host = host::read();
+        let hierarchies = Hierarchies::of_this_process();
+        let config = procfs::kernel_config().unwrap_or_default();
+        let mut neighbours = Neighbours::watch();
+        // Before the probes, which are work of our own.
+        let quiet = Watch::new(&hierarchies).quiet();
+        neighbours.look();
+        Self {
+            privilege: privilege(&hierarchies),
+            bpf: Bpf {
+                load: probe::bpf::load(),
+                unprivileged_disabled: number("/proc/sys/kernel/unprivileged_bpf_disabled"),
+            },
+            tracing: tracing(&config),
+            counters: Counters {
+                cycles: probe::counters::cycles(),
+                instructions: probe::counters::instructions(),
+                paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+            },
+            groups: probe::groups::probe(&hierarchies, &host.topology.usable.cpus),
+            hotplug: hotplug(&host.topology.online),
+            clock: clock(),
+            settings: settings(&config),
+            quiet,
+            neighbours: neighbours.busiest(),
+            host,
+        }
+    }
+}
+
+type Config = std::collections::HashMap<String, ConfigSetting>;
+
+/// Whether an option is built in; absent where the configuration cannot be read.
+fn built_in(config: &Config, option: &str) -> Option<bool> {
+    (!config.is_empty()).then(|| matches!(config.get(option), Some(ConfigSetting::Yes)))
+}
+
+fn number<T: std::str::FromStr>(path: &str) -> Option<T> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let exists = |path: &&str| fs::exists(path).unwrap_or(false);
+    // Left by Docker, by Podman, and by systemd-nspawn and LXC. A virtual machine made from a container's image
+    // has such a file too, but the first process namespace (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+    let marked = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"].iter().any(exists);
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let marked = marked && namespace.as_os_str() != "pid:[4026531836]";
+    // Else, a view of the cgroups that ends below their root.
+    let cut_off = hierarchies.v2.iter().chain(hierarchies.v1.values()).any(|dir| !dir.sees_root());
+    Privilege {
+        root: rustix::process::geteuid().is_root(),
+        capabilities: effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0),
+        container: marked || cut_off,
+    }
+}
+
+fn tracing(config: &Config) -> Tracing {
+    let tracefs = probe::tracefs();
+    let readable = tracefs == Tracefs::Readable;
+    let there =
+        |file: &str| readable.then(|| fs::exists(format!("{}/{file}", probe::TRACEFS)).unwrap_or(false));
+    let memlock = getrlimit(Resource::Memlock).current.map(Bytes);
+    Tracing {
+        btf: fs::File::open(probe::BTF).is_ok(),
+        tracefs,
+        missing_tracepoints: probe::missing_tracepoints(readable),
+        kprobes: there("kprobe_events").or_else(|| built_in(config, "CONFIG_KPROBE_EVENTS")),
+        // A trampoline is called from the place that dynamic ftrace keeps free in each function.
+        fentry: built_in(config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
+            .or_else(|| there("available_filter_functions")),
+        spinlocks: spinlocks(config),
+        samples: probe::perf::samples(),
+        own_switches: probe::perf::own_switches(),
+        memlock,
+    }
+}
+
+fn spinlocks(config: &Config) -> Spinlocks {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let cpuid = Cpuid::read();
+    Spinlocks {
+        paravirt: built_in(config, "CONFIG_PARAVIRT"),
+        paravirt_spinlocks: built_in(config, "CONFIG_PARAVIRT_SPINLOCKS"),
+        nopvspin: command_line.split_ascii_whitespace().any(|word| word == "nopvspin"),
+        possible_cpus: possible.trim().parse::<CpuSet>().map_or(0, |cpus| cpus.len()),
+        pv_unhalt: cpuid.wakes_waiters,
+        dedicated: cpuid.dedicated,
+    }
+}
+
+fn hotplug(online: &CpuSet) -> Hotplug {
+    let switch = |cpu: CpuId| format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    let others = || online.iter().filter(|cpu| *cpu != CpuId(0));
+    let fixed: CpuSet = others().filter(|cpu| !fs::exists(switch(*cpu)).unwrap_or(false)).collect();
+    let writable =
+        others().filter(|cpu| !fixed.contains(*cpu)).all(|cpu| access(switch(cpu), Access::WRITE_OK).is_ok());
+    Hotplug { fixed, writable }
+}
+
+fn clock() -> Clock {
+    /// Readings in a batch: enough for the two readings around it not to matter.
+    const READINGS: u64 = 2_000;
+    /// Batches; the fastest is the one that nothing interrupted.
+    const BATCHES: u32 = 10;
+    let batch = |_| {
+        let begin = Instant::now();
+        for _ in 0..READINGS {
+            std::hint::black_box(monotonic());
+        }
+        begin.elapsed().as_nanos() as u64 / READINGS
+    };
+    let available = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource")
+        .unwrap_or_default();
+    Clock {
+        read_cost: Nanos((0..BATCHES).map(batch).min().unwrap_or(0)),
+        available: available.split_ascii_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    // Filename, type, size, used, priority; in KiB (proc_swaps(5)).
+    let swap = |column: usize| {
+        let values = swaps
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_ascii_whitespace().nth(column)?.parse::<u64>().ok());
+        Bytes::from_kib(values.sum())
+    };
+    let hz = match config.get("CONFIG_HZ") {
+        Some(ConfigSetting::Value(hz)) => hz.parse().ok(),
+        _ => None,
+    };
+    let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
+    // The choice in force is the one in brackets.
+    let huge_pages =
+        huge_pages.as_deref().and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned()));
+    let boost_switch = host::BOOST_SWITCHES.iter().find(|(file, _)| fs::read(file).is_ok());
+    Settings {
+        drop_caches: access("/proc/sys/vm/drop_caches", Access::WRITE_OK).is_ok(),
+        hz,
+        swap: swap(2),
+        swap_used: swap(3),
+        aslr: number("/proc/sys/kernel/randomize_va_space"),
+        huge_pages,
+        pressure: fs::read("/proc/pressure/cpu").is_ok(),
+        pressure_built: built_in(config, "CONFIG_PSI"),
+        taskstats: probe::taskstats::family(),
+        boost_switch: boost_switch.map(|(file, off)| ((*file).to_owned(), (*off).to_owned())),
+        smt_control: fs::read_to_string("/sys/devices/system/cpu/smt/control")
+            .ok()
+            .map(|t| t.trim().to_owned()),
+        tells_steal: Cpuid::read().tells_steal,
+    }
+}

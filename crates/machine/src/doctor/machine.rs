@@ -1,0 +1,239 @@
+//! What shapes every figure taken on this machine: its clock, its clock rate, what its CPUs are.
+
+use crate::{Finding, Remedy, State, Subject};
+use morecores_study::{Bytes, CoreClass, Nanos};
+
+use super::facts::Facts;
+use super::remedy::{as_root, command, nothing, write};
+use super::{fine, flaw};
+
+/// Clock sources that are read over a bus, in a microsecond or more and by one CPU at a time.
+const SLOW_CLOCKS: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
+
+/// A reading that costs more than this did not happen in user space: the vDSO takes 20 to 50 ns, a system call
+/// and a bus several times that.
+const SLOW_READING: Nanos = Nanos(200);
+
+const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Findings about the machine, in the order of [`Subject`].
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    vec![
+        clock(facts),
+        clock_rate(facts),
+        boost(facts),
+        smt(facts),
+        core_types(facts),
+        hypervisor(facts),
+        tick(facts),
+        swap(facts),
+        pressure(facts),
+        aslr(facts),
+        huge_pages(facts),
+    ]
+}
+
+fn clock(facts: &Facts) -> Finding {
+    let what = Subject::Clock;
+    let matters = "the times of short commands, and programs that read the clock often";
+    let source = facts.host.clocksource.as_deref().unwrap_or("unknown");
+    let cost = facts.clock.read_cost;
+    let fact = format!("{source}, {} ns a reading", cost.0);
+    if !SLOW_CLOCKS.contains(&source) && cost <= SLOW_READING {
+        return fine(what, fact, matters);
+    }
+    let remedy = if source != "tsc" && facts.clock.available.iter().any(|name| name == "tsc") {
+        write(&facts.privilege, "tsc", CLOCKSOURCE)
+    } else if facts.host.hypervisor.is_some() {
+        nothing("the hypervisor offers no faster clock")
+    } else {
+        nothing(
+            "the kernel found the CPU's own clock (TSC) unstable or absent: `dmesg | grep -i tsc` says why",
+        )
+    };
+    flaw(what, State::Limited, fact, matters, remedy)
+}
+
+fn clock_rate(facts: &Facts) -> Finding {
+    let what = Subject::ClockRate;
+    let matters = "comparing CPU counts: a rate that falls with more busy CPUs looks like poor scaling";
+    let frequency = &facts.host.frequency;
+    let driver = frequency.driver.as_deref().map(|driver| format!(" ({driver})")).unwrap_or_default();
+    match frequency.governor.as_deref() {
+        Some("performance") => fine(what, format!("governor performance{driver}"), matters),
+        Some(governor) => {
+            let remedy = write(
+                &facts.privilege,
+                "performance",
+                "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+            );
+            flaw(what, State::Limited, format!("governor {governor}{driver}"), matters, remedy)
+        }
+        None if facts.host.hypervisor.is_some() => flaw(
+            what,
+            State::Limited,
+            "decided by the hypervisor's host, and not to be seen",
+            matters,
+            nothing("only the host can fix it"),
+        ),
+        None => flaw(
+            what,
+            State::Limited,
+            "decided by the firmware: the kernel has no driver for it",
+            matters,
+            nothing("look for the CPU's power settings in the firmware's set-up"),
+        ),
+    }
+}
+
+fn boost(facts: &Facts) -> Finding {
+    let what = Subject::Boost;
+    let matters = "comparing CPU counts: one busy CPU is boosted further than many";
+    match (facts.host.frequency.boost, &facts.settings.boost_switch) {
+        (Some(false), _) => fine(what, "off", matters),
+        (Some(true), Some((file, off))) => {
+            flaw(what, State::Limited, "on", matters, write(&facts.privilege, off, file))
+        }
+        (Some(true), None) => {
+            let remedy = write(&facts.privilege, "0", "/sys/devices/system/cpu/cpufreq/policy*/boost");
+            flaw(what, State::Limited, "on", matters, remedy)
+        }
+        (None, _) => {
+            let who = if facts.host.hypervisor.is_some() { "the hypervisor's host" } else { "the firmware" };
+            let remedy = nothing(format!("only {who} can switch it"));
+            flaw(what, State::Limited, "unknown: the kernel does not tell", matters, remedy)
+        }
+    }
+}
+
+fn smt(facts: &Facts) -> Finding {
+    let what = Subject::Smt;
+    let matters = "what one more CPU is: a second thread of a core gives less than a core";
+    let topology = &facts.host.topology;
+    let threads = topology.threads_per_core();
+    let cores = topology.cores_in(&topology.usable.cpus);
+    let whole = if cores == 1 { "1 whole core".to_owned() } else { format!("{cores} whole cores") };
+    if threads > 1 {
+        return fine(
+            what,
+            format!("{threads} threads a core: counts above {cores} add second threads"),
+            matters,
+        );
+    }
+    let off = match facts.settings.smt_control.as_deref() {
+        Some("off" | "forceoff") => ", SMT switched off",
+        _ => ", as far as the kernel tells",
+    };
+    fine(what, format!("{whole}{off}"), matters)
+}
+
+fn core_types(facts: &Facts) -> Finding {
+    let what = Subject::CoreTypes;
+    let matters = "efficiency and serial fraction, which mean what they say among equal cores alone";
+    let types = &facts.host.topology.core_types;
+    if types.len() < 2 {
+        return fine(what, "all cores alike", matters);
+    }
+    let name = |class: CoreClass| match class {
+        CoreClass::Performance => "performance".to_owned(),
+        CoreClass::Efficiency => "efficiency".to_owned(),
+        CoreClass::LowPower => "low-power".to_owned(),
+        CoreClass::Uniform => "other".to_owned(),
+        CoreClass::Capacity(capacity) => format!("capacity {capacity}"),
+        CoreClass::HighestPerformance(rating) => format!("rated {rating}"),
+        CoreClass::MaxClock(rate) => format!("up to {rate}"),
+    };
+    let kinds: Vec<String> = types.iter().map(|kind| format!("{} {}", name(kind.class), kind.cpus)).collect();
+    let remedy = command(format!("morecores run --cpu-list {} -- COMMAND", types[0].cpus));
+    flaw(what, State::Limited, format!("{} kinds: {}", types.len(), kinds.join("; ")), matters, remedy)
+}
+
+fn hypervisor(facts: &Facts) -> Finding {
+    let what = Subject::Hypervisor;
+    let matters =
+        "time that a hypervisor takes from a CPU (steal), which otherwise looks like the command's own";
+    match (&facts.host.hypervisor, facts.settings.tells_steal) {
+        (None, _) => fine(what, "none", matters),
+        (Some(name), Some(true)) => {
+            fine(what, format!("{name}, which tells the time that it takes (steal)"), matters)
+        }
+        (Some(name), Some(false)) => flaw(
+            what,
+            State::Limited,
+            format!("{name}, which does not tell the time that it takes (steal)"),
+            matters,
+            nothing("only its host can let it tell; measure the noise instead, and repeat at other hours"),
+        ),
+        (Some(name), None) => flaw(
+            what,
+            State::Limited,
+            format!("{name}; whether it tells the time that it takes (steal) cannot be asked"),
+            matters,
+            nothing("measure the noise, and repeat at other hours"),
+        ),
+    }
+}
+
+fn tick(facts: &Facts) -> Finding {
+    let what = Subject::Tick;
+    let matters = "the split into user and system time, which the kernel samples at each tick";
+    let fact = facts.settings.hz.filter(|hz| *hz > 0).map_or_else(
+        || "unknown: the kernel's configuration cannot be read".to_owned(),
+        |hz| format!("{hz} Hz, every {} ms", f64::from(10_000 / hz) / 10.0),
+    );
+    fine(what, fact, matters)
+}
+
+fn swap(facts: &Facts) -> Finding {
+    let what = Subject::Swap;
+    let matters = "runs that need memory: what was swapped out waits for a device";
+    let settings = &facts.settings;
+    if settings.swap_used > Bytes(0) {
+        let fact = format!("{} of {} in use", settings.swap_used, settings.swap);
+        return flaw(what, State::Limited, fact, matters, as_root(&facts.privilege, "swapoff -a"));
+    }
+    let fact = if settings.swap > Bytes(0) {
+        format!("{}, none of it in use", settings.swap)
+    } else {
+        "none".to_owned()
+    };
+    fine(what, fact, matters)
+}
+
+fn pressure(facts: &Facts) -> Finding {
+    let what = Subject::Pressure;
+    let matters = "seeing how long work waited for CPUs, memory or disks (PSI)";
+    if facts.settings.pressure {
+        return fine(what, "told by the kernel", matters);
+    }
+    let remedy = if facts.settings.pressure_built == Some(true) && !facts.privilege.confined() {
+        let sudo = if facts.privilege.root { "" } else { "sudo " };
+        Remedy::Command {
+            command: format!(
+                "{sudo}sed -i 's/^GRUB_CMDLINE_LINUX=\"/&psi=1 /' /etc/default/grub && {sudo}update-grub"
+            ),
+            root: true,
+            reboot: true,
+        }
+    } else {
+        nothing("the kernel was built without CONFIG_PSI or started without psi=1")
+    };
+    flaw(what, State::Missing, "not told", matters, remedy)
+}
+
+fn aslr(facts: &Facts) -> Finding {
+    let what = Subject::Aslr;
+    let matters = "differences between runs: a program laid out anew each time averages over layouts";
+    let fact = match facts.settings.aslr {
+        Some(0) => "off: every run has the same layout, lucky or not",
+        Some(_) => "on",
+        None => "unknown",
+    };
+    fine(what, fact, matters)
+}
+
+fn huge_pages(facts: &Facts) -> Finding {
+    let what = Subject::HugePages;
+    let matters = "memory-bound programs, which may be faster or slower with them from run to run";
+    fine(what, facts.settings.huge_pages.as_deref().unwrap_or("not in this kernel"), matters)
+}

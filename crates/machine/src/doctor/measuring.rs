@@ -1,0 +1,244 @@
+//! What timing a command needs: CPUs, quiet, counters of the tree, the means to limit.
+
+use crate::{Finding, Remedy, State, Subject};
+use morecores_study::{CpuId, CpuSet, Restriction};
+use rustix::io::Errno;
+
+use super::facts::{Accounting, Capability, Cpusets, Facts, PeakMark};
+use super::remedy::{as_root, by_root, command, nothing, outside, said, write};
+use super::{fine, flaw};
+use crate::cgroup::Version;
+
+/// CPUs' worth of others' work that is more than a system's idle housekeeping; `morecores run` warns from the
+/// same amount.
+const BUSY: f64 = 0.1;
+
+/// Findings about timing, in the order of [`Subject`].
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    vec![
+        usable_cpus(facts),
+        quiet(facts),
+        cpu_time(facts),
+        peak_memory(facts),
+        limit_cpuset(facts),
+        limit_hotplug(facts),
+        cold_cache(facts),
+        taskstats(facts),
+    ]
+}
+
+fn usable_cpus(facts: &Facts) -> Finding {
+    let what = Subject::UsableCpus;
+    let matters = "the largest CPU count at full speed";
+    let topology = &facts.host.topology;
+    let usable = &topology.usable;
+    let fact = format!("{} of {}: {}", usable.count, topology.present.len(), usable.cpus);
+    let reasons: Vec<String> = usable.why_fewer().map(ToString::to_string).collect();
+    let Some(first) = usable.why_fewer().next() else { return fine(what, fact, matters) };
+    let remedy = lift(facts, first);
+    flaw(what, State::Limited, format!("{fact}; {}", reasons.join("; ")), matters, remedy)
+}
+
+/// Lifts the restriction that is named first; the others come to light with the next diagnosis.
+fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
+    let online = &facts.host.topology.online;
+    let hidden = facts.privilege.confined();
+    let decided = "this container was started with fewer CPUs: start it with more";
+    match restriction {
+        Restriction::Offline { smt_off: true, .. } => {
+            write(&facts.privilege, "on", "/sys/devices/system/cpu/smt/control")
+        }
+        Restriction::Offline { cpus, .. } => write(&facts.privilege, "1", &files(cpus)),
+        // Of the shell, which its commands inherit.
+        Restriction::Affinity { .. } => command(format!("taskset -pc {online} $$")),
+        Restriction::Cpuset { .. } | Restriction::Quota { .. } if hidden => nothing(decided),
+        // The file read may be one that only tells what is in force; the other one of the directory is written.
+        Restriction::Cpuset { file, .. } => {
+            let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
+            write(&facts.privilege, &online.to_string(), &format!("{directory}/cpuset.cpus"))
+        }
+        Restriction::Quota { file, .. } => {
+            let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
+            write(&facts.privilege, none, file)
+        }
+        Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
+            nothing("it takes no CPU away")
+        }
+    }
+}
+
+/// The switches of some CPUs, as a shell pattern.
+fn files(cpus: &CpuSet) -> String {
+    let all: Vec<String> = cpus.iter().map(|cpu| cpu.to_string()).collect();
+    let names = if all.len() == 1 { all.concat() } else { format!("{{{}}}", all.join(",")) };
+    format!("/sys/devices/system/cpu/cpu{names}/online")
+}
+
+fn quiet(facts: &Facts) -> Finding {
+    let what = Subject::Quiet;
+    let matters = "every time measured: others' work slows the command and adds noise";
+    let quiet = &facts.quiet;
+    let watched = quiet.watched_ns.as_secs_f64().max(f64::MIN_POSITIVE);
+    let busy = quiet.busy_ns.as_secs_f64() / watched;
+    let stolen = quiet.steal_ns.as_secs_f64() / watched;
+    let steal = if stolen > 0.0 { format!(", a hypervisor took {stolen:.2}") } else { String::new() };
+    let all = facts.host.topology.online.len();
+    let kept = format!("others kept {busy:.2} of {all} CPUs busy");
+    if busy <= BUSY {
+        return fine(what, format!("{kept} for {watched:.1} s{steal}"), matters);
+    }
+    let part = facts.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(quiet.busy_ns));
+    let names: Vec<&str> = part.map(|neighbour| neighbour.name.as_str()).collect();
+    let whom = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let remedy = nothing("stop what is running, or wait until it is done, and look again");
+    flaw(what, State::Limited, format!("{kept}{whom}{steal}"), matters, remedy)
+}
+
+fn cpu_time(facts: &Facts) -> Finding {
+    let what = Subject::CpuTime;
+    let matters = "user and system time of short processes, and of those that nobody waits for";
+    match &facts.groups.accounting {
+        Accounting::Group(estimator) => {
+            fine(what, format!("counted by a cgroup of the command's own ({})", estimator.name()), matters)
+        }
+        Accounting::Refused(why) => {
+            flaw(what, State::Limited, format!("by getrusage only: {why}"), matters, own_group(facts))
+        }
+    }
+}
+
+/// How to get a cgroup that we may make others below.
+fn own_group(facts: &Facts) -> Remedy {
+    let privilege = &facts.privilege;
+    if privilege.confined() {
+        nothing("this container may not make cgroups: start it with a writable /sys/fs/cgroup (--privileged)")
+    } else if !facts.groups.v1 && facts.groups.v2.is_none() {
+        as_root(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+    } else if facts.groups.v2.is_some() && facts.groups.systemd {
+        // The manager of the user's own session, where we are not root.
+        let user = if privilege.root { "" } else { "--user " };
+        command(format!("systemd-run {user}--scope -p Delegate=yes morecores run -- COMMAND"))
+    } else {
+        by_root(&facts.privilege, "morecores run -- COMMAND")
+    }
+}
+
+fn peak_memory(facts: &Facts) -> Finding {
+    let what = Subject::PeakMemory;
+    let matters = "the peak memory of all processes together; that of the largest one is always told";
+    match (facts.groups.peak, &facts.groups.accounting) {
+        (PeakMark::Resettable, _) => fine(what, "told by the cgroup, set back before each run", matters),
+        (PeakMark::Fixed, _) => flaw(
+            what,
+            State::Limited,
+            "told by the cgroup only for a run that needs more than all before it",
+            matters,
+            nothing("the mark can be set back since Linux 6.12: boot a newer kernel"),
+        ),
+        (PeakMark::Absent, Accounting::Refused(_)) => {
+            flaw(what, State::Missing, "no cgroup of the command's own", matters, own_group(facts))
+        }
+        (PeakMark::Absent, Accounting::Group(_)) => flaw(
+            what,
+            State::Missing,
+            "no cgroup that hands its memory controller down to the command's",
+            matters,
+            match &facts.groups.v2 {
+                Some(mount)
+                    if facts.privilege.root && !facts.groups.systemd && !facts.privilege.confined() =>
+                {
+                    write(
+                        &facts.privilege,
+                        "+memory",
+                        &mount.join("cgroup.subtree_control").display().to_string(),
+                    )
+                }
+                _ => own_group(facts),
+            },
+        ),
+    }
+}
+
+fn limit_cpuset(facts: &Facts) -> Finding {
+    let what = Subject::LimitCpuset;
+    let matters = "--limit cpuset, which a program cannot widen as it can affinity";
+    let version = |version: &Version| match version {
+        Version::V1 => 1,
+        Version::V2 => 2,
+    };
+    match &facts.groups.cpusets {
+        Cpusets::Usable(v) => fine(what, format!("usable, cgroup version {}", version(v)), matters),
+        Cpusets::NotEnabled(files) => {
+            let fact = "the cpuset controller is not handed down to our cgroup";
+            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            let remedy = if facts.privilege.confined() {
+                outside()
+            } else {
+                write(&facts.privilege, "+cpuset", &files.join(" "))
+            };
+            flaw(what, State::Missing, fact, matters, remedy)
+        }
+        Cpusets::Refused(why) => {
+            let remedy = by_root(&facts.privilege, "morecores run --limit cpuset -- COMMAND");
+            flaw(what, State::Missing, why.clone(), matters, remedy)
+        }
+    }
+}
+
+fn limit_hotplug(facts: &Facts) -> Finding {
+    let what = Subject::LimitHotplug;
+    let matters =
+        "--limit hotplug, which alone keeps the other CPUs from helping with interrupts and kernel threads";
+    let online = &facts.host.topology.online;
+    if online.len() < 2 {
+        return flaw(
+            what,
+            State::Missing,
+            "there is only one CPU",
+            matters,
+            nothing("nothing to switch off"),
+        );
+    }
+    if !facts.hotplug.fixed.is_empty() {
+        let fact = format!("CPUs without a switch: {}", facts.hotplug.fixed);
+        let why = "this kernel or hypervisor cannot take CPUs offline: use --limit cpuset";
+        return flaw(what, State::Missing, fact, matters, nothing(why));
+    }
+    if facts.privilege.root && facts.hotplug.writable {
+        let others = online.iter().filter(|cpu| *cpu != CpuId(0)).collect::<CpuSet>();
+        let noun = if others.len() == 1 { "CPU" } else { "CPUs" };
+        return fine(what, format!("{noun} {others} can be taken offline"), matters);
+    }
+    let remedy = by_root(&facts.privilege, "morecores run --limit hotplug -- COMMAND");
+    flaw(what, State::Missing, "only root may take CPUs offline", matters, remedy)
+}
+
+fn cold_cache(facts: &Facts) -> Finding {
+    let what = Subject::ColdCache;
+    let matters = "--cold, which measures from an empty page cache";
+    if facts.settings.drop_caches {
+        return fine(what, "the page cache can be dropped", matters);
+    }
+    let remedy = by_root(&facts.privilege, "morecores run --cold -- COMMAND");
+    flaw(what, State::Missing, "only root may drop the page cache", matters, remedy)
+}
+
+fn taskstats(facts: &Facts) -> Finding {
+    let what = Subject::Taskstats;
+    let matters = "raw times and delays of every process at its exit";
+    match facts.settings.taskstats {
+        Ok(()) if facts.privilege.has(Capability::NetAdmin) => fine(what, "told by the kernel", matters),
+        Ok(()) => {
+            let remedy = by_root(&facts.privilege, "morecores run -- COMMAND");
+            flaw(what, State::Missing, "told by the kernel, to CAP_NET_ADMIN only", matters, remedy)
+        }
+        Err(Errno::NOENT) => {
+            let why = "the kernel was built without CONFIG_TASKSTATS: boot one that has it";
+            flaw(what, State::Missing, "the kernel does not tell", matters, nothing(why))
+        }
+        Err(error) => {
+            let why = "generic netlink is closed to us, as in some sandboxes";
+            flaw(what, State::Missing, said(error), matters, nothing(why))
+        }
+    }
+}

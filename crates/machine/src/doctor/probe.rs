@@ -1,0 +1,72 @@
+//! Trying things out: what the kernel allows is known only by asking for it.
+//!
+//! Every probe undoes itself before it returns.
+
+pub(super) mod bpf;
+pub(super) mod counters;
+pub(super) mod groups;
+pub(super) mod perf;
+pub(super) mod taskstats;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+
+use morecores_study::trace::{Need, TRACEPOINTS, Tracepoint};
+
+use super::facts::Tracefs;
+
+/// Where tracefs is mounted (`Documentation/trace/ftrace.rst`).
+pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// The kernel's own types.
+pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Whether tracefs can be read. The directory is there, and empty, where it is not mounted.
+pub(super) fn tracefs() -> Tracefs {
+    match fs::read_dir(TRACEFS).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Tracefs::NotMounted,
+        Ok(false) => Tracefs::Readable,
+        Err(error) if error.kind() == ErrorKind::NotFound => Tracefs::Absent,
+        Err(_) => Tracefs::Closed,
+    }
+}
+
+/// The tracepoints that a trace of a command uses on this architecture.
+pub(super) fn wanted() -> impl Iterator<Item = &'static Tracepoint> {
+    TRACEPOINTS.iter().filter(|tracepoint| tracepoint.need != Need::X86Timer || cfg!(target_arch = "x86_64"))
+}
+
+/// The tracepoints that the kernel lacks, as tracefs lists them or, without it, as BTF names them.
+pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
+    let missing = |there: &dyn Fn(&str, &str) -> bool| {
+        let missing = wanted().filter(|tracepoint| !there(tracepoint.group, tracepoint.name));
+        missing.map(|tracepoint| format!("{}:{}", tracepoint.group, tracepoint.name)).collect()
+    };
+    if tracefs {
+        return Some(missing(&|group, name| {
+            fs::exists(format!("{TRACEFS}/events/{group}/{name}")).unwrap_or(false)
+        }));
+    }
+    let btf = fs::read(BTF).ok()?;
+    let named = in_btf(&btf);
+    Some(missing(&|_, name| named.contains(name.as_bytes())))
+}
+
+/// The names of all tracepoints in BTF: each has a type `btf_trace_NAME` (`include/trace/bpf_probe.h`), and
+/// BTF keeps its names as strings that end in zero.
+fn in_btf(btf: &[u8]) -> BTreeSet<&[u8]> {
+    btf.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(b"btf_trace_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracepoints_are_told_by_their_types() {
+        let btf = b"\x9f\xeb\x01\0int\0btf_trace_sched_switch\0btf_trace_x\0xbtf_trace_y\0";
+        let names: Vec<&[u8]> = in_btf(btf).into_iter().collect();
+        assert_eq!(names, [&b"sched_switch"[..], b"x"]);
+    }
+}

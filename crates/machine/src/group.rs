@@ -1,0 +1,362 @@
+//! The cgroups that hold the command's tree, one set reused for the whole study.
+//!
+//! Version 2 wherever it is mounted, even without controllers: its `cpu.stat` is always there, and a child can
+//! be born in it. Version 1 hierarchies for what version 2 lacks on this machine: there our measuring thread
+//! itself moves in, and its children with it. This module reads raw counters; what they mean for a run is
+//! `account`'s business.
+
+mod counters;
+mod home;
+mod oom;
+mod share;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use morecores_study::{Bytes, CpuSet, Nanos};
+
+use crate::cgroup::Hierarchies;
+use crate::undo::{Change, Journal, JournalError};
+
+pub use oom::OomKills;
+
+use counters::Counter;
+use home::Home;
+use share::Share;
+
+/// Why the command cannot be held in a cgroup.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// A system call failed.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The change could not be noted.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// No hierarchy is mounted.
+    #[error("no cgroup hierarchy is mounted")]
+    NoHierarchy,
+    /// There is no cpuset controller to limit with.
+    #[error("no cpuset controller here: {0}")]
+    NoCpuset(String),
+}
+
+/// CPU time of the tree since the group was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuUsage {
+    /// All of it, exact.
+    pub total: Nanos,
+    /// The part in user mode, from ticks.
+    pub user: Nanos,
+    /// The part in the kernel, from ticks.
+    pub system: Nanos,
+}
+
+/// Which interface told a [`CpuUsage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuSource {
+    /// `cpu.stat`: the two parts add up to the whole. Holds the command's tree alone.
+    V2,
+    /// `cpuacct`: the parts are raw ticks. Holds the measuring thread too.
+    V1,
+}
+
+/// The cgroups of one study.
+#[derive(Debug)]
+pub struct StudyGroup {
+    v2: Option<PathBuf>,
+    /// What children are born into; dropped where the kernel refuses that.
+    birthplace: Option<File>,
+    v1: Vec<PathBuf>,
+    cpu: Option<(CpuSource, Vec<Counter>)>,
+    peak: Option<Peak>,
+    /// The cgroup in which a controller counts memory.
+    memory: Option<PathBuf>,
+    memory_stat: Option<Counter>,
+    io_stat: Option<Counter>,
+    cpuset: Option<PathBuf>,
+    /// The weight of the cgroup, where it stands beside processes.
+    share: Option<Share>,
+    /// The version 1 cgroups that this process was in before, open for writing.
+    outside: Vec<File>,
+}
+
+/// The high-water mark of memory, and how it is set back.
+#[derive(Debug)]
+struct Peak {
+    counter: Counter,
+    /// What is charged now.
+    current: Option<Counter>,
+    /// Written to set the mark back, where the kernel lets it be.
+    reset: Option<File>,
+    last: u64,
+}
+
+impl StudyGroup {
+    /// Makes the cgroups, below our own ones or beside them. With `limit`, a cpuset controller is required; everything else is
+    /// taken as far as it is to be had.
+    ///
+    /// # Errors
+    /// Where not even CPU time can be told by a cgroup, or no cpuset can be had though asked for.
+    pub fn create(
+        hierarchies: &Hierarchies,
+        limit: bool,
+        keep: bool,
+        journal: &mut Journal,
+    ) -> Result<Self, GroupError> {
+        let mut group = Self {
+            v2: None,
+            birthplace: None,
+            v1: Vec::new(),
+            cpu: None,
+            peak: None,
+            memory: None,
+            memory_stat: None,
+            io_stat: None,
+            cpuset: None,
+            share: None,
+            outside: Vec::new(),
+        };
+        let mut refused = GroupError::NoHierarchy;
+        if let Some(own) = &hierarchies.v2 {
+            let cpuset = limit && !hierarchies.v1.contains_key("cpuset");
+            let home = Home::find(own, cpuset, journal)?;
+            match make(&home.parent, keep, journal) {
+                Ok(dir) => {
+                    home.copy_limits(&dir)?;
+                    group.share = Share::v2(&dir).filter(|_| home.like.is_none());
+                    group.use_v2(dir)?;
+                }
+                Err(error) => refused = error,
+            }
+        }
+        for (name, wanted) in
+            [("cpuacct", group.cpu.is_none()), ("memory", group.peak.is_none()), ("cpuset", limit)]
+        {
+            if let Some(parent) = hierarchies.v1.get(name).filter(|_| wanted) {
+                match make(parent.own(), keep, journal) {
+                    Ok(dir) => group.use_v1(name, dir)?,
+                    Err(error) if name == "cpuset" => return Err(error),
+                    Err(error) => refused = error,
+                }
+            }
+        }
+        if limit && group.cpuset.is_none() {
+            return Err(GroupError::NoCpuset(refused.to_string()));
+        }
+        if group.cpu.is_none() { Err(refused) } else { Ok(group) }
+    }
+
+    fn use_v2(&mut self, dir: PathBuf) -> Result<(), GroupError> {
+        let handle = File::open(&dir).map_err(io_error("open", &dir))?;
+        self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
+        // Writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst, memory.peak).
+        self.peak = Peak::open(&dir, "memory.peak", "memory.current");
+        self.memory = Some(dir.clone()).filter(|dir| dir.join("memory.events").exists());
+        self.memory_stat = Counter::open(dir.join("memory.stat"));
+        self.io_stat = Counter::open(dir.join("io.stat"));
+        self.cpuset = Some(dir.clone()).filter(|dir| dir.join("cpuset.cpus").exists());
+        self.birthplace = Some(handle);
+        self.v2 = Some(dir);
+        Ok(())
+    }
+
+    fn use_v1(&mut self, controller: &str, dir: PathBuf) -> Result<(), GroupError> {
+        match controller {
+            "cpuacct" => {
+                let files = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"];
+                let counters: Vec<_> =
+                    files.iter().filter_map(|file| Counter::open(dir.join(file))).collect();
+                self.share = Share::v1(&dir);
+                self.cpu = (counters.len() == files.len()).then_some((CpuSource::V1, counters));
+            }
+            "memory" => {
+                self.peak = Peak::open(&dir, "memory.max_usage_in_bytes", "memory.usage_in_bytes");
+                self.memory = Some(dir.clone());
+            }
+            _ => {
+                // A new version 1 cpuset has no memory nodes and takes no task until it has some.
+                let nodes = dir.join("cpuset.mems");
+                let inherited = dir.parent().map(|p| p.join("cpuset.mems")).unwrap_or_default();
+                fs::read(&inherited)
+                    .and_then(|mems| fs::write(&nodes, mems))
+                    .map_err(io_error("write", &nodes))?;
+                self.cpuset = Some(dir.clone());
+            }
+        }
+        self.v1.push(dir);
+        Ok(())
+    }
+
+    /// The version 2 cgroup, where the tree is born in one.
+    pub fn v2(&self) -> Option<&Path> {
+        self.v2.as_deref()
+    }
+
+    /// Moves the calling thread into the version 1 cgroups, so that its children are born there. The journal
+    /// moves it back. To be called after the first [`StudyGroup::set_cpus`] where the group limits.
+    ///
+    /// # Errors
+    /// A refusal of the kernel.
+    pub fn enter(&mut self) -> Result<(), GroupError> {
+        let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+        for dir in &self.v1 {
+            let tasks = dir.join("tasks");
+            fs::write(&tasks, &thread).map_err(io_error("move the measuring thread to", &tasks))?;
+        }
+        let before = self.v1.iter().filter_map(|dir| Some(dir.parent()?.join("cgroup.procs")));
+        let open = |file: PathBuf| File::options().write(true).open(&file).map_err(io_error("open", &file));
+        self.outside = before.map(open).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// Files that move a process out of the version 1 cgroups, back to where this process came from, when it writes
+    /// "0" to each of them (cgroups(7)): for children of the measuring thread that are not the command's.
+    pub fn outside(&self) -> &[File] {
+        &self.outside
+    }
+
+    /// What a child is to be born into.
+    pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
+        self.birthplace.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the group tells CPU time.
+    pub fn tells_cpu(&self) -> bool {
+        self.cpu.is_some()
+    }
+
+    /// Gives the version 2 cgroup up: the kernel puts no child into it.
+    pub fn forget_birthplace(&mut self) {
+        self.birthplace = None;
+        if matches!(self.cpu, Some((CpuSource::V2, _))) {
+            self.cpu = None;
+        }
+        (self.memory_stat, self.io_stat) = (None, None);
+    }
+
+    /// Allots CPUs by the cpuset.
+    ///
+    /// # Errors
+    /// Where there is no cpuset or the kernel refuses the CPUs.
+    pub fn set_cpus(&self, cpus: &CpuSet) -> Result<(), GroupError> {
+        let dir = self.cpuset.as_ref().ok_or_else(|| GroupError::NoCpuset("none was made".to_owned()))?;
+        let file = dir.join("cpuset.cpus");
+        fs::write(&file, cpus.to_string()).map_err(io_error("write", &file))
+    }
+
+    /// Gives the tree the share that it would have without a cgroup of its own, on so many CPUs.
+    ///
+    /// # Errors
+    /// A refusal of the kernel.
+    pub fn set_share(&mut self, cpus: usize) -> Result<(), GroupError> {
+        let Some(share) = &mut self.share else { return Ok(()) };
+        share.set(cpus).map_err(|source| io_error("write", share.file())(source))
+    }
+
+    /// CPU time of the tree so far.
+    pub fn cpu_usage(&mut self) -> Option<(CpuSource, CpuUsage)> {
+        let (source, counters) = self.cpu.as_mut()?;
+        let usage = match (&source, counters.as_mut_slice()) {
+            (CpuSource::V2, [stat]) => {
+                let [total, user, system] = stat.fields(["usage_usec", "user_usec", "system_usec"])?;
+                let time = |us: Option<u64>| us.map(Nanos::from_micros);
+                CpuUsage { total: time(total)?, user: time(user)?, system: time(system)? }
+            }
+            (CpuSource::V1, [total, user, system]) => CpuUsage {
+                total: Nanos(total.number()?),
+                user: Nanos(user.number()?),
+                system: Nanos(system.number()?),
+            },
+            _ => return None,
+        };
+        Some((*source, usage))
+    }
+
+    /// Sets the memory mark back before a run.
+    pub fn reset_peak(&mut self) {
+        if let Some(peak) = &mut self.peak {
+            peak.reset();
+        }
+    }
+
+    /// The most memory that the tree has used since the mark was set back; absent where it cannot be told,
+    /// also where the mark cannot be set back and an earlier run stood higher.
+    pub fn peak_memory(&mut self) -> Option<Bytes> {
+        self.peak.as_mut()?.value()
+    }
+
+    /// What is charged to the tree's cgroup now: after a run the page cache that is left of it.
+    pub fn charged_memory(&mut self) -> Option<Bytes> {
+        self.peak.as_mut()?.current.as_mut()?.number().map(Bytes)
+    }
+
+    /// The cgroup in which a controller counts the tree's memory.
+    pub fn memory(&self) -> Option<&Path> {
+        self.memory.as_deref()
+    }
+
+    /// Pages read from and written to swap so far.
+    pub fn swapped_pages(&mut self) -> Option<(u64, u64)> {
+        let [read, written] = self.memory_stat.as_mut()?.fields(["pswpin", "pswpout"])?;
+        read.zip(written)
+    }
+
+    /// Bytes read from and written to block devices so far.
+    pub fn block_bytes(&mut self) -> Option<(u64, u64)> {
+        self.io_stat.as_mut()?.block_bytes()
+    }
+}
+
+impl Peak {
+    fn open(dir: &Path, peak: &str, current: &str) -> Option<Self> {
+        let path = dir.join(peak);
+        let reset = File::options().write(true).open(&path).ok();
+        Some(Self {
+            counter: Counter::open(path)?,
+            current: Counter::open(dir.join(current)),
+            reset,
+            last: 0,
+        })
+    }
+
+    fn reset(&mut self) {
+        // Both versions take any number, and both mean "now".
+        if self.reset.as_mut().is_none_or(|file| file.write_all(b"0").is_err()) {
+            self.reset = None;
+            self.last = self.counter.number().unwrap_or(0);
+        }
+    }
+
+    fn value(&mut self) -> Option<Bytes> {
+        let peak = self.counter.number()?;
+        (self.reset.is_some() || peak > self.last).then_some(Bytes(peak))
+    }
+}
+
+fn make(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
+    let dir = parent.join(format!("morecores-{}", std::process::id()));
+    // Asked first, so that an ordinary user's journal holds no change that was never possible.
+    rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)
+        .map_err(|e| io_error("make a cgroup in", parent)(e.into()))?;
+    journal.note(Change::CgroupCreated { dir: dir.clone(), keep })?;
+    match fs::create_dir(&dir) {
+        // cpuacct and memory may be one hierarchy.
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(io_error("make the cgroup", &dir)(e)),
+        _ => Ok(dir),
+    }
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {
+    let path = path.to_owned();
+    move |source| GroupError::Io { action, path, source }
+}

@@ -1,0 +1,22 @@
+//! This machine: its CPUs and which of them are usable, placement, cgroups, limits, the undo journal, and the doctor.
+//!
+//! Every change to the system is a `Change` in the journal of [`undo`]. This crate must not run the command, compute
+//! statistics or print.
+
+pub mod activity;
+pub mod cgroup;
+pub mod clock;
+pub mod counts;
+mod diagnosis;
+pub mod doctor;
+pub mod group;
+pub mod host;
+pub mod limit;
+pub mod noise;
+pub mod placement;
+pub mod process;
+pub mod topology;
+pub mod tree;
+pub mod undo;
+
+pub use diagnosis::{Area, DIAGNOSIS_SCHEMA, Diagnosis, Finding, Remedy, State, Subject};

@@ -1,0 +1,156 @@
+//! Takes CPUs offline, so that only the allotted ones exist: the nearest thing today to a smaller machine.
+//!
+//! The kernel forgets on whose behalf CPUs were where: version 1 cpusets lose a CPU that goes offline for good,
+//! and a thread bound to it is set free. Both are noted before the first CPU goes and restored by the journal.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use morecores_study::{CpuId, CpuSet};
+
+use crate::cgroup::{Hierarchies, Version};
+use crate::process;
+use crate::undo::{Change, Journal, JournalError, UndoError, set_online};
+
+/// Why CPUs cannot be taken offline.
+#[derive(Debug, thiserror::Error)]
+pub enum HotplugError {
+    /// Only root may.
+    #[error("--limit hotplug needs root: use sudo, or --limit affinity")]
+    NotRoot,
+    /// A CPU has no switch.
+    #[error("CPU {0} cannot be taken offline on this machine: use --limit cpuset or affinity")]
+    Fixed(CpuId),
+    /// A CPU has to stay.
+    #[error(
+        "CPU 0 stays online, so it must be the first CPU of every count: drop --cpu-list or begin it with 0"
+    )]
+    NeedsCpu0,
+    /// The switch did not move.
+    #[error("cannot switch CPU {cpu} {}: {source}", if *.online { "on" } else { "off" })]
+    Switch {
+        /// The CPU.
+        cpu: CpuId,
+        /// Which way.
+        online: bool,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A cpuset did not get its CPUs back.
+    #[error("cannot {0}")]
+    Cpuset(UndoError),
+    /// The CPUs online cannot be read.
+    #[error("cannot read {ONLINE}: {0}")]
+    Read(io::Error),
+    /// The change could not be noted.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Switches CPUs; the journal switches them back.
+#[derive(Debug)]
+pub struct Hotplug {
+    /// Online before we came.
+    all: CpuSet,
+    now: CpuSet,
+    /// What version 1 cpusets are given back with each CPU, parents first.
+    cpusets: Vec<Change>,
+}
+
+impl Hotplug {
+    /// Notes everything that taking any CPU but 0 offline may destroy. Nothing is switched yet.
+    ///
+    /// # Errors
+    /// Where we may not, or a CPU has no switch.
+    pub fn prepare(journal: &mut Journal) -> Result<Self, HotplugError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(HotplugError::NotRoot);
+        }
+        let online = fs::read_to_string(ONLINE).map_err(HotplugError::Read)?;
+        let all: CpuSet = online.parse().map_err(|e| HotplugError::Read(io::Error::other(e)))?;
+        let fixed =
+            |cpu: &CpuId| !fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}/online")).unwrap_or(false);
+        if let Some(cpu) = all.iter().find(|cpu| *cpu != CpuId(0) && fixed(cpu)) {
+            return Err(HotplugError::Fixed(cpu));
+        }
+        // The journal undoes the last note first, and all of it needs the CPUs: they are noted last.
+        for (tid, cpus) in bound_threads(&all) {
+            let Some(start_time) = process::start_time(tid) else { continue };
+            journal.note(Change::AffinityLost { tid, start_time, cpus })?;
+        }
+        // A cpuset takes only CPUs that its parent has: parents are noted last, and restored first.
+        let cpusets = v1_cpusets();
+        for change in cpusets.iter().rev() {
+            journal.note(change.clone())?;
+        }
+        journal.note(Change::CpusOffline { online: all.clone() })?;
+        Ok(Self { now: all.clone(), all, cpusets })
+    }
+
+    /// Leaves only `cpus` online; true where that switched any.
+    pub(super) fn only(&mut self, cpus: &CpuSet) -> Result<bool, HotplugError> {
+        if *cpus == self.now {
+            return Ok(false);
+        }
+        if !cpus.contains(CpuId(0)) {
+            return Err(HotplugError::NeedsCpu0);
+        }
+        // On before off, so that there is never less than either set has.
+        let on = cpus.difference(&self.now);
+        let off = self.all.intersection(&self.now).difference(cpus);
+        for (set, online) in [(&on, true), (&off, false)] {
+            for cpu in set.iter() {
+                set_online(cpu, online).map_err(|source| HotplugError::Switch { cpu, online, source })?;
+            }
+        }
+        if !on.is_empty() {
+            // We, and with us the command, may live in one of them. A CPU that is still offline cannot be
+            // given back yet: the kernel refuses, and the journal does it in the end.
+            for change in self.cpusets.iter().filter(|_| *cpus == self.all) {
+                change.undo().map_err(HotplugError::Cpuset)?;
+            }
+        }
+        self.now.clone_from(cpus);
+        Ok(true)
+    }
+}
+
+/// Every version 1 cpuset with the CPUs it was given, parents before children.
+fn v1_cpusets() -> Vec<Change> {
+    let hierarchies = Hierarchies::of_this_process();
+    let mount = hierarchies.v1.get("cpuset").filter(|dir| dir.version() == Version::V1);
+    let mut found = Vec::new();
+    if let Some(dir) = mount {
+        collect_cpusets(dir.mount(), &mut found);
+    }
+    found
+}
+
+fn collect_cpusets(dir: &Path, found: &mut Vec<Change>) {
+    let children = fs::read_dir(dir).into_iter().flatten().flatten();
+    for child in children.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        let given =
+            fs::read_to_string(child.join("cpuset.cpus")).ok().and_then(|text| text.parse::<CpuSet>().ok());
+        if let Some(cpus) = given.filter(|cpus| !cpus.is_empty()) {
+            found.push(Change::CpusetShrinks { dir: child.clone(), cpus });
+        }
+        collect_cpusets(&child, found);
+    }
+}
+
+/// Threads of user space that may not use every CPU, with those they may use.
+fn bound_threads(all: &CpuSet) -> Vec<(u32, CpuSet)> {
+    let numbers = |dir: &str| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>()
+    };
+    // Kernel threads have no memory map and an empty command line, and look after themselves.
+    let user = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    let threads =
+        numbers("/proc").into_iter().filter(user).flat_map(|pid| numbers(&format!("/proc/{pid}/task")));
+    let bound = threads.filter_map(|tid| Some((tid, process::affinity(tid).ok()?)));
+    bound.filter(|(_, cpus)| !all.is_subset(cpus)).collect()
+}

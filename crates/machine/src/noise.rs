@@ -1,0 +1,244 @@
+//! Measures how steady this machine is: the same arithmetic again and again, on each CPU alone and on several
+//! at once.
+//!
+//! The loop touches no memory and makes no system call, so whatever makes a repetition longer is the machine:
+//! other work, a hypervisor, a changing clock rate, or a second thread on the same core. Nothing is computed
+//! from the times here.
+
+mod company;
+mod work;
+
+use std::io;
+use std::sync::{PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
+
+use morecores_study::noise::{Company, LoopThread, Noise, Stretch};
+use morecores_study::{CpuId, CpuSet, Nanos};
+
+use crate::activity::Clocks;
+use crate::clock::monotonic;
+use crate::process;
+use crate::topology;
+
+/// Length of one repetition: far above what reading the clock costs, and above a scheduler's tick (at most
+/// 10 ms), so that every repetition holds what happens at each of them.
+const REPETITION: Duration = Duration::from_millis(12);
+
+/// CPUs that are measured alone; on a larger machine as many, evenly spread over it.
+const MOST_ALONE: usize = 16;
+
+/// Rounds: six values are the fewest that give a median a 95% interval.
+const ROUNDS: u32 = 6;
+
+/// The shortest stretch: ten repetitions, so that its median means something.
+const LEAST_STRETCH: Duration = Duration::from_millis(120);
+
+/// Why the noise could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum NoiseError {
+    /// A CPU would not take our thread.
+    #[error("cannot run on CPU {cpu}: {source}; `morecores topology` shows which CPUs may be used")]
+    Pin {
+        /// The CPU.
+        cpu: CpuId,
+        /// Why not.
+        source: io::Error,
+    },
+    /// There is no room for another thread.
+    #[error("cannot start a thread for CPU {cpu}: {source}; allow more (`ulimit -u`)")]
+    Thread {
+        /// The CPU.
+        cpu: CpuId,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Measures for about `budget`, at least one round of stretches of 120 ms.
+///
+/// Every round measures each CPU alone (at most 16 of them), a pair of each kind that there is, and all of
+/// `cpus` at once, in turned order: what drifts must not look like a disturbance. Under a CPU quota, `cpus`
+/// must be no more than it feeds, or the quota is what is measured.
+///
+/// # Errors
+/// Where a CPU cannot be used or a thread cannot be started.
+pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
+    let alone = company::spread(cpus, MOST_ALONE);
+    let mut combinations: Vec<(Company, CpuSet)> =
+        alone.iter().map(|cpu| (Company::Alone, CpuSet::from_iter([cpu]))).collect();
+    if cpus.len() > 2 {
+        combinations.extend(company::pairs(&topology::read(), &alone, cpus));
+    }
+    if cpus.len() > 1 {
+        combinations.push((Company::All, cpus.clone()));
+    }
+    let Some(first) = cpus.first() else { return Ok(Noise::default()) };
+    let steps = calibrate(first)?;
+
+    let stretches = u32::try_from(combinations.len()).unwrap_or(u32::MAX);
+    let warm_ups = REPETITION * stretches;
+    let affordable = budget.as_nanos() / (LEAST_STRETCH * stretches + warm_ups).as_nanos();
+    let rounds = u32::try_from(affordable).unwrap_or(ROUNDS).clamp(1, ROUNDS);
+    let length = (budget / (rounds * stretches)).saturating_sub(REPETITION).max(LEAST_STRETCH);
+    let mut noise = Noise { steps, stretches: Vec::new() };
+    for round in 0..rounds {
+        for (company, cpus) in &combinations {
+            noise.stretches.push(stretch(round, *company, cpus, steps, length)?);
+        }
+        combinations.rotate_left(1);
+    }
+    Ok(noise)
+}
+
+/// Number of steps that make a repetition on this CPU.
+fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
+    let search = move || -> Result<u64, NoiseError> {
+        pin(cpu)?;
+        Ok(steps_of_a_repetition(|steps| work::repetition(steps).0))
+    };
+    thread::scope(|scope| {
+        let searching = thread::Builder::new().spawn_scoped(scope, search);
+        join(searching.map_err(|source| NoiseError::Thread { cpu, source })?)
+    })
+}
+
+/// Steps that make a repetition, by the fastest of some tries; `takes` makes so many and returns the nanoseconds.
+fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
+    /// Tries at each size; the fastest is the one least disturbed.
+    const TRIES: u32 = 3;
+    let mut steps = 1 << 12;
+    loop {
+        let fastest = (0..TRIES).map(|_| takes(steps)).min().unwrap_or(1).max(1);
+        // A tenth of the length is enough to scale from, and the clock's cost is lost in it.
+        if u128::from(fastest) * 10 >= REPETITION.as_nanos() {
+            let scaled = u128::from(steps) * REPETITION.as_nanos() / u128::from(fastest);
+            return u64::try_from(scaled).unwrap_or(u64::MAX);
+        }
+        steps *= 2;
+    }
+}
+
+/// Runs the loop on all of `cpus` at once for `length`.
+fn stretch(
+    round: u32,
+    company: Company,
+    cpus: &CpuSet,
+    steps: u64,
+    length: Duration,
+) -> Result<Stretch, NoiseError> {
+    // Opened when every thread is there: true to run, false to go home.
+    let gate = RwLock::new(false);
+    let before = Clocks::read();
+    let begin = monotonic();
+    let threads = thread::scope(|scope| {
+        let mut open = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let mut started = Vec::with_capacity(cpus.len());
+        for cpu in cpus.iter() {
+            let gate = &gate;
+            let body = move || {
+                pin(cpu)?;
+                // Wakes the CPU from its deepest sleep, and waits for all to be there.
+                work::repetition(steps);
+                let run = *gate.read().unwrap_or_else(PoisonError::into_inner);
+                Ok(if run { repeat(cpu, steps, length) } else { untouched(cpu) })
+            };
+            // On failure the gate goes back to those who wait, closed, and they end.
+            let thread = thread::Builder::new().spawn_scoped(scope, body);
+            started.push(thread.map_err(|source| NoiseError::Thread { cpu, source })?);
+        }
+        *open = true;
+        drop(open);
+        started.into_iter().map(join).collect::<Result<Vec<_>, NoiseError>>()
+    })?;
+    let lasted_ns = monotonic().since(begin);
+    let after = Clocks::read();
+    let with_steal = |thread: LoopThread| LoopThread {
+        steal_ns: after.since(&before, |cpu| cpu == thread.cpu).steal,
+        ..thread
+    };
+    Ok(Stretch { round, company, lasted_ns, threads: threads.into_iter().map(with_steal).collect() })
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Binds the calling thread, which is given up afterwards, to a CPU.
+fn pin(cpu: CpuId) -> Result<(), NoiseError> {
+    process::set_affinity(0, &CpuSet::from_iter([cpu])).map_err(|source| NoiseError::Pin { cpu, source })
+}
+
+/// Repeats the loop for `length`. A repetition that is not over by then does not count: the others may be
+/// gone before its end.
+fn repeat(cpu: CpuId, steps: u64, length: Duration) -> LoopThread {
+    let before = Interruptions::read();
+    let mut times_ns =
+        Vec::with_capacity(usize::try_from(length.as_nanos() / REPETITION.as_nanos()).unwrap_or(0) + 8);
+    let end = monotonic() + Nanos::from(length);
+    loop {
+        let (time, ended) = work::repetition(steps);
+        if ended > end {
+            break;
+        }
+        times_ns.push(Nanos(time));
+    }
+    let after = Interruptions::read();
+    let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+    LoopThread {
+        cpu,
+        times_ns,
+        involuntary_switches: since(after.switches, before.switches),
+        waited_ns: since(after.waited_ns, before.waited_ns).map(Nanos),
+        steal_ns: Nanos::ZERO,
+    }
+}
+
+fn untouched(cpu: CpuId) -> LoopThread {
+    LoopThread {
+        cpu,
+        times_ns: Vec::new(),
+        involuntary_switches: None,
+        waited_ns: None,
+        steal_ns: Nanos::ZERO,
+    }
+}
+
+/// What the kernel counts against the calling thread.
+struct Interruptions {
+    switches: Option<u64>,
+    waited_ns: Option<u64>,
+}
+
+impl Interruptions {
+    /// From proc_pid_status(5), and `Documentation/scheduler/sched-stats.rst`, whose second number is the time
+    /// spent waiting for a CPU.
+    fn read() -> Self {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let switches = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+        let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        Self {
+            switches: switches.and_then(|text| text.trim().parse().ok()),
+            waited_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_repetition_lasts_twelve_milliseconds_of_the_fastest_try() {
+        // Steps of 3 ns, of which every third try alone is undisturbed.
+        let tries = Cell::new(0_u64);
+        let takes = |steps: u64| {
+            tries.set(tries.get() + 1);
+            3 * steps + if tries.get().is_multiple_of(3) { 0 } else { 40_000_000 }
+        };
+        assert_eq!(steps_of_a_repetition(takes), 4_000_000);
+        // A machine so slow that the first size is too long is scaled down.
+        assert_eq!(steps_of_a_repetition(|steps| 6_000 * steps), 2_000);
+    }
+}

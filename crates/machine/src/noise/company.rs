@@ -1,0 +1,78 @@
+//! Which CPUs are measured alone, and which together with which.
+
+use morecores_study::noise::Company;
+use morecores_study::{CpuId, CpuSet, Topology};
+
+/// At most `most` of the CPUs, evenly spread over them, so that every package of a large machine has a part.
+pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
+    if cpus.len() <= most {
+        return cpus.clone();
+    }
+    let all: Vec<CpuId> = cpus.iter().collect();
+    (0..most).map(|i| all[i * all.len() / most]).collect()
+}
+
+/// One pair of each kind that can be made of one of `alone` and another of `cpus`.
+pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(Company, CpuSet)> {
+    let mut found = Vec::new();
+    for company in [Company::Siblings, Company::Cores, Company::Packages] {
+        let pair = alone.iter().find_map(|one| {
+            let other =
+                cpus.iter().find(|other| *other != one && kinship(topology, one, *other) == company)?;
+            Some(CpuSet::from_iter([one, other]))
+        });
+        found.extend(pair.map(|pair| (company, pair)));
+    }
+    found
+}
+
+fn kinship(topology: &Topology, one: CpuId, other: CpuId) -> Company {
+    let together = |a: Option<&CpuSet>| a.is_some_and(|set| set.contains(other));
+    if together(topology.core_of(one).map(|core| &core.cpus)) {
+        Company::Siblings
+    } else if topology.packages.len() < 2 || together(topology.package_of(one).map(|package| &package.cpus)) {
+        Company::Cores
+    } else {
+        Company::Packages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use morecores_study::{Core, Package};
+
+    fn set(text: &str) -> CpuSet {
+        text.parse().unwrap()
+    }
+
+    /// Two packages of two cores of two threads, numbered as Linux does: siblings far apart.
+    fn machine() -> Topology {
+        let core = |cpus| Core { cpus: set(cpus), core_type: 0, max_frequency: None };
+        Topology {
+            packages: vec![
+                Package { id: Some(0), cpus: set("0-1,4-5") },
+                Package { id: Some(1), cpus: set("2-3,6-7") },
+            ],
+            cores: ["0,4", "1,5", "2,6", "3,7"].map(core).to_vec(),
+            ..Topology::default()
+        }
+    }
+
+    #[test]
+    fn a_pair_of_each_kind() {
+        let all = set("0-7");
+        let expected =
+            [(Company::Siblings, set("0,4")), (Company::Cores, set("0-1")), (Company::Packages, set("0,2"))];
+        assert_eq!(pairs(&machine(), &all, &all), expected);
+        assert_eq!(pairs(&machine(), &set("0-1"), &set("0-1")), expected[1..2]);
+        assert_eq!(pairs(&Topology::default(), &all, &all), [(Company::Cores, set("0-1"))]);
+    }
+
+    #[test]
+    fn a_large_machine_is_sampled_from_end_to_end() {
+        assert_eq!(spread(&set("0-3"), 16), set("0-3"));
+        assert_eq!(spread(&set("0-63"), 4), set("0,16,32,48"));
+        assert_eq!(spread(&set("0-16"), 16).len(), 16);
+    }
+}

@@ -1,0 +1,298 @@
+//! In which order a sweep adds CPUs.
+//!
+//! Pure: a topology and a policy in, an order out. An order is one list whose first `n` CPUs are allotted
+//! for count `n`, so that every step keeps the CPUs of the one before and differs only by what it adds.
+//!
+//! All policies begin at the lowest usable CPU of the fastest type of core, and know for each usable CPU
+//!
+//! - its *thread number*: how many usable threads of its core come before it. With CPU 0 forbidden, its
+//!   sibling CPU 64 is a first thread, a whole core;
+//! - the *type* of its core, the fastest first;
+//! - its *path*: package, NUMA node, die, caches from the last level to level 3, cluster, level 2 cache, core.
+//!   In each, that of the first CPU comes first. The other nodes follow by distance from it, packages by their
+//!   nearest node; nodes of one distance, and all other parts, by their lowest usable CPU.
+//!
+//! | policy | order |
+//! |---|---|
+//! | cores-first | by thread number, then type, then path: every core of the machine before any sibling; the fast cores of all nodes before slow ones; one node, and in it one cache, before the next |
+//! | compact | by type, then path, then thread number: every thread of a core before the next core |
+//! | spread | by thread number, then type; within those, CPUs are dealt in turn from the packages, in a package from its nodes, in a node from its dies, and so on down the path |
+//!
+//! An efficiency core comes before the sibling of a performance core because it has execution units of its
+//! own. Linux packs tasks onto such machines likewise: a sibling of a busy core is not preferred, whatever its
+//! priority (`sched_use_asym_prio` in `kernel/sched/fair.c`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use morecores_study::{CacheKind, CpuId, CpuKind, CpuSet, PlacedCpu, Placement, Restriction, Topology};
+
+/// The CPUs in the order in which they are added, each with what it is to those before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order(Vec<PlacedCpu>);
+
+/// Why a list of CPUs cannot be an order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlacementError {
+    /// It names no CPU.
+    #[error("the CPU list is empty: write one like 0-3,8")]
+    Empty,
+    /// It is not a list.
+    #[error(transparent)]
+    Syntax(#[from] morecores_study::ParseCpuSetError),
+    /// A CPU is named more than once.
+    #[error("CPU {0} is in the list twice: name each CPU once")]
+    Twice(CpuId),
+    /// The machine has no such CPU.
+    #[error("there is no CPU {cpu}: this machine has CPUs {present}")]
+    Absent {
+        /// The CPU asked for.
+        cpu: CpuId,
+        /// Those there are.
+        present: CpuSet,
+    },
+    /// The CPU is switched off.
+    #[error("CPU {0} is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu{0}/online as root")]
+    Offline(CpuId),
+    /// The CPU is online and may not be used.
+    #[error("CPU {cpu} may not be used ({}): usable are CPUs {usable}", joined(because))]
+    Forbidden {
+        /// The CPU asked for.
+        cpu: CpuId,
+        /// Those that may be used.
+        usable: CpuSet,
+        /// What forbids it.
+        because: Vec<Restriction>,
+    },
+}
+
+fn joined(restrictions: &[Restriction]) -> String {
+    restrictions.iter().map(Restriction::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Order {
+    /// The order in which a policy adds the CPUs of `usable`, which are online CPUs of `topology`.
+    pub fn by_policy(topology: &Topology, usable: &CpuSet, placement: Placement) -> Self {
+        let mut places = places(topology, usable);
+        match placement {
+            Placement::CoresFirst => places.sort_by_cached_key(|p| (p.thread, p.core_type, p.path.clone())),
+            Placement::Compact => places.sort_by_cached_key(|p| (p.core_type, p.path.clone(), p.thread)),
+            Placement::Spread => {
+                let mut classes: BTreeMap<(usize, usize), Vec<Place>> = BTreeMap::new();
+                for place in places {
+                    classes.entry((place.thread, place.core_type)).or_default().push(place);
+                }
+                places = classes.into_values().flat_map(|class| dealt(class, 0)).collect();
+            }
+        }
+        Self::with_kinds(topology, places.into_iter().map(|place| place.cpu))
+    }
+
+    /// The order of a list such as `0,2,1` or `8-11,0`, which keeps the order as written.
+    pub fn by_list(topology: &Topology, list: &str) -> Result<Self, PlacementError> {
+        let mut cpus = Vec::new();
+        if list.parse::<CpuSet>()?.is_empty() {
+            return Err(PlacementError::Empty);
+        }
+        for part in list.split(',') {
+            cpus.extend(part.parse::<CpuSet>()?.iter());
+        }
+        let mut named = CpuSet::new();
+        for &cpu in &cpus {
+            if !named.insert(cpu) {
+                return Err(PlacementError::Twice(cpu));
+            }
+            check(topology, cpu)?;
+        }
+        Ok(Self::with_kinds(topology, cpus.into_iter()))
+    }
+
+    fn with_kinds(topology: &Topology, cpus: impl Iterator<Item = CpuId>) -> Self {
+        let mut order: Vec<PlacedCpu> = Vec::new();
+        let mut before = CpuSet::new();
+        for cpu in cpus {
+            let kind = match order.first() {
+                None => CpuKind::First,
+                Some(first) => kind(topology, first.cpu, &before, cpu),
+            };
+            before.insert(cpu);
+            order.push(PlacedCpu { cpu, kind });
+        }
+        Self(order)
+    }
+
+    /// The steps, the first CPU first.
+    pub fn steps(&self) -> &[PlacedCpu] {
+        &self.0
+    }
+
+    /// The CPUs allotted for count `n`: the first `n`, or all where there are fewer.
+    pub fn cpus(&self, n: usize) -> CpuSet {
+        self.0.iter().take(n).map(|step| step.cpu).collect()
+    }
+
+    /// The kinds of CPU that count `n` adds to count `before`.
+    pub fn kinds_added(&self, before: usize, n: usize) -> BTreeSet<CpuKind> {
+        self.0.iter().take(n).skip(before).map(|step| step.kind).collect()
+    }
+}
+
+fn check(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> {
+    let usable = &topology.usable;
+    if usable.cpus.contains(cpu) {
+        return Ok(());
+    }
+    if !topology.present.contains(cpu) {
+        return Err(PlacementError::Absent { cpu, present: topology.present.clone() });
+    }
+    if topology.offline.contains(cpu) {
+        return Err(PlacementError::Offline(cpu));
+    }
+    let forbids = |restriction: &&Restriction| match restriction {
+        Restriction::Affinity { cpus } | Restriction::Cpuset { cpus, .. } => !cpus.contains(cpu),
+        _ => false,
+    };
+    let because = usable.restrictions.iter().filter(forbids).cloned().collect();
+    Err(PlacementError::Forbidden { cpu, usable: usable.cpus.clone(), because })
+}
+
+/// What `cpu` is, given the first CPU and all those before; see [`CpuKind`].
+fn kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKind {
+    let core = topology.core_of(cpu);
+    if core.is_some_and(|core| core.cpus.iter().any(|thread| before.contains(thread))) {
+        return CpuKind::SmtSibling;
+    }
+    let core_type = |cpu| topology.core_of(cpu).map(|core| core.core_type);
+    let package = |cpu| topology.package_of(cpu).map(|package| &package.cpus);
+    let node = |cpu| topology.node_of(cpu).map(|node| node.id);
+    if core_type(cpu) != core_type(first) {
+        CpuKind::OtherCoreType
+    } else if package(cpu) != package(first) {
+        CpuKind::OtherPackage
+    } else if node(cpu) != node(first) {
+        CpuKind::OtherNode
+    } else {
+        CpuKind::Core
+    }
+}
+
+/// Where a CPU is; the module's documentation defines the fields.
+#[derive(Debug)]
+struct Place {
+    cpu: CpuId,
+    thread: usize,
+    core_type: usize,
+    path: Vec<u32>,
+}
+
+fn places(topology: &Topology, usable: &CpuSet) -> Vec<Place> {
+    let core_type = |cpu| topology.core_of(cpu).map_or(0, |core| core.core_type);
+    let Some(first) = usable.iter().min_by_key(|&cpu| (core_type(cpu), cpu)) else {
+        return Vec::new();
+    };
+    let nodes = node_ranks(topology, usable, first);
+    let packages = package_ranks(topology, usable, &nodes, first);
+    let groups = groups(topology);
+    let cores: Vec<&CpuSet> = topology.cores.iter().map(|core| &core.cpus).collect();
+    usable
+        .iter()
+        .map(|cpu| {
+            let thread = topology.core_of(cpu).map_or(0, |core| {
+                core.cpus.iter().filter(|&sibling| sibling < cpu && usable.contains(sibling)).count()
+            });
+            // The set's position by its lowest usable CPU, the set of the first CPU before all.
+            let position = |sets: &[&CpuSet]| {
+                let set = sets.iter().find(|set| set.contains(cpu))?;
+                if set.contains(first) { Some(0) } else { Some(set.intersection(usable).first()?.0 + 1) }
+            };
+            // A core without a cache of some level is a group of its own there.
+            let core = position(&cores).unwrap_or(cpu.0 + 1);
+            let mut path = vec![rank(&packages, cpu), rank(&nodes, cpu)];
+            path.extend(groups.iter().map(|sets| position(sets).unwrap_or(core)));
+            path.push(core);
+            Place { cpu, thread, core_type: core_type(cpu), path }
+        })
+        .collect()
+}
+
+/// The groups between node and core, from the largest; only those that the topology knows.
+fn groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
+    let level = |level: u8| -> Vec<&CpuSet> {
+        let holds_data = topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
+        holds_data.filter(|cache| cache.level == level).map(|cache| &cache.cpus).collect()
+    };
+    let last = topology.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+    let mut groups = vec![topology.dies.iter().collect()];
+    groups.extend((3..=last).rev().map(level));
+    groups.push(topology.clusters.iter().collect());
+    groups.push(level(2));
+    groups.retain(|sets| !sets.is_empty());
+    groups
+}
+
+/// The nodes that have usable CPUs, the nearest to `first` first. Without NUMA there are none, and every CPU
+/// has rank 0.
+fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<&'a CpuSet> {
+    let home = topology.node_of(first);
+    let mut nodes: Vec<_> = topology
+        .nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, node)| {
+            let lowest = node.cpus.intersection(usable).first()?;
+            let distance = home.and_then(|home| home.distances.get(index)).copied().unwrap_or(0);
+            let away = home.is_some_and(|home| home.id != node.id);
+            Some(((away, distance, lowest), &node.cpus))
+        })
+        .collect();
+    nodes.sort();
+    nodes.into_iter().map(|(_, cpus)| cpus).collect()
+}
+
+/// The packages that have usable CPUs: the first CPU's, then those with the nearest node.
+fn package_ranks<'a>(
+    topology: &'a Topology,
+    usable: &CpuSet,
+    nodes: &[&CpuSet],
+    first: CpuId,
+) -> Vec<&'a CpuSet> {
+    let mut packages: Vec<_> = topology
+        .packages
+        .iter()
+        .filter_map(|package| {
+            let here = package.cpus.intersection(usable);
+            let nearest = here.iter().map(|cpu| rank(nodes, cpu)).min()?;
+            Some(((!here.contains(first), nearest, here.first()), &package.cpus))
+        })
+        .collect();
+    packages.sort();
+    packages.into_iter().map(|(_, cpus)| cpus).collect()
+}
+
+/// The position of the set that `cpu` is in, or 0 where it is in none.
+fn rank(sets: &[&CpuSet], cpu: CpuId) -> u32 {
+    sets.iter().zip(0..).find(|(set, _)| set.contains(cpu)).map_or(0, |(_, rank)| rank)
+}
+
+/// Deals CPUs in turn from the groups at `depth` of the path, each group dealt the same way one level down.
+fn dealt(places: Vec<Place>, depth: usize) -> Vec<Place> {
+    let mut groups: BTreeMap<Option<u32>, Vec<Place>> = BTreeMap::new();
+    for place in places {
+        groups.entry(place.path.get(depth).copied()).or_default().push(place);
+    }
+    // The end of the path: these are one core's.
+    if groups.contains_key(&None) {
+        return groups.into_values().flatten().collect();
+    }
+    let mut hands: Vec<_> = groups.into_values().map(|group| dealt(group, depth + 1).into_iter()).collect();
+    let mut order = Vec::new();
+    while !hands.is_empty() {
+        hands.retain_mut(|hand| match hand.next() {
+            Some(place) => {
+                order.push(place);
+                true
+            }
+            None => false,
+        });
+    }
+    order
+}

@@ -1,0 +1,208 @@
+//! Facts about, and signals to, processes and threads by number.
+//!
+//! Thin: no policy of when to look at or end which.
+
+use std::fs;
+use std::io;
+use std::mem::size_of_val;
+
+use morecores_study::{CpuId, CpuSet};
+use rustix::process::{Pid, Signal};
+
+/// When a process or thread started, in clock ticks since boot; absent where there is none of that number.
+pub fn start_time(task: u32) -> Option<u64> {
+    let stat = text(&format!("/proc/{task}/stat"))?;
+    // The name, in parentheses, may itself hold parentheses and spaces: fields are counted from the last one.
+    // starttime is field 22 of proc_pid_stat(5), so the 20th behind the name.
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+/// The parent of a process; absent where there is none of that number.
+pub fn parent(process: u32) -> Option<u32> {
+    let stat = text(&format!("/proc/{process}/stat"))?;
+    // ppid is field 4 of proc_pid_stat(5), so the second behind the name, which may hold anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
+/// The name of a process, as in `ps -o comm`.
+pub fn name(process: u32) -> Option<String> {
+    Some(text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
+}
+
+/// Content of a file in which the name of a process stands, any bytes but the null byte.
+fn text(file: &str) -> Option<String> {
+    fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether `task` is a thread of this process.
+pub fn is_our_thread(task: u32) -> bool {
+    fs::exists(format!("/proc/self/task/{task}")).unwrap_or(false)
+}
+
+/// Ends a process at once; nothing happens where there is none.
+pub fn kill(process: u32) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// One process of the process table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub pid: u32,
+    /// Number of its parent.
+    pub parent: u32,
+    /// Whether it still runs code: false for a zombie.
+    pub is_living: bool,
+}
+
+/// The process table: everything that this PID namespace holds, zombies with it.
+pub fn table() -> Vec<Entry> {
+    let stats =
+        procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
+    let entry = |stat: procfs::process::Stat| Entry {
+        pid: stat.pid.cast_unsigned(),
+        parent: stat.ppid.cast_unsigned(),
+        // A first thread that has ended is a zombie as long as the others go on.
+        is_living: !matches!(stat.state, 'Z' | 'X') || stat.num_threads > 1,
+    };
+    stats.map(entry).collect()
+}
+
+/// The living processes of a table below `process`, parents before children, without the `spared` ones and everything
+/// below those.
+pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
+    let children = |of: u32| {
+        table
+            .iter()
+            .filter(move |entry| entry.is_living && entry.parent == of && !spared.contains(&entry.pid))
+    };
+    let mut found: Vec<u32> = children(process).map(|entry| entry.pid).collect();
+    let mut next = 0;
+    while next < found.len() {
+        found.extend(children(found[next]).map(|entry| entry.pid));
+        next += 1;
+    }
+    found
+}
+
+/// All living descendants of `process`, parents before children; zombies are not among them.
+pub fn descendants(process: u32) -> Vec<u32> {
+    below(&table(), process, &[])
+}
+
+/// The CPUs that a thread may use; 0 is the calling thread.
+///
+/// # Errors
+/// Where there is no such thread.
+pub fn affinity(task: u32) -> io::Result<CpuSet> {
+    // Room for 8192 CPUs, the most that Linux supports; a shorter mask fails with EINVAL on a larger machine.
+    let mut mask = [0 as libc::c_ulong; 8192 / libc::c_ulong::BITS as usize];
+    // SAFETY: the kernel writes at most the given size at the pointer, an array of that size.
+    #[allow(unsafe_code)]
+    let result =
+        unsafe { libc::sched_getaffinity(task as libc::pid_t, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let bits = libc::c_ulong::BITS;
+    let is_set = |cpu: &u32| mask[(cpu / bits) as usize] >> (cpu % bits) & 1 == 1;
+    Ok((0..mask.len() as u32 * bits).filter(is_set).map(CpuId).collect())
+}
+
+/// Sets the CPUs that a thread may use; 0 is the calling thread.
+///
+/// # Errors
+/// Where there is no such thread, or none of the CPUs may be used.
+pub fn set_affinity(task: u32, cpus: &CpuSet) -> io::Result<()> {
+    let mask = affinity_mask(cpus);
+    let size = size_of_val(mask.as_slice());
+    // SAFETY: the kernel reads `size` bytes at the pointer, a slice of that size.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::sched_setaffinity(task as libc::pid_t, size, mask.as_ptr().cast()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A CPU mask as `sched_setaffinity(2)` takes it, of any length: `cpu_set_t` ends at 1024 CPUs.
+pub fn affinity_mask(cpus: &CpuSet) -> Vec<libc::c_ulong> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    let words = cpus.iter().next_back().map_or(0, |last| last.0 as usize / BITS + 1);
+    let mut mask = vec![0; words];
+    for cpu in cpus.iter() {
+        mask[cpu.0 as usize / BITS] |= 1 << (cpu.0 as usize % BITS);
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_a_later_one_of_the_same_number() {
+        let ours = std::process::id();
+        assert!(start_time(ours).is_some_and(|t| t > 0));
+        assert_eq!(start_time(u32::MAX), None);
+        assert!(is_our_thread(ours) && !is_our_thread(1));
+        assert_eq!(
+            parent(ours),
+            rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned())
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_hides_nothing() {
+        let child = std::process::Command::new("bash")
+            .args(["-c", r"printf 'a\xff) b' >/proc/$$/comm; echo; sleep 60; :"])
+            .stdout(std::process::Stdio::piped())
+            .spawn();
+        let mut child = child.unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let pid = child.id();
+        assert_eq!(name(pid).as_deref(), Some("a\u{fffd}) b"));
+        assert_eq!(parent(pid), Some(std::process::id()));
+        assert!(start_time(pid).is_some());
+        for process in descendants(pid).into_iter().chain([pid]) {
+            kill(process);
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn affinity_reads_back_as_set() {
+        let before = affinity(0).unwrap();
+        let one: CpuSet = before.first().into_iter().collect();
+        set_affinity(0, &one).unwrap();
+        assert_eq!(affinity(0).unwrap(), one);
+        set_affinity(0, &before).unwrap();
+        assert_eq!(affinity(0).unwrap(), before);
+        assert!(set_affinity(0, &CpuSet::new()).is_err());
+    }
+
+    #[test]
+    fn what_is_below_a_spared_process_is_spared() {
+        let entry = |pid, parent| Entry { pid, parent, is_living: true };
+        // A server 10 with a worker 11 and its helper 12; a command 20 with a child 21; a neighbour 30.
+        let table = [entry(12, 11), entry(11, 10), entry(10, 1), entry(20, 1), entry(21, 20), entry(30, 2)];
+        assert_eq!(below(&table, 1, &[]), [10, 20, 11, 21, 12]);
+        assert_eq!(below(&table, 1, &[10]), [20, 21]);
+        assert_eq!(below(&table, 1, &[10, 21]), [20]);
+        let dead = Entry { is_living: false, ..entry(22, 20) };
+        assert_eq!(below(&[table.as_slice(), &[dead]].concat(), 20, &[]), [21]);
+    }
+
+    #[test]
+    fn descendants_are_found() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let ours = std::process::id();
+        morecores_testkit::wait_until("a child of a child is there", || {
+            descendants(ours).iter().any(|&pid| name(pid).as_deref() == Some("sleep"))
+        });
+        for pid in descendants(child.id()) {
+            kill(pid);
+        }
+        kill(child.id());
+        child.wait().unwrap();
+    }
+}

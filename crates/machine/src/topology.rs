@@ -1,0 +1,88 @@
+//! Reads what CPUs this machine has and which of them a command may use.
+//!
+//! Readers only: the order in which CPUs are used is [`crate::placement`]'s, and printing is the report's.
+//! Whatever is missing (containers, virtual machines and architectures differ) is left out or noted in
+//! [`Topology::unread`]; reading a topology never fails.
+
+mod caches;
+mod core_types;
+mod cores;
+mod nodes;
+mod recording;
+mod restrictions;
+
+use std::path::Path;
+
+use morecores_study::{CpuId, CpuSet, Topology};
+
+pub use recording::{Recording, RecordingError};
+
+use crate::tree::Tree;
+
+/// Where the kernel describes CPUs: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// The topology of the running machine, as this process sees it.
+pub fn read() -> Topology {
+    read_from(&mut Tree::live())
+}
+
+/// The topology that a tree of files describes.
+pub fn read_from(tree: &mut Tree) -> Topology {
+    let online = online(tree);
+    let possible = set(tree, format!("{CPUS}/possible")).unwrap_or_else(|| online.clone());
+    let present = set(tree, format!("{CPUS}/present")).unwrap_or_else(|| possible.clone()).union(&online);
+
+    let (packages, dies, clusters) = cores::groups(tree, &online);
+    let mut cores = cores::cores(tree, &online);
+    let core_types = core_types::classify(tree, &online, &mut cores);
+    let nodes = nodes::read(tree, &online);
+    let caches = caches::read(tree, &online);
+    let offline = present.difference(&online);
+    let usable = restrictions::usable(tree, &online, &offline);
+    Topology {
+        possible,
+        offline,
+        present,
+        online,
+        packages,
+        nodes,
+        dies,
+        clusters,
+        cores,
+        core_types,
+        caches,
+        usable,
+        unread: tree.unread().to_vec(),
+    }
+}
+
+/// The CPUs the scheduler uses; where sysfs does not say, those that the affinity mask allows.
+fn online(tree: &mut Tree) -> CpuSet {
+    let path = format!("{CPUS}/online");
+    if let Some(online) = set(tree, &path).filter(|online| !online.is_empty()) {
+        return online;
+    }
+    let allowed = restrictions::affinity(tree).unwrap_or_else(|| CpuSet::from_iter([CpuId(0)]));
+    tree.note(&path, format!("not there; took the CPUs of the affinity mask, {allowed}, for all there are"));
+    allowed
+}
+
+/// A file that holds a CPU list. A list that does not read as one is noted.
+fn set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
+    let text = tree.read(path.as_ref())?;
+    // `nohz_full` prints this where the option was not given.
+    if text.trim() == "(null)" {
+        return Some(CpuSet::new());
+    }
+    let parsed = text.parse();
+    if let Err(error) = &parsed {
+        tree.note(path, format!("{error}"));
+    }
+    parsed.ok()
+}
+
+/// A file that holds a number; none also for -1, with which the kernel says "unknown".
+fn number(tree: &mut Tree, path: impl AsRef<Path>) -> Option<u64> {
+    tree.read(path)?.trim().parse().ok()
+}

@@ -1,0 +1,56 @@
+//! Caches, from `cpuN/cache/indexM`.
+//!
+//! Many virtual machines and arm64 boards show none or only some; what is shown is taken as it is.
+
+use std::collections::BTreeMap;
+
+use morecores_study::{Bytes, CacheKind, CpuCache, CpuSet};
+
+use super::{CPUS, number, set};
+use crate::tree::Tree;
+
+/// Every cache once, by level, kind and lowest CPU.
+pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {
+    let mut caches: BTreeMap<(u8, CacheKind, CpuSet), Option<Bytes>> = BTreeMap::new();
+    let mut without = CpuSet::new();
+    for cpu in online.iter() {
+        let dir = format!("{CPUS}/cpu{cpu}/cache");
+        let indices = tree.numbered(&dir, "index");
+        if indices.is_empty() {
+            without.insert(cpu);
+        }
+        for index in indices {
+            let file = |name: &str| format!("{dir}/index{index}/{name}");
+            let level = number(tree, file("level")).and_then(|level| u8::try_from(level).ok());
+            let kind = tree.read(file("type")).as_deref().and_then(kind);
+            let size = tree.read(file("size")).as_deref().and_then(size);
+            let told = set(tree, file("shared_cpu_list")).unwrap_or_default();
+            let (Some(level), Some(kind)) = (level, kind) else { continue };
+            let mut cpus = told.intersection(online);
+            cpus.insert(cpu);
+            caches.insert((level, kind, cpus), size);
+        }
+    }
+    if !without.is_empty() {
+        tree.note(
+            format!("{CPUS}/cpu{{{without}}}/cache"),
+            format!("no caches told for CPUs {without}; CPUs that share one are not told apart"),
+        );
+    }
+    caches.into_iter().map(|((level, kind, cpus), size)| CpuCache { level, kind, size, cpus }).collect()
+}
+
+fn kind(text: &str) -> Option<CacheKind> {
+    match text {
+        "Data" => Some(CacheKind::Data),
+        "Instruction" => Some(CacheKind::Instruction),
+        "Unified" => Some(CacheKind::Unified),
+        _ => None,
+    }
+}
+
+/// Sizes are in KiB, `32K` (`size_show` in `drivers/base/cacheinfo.c`). Unknown sizes are 0.
+fn size(text: &str) -> Option<Bytes> {
+    let kib: u64 = text.strip_suffix('K')?.parse().ok()?;
+    (kib > 0).then(|| Bytes::from_kib(kib))
+}

@@ -1,0 +1,177 @@
+//! What keeps CPUs, or time on them, from a command: offline CPUs, cpusets, affinity, quotas.
+//!
+//! The usable count is the least of all of them, and each is kept with the file it was read from.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use morecores_study::{CgroupLevel, CpuSet, Nanos, Quota, Restriction, Usable};
+
+use super::{CPUS, number, set};
+use crate::cgroup::{CgroupDir, Hierarchies, Version};
+use crate::tree::Tree;
+
+const STATUS: &str = "/proc/self/status";
+
+/// Puts together every restriction on this process.
+pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usable {
+    // Only the two controllers that restrict CPUs: a recording must not name more cgroups than it needs.
+    let cgroups = Hierarchies::read(tree, |name| matches!(name, "cpu" | "cpuset"));
+    note_hidden(tree, &cgroups);
+    let mut restrictions = Vec::new();
+    if !offline.is_empty() {
+        let control = tree.read(format!("{CPUS}/smt/control"));
+        let smt_off = matches!(control.as_deref(), Some("off" | "forceoff"));
+        restrictions.push(Restriction::Offline { cpus: offline.clone(), smt_off });
+    }
+
+    let (allowed, cpusets) = cpusets(tree, &cgroups, online);
+    restrictions.extend(cpusets);
+    let cpus = match affinity(tree) {
+        Some(mask) => mask.intersection(&allowed),
+        None => {
+            tree.note(STATUS, "no Cpus_allowed_list; the affinity mask is unknown and taken for all CPUs");
+            allowed.clone()
+        }
+    };
+    // The kernel cuts the mask down to the cpuset, so only what it takes away beyond that is its own doing.
+    if cpus != allowed {
+        restrictions.push(Restriction::Affinity { cpus: cpus.clone() });
+    }
+
+    let quotas = quotas(tree, &cgroups);
+    let tightest = quotas.iter().map(|(_, quota)| *quota).min_by(|a, b| a.cpus().total_cmp(&b.cpus()));
+    restrictions.extend(quotas.into_iter().map(|(restriction, _)| restriction));
+    restrictions.extend(information(tree, online));
+    restrictions.extend(not_balanced(tree, &cgroups, &cpus));
+
+    Usable {
+        count: tightest.map_or(cpus.len(), |quota| cpus.len().min(quota.whole_cpus())),
+        cpus,
+        quota_cpus: tightest.map(Quota::cpus),
+        restrictions,
+    }
+}
+
+/// The CPUs the scheduler may put this process on, by `/proc/self/status`.
+///
+/// Not `sched_getaffinity`, which would speak of this machine while a tree of another one is read.
+pub(super) fn affinity(tree: &mut Tree) -> Option<CpuSet> {
+    let line = tree.read_lines(STATUS, |line| line.starts_with("Cpus_allowed_list:"))?;
+    line.split_once(':')?.1.parse().ok()
+}
+
+/// The online CPUs that the process's cpuset allows, and the cpusets that allow fewer than all.
+///
+/// The nearest cgroup that has a cpuset says what holds; those above explain it. In version 2 a partition
+/// takes CPUs *out* of its parent, so the sets must not simply be intersected, and a parent that does not
+/// include its child's CPUs is no restriction of the child.
+fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, Vec<Restriction>) {
+    let Some(cgroup) = cgroups.controller("cpuset") else {
+        return (online.clone(), Vec::new());
+    };
+    let names: &[&str] = match cgroup.version() {
+        // The first is what is left of the second when CPUs go offline.
+        Version::V1 => &["cpuset.effective_cpus", "cpuset.cpus"],
+        Version::V2 => &["cpuset.cpus.effective"],
+    };
+    let mut allowed: Option<CpuSet> = None;
+    let mut restrictions = Vec::new();
+    for (level, dir) in levels(cgroup) {
+        let found = names.iter().find_map(|name| {
+            let file = dir.join(name);
+            let cpus = set(tree, &file)?.intersection(online);
+            (!cpus.is_empty()).then_some((file, cpus))
+        });
+        let Some((file, cpus)) = found else { continue };
+        let holds = allowed.get_or_insert_with(|| cpus.clone());
+        if holds.is_subset(&cpus) && cpus != *online {
+            restrictions.push(Restriction::Cpuset { level, cpus, file: file.display().to_string() });
+        }
+    }
+    (allowed.unwrap_or_else(|| online.clone()), restrictions)
+}
+
+/// The quotas of the process's cgroup and of each above it. All of them hold at once.
+fn quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
+    let Some(cgroup) = cgroups.controller("cpu") else {
+        return Vec::new();
+    };
+    levels(cgroup)
+        .filter_map(|(level, dir)| {
+            let (file, quota) = match cgroup.version() {
+                Version::V1 => quota_v1(tree, dir)?,
+                Version::V2 => quota_v2(tree, dir)?,
+            };
+            Some((Restriction::Quota { level, quota, file }, quota))
+        })
+        .collect()
+}
+
+/// `Documentation/scheduler/sched-bwc.rst`: microseconds in two files, a quota of -1 is none.
+fn quota_v1(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
+    let file = dir.join("cpu.cfs_quota_us");
+    let time = tree.read(&file)?;
+    let period = tree.read(dir.join("cpu.cfs_period_us"))?;
+    Some((file.display().to_string(), quota(&time, &period)?))
+}
+
+/// `Documentation/admin-guide/cgroup-v2.rst`, cpu.max: `$MAX $PERIOD` in microseconds; `max` is no quota.
+fn quota_v2(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
+    let file = dir.join("cpu.max");
+    let text = tree.read(&file)?;
+    let (time, period) = text.split_once(' ')?;
+    Some((file.display().to_string(), quota(time, period)?))
+}
+
+fn quota(time_us: &str, period_us: &str) -> Option<Quota> {
+    // Neither `max` nor -1 is an unsigned number.
+    let time = Nanos::from_micros(time_us.trim().parse().ok()?);
+    let period = Nanos::from_micros(period_us.trim().parse().ok()?);
+    (period > Nanos::ZERO).then_some(Quota { time, period })
+}
+
+/// The process's cgroup and each above it, with how far up it is.
+fn levels(cgroup: &CgroupDir) -> impl Iterator<Item = (CgroupLevel, &Path)> {
+    (0..).map(CgroupLevel).zip(cgroup.ancestors())
+}
+
+/// Says where cgroups that may limit CPUs further cannot be seen.
+fn note_hidden(tree: &mut Tree, cgroups: &Hierarchies) {
+    let dirs = ["cpu", "cpuset"].into_iter().filter_map(|name| cgroups.controller(name));
+    let hidden: BTreeSet<&Path> = dirs.filter(|dir| !dir.sees_root()).map(CgroupDir::mount).collect();
+    for mount in hidden {
+        tree.note(mount, "cgroups above it are hidden, as in a container; they may allow fewer CPUs");
+    }
+}
+
+/// Kernel options that change what runs on a CPU without keeping it from anyone.
+fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
+    let mut of = |name: &str| {
+        let cpus = set(tree, format!("{CPUS}/{name}")).unwrap_or_default().intersection(online);
+        (!cpus.is_empty()).then_some(cpus)
+    };
+    let isolated = of("isolated").map(|cpus| Restriction::Isolated { cpus });
+    let nohz_full = of("nohz_full").map(|cpus| Restriction::NohzFull { cpus });
+    isolated.into_iter().chain(nohz_full).collect()
+}
+
+/// The CPUs that no cpuset of version 1 asks the scheduler to balance: it does so for the CPUs of each one with
+/// `sched_load_balance` on, so that one on the way to the root is enough (cpuset(7), and
+/// `generate_sched_domains` in `kernel/cgroup/cpuset-v1.c`). Cpusets beside ours are not looked at. Nothing is said
+/// where the root cannot be seen. In version 2 an isolated partition is in the list of isolated CPUs.
+fn not_balanced(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option<Restriction> {
+    let cgroup = cgroups.controller("cpuset")?;
+    if cgroup.version() != Version::V1 || !cgroup.sees_root() {
+        return None;
+    }
+    let flags: Vec<_> = levels(cgroup)
+        .filter_map(|(_, dir)| {
+            let file = dir.join("cpuset.sched_load_balance");
+            Some((number(tree, &file)?, file))
+        })
+        .collect();
+    let (_, own) = flags.first()?;
+    let off = flags.iter().all(|(balanced, _)| *balanced == 0);
+    off.then(|| Restriction::NotBalanced { cpus: cpus.clone(), file: own.display().to_string() })
+}

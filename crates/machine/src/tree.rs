@@ -1,0 +1,186 @@
+//! The kernel's small text files, `/proc` and `/sys`, under a root that need not be `/`.
+//!
+//! A file that is not there is an answer, not an error: kernels, containers and architectures differ in what
+//! they show. Everything read is kept, so that a recording of a machine holds exactly what its readers saw.
+//! This module knows nothing of what the files mean, and writes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use morecores_study::Unread;
+
+/// Reads files under a root, or of a recording.
+#[derive(Debug)]
+pub struct Tree {
+    source: Source,
+    seen: BTreeMap<PathBuf, String>,
+    unread: Vec<Unread>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Files below a directory.
+    Root(PathBuf),
+    /// Files in memory, by their path on the machine.
+    Memory(BTreeMap<PathBuf, String>),
+}
+
+/// Where a file of a machine lies when its tree is at `root`: `/proc/self/status` at `ROOT/proc/self/status`.
+pub fn under(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+impl Tree {
+    /// The running machine.
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+
+    /// A copy of a machine's files, each where [`under`] says.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self::from_source(Source::Root(root.into()))
+    }
+
+    /// Files in memory, by their path on the machine.
+    pub fn of_files(files: BTreeMap<PathBuf, String>) -> Self {
+        Self::from_source(Source::Memory(files))
+    }
+
+    fn from_source(source: Source) -> Self {
+        Self { source, seen: BTreeMap::new(), unread: Vec::new() }
+    }
+
+    /// The text of a file without the line ends at its end. None where there is no such file, and where it
+    /// cannot be read; the latter is noted.
+    pub fn read(&mut self, path: impl AsRef<Path>) -> Option<String> {
+        self.read_lines(path, |_| true)
+    }
+
+    /// As [`read`](Self::read), but of the file's lines only those that `keep` accepts. The others are not
+    /// kept for a recording either.
+    pub fn read_lines(&mut self, path: impl AsRef<Path>, keep: impl Fn(&str) -> bool) -> Option<String> {
+        let path = path.as_ref();
+        match self.source.read(path) {
+            Ok(text) => {
+                let kept: Vec<&str> = text.trim_end_matches('\n').lines().filter(|line| keep(line)).collect();
+                let text = kept.join("\n");
+                self.seen.insert(path.to_owned(), text.clone());
+                Some(text)
+            }
+            Err(error) => {
+                self.note_unless_absent(path, &error);
+                None
+            }
+        }
+    }
+
+    /// The numbers `N` for which `directory` has an entry `PREFIXN`, ascending: `cpu0`, `index3`.
+    pub fn numbered(&mut self, directory: impl AsRef<Path>, prefix: &str) -> Vec<u32> {
+        let directory = directory.as_ref();
+        let names = match self.source.names(directory) {
+            Ok(names) => names,
+            Err(error) => {
+                self.note_unless_absent(directory, &error);
+                return Vec::new();
+            }
+        };
+        let mut numbers: Vec<u32> =
+            names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Notes that something is unknown.
+    pub fn note(&mut self, path: impl AsRef<Path>, why: impl Into<String>) {
+        self.unread.push(Unread { path: path.as_ref().display().to_string(), why: why.into() });
+    }
+
+    /// Everything read so far, by path.
+    pub fn seen(&self) -> &BTreeMap<PathBuf, String> {
+        &self.seen
+    }
+
+    /// Everything noted as unknown so far.
+    pub fn unread(&self) -> &[Unread] {
+        &self.unread
+    }
+
+    /// Also silent where a file has no content here: sysfs answers ENODEV or ENXIO for a CPU that went
+    /// offline in between, ENOTDIR where a path's parent is a file in another kernel, and EOPNOTSUPP or
+    /// EINVAL where an attribute is declared and not implemented.
+    fn note_unless_absent(&mut self, path: &Path, error: &io::Error) {
+        use io::ErrorKind::{InvalidInput, NotADirectory, NotFound, Unsupported};
+        /// From `include/uapi/asm-generic/errno-base.h`; the standard library has no kinds for them.
+        const ENXIO: i32 = 6;
+        const ENODEV: i32 = 19;
+        let absent = matches!(error.kind(), NotFound | NotADirectory | Unsupported | InvalidInput)
+            || matches!(error.raw_os_error(), Some(ENXIO | ENODEV));
+        if !absent {
+            self.note(path, error.to_string());
+        }
+    }
+}
+
+impl Source {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        match self {
+            Self::Root(root) => {
+                fs::read(under(root, path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Self::Memory(files) => files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The names of a directory's entries; those in memory once for each file below them.
+    fn names(&self, directory: &Path) -> io::Result<Vec<String>> {
+        match self {
+            Self::Root(root) => fs::read_dir(under(root, directory))?
+                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                .collect(),
+            // Paths sort by component, so what is below a directory stands together behind it.
+            Self::Memory(files) => Ok(files
+                .range(directory.to_owned()..)
+                .map_while(|(path, _)| path.strip_prefix(directory).ok())
+                .filter_map(|below| {
+                    Some(below.components().next()?.as_os_str().to_string_lossy().into_owned())
+                })
+                .collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absence_is_silent_and_refusal_is_noted() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "x\ny \n\n").unwrap();
+        let mut tree = Tree::at(dir.path());
+        assert_eq!(tree.read("/a").as_deref(), Some("x\ny "));
+        assert_eq!(tree.read_lines("/a", |line| line.starts_with('y')).as_deref(), Some("y "));
+        assert_eq!(tree.seen()[Path::new("/a")], "y ", "what was left out is not kept");
+        assert_eq!(tree.read("/b"), None);
+        assert_eq!(tree.read("/a/b"), None, "a file where a directory was expected");
+        assert!(tree.unread().is_empty());
+        // A directory read as a file is refused also to root, unlike a file without permissions.
+        assert_eq!(tree.read("/"), None);
+        assert_eq!(tree.unread().len(), 1);
+    }
+
+    #[test]
+    fn numbers_may_have_gaps_and_other_names_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["cpu10", "cpu2", "cpufreq", "cpu", "xcpu1"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        assert_eq!(Tree::at(dir.path()).numbered("/", "cpu"), [2, 10]);
+        let names = ["/a/cpu10/x", "/a/cpu2/x", "/a/cpu2/y", "/a/cpufreq/x", "/ab/cpu3/x"];
+        let files = names.map(|path| (PathBuf::from(path), String::new()));
+        assert_eq!(Tree::of_files(files.into()).numbered("/a", "cpu"), [2, 10]);
+    }
+}

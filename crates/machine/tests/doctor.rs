@@ -1,0 +1,358 @@
+//! What is said of machines whose facts are known, and of the one that the tests run on.
+
+#[path = "support/machines.rs"]
+mod machines;
+
+use std::path::PathBuf;
+
+use machines::{container, laptop, ordinary_user, perfect, set, virtual_machine};
+use morecores_machine::doctor::{Accounting, Cpusets, Facts, PeakMark, Settings, diagnose, examine};
+use morecores_machine::{Diagnosis, Finding, Remedy, State, Subject};
+use morecores_study::{CgroupLevel, CpuEstimator, Nanos, Quota, Restriction};
+
+fn about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
+    diagnosis.about(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
+}
+
+/// State and command of a finding; an empty command stands for none.
+fn advice(facts: &Facts, what: Subject) -> (State, String) {
+    let diagnosis = diagnose(facts.clone());
+    let finding = about(&diagnosis, what);
+    let command = match &finding.remedy {
+        Some(Remedy::Command { command, .. }) => command.clone(),
+        Some(Remedy::Nothing { .. }) | None => String::new(),
+    };
+    (finding.state, command)
+}
+
+#[test]
+fn root_without_capabilities_is_told_that_they_are_missing() {
+    let mut facts = perfect();
+    facts.privilege.capabilities = 0;
+    facts.bpf.load = Err(rustix::io::Errno::PERM);
+    let diagnosis = diagnose(facts);
+    for what in [Subject::Bpf, Subject::Privilege] {
+        let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
+            panic!("a command is no remedy: {:?}", about(&diagnosis, what))
+        };
+        assert!(why.contains("capabilities are missing though this is root"), "{why}");
+    }
+}
+
+#[test]
+fn a_machine_that_is_set_up_leaves_nothing_to_do() {
+    let diagnosis = diagnose(perfect());
+    let flaws: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.state != State::Fine).collect();
+    assert!(flaws.is_empty(), "{flaws:#?}");
+    assert_eq!(about(&diagnosis, Subject::UsableCpus).fact, "4 of 4: 0-3");
+    assert_eq!(about(&diagnosis, Subject::Tick).fact, "250 Hz, every 4 ms");
+    assert_eq!(about(&diagnosis, Subject::CpuTime).fact, "counted by a cgroup of the command's own (cgroup)");
+}
+
+#[test]
+fn an_ordinary_user_is_told_the_command_for_each_thing() {
+    let facts = ordinary_user();
+    let expect = |what, state, command: &str| {
+        assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
+    };
+    expect(Subject::Privilege, State::Limited, "sudo morecores run -- COMMAND");
+    expect(
+        Subject::CpuTime,
+        State::Limited,
+        "systemd-run --user --scope -p Delegate=yes morecores run -- COMMAND",
+    );
+    expect(Subject::LimitCpuset, State::Missing, "sudo morecores run --limit cpuset -- COMMAND");
+    expect(Subject::LimitHotplug, State::Missing, "sudo morecores run --limit hotplug -- COMMAND");
+    expect(Subject::ColdCache, State::Missing, "sudo morecores run --cold -- COMMAND");
+    expect(
+        Subject::Bpf,
+        State::Missing,
+        "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
+    );
+    expect(Subject::HardwareCounters, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
+    expect(
+        Subject::Samples,
+        State::Missing,
+        "sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"",
+    );
+    expect(Subject::OwnSwitches, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
+    expect(Subject::Kprobes, State::Limited, "sudo morecores doctor");
+    // What timing needs from the machine itself is as good as for root.
+    for what in [Subject::UsableCpus, Subject::Quiet, Subject::Clock, Subject::ClockRate, Subject::Btf] {
+        assert_eq!(advice(&facts, what).0, State::Fine, "{what:?}");
+    }
+}
+
+#[test]
+fn a_setting_that_allows_perf_events_is_not_to_be_changed() {
+    for paranoid in [Some(2), Some(-1), None] {
+        let mut facts = ordinary_user();
+        facts.counters.paranoid = paranoid;
+        let diagnosis = diagnose(facts);
+        for what in [Subject::OwnSwitches, Subject::HardwareCounters] {
+            let Some(Remedy::Nothing { why }) = &about(&diagnosis, what).remedy else {
+                panic!("{what:?}, {paranoid:?}: {diagnosis:?}")
+            };
+            assert!(why.contains("seccomp"), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_tracepoint_that_only_some_traces_use_is_no_obstacle_to_the_others() {
+    for (missing, state) in [
+        ("task:task_rename", State::Missing),
+        ("workqueue:workqueue_queue_work", State::Missing),
+        ("raw_syscalls:sys_enter", State::Limited),
+        ("lock:contention_begin", State::Limited),
+    ] {
+        let mut facts = perfect();
+        facts.tracing.missing_tracepoints = Some(vec![missing.to_owned()]);
+        assert_eq!(advice(&facts, Subject::Tracepoints), (state, String::new()), "{missing}");
+    }
+}
+
+#[test]
+fn the_root_of_a_container_is_not_sent_in_circles() {
+    let diagnosis = diagnose(container());
+    for finding in &diagnosis.findings {
+        if let Some(Remedy::Command { command, .. }) = &finding.remedy {
+            assert!(!command.contains("sudo") && !command.contains("/sys/fs/cgroup"), "{finding:?}");
+        }
+    }
+    let usable = about(&diagnosis, Subject::UsableCpus);
+    assert_eq!(usable.state, State::Limited);
+    assert!(usable.fact.contains("1 of 4") && usable.fact.contains("0.5 CPUs"), "{usable:?}");
+    let Some(Remedy::Nothing { why }) = &about(&diagnosis, Subject::Bpf).remedy else {
+        panic!("{diagnosis:?}")
+    };
+    assert!(why.contains("--cap-add=BPF"), "{why}");
+    let privilege = &about(&diagnosis, Subject::Privilege).fact;
+    assert_eq!(privilege, "root, without CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN");
+}
+
+#[test]
+fn a_privileged_container_and_a_stripped_root_are_told_what_helps_them() {
+    let mut facts = virtual_machine();
+    facts.privilege.container = true;
+    let mount = "mount -t tracefs tracefs /sys/kernel/tracing";
+    assert_eq!(advice(&facts, Subject::Tracefs), (State::Limited, mount.to_owned()));
+    facts.privilege.container = false;
+    facts.privilege.capabilities = 0;
+    let diagnosis = diagnose(facts);
+    let privilege = about(&diagnosis, Subject::Privilege);
+    assert_eq!(privilege.fact, "root, without capabilities");
+    assert!(
+        matches!(&privilege.remedy, Some(Remedy::Nothing { why }) if why.contains("service")),
+        "{privilege:?}"
+    );
+}
+
+#[test]
+fn a_laptop_is_told_to_hold_its_clock_rate() {
+    let facts = laptop();
+    let tee = |value: &str, file: &str| (State::Limited, format!("echo {value} | sudo tee {file}"));
+    let governors = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
+    assert_eq!(advice(&facts, Subject::ClockRate), tee("performance", governors));
+    let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    assert_eq!(advice(&facts, Subject::Boost), tee("1", no_turbo));
+    let types = (State::Limited, "morecores run --cpu-list 0-3 -- COMMAND".to_owned());
+    assert_eq!(advice(&facts, Subject::CoreTypes), types);
+    assert_eq!(advice(&facts, Subject::Swap), (State::Limited, "sudo swapoff -a".to_owned()));
+    let diagnosis = diagnose(facts);
+    assert_eq!(about(&diagnosis, Subject::Quiet).fact, "others kept 1.80 of 8 CPUs busy (cc1plus)");
+    assert!(about(&diagnosis, Subject::Smt).fact.starts_with("2 threads a core"), "{diagnosis:?}");
+}
+
+#[test]
+fn a_virtual_machine_is_told_what_only_its_host_can_do() {
+    let facts = virtual_machine();
+    let expect = |what, state, command: &str| {
+        assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
+    };
+    expect(Subject::CpuTime, State::Fine, "");
+    expect(Subject::LimitHotplug, State::Fine, "");
+    expect(Subject::Tracefs, State::Limited, "mount -t tracefs tracefs /sys/kernel/tracing");
+    expect(Subject::Tracepoints, State::Fine, "");
+    expect(Subject::Kprobes, State::Missing, "");
+    expect(Subject::HardwareCounters, State::Missing, "");
+    expect(Subject::ClockRate, State::Limited, "");
+    expect(Subject::Hypervisor, State::Fine, "");
+    let silent = Facts { settings: Settings { tells_steal: Some(false), ..facts.settings.clone() }, ..facts };
+    assert_eq!(advice(&silent, Subject::Hypervisor).0, State::Limited);
+}
+
+#[test]
+fn which_waits_for_spinlocks_are_traced_follows_the_kernel_s_choice_at_boot() {
+    type Change = fn(&mut Facts);
+    let cases: [(Change, State, &str); 11] = [
+        (|_| {}, State::Fine, "paravirtual queue"),
+        (|facts| facts.host.hypervisor = None, State::Fine, "all but the first waiter's"),
+        (|facts| facts.tracing.spinlocks.dedicated = Some(true), State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.nopvspin = true, State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.possible_cpus = 1, State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.paravirt = Some(false), State::Fine, "all but the first"),
+        (|facts| facts.tracing.spinlocks.pv_unhalt = Some(false), State::Limited, "none for spinlocks"),
+        (
+            |facts| facts.tracing.spinlocks.paravirt_spinlocks = Some(false),
+            State::Limited,
+            "none for spinlocks",
+        ),
+        (|facts| facts.host.hypervisor = Some("VMware".to_owned()), State::Limited, "none for spinlocks"),
+        (|facts| facts.host.hypervisor = Some("Xen".to_owned()), State::Limited, "only the kernel's log"),
+        (
+            |facts| facts.tracing.missing_tracepoints = Some(vec!["lock:contention_begin".to_owned()]),
+            State::Missing,
+            "no tracepoints",
+        ),
+    ];
+    for (change, state, words) in cases {
+        let mut facts = virtual_machine();
+        change(&mut facts);
+        let diagnosis = diagnose(facts);
+        let finding = about(&diagnosis, Subject::KernelLocks);
+        assert_eq!(finding.state, state, "{finding:?}");
+        assert!(finding.fact.contains(words), "`{words}` in {finding:?}");
+    }
+}
+
+#[test]
+fn each_restriction_is_lifted_where_it_was_found() {
+    let level = CgroupLevel(1);
+    let quota = Quota { time: Nanos::from_millis(200), period: Nanos::from_millis(100) };
+    let cases = [
+        (
+            Restriction::Offline { cpus: set("2-3"), smt_off: false },
+            "echo 1 | tee /sys/devices/system/cpu/cpu{2,3}/online",
+        ),
+        (
+            Restriction::Offline { cpus: set("3"), smt_off: false },
+            "echo 1 | tee /sys/devices/system/cpu/cpu3/online",
+        ),
+        (
+            Restriction::Offline { cpus: set("2-3"), smt_off: true },
+            "echo on | tee /sys/devices/system/cpu/smt/control",
+        ),
+        (Restriction::Affinity { cpus: set("0") }, "taskset -pc 0-3 $$"),
+        (
+            Restriction::Cpuset { level, cpus: set("0-1"), file: "/c/cpuset.cpus.effective".to_owned() },
+            "echo 0-3 | tee /c/cpuset.cpus",
+        ),
+        (Restriction::Quota { level, quota, file: "/c/cpu.max".to_owned() }, "echo max | tee /c/cpu.max"),
+        (
+            Restriction::Quota { level, quota, file: "/c/cpu.cfs_quota_us".to_owned() },
+            "echo -1 | tee /c/cpu.cfs_quota_us",
+        ),
+    ];
+    for (restriction, command) in cases {
+        let mut facts = perfect();
+        facts.host.topology.usable.restrictions = vec![restriction];
+        assert_eq!(advice(&facts, Subject::UsableCpus), (State::Limited, command.to_owned()));
+    }
+}
+
+#[test]
+fn a_slow_clock_is_replaced_where_there_is_a_better_one() {
+    let mut facts = perfect();
+    facts.host.clocksource = Some("hpet".to_owned());
+    facts.clock.read_cost = Nanos(1_300);
+    let tsc = "echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    assert_eq!(advice(&facts, Subject::Clock), (State::Limited, tsc.to_owned()));
+    facts.clock.available = vec!["hpet".to_owned()];
+    assert_eq!(advice(&facts, Subject::Clock), (State::Limited, String::new()));
+    facts.host.clocksource = Some("kvm-clock".to_owned());
+    facts.clock.read_cost = Nanos(30);
+    assert_eq!(advice(&facts, Subject::Clock).0, State::Fine);
+}
+
+#[test]
+fn an_old_kernel_is_told_what_a_newer_one_brings() {
+    let mut facts = ordinary_user();
+    facts.host.kernel = "5.4.0-150-generic".to_owned();
+    facts.groups.accounting = Accounting::Group(CpuEstimator::Cgroup);
+    facts.groups.peak = PeakMark::Fixed;
+    let switches = ["/sys/fs/cgroup/cgroup.subtree_control", "/sys/fs/cgroup/a/cgroup.subtree_control"];
+    facts.groups.cpusets = Cpusets::NotEnabled(switches.map(PathBuf::from).to_vec());
+    facts.tracing.missing_tracepoints =
+        Some(vec!["lock:contention_begin".to_owned(), "lock:contention_end".to_owned()]);
+    let expect = |what, state, command: &str| {
+        assert_eq!(advice(&facts, what), (state, command.to_owned()), "{what:?}")
+    };
+    expect(Subject::LockedMemory, State::Limited, "sudo prlimit --pid $$ --memlock=unlimited");
+    expect(Subject::Tracepoints, State::Missing, "");
+    expect(Subject::PeakMemory, State::Limited, "");
+    expect(
+        Subject::LimitCpuset,
+        State::Missing,
+        "echo +cpuset | sudo tee /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/a/cgroup.subtree_control",
+    );
+    facts.settings.pressure = false;
+    let diagnosis = diagnose(facts);
+    let Some(Remedy::Command { reboot, .. }) = &about(&diagnosis, Subject::Pressure).remedy else {
+        panic!("{diagnosis:?}")
+    };
+    assert!(reboot);
+}
+
+#[test]
+fn the_memory_controller_is_had_from_systemd_or_by_hand() {
+    let mut facts = perfect();
+    facts.groups.peak = PeakMark::Absent;
+    let scope = "systemd-run --scope -p Delegate=yes morecores run -- COMMAND";
+    assert_eq!(advice(&facts, Subject::PeakMemory), (State::Missing, scope.to_owned()));
+    facts.groups.systemd = false;
+    let by_hand = "echo +memory | tee /sys/fs/cgroup/cgroup.subtree_control";
+    assert_eq!(advice(&facts, Subject::PeakMemory), (State::Missing, by_hand.to_owned()));
+    facts.groups.accounting = Accounting::Refused("none is mounted".to_owned());
+    facts.groups.v2 = None;
+    let mount = "mount -t cgroup2 cgroup2 /sys/fs/cgroup";
+    assert_eq!(advice(&facts, Subject::CpuTime), (State::Limited, mount.to_owned()));
+}
+
+/// True of every diagnosis, whatever the facts.
+fn is_well_formed(diagnosis: &Diagnosis) {
+    let subjects: Vec<Subject> = diagnosis.findings.iter().map(|finding| finding.what).collect();
+    assert!(subjects.is_sorted() && subjects.windows(2).all(|pair| pair[0] != pair[1]), "{subjects:?}");
+    assert_eq!(subjects.len(), 31);
+    for finding in &diagnosis.findings {
+        assert_eq!(finding.remedy.is_none(), finding.state == State::Fine, "{finding:?}");
+        assert!(!finding.fact.is_empty() && !finding.matters.is_empty(), "{finding:?}");
+        assert!(!finding.fact.contains('\n') && !finding.fact.ends_with('.'), "{finding:?}");
+        if let Some(Remedy::Command { command, .. }) = &finding.remedy {
+            assert!(!command.trim().is_empty() && !command.contains('\n'), "{finding:?}");
+        }
+    }
+    let json = serde_json::to_string(diagnosis).expect("plain data");
+    assert_eq!(&serde_json::from_str::<Diagnosis>(&json).expect("what was written"), diagnosis);
+}
+
+#[test]
+fn every_diagnosis_is_complete_and_survives_json() {
+    for facts in [perfect(), ordinary_user(), container(), laptop(), virtual_machine()] {
+        is_well_formed(&diagnose(facts));
+    }
+}
+
+#[test]
+fn the_running_machine_is_examined_and_left_as_it_was() {
+    let groups = || {
+        let own = format!("morecores-{}", std::process::id());
+        let find = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &own]).output();
+        String::from_utf8_lossy(&find.expect("find").stdout).into_owned()
+    };
+    let open = || std::fs::read_dir("/proc/self/fd").expect("/proc").count();
+    let before = open();
+    let diagnosis = examine();
+    is_well_formed(&diagnosis);
+    assert_eq!(groups(), "", "a probe's cgroup was left behind");
+    assert_eq!(open(), before, "a probe's descriptor was left open");
+    // What can be told for sure from here.
+    let root = rustix::process::geteuid().is_root();
+    assert_eq!(about(&diagnosis, Subject::Privilege).fact.starts_with("root"), root);
+    if !root {
+        println!("skipped: what root may do, since the tests do not run as root");
+        assert_eq!(about(&diagnosis, Subject::ColdCache).state, State::Missing);
+    }
+    let tsc = about(&diagnosis, Subject::Clock).fact.contains("ns a reading");
+    assert!(tsc, "{diagnosis:?}");
+}

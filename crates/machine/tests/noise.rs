@@ -1,0 +1,46 @@
+//! Measures the noise of the machine that the tests run on, for half a second.
+
+use std::time::Duration;
+
+use morecores_machine::noise::{self, NoiseError};
+use morecores_machine::topology;
+use morecores_study::noise::Company;
+use morecores_study::{CpuId, CpuSet, Nanos};
+use morecores_testkit::skipped;
+
+#[test]
+fn every_cpu_alone_and_all_at_once() {
+    let cpus: CpuSet = topology::read().usable.cpus.iter().take(2).collect();
+    let noise = noise::measure(&cpus, Duration::from_millis(500)).expect("usable CPUs");
+    let of = |company: Company| noise.stretches.iter().filter(move |s| s.company == company);
+    for cpu in cpus.iter() {
+        assert!(of(Company::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
+    }
+    if cpus.len() < 2 {
+        skipped("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
+    } else {
+        assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
+    }
+    assert!(noise.steps > 0, "{noise:?}");
+    // Repetitions are made one after the other, within their stretch.
+    for stretch in &noise.stretches {
+        for thread in &stretch.threads {
+            let repeated: Nanos = thread.times_ns.iter().copied().sum();
+            assert!(repeated <= stretch.lasted_ns, "{stretch:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_named_and_nobody_waits_for_it() {
+    let missing = CpuId(8191);
+    let first = topology::read().usable.cpus.first().expect("a usable CPU");
+    let error = noise::measure(&CpuSet::from_iter([first, missing]), Duration::from_millis(10)).unwrap_err();
+    assert!(matches!(error, NoiseError::Pin { cpu, .. } if cpu == missing), "{error}");
+    assert!(error.to_string().contains("CPU 8191"), "{error}");
+}
+
+#[test]
+fn no_cpus_make_no_noise() {
+    assert!(noise::measure(&CpuSet::new(), Duration::ZERO).expect("nothing to fail").stretches.is_empty());
+}

@@ -1,0 +1,274 @@
+//! Tells what a run cost, from the counters around it, by the best estimator this machine offers.
+//!
+//! The ladder, and why getrusage is its last rung, is in docs/methods.md, "User and system time".
+
+use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
+use rustix::thread::ClockId;
+
+use crate::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
+use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
+
+/// Which estimators may tell user and system time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounting {
+    /// The best of those that this machine offers.
+    #[default]
+    Best,
+    /// This one, to compare estimators; `getrusage(2)` where it cannot be had.
+    Only(CpuEstimator),
+}
+
+impl Accounting {
+    fn allows(self, estimator: CpuEstimator) -> bool {
+        self == Self::Best || self == Self::Only(estimator)
+    }
+}
+
+/// Keeps the account of one run after the other.
+#[derive(Debug)]
+pub(crate) struct Account {
+    accounting: Accounting,
+    exits: Exits,
+    before: Reading,
+}
+
+/// The exit records, once they are needed.
+#[derive(Debug)]
+enum Exits {
+    NotAsked,
+    Refused(TaskstatsError),
+    Received {
+        account: TaskstatsAccount,
+        /// User ticks of short runs that later runs have yet to answer for.
+        owed: Nanos,
+    },
+}
+
+impl Account {
+    pub(crate) fn new(accounting: Accounting) -> Self {
+        Self { accounting, exits: Exits::NotAsked, before: Reading::default() }
+    }
+
+    /// A run is about to start; also when it is about to start again without the group.
+    pub(crate) fn begin(&mut self, mut group: Option<&mut StudyGroup>) {
+        let told = group.as_ref().is_some_and(|group| group.tells_cpu());
+        let wanted = match self.accounting {
+            Accounting::Best => !told,
+            Accounting::Only(estimator) => estimator == CpuEstimator::Taskstats,
+        };
+        if wanted && matches!(self.exits, Exits::NotAsked) {
+            self.exits = match TaskstatsAccount::open() {
+                Ok(account) => Exits::Received { account, owed: Nanos::ZERO },
+                Err(error) => Exits::Refused(error),
+            };
+        }
+        if let Exits::Received { account, .. } = &mut self.exits {
+            account.begin();
+        }
+        self.before = Reading::take(group.take());
+    }
+
+    /// The run is over, and nothing of its tree is left but `spared` processes: what it cost, with what `getrusage`
+    /// said to fall back on, and what else its group told, the peak of its memory with it.
+    pub(crate) fn end(
+        &mut self,
+        mut group: Option<&mut StudyGroup>,
+        rusage: &Rusage,
+        spared: &[u32],
+    ) -> (CpuTime, TreeUsage) {
+        let after = Reading::take(group.as_deref_mut());
+        let (peak, left) = group.map_or((None, None), |group| (group.peak_memory(), group.charged_memory()));
+        let by_group = after.cpu_since(&self.before).filter(|cpu| self.accounting.allows(cpu.estimator));
+        let cpu = by_group.or_else(|| self.by_exits(rusage, spared)).unwrap_or(CpuTime {
+            user_ns: rusage.user_ns,
+            system_ns: rusage.system_ns,
+            estimator: CpuEstimator::Getrusage,
+        });
+        (cpu, after.tree_since(&self.before, peak, left))
+    }
+
+    fn by_exits(&mut self, rusage: &Rusage, spared: &[u32]) -> Option<CpuTime> {
+        let Exits::Received { account, owed } = &mut self.exits else { return None };
+        Some(split_by_exits(&account.end(spared)?, rusage, owed))
+    }
+
+    /// Why the kernel sends no exit records, where they were asked for in vain.
+    pub(crate) fn without_exits(&self) -> Option<&TaskstatsError> {
+        match &self.exits {
+            Exits::Refused(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The time of one run: what its ticks saw in user mode, and the rest in the kernel. For the rest is more than the
+/// ticks there: a record is made before its task gives up its memory, and all of that is the kernel's work. Of 20,000
+/// processes of 0.6 ms, cgroup and this rule found 63.6% and 63.5% in the kernel, the ticks in proportion 59.2%. Where
+/// a hypervisor takes time and ticks away, this rule errs towards the kernel, by 2 to 5 points as measured.
+///
+/// The total is `getrusage`'s, which is exact but knows only processes that were waited for, or the scheduler's at the
+/// exits, which knows all but ends at their last tick or switch: neither is ever too much, so the larger one it is.
+/// A run shorter than its tick passes the excess on to the next ones, so that the sum over runs is that of the ticks.
+fn split_by_exits(times: &TreeTimes, rusage: &Rusage, owed: &mut Nanos) -> CpuTime {
+    let total = (rusage.user_ns + rusage.system_ns).max(times.run);
+    let due = *owed + times.user;
+    let user = due.min(total);
+    *owed = due.since(user);
+    CpuTime { user_ns: user, system_ns: total.since(user), estimator: CpuEstimator::Taskstats }
+}
+
+/// The counters of the tree's cgroup at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    cpu: Option<(CpuSource, CpuUsage)>,
+    /// CPU time of the thread that reads, which version 1 counts with the tree.
+    own: Nanos,
+    swapped: Option<(u64, u64)>,
+    block: Option<(u64, u64)>,
+}
+
+impl Reading {
+    /// Reads them; empty without a group.
+    fn take(group: Option<&mut StudyGroup>) -> Self {
+        let Some(group) = group else { return Self::default() };
+        Self {
+            cpu: group.cpu_usage(),
+            own: own_cpu_time(),
+            swapped: group.swapped_pages(),
+            block: group.block_bytes(),
+        }
+    }
+
+    /// User and system time of a tree between two readings; absent where a group did not tell it both times.
+    fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        match (before.cpu?, self.cpu?) {
+            ((CpuSource::V2, then), (CpuSource::V2, now)) => Some(CpuTime {
+                user_ns: now.user.since(then.user),
+                system_ns: now.system.since(then.system),
+                estimator: CpuEstimator::Cgroup,
+            }),
+            ((CpuSource::V1, then), (CpuSource::V1, now)) => {
+                let own = self.own.since(before.own);
+                let total = now.total.since(then.total).since(own);
+                let user = scaled_user(&now).since(scaled_user(&then)).min(total);
+                let system_ns = total.since(user);
+                Some(CpuTime { user_ns: user, system_ns, estimator: CpuEstimator::CgroupV1 })
+            }
+            _ => None,
+        }
+    }
+
+    /// What else the group told between two readings; the memory's mark was set back at the first. `left` is charged to
+    /// the group still.
+    fn tree_since(&self, before: &Self, peak: Option<Bytes>, left: Option<Bytes>) -> TreeUsage {
+        let swapped = self.swapped.zip(before.swapped);
+        let block = self.block.zip(before.block);
+        TreeUsage {
+            peak_memory_bytes: peak,
+            needed_memory_bytes: peak.zip(left).map(|(peak, left)| Bytes(peak.0.saturating_sub(left.0))),
+            swapped_in_pages: swapped.map(|(now, then)| now.0.saturating_sub(then.0)),
+            swapped_out_pages: swapped.map(|(now, then)| now.1.saturating_sub(then.1)),
+            block_read_bytes: block.map(|(now, then)| Bytes(now.0.saturating_sub(then.0))),
+            block_written_bytes: block.map(|(now, then)| Bytes(now.1.saturating_sub(then.1))),
+            ..TreeUsage::default()
+        }
+    }
+}
+
+/// The exact total, split in the proportion of all ticks so far, as the kernel does for version 2
+/// (`cputime_adjust` in kernel/sched/cputime.c).
+fn scaled_user(usage: &CpuUsage) -> Nanos {
+    let ticks = usage.user + usage.system;
+    if ticks == Nanos::ZERO {
+        return usage.total;
+    }
+    let share = u128::from(usage.total.0) * u128::from(usage.user.0) / u128::from(ticks.0);
+    Nanos(u64::try_from(share).unwrap_or(u64::MAX))
+}
+
+/// CPU time of the calling thread.
+fn own_cpu_time() -> Nanos {
+    let t = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// Adds the counts of an orphan to those of the main process's tree.
+pub(crate) fn add_orphan(sum: &mut Rusage, orphan: &Rusage) {
+    sum.user_ns += orphan.user_ns;
+    sum.system_ns += orphan.system_ns;
+    sum.max_rss_bytes = sum.max_rss_bytes.max(orphan.max_rss_bytes);
+    sum.minor_faults += orphan.minor_faults;
+    sum.major_faults += orphan.major_faults;
+    sum.voluntary_switches += orphan.voluntary_switches;
+    sum.involuntary_switches += orphan.involuntary_switches;
+    sum.block_read_bytes.0 += orphan.block_read_bytes.0;
+    sum.block_written_bytes.0 += orphan.block_written_bytes.0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v1(total: u64, user: u64, system: u64, own: u64) -> Reading {
+        let usage = CpuUsage { total: Nanos(total), user: Nanos(user), system: Nanos(system) };
+        Reading { cpu: Some((CpuSource::V1, usage)), own: Nanos(own), ..Reading::default() }
+    }
+
+    #[test]
+    fn version_1_splits_the_exact_total_and_leaves_the_reader_out() {
+        let cpu = v1(1_000, 600, 200, 50).cpu_since(&v1(0, 0, 0, 0)).unwrap();
+        assert_eq!(cpu.estimator, CpuEstimator::CgroupV1);
+        assert_eq!((cpu.user_ns, cpu.system_ns), (Nanos(750), Nanos(200)));
+        let no_ticks = v1(10, 0, 0, 4).cpu_since(&v1(0, 0, 0, 0)).unwrap();
+        assert_eq!(no_ticks.user_ns + no_ticks.system_ns, Nanos(6));
+    }
+
+    #[test]
+    fn without_a_group_getrusage_is_named() {
+        let rusage = Rusage { user_ns: Nanos(7), system_ns: Nanos(3), ..Rusage::default() };
+        let mut account = Account::new(Accounting::Only(CpuEstimator::Getrusage));
+        account.begin(None);
+        let (cpu, tree) = account.end(None, &rusage, &[]);
+        assert_eq!(
+            cpu,
+            CpuTime { user_ns: Nanos(7), system_ns: Nanos(3), estimator: CpuEstimator::Getrusage }
+        );
+        assert_eq!(tree, TreeUsage::default());
+    }
+
+    #[test]
+    fn short_runs_share_their_ticks() {
+        let ms = Nanos::from_millis;
+        let mut owed = Nanos::ZERO;
+        let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
+        // Runs of 1 ms, a tick of 4 ms in every fourth, every third of which in the kernel.
+        for run in 0..1_200 {
+            let tick = if run % 4 == 0 { ms(4) } else { Nanos::ZERO };
+            let in_kernel = run % 12 == 8;
+            let times = TreeTimes {
+                user: if in_kernel { Nanos::ZERO } else { tick },
+                system: if in_kernel { tick } else { Nanos::ZERO },
+                run: Nanos(900_000),
+                tasks: 1,
+            };
+            let rusage = Rusage { user_ns: ms(1), ..Rusage::default() };
+            let cpu = split_by_exits(&times, &rusage, &mut owed);
+            assert_eq!(cpu.user_ns + cpu.system_ns, ms(1), "the total is exact, and the larger one");
+            user += cpu.user_ns;
+            system += cpu.system_ns;
+        }
+        assert_eq!((user, system, owed), (ms(800), ms(400), Nanos::ZERO));
+    }
+
+    #[test]
+    fn what_the_ticks_did_not_see_is_the_kernels() {
+        let ms = Nanos::from_millis;
+        let times = TreeTimes { user: ms(40), system: ms(20), run: ms(63), tasks: 2 };
+        let split = |rusage| {
+            let cpu = split_by_exits(&times, &rusage, &mut Nanos::default());
+            (cpu.user_ns, cpu.system_ns)
+        };
+        assert_eq!(split(Rusage { user_ns: ms(70), ..Rusage::default() }), (ms(40), ms(30)));
+        assert_eq!(split(Rusage::default()), (ms(40), ms(23)), "nobody waited for them");
+    }
+}

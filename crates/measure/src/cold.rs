@@ -1,0 +1,145 @@
+//! Empties the page cache before a run.
+//!
+//! `sync` first, since dirty pages cannot be dropped; then `drop_caches` (proc_sys_vm(5)); a file system that
+//! is to be mounted anew loses its own caches too, the protocol of the Linux Gazette's benchmark.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use morecores_machine::cgroup::unescape;
+use morecores_machine::undo::{Change, Journal, JournalError, UndoError};
+
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// Why the cache cannot be emptied.
+#[derive(Debug, thiserror::Error)]
+pub enum ColdError {
+    /// Only root may.
+    #[error("--cold needs root to write {DROP_CACHES}: use sudo")]
+    NotRoot,
+    /// The kernel refused.
+    #[error("cannot write {DROP_CACHES}: {0}")]
+    Drop(io::Error),
+    /// Nothing is mounted there.
+    #[error("--remount {}: nothing is mounted there: name a mount point", .0.display())]
+    NotMounted(PathBuf),
+    /// It is in use.
+    #[error("--remount {}: umount failed ({status}): is the command's directory, or a shell, in it?", .path.display())]
+    Busy {
+        /// The mount point.
+        path: PathBuf,
+        /// What umount said.
+        status: String,
+    },
+    /// It is not mounted any more.
+    #[error("cannot {0}; nothing else was changed")]
+    Mount(UndoError),
+    /// The change could not be noted.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// Empties caches.
+#[derive(Debug)]
+pub struct Cold {
+    mounts: Vec<Change>,
+}
+
+impl Cold {
+    /// Checks that it can be done and remembers how `remount` is mounted.
+    ///
+    /// # Errors
+    /// Where it cannot be done.
+    pub fn prepare(remount: &[String], journal: &mut Journal) -> Result<Self, ColdError> {
+        rustix::fs::access(DROP_CACHES, rustix::fs::Access::WRITE_OK).map_err(|_| ColdError::NotRoot)?;
+        let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let mounts: Vec<Change> =
+            remount.iter().map(|path| entry(&table, Path::new(path))).collect::<Result<_, _>>()?;
+        for mount in &mounts {
+            journal.note(mount.clone())?;
+        }
+        Ok(Self { mounts })
+    }
+
+    /// Empties the caches now.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn empty(&self) -> Result<(), ColdError> {
+        for mount in &self.mounts {
+            let Change::Unmounted { target, .. } = mount else { continue };
+            let output = Command::new("umount").arg(target).output();
+            let failure = output.map_or_else(|error| Some(error.to_string()), |output| failure(&output));
+            if let Some(status) = failure {
+                return Err(ColdError::Busy { path: target.clone(), status });
+            }
+            mount.undo().map_err(ColdError::Mount)?;
+        }
+        rustix::fs::sync();
+        // 1 for the page cache, 2 for directory entries and inodes.
+        fs::write(DROP_CACHES, "3").map_err(ColdError::Drop)
+    }
+}
+
+/// Reason for which a command failed, by its status alone: some fail without a word, and some warn and succeed.
+fn failure(output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status {
+        status if status.success() => None,
+        status if said.is_empty() => Some(status.to_string()),
+        _ => Some(said),
+    }
+}
+
+/// How `path` is mounted; the last mount on it is the one that is seen.
+fn entry(table: &str, path: &Path) -> Result<Change, ColdError> {
+    let mounted = table.lines().rev().find_map(|line| {
+        let mut fields = line.split(' ').map(unescape);
+        let (source, target) = (fields.next()?, PathBuf::from(fields.next()?));
+        let (fs_type, options) = (fields.next()?, fields.next()?);
+        (target == path).then_some(Change::Unmounted { source, target, fs_type, options })
+    });
+    mounted.map(behind_loop).ok_or_else(|| ColdError::NotMounted(path.to_owned()))
+}
+
+/// A loop device that mount(8) made goes with its last mount (`autoclear`): what is mounted anew is the file behind
+/// it.
+fn behind_loop(mounted: Change) -> Change {
+    let Change::Unmounted { source, target, fs_type, options } = mounted else { return mounted };
+    let fact = |name: &str| {
+        let device = source.strip_prefix("/dev/")?;
+        fs::read_to_string(format!("/sys/block/{device}/loop/{name}"))
+            .ok()
+            .map(|text| text.trim_end().to_owned())
+    };
+    match fact("backing_file").filter(|_| fact("autoclear").as_deref() == Some("1")) {
+        Some(file) => Change::Unmounted { source: file, target, fs_type, options: format!("loop,{options}") },
+        None => Change::Unmounted { source, target, fs_type, options },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_umount_decides_and_not_its_words() {
+        let of = |line: &str| failure(&Command::new("sh").args(["-c", line]).output().unwrap());
+        assert_eq!(of("echo warning >&2"), None);
+        assert_eq!(of("exit 32").as_deref(), Some("exit status: 32"));
+        assert_eq!(of("echo busy >&2; exit 32").as_deref(), Some("busy"));
+    }
+
+    #[test]
+    fn the_mount_that_is_seen_is_the_one_remounted() {
+        let table =
+            "/dev/a /mnt ext4 rw 0 0\n/dev/b /mnt/x\\040y xfs ro,noatime 0 0\n/dev/c /mnt btrfs rw 0 0\n";
+        let Ok(Change::Unmounted { source, .. }) = entry(table, Path::new("/mnt")) else { panic!() };
+        assert_eq!(source, "/dev/c");
+        let Ok(Change::Unmounted { options, .. }) = entry(table, Path::new("/mnt/x y")) else { panic!() };
+        assert_eq!(options, "ro,noatime");
+        assert!(matches!(entry(table, Path::new("/other")), Err(ColdError::NotMounted(_))));
+    }
+}

@@ -1,0 +1,246 @@
+//! The variables of the command's environment: what it inherits, what is kept from it, and what is set for it.
+//!
+//! Reads the environment of this process, and never changes it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::fs::FileTypeExt;
+
+use morecores_study::{Plan, Point, Variable};
+use rustix::io::FdFlags;
+
+/// Variables by which a make tells its children how many jobs they may run (GNU make's manual, "Communicating Options to
+/// a Sub-make"; cargo does the same). With them the command would share the jobs of the make that morecores was run from,
+/// at every CPU count alike.
+const OF_AN_OUTER_MAKE: [&str; 5] = ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"];
+
+/// How the first two of these options name the descriptors of a job server: before GNU make 4.2, and since.
+const JOB_SERVER: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
+
+/// Variables that runtimes read their thread count from, set by `--thread-env`. One a line, with its reader.
+const THREAD_VARIABLES: &[&str] = &[
+    "OMP_NUM_THREADS",            // OpenMP
+    "OPENBLAS_NUM_THREADS",       // OpenBLAS
+    "MKL_NUM_THREADS",            // Intel MKL
+    "BLIS_NUM_THREADS",           // BLIS
+    "VECLIB_MAXIMUM_THREADS",     // Accelerate
+    "NUMEXPR_NUM_THREADS",        // numexpr
+    "GOTO_NUM_THREADS",           // GotoBLAS
+    "RAYON_NUM_THREADS",          // Rust's rayon
+    "TOKIO_WORKER_THREADS",       // Rust's tokio
+    "GOMAXPROCS",                 // Go
+    "JULIA_NUM_THREADS",          // Julia
+    "NUMBA_NUM_THREADS",          // numba
+    "POLARS_MAX_THREADS",         // polars
+    "CMAKE_BUILD_PARALLEL_LEVEL", // cmake --build
+    "CTEST_PARALLEL_LEVEL",       // ctest
+    "CARGO_BUILD_JOBS",           // cargo
+    "UV_THREADPOOL_SIZE",         // Node.js's libuv
+];
+
+/// Name and value of a variable.
+pub type Pair = (OsString, OsString);
+
+/// The environment of the command and of the shell lines around it.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    inherited: Vec<Pair>,
+    given: Vec<Variable>,
+    thread_env: bool,
+}
+
+impl Environment {
+    /// The environment of this process, changed as the plan says.
+    pub fn of_this_process(plan: &Plan) -> Self {
+        Self::new(std::env::vars_os().collect(), plan)
+    }
+
+    fn new(inherited: Vec<Pair>, plan: &Plan) -> Self {
+        Self { inherited, given: plan.env.clone(), thread_env: plan.thread_env }
+    }
+
+    /// The variables of the command at one CPU count.
+    pub fn of_command(&self, point: &Point) -> Vec<Pair> {
+        let threads = if self.thread_env { THREAD_VARIABLES } else { &[] };
+        let threads = threads.iter().map(|&name| (name, point.n));
+        let counts = [("MORECORES_CPUS", point.cpus)].into_iter().chain(threads);
+        self.with(counts, Some(point.n))
+    }
+
+    /// The variables of a shell line around the runs; with a point only where the line belongs to one run.
+    pub fn of_hook(&self, point: Option<&Point>) -> Vec<Pair> {
+        let counts = point.map(|point| ("MORECORES_CPUS", point.cpus));
+        self.with(counts.into_iter(), point.map(|point| point.n))
+    }
+
+    /// The locale by which the command's C library prints numbers (setlocale(3)); empty where none is set.
+    pub(crate) fn numeric_locale(&self) -> String {
+        let pairs = self.with(std::iter::empty(), None);
+        let value = |name: &&str| {
+            pairs.iter().find(|(own, value)| own == name && !value.is_empty()).map(|(_, value)| value)
+        };
+        let locale = ["LC_ALL", "LC_NUMERIC", "LANG"].iter().find_map(value);
+        locale.map(|locale| locale.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// What is inherited, then `counts`, then what the user gave: a later one replaces an earlier one.
+    fn with(&self, counts: impl Iterator<Item = (&'static str, u32)>, n: Option<u32>) -> Vec<Pair> {
+        let mut pairs: Vec<Pair> = self.passed_on().cloned().collect();
+        let mut set = |name: &OsStr, value: OsString| {
+            pairs.retain(|(own, _)| own != name);
+            pairs.push((name.to_owned(), value));
+        };
+        for (name, count) in counts {
+            set(name.as_ref(), count.to_string().into());
+        }
+        for variable in &self.given {
+            let value = n.map_or_else(|| variable.value.clone(), |n| variable.value_at(n));
+            if let Some(value) = value {
+                set(&variable.name, value);
+            }
+        }
+        pairs
+    }
+
+    fn passed_on(&self) -> impl Iterator<Item = &Pair> {
+        self.inherited.iter().filter(|(name, _)| !self.is_withheld(name))
+    }
+
+    fn is_withheld(&self, name: &OsStr) -> bool {
+        is_of_an_outer_make(name) && self.given.iter().all(|given| given.name != name)
+    }
+
+    /// Names of the variables of an outer make that the command does not get, though they say something.
+    pub fn withheld(&self) -> Vec<&'static str> {
+        let says_something = |own: &&str| {
+            self.inherited
+                .iter()
+                .any(|(name, value)| name == own && !value.is_empty() && self.is_withheld(name))
+        };
+        OF_AN_OUTER_MAKE.into_iter().filter(|own| says_something(own)).collect()
+    }
+
+    /// Keeps the descriptors of an outer make's job server from the command, where it does not get their numbers either.
+    pub(crate) fn withhold_job_server(&self) {
+        let withheld = self.inherited.iter().filter(|(name, _)| self.is_withheld(name));
+        let descriptors = withheld.flat_map(|(_, value)| job_server(&value.to_string_lossy()));
+        for descriptor in descriptors.filter(|descriptor| is_pipe(*descriptor)) {
+            // SAFETY: it is open, as was just seen. Inherited descriptors are nobody's here, so that none is closed
+            // meanwhile; what this process opened itself is close-on-exec before and after.
+            #[allow(unsafe_code)]
+            let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+            // It can only fail for a descriptor that is closed, and so is no one's to get.
+            let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+        }
+    }
+}
+
+/// Whether a variable is one by which a make tells its children how many jobs they may run.
+pub fn is_of_an_outer_make(name: &OsStr) -> bool {
+    OF_AN_OUTER_MAKE.iter().any(|own| *own == name)
+}
+
+fn is_pipe(descriptor: RawFd) -> bool {
+    std::fs::metadata(format!("/proc/self/fd/{descriptor}")).is_ok_and(|file| file.file_type().is_fifo())
+}
+
+/// The descriptors of a job server in the value of such a variable; a named pipe has none.
+fn job_server(flags: &str) -> Vec<RawFd> {
+    let options = flags.split_whitespace();
+    let pairs = options.filter_map(|option| JOB_SERVER.iter().find_map(|start| option.strip_prefix(start)));
+    let numbers = pairs.flat_map(|pair| pair.split(',').map(str::parse::<RawFd>));
+    // 0 to 2 are the command's standard input and output.
+    numbers.filter_map(Result::ok).filter(|number| *number > 2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(
+        inherited: &[(&str, &str)],
+        given: &[(&str, Option<&str>)],
+        thread_env: bool,
+    ) -> Environment {
+        let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let given =
+            given.iter().map(|(name, value)| Variable { name: name.into(), value: value.map(Into::into) });
+        let plan = Plan { env: given.collect(), thread_env, ..morecores_testkit::plan(Vec::new()) };
+        Environment::new(inherited, &plan)
+    }
+
+    /// The only value of a variable on 1 CPU, told 2.
+    fn value(environment: &Environment, name: &str) -> Option<String> {
+        let point = Point { n: 2, ..morecores_testkit::point(1) };
+        let pairs = environment.of_command(&point);
+        let mut values = pairs.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
+        let value = values.next().map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(values.next(), None, "{name} is there twice");
+        value
+    }
+
+    #[test]
+    fn the_environment_names_the_cpus_once() {
+        let inherited = [("MORECORES_CPUS", "9"), ("HOME", "/h"), ("GOMAXPROCS", "9")];
+        let plain = environment(&inherited, &[], false);
+        assert_eq!(
+            ["MORECORES_CPUS", "HOME", "GOMAXPROCS"].map(|name| value(&plain, name)),
+            ["1", "/h", "9"].map(|value| Some(value.to_owned()))
+        );
+        let threads = environment(&inherited, &[], true);
+        assert_eq!(
+            ["GOMAXPROCS", "OMP_NUM_THREADS"].map(|name| value(&threads, name)),
+            ["2", "2"].map(|value| Some(value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_the_user_gave_replaces_what_was_there_with_n_put_in() {
+        let inherited = [("A", "old"), ("PS1", "{n}>"), ("GOMAXPROCS", "9")];
+        let given =
+            [("A", Some("{n}x{{n}}")), ("NEW", Some("{n}")), ("GOMAXPROCS", Some("7")), ("PS1", None)];
+        let given = environment(&inherited, &given, true);
+        assert_eq!(
+            ["A", "NEW", "GOMAXPROCS", "PS1"].map(|name| value(&given, name)),
+            ["2x{n}", "2", "7", "{n}>"].map(|value| Some(value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn an_outer_make_is_kept_from_the_command_unless_it_was_asked_for() {
+        let inherited =
+            [("MAKEFLAGS", " -j8 --jobserver-auth=3,4"), ("MFLAGS", ""), ("MAKELEVEL", "1"), ("A", "a")];
+        let plain = environment(&inherited, &[], false);
+        assert_eq!(plain.withheld(), ["MAKEFLAGS", "MAKELEVEL"]);
+        assert_eq!(["MAKEFLAGS", "MFLAGS", "MAKELEVEL"].map(|name| value(&plain, name)), [None, None, None]);
+        assert!(plain.of_hook(None).iter().all(|(name, _)| name == "A"));
+        let asked = environment(&inherited, &[("MAKEFLAGS", None)], false);
+        assert_eq!(asked.withheld(), ["MAKELEVEL"]);
+        assert_eq!(value(&asked, "MAKEFLAGS").as_deref(), Some(" -j8 --jobserver-auth=3,4"));
+        assert_eq!(
+            value(&environment(&inherited, &[("MAKEFLAGS", Some("-k"))], false), "MAKEFLAGS").as_deref(),
+            Some("-k")
+        );
+    }
+
+    #[test]
+    fn a_line_around_the_runs_gets_n_where_it_has_a_run() {
+        let given = environment(&[], &[("A", Some("{n}"))], true);
+        let point = Point { n: 3, ..morecores_testkit::point(1) };
+        let text = |pairs: Vec<Pair>| {
+            pairs.into_iter().map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let of_run: Vec<_> = text(given.of_hook(Some(&point))).collect();
+        assert_eq!(of_run, [pair("MORECORES_CPUS", "1"), pair("A", "3")]);
+        assert_eq!(text(given.of_hook(None)).collect::<Vec<_>>(), [pair("A", "{n}")]);
+    }
+
+    #[test]
+    fn the_descriptors_of_a_job_server_are_found() {
+        assert_eq!(job_server(" -j8 --jobserver-auth=3,4"), [3, 4]);
+        assert_eq!(job_server("--jobserver-fds=7,8 --jobserver-auth=9,10"), [7, 8, 9, 10]);
+        assert_eq!(job_server("--jobserver-auth=fifo:/tmp/GMfifo1 -j"), [] as [RawFd; 0]);
+        assert_eq!(job_server("--jobserver-auth=0,-2"), [] as [RawFd; 0]);
+    }
+}

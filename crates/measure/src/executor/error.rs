@@ -1,0 +1,48 @@
+//! Why a run could not be made.
+
+use std::io;
+
+use super::{HookError, MetricError};
+use crate::cold::ColdError;
+use crate::input::InputError;
+use crate::program::ProgramError;
+use crate::spawn::SpawnError;
+use crate::witness::WitnessError;
+use morecores_machine::limit::LimitError;
+
+/// Why a run could not be made. A command that ran and failed is no error here.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The command is not there, or cannot be executed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The CPUs could not be allotted.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The cache could not be emptied.
+    #[error(transparent)]
+    Cold(#[from] ColdError),
+    /// A command around the runs failed.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// The run could not be watched, and was not made.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
+    /// The expression of a metric cannot be read.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The command cannot get its input.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}

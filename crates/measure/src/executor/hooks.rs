@@ -1,0 +1,160 @@
+//! The user's own commands around the runs: `--setup`, `--prepare`, `--cleanup`.
+//!
+//! Never measured, never limited to the allotted CPUs, and what they leave running is none of the command's.
+
+mod reaper;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::process::{Command, Stdio};
+
+use morecores_study::{Hooks, Point, substitute};
+
+use crate::environment::Environment;
+
+use reaper::Reaper;
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hook {
+    Setup,
+    Prepare,
+    Cleanup,
+}
+
+impl Hook {
+    fn option(self) -> &'static str {
+        match self {
+            Self::Setup => "--setup",
+            Self::Prepare => "--prepare",
+            Self::Cleanup => "--cleanup",
+        }
+    }
+
+    fn line(self, hooks: &Hooks) -> Option<&OsStr> {
+        match self {
+            Self::Setup => hooks.setup.as_deref(),
+            Self::Prepare => hooks.prepare.as_deref(),
+            Self::Cleanup => hooks.cleanup.as_deref(),
+        }
+    }
+
+    pub(super) fn is_given(self, hooks: &Hooks) -> bool {
+        self.line(hooks).is_some()
+    }
+}
+
+/// Why a command around the runs failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It could not be started.
+    #[error("cannot run {option} `{line}`: {source}")]
+    Start {
+        /// The option that gave it.
+        option: &'static str,
+        /// The command.
+        line: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("{option} `{line}` failed ({status})")]
+    Failed {
+        /// The option that gave it.
+        option: &'static str,
+        /// The command.
+        line: String,
+        /// How it ended.
+        status: String,
+        /// What it printed.
+        output: String,
+    },
+}
+
+/// Runs a hook where it is given, outside of our cgroups. `{n}` in it is replaced where there is a point. Returns the
+/// process below which all stands that the hook left running, which ends where it left nothing.
+pub(super) fn run(
+    hook: Hook,
+    hooks: &Hooks,
+    point: Option<&Point>,
+    environment: &Environment,
+    outside: &[File],
+) -> Result<Option<u32>, HookError> {
+    let Some(line) = hook.line(hooks) else { return Ok(None) };
+    let option = hook.option();
+    let readable = |line: &OsStr| line.to_string_lossy().into_owned();
+    let line = point.map_or_else(|| line.to_owned(), |point| substitute(line, point.n));
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(&line).stdin(Stdio::null());
+    command.env_clear().envs(environment.of_hook(point));
+    // Into files rather than pipes: a server that the hook leaves behind would hold a pipe open for ever.
+    let captured = tempfile::tempfile().and_then(|file| {
+        command.stdout(file.try_clone()?).stderr(file.try_clone()?);
+        let mut reaper = Reaper::start(command, outside)?;
+        Ok((reaper.wait_for_command()?, reaper.pid(), file))
+    });
+    let (status, reaper, mut file) =
+        captured.map_err(|source| HookError::Start { option, line: readable(&line), source })?;
+    if status.success() {
+        return Ok(Some(reaper));
+    }
+    let output = end_of(&mut file).unwrap_or_default();
+    Err(HookError::Failed { option, line: readable(&line), status: status.to_string(), output })
+}
+
+/// The end of a file, at most 64 KiB of it.
+fn end_of(file: &mut File) -> io::Result<String> {
+    const TAIL: u64 = 64 * 1024;
+    let from = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut end = Vec::new();
+    file.take(TAIL).read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use morecores_machine::process;
+
+    fn environment() -> Environment {
+        Environment::of_this_process(&morecores_testkit::plan(Vec::new()))
+    }
+
+    #[test]
+    fn a_failing_hook_shows_its_last_words() {
+        let hooks = Hooks { prepare: Some("seq {n}; exit 3".into()), ..Hooks::default() };
+        let point = Point { cpus: 1, n: 9, cpu_set: "0".parse().unwrap(), adds: Default::default() };
+        let error = run(Hook::Prepare, &hooks, Some(&point), &environment(), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "--prepare `seq 9; exit 3` failed (exit status: 3)");
+        let HookError::Failed { output, .. } = error else { panic!() };
+        assert!(output.ends_with("8\n9\n"), "{output}");
+        assert!(run(Hook::Setup, &hooks, None, &environment(), &[]).is_ok());
+    }
+
+    #[test]
+    fn a_hook_that_leaves_a_process_behind_is_not_waited_for() {
+        // It would run for longer than any test.
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let line = format!("sleep 100000 & echo $! >{}", file.display());
+        let hooks = Hooks { setup: Some(line.into()), ..Hooks::default() };
+        run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap();
+        let left: u32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
+        assert_eq!(process::name(left).as_deref(), Some("sleep"), "it goes on");
+        process::kill(left);
+    }
+
+    #[test]
+    fn what_a_hook_leaves_stands_below_one_process_also_when_its_parent_ends() {
+        // The middle shell ends before its child, which then has no parent of the hook's.
+        let hooks = Hooks { setup: Some("sh -c 'setsid sleep 60 &'".into()), ..Hooks::default() };
+        let reaper = run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap().unwrap();
+        let left = process::descendants(reaper);
+        let parents: Vec<_> = left.iter().map(|&pid| process::parent(pid)).collect();
+        left.iter().for_each(|&pid| process::kill(pid));
+        assert_eq!(parents, [Some(reaper)], "{left:?}");
+        assert_eq!(process::parent(reaper), Some(std::process::id()));
+    }
+}

@@ -1,0 +1,76 @@
+//! Starts the command for one run, by plainer means where the kernel refuses the better ones.
+//!
+//! What the run then costs is counted elsewhere.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use morecores_study::{Limit, Point};
+
+use super::{ExecuteError, ProcessExecutor};
+use crate::program::{self, ProgramError};
+use crate::spawn::{self, Ended, SpawnError, Start};
+use crate::witness::{Witness, WitnessError};
+use morecores_machine::group::{GroupError, StudyGroup};
+
+impl ProcessExecutor {
+    /// Starts the command and waits for its main process, while the witness watches; also says what came of that.
+    pub(super) fn start(
+        &mut self,
+        point: &Point,
+        input: &File,
+        witness: &mut dyn Witness,
+    ) -> Result<(Ended, Result<(), WitnessError>), ExecuteError> {
+        loop {
+            let image = match self.images.get(&(point.cpus, point.n)) {
+                Some(image) => image,
+                None => {
+                    let image = program::image(&self.command, point, &self.environment)?;
+                    self.images.entry((point.cpus, point.n)).or_insert(image)
+                }
+            };
+            let start = Start {
+                image,
+                stdin: input.as_fd(),
+                stdout: self.capture.stdout(),
+                stderr: self.capture.stderr(),
+                affinity: self.limiter.child_affinity(&point.cpu_set),
+                cgroup: self.group.as_ref().and_then(StudyGroup::birthplace),
+            };
+            witness.begins(point)?;
+            let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut self.terminal);
+            let watched = witness.ended();
+            match ended {
+                Err(SpawnError::IntoCgroup(source)) if self.plan.limit != Limit::Cpuset => {
+                    self.lose_birthplace(source);
+                }
+                Err(SpawnError::Exec(error)) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+                    let script = program::script_image(&self.command, point, &self.environment)?;
+                    self.images.insert((point.cpus, point.n), script);
+                }
+                Err(SpawnError::Exec(source)) => {
+                    let name = self.command.at(point.n).words().into_iter().next().unwrap_or_default();
+                    return Err(ProgramError::Refused { name, source }.into());
+                }
+                ended => return Ok((ended?, watched)),
+            }
+        }
+    }
+
+    fn lose_birthplace(&mut self, source: io::Error) {
+        if let Some(group) = &mut self.group {
+            group.forget_birthplace();
+            if !group.tells_cpu() {
+                self.group = None;
+            }
+        }
+        self.no_group = Some(GroupError::Io {
+            action: "start a process inside (clone3)",
+            path: "the study's cgroup".into(),
+            source,
+        });
+        // This run, which is to be started again, must be told by something else.
+        self.account.begin(self.group.as_mut());
+    }
+}

@@ -1,0 +1,23 @@
+//! Runs of a command, or of a cell of the lock laboratory: starting, limiting and accounting for one, and the sweep over all.
+//!
+//! This crate changes the machine through `morecores-machine` and fills in the nouns of `morecores-study`. It must not
+//! compute statistics or print.
+
+mod account;
+pub mod budget;
+pub mod capture;
+pub mod cold;
+pub mod control;
+pub mod done_once;
+pub mod environment;
+pub mod executor;
+pub mod input;
+pub mod lock_cell;
+pub mod lock_sweep;
+pub mod program;
+pub mod schedule;
+mod spared;
+pub mod spawn;
+pub mod sweep;
+pub mod taskstats;
+pub mod witness;

@@ -1,0 +1,314 @@
+//! Measures one cell of a study of locks, by a process of the laboratory's own: `morecores-work lock-cell`.
+//!
+//! It is another process because what is measured must not carry its own measuring instrument, and so that a lock that
+//! hangs is ended with it. Decides nothing about which cell comes next.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use morecores_study::lock::{LockCell, LockName, LockPlan, LockRun, LockSample};
+use morecores_study::{CpuSet, Exit, Nanos, Neighbour, Output, Quiet};
+
+use crate::capture::Capture;
+use crate::control::Control;
+use crate::program::{self, ProgramError};
+use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
+use morecores_machine::activity::{Clocks, Neighbours, Watch};
+use morecores_machine::cgroup::Hierarchies;
+
+/// How long a cell may take beside the time for which it contends. Starting and ending thousands of threads at a fair lock
+/// takes seconds; a lock that takes longer than this hangs.
+const PATIENCE: Nanos = Nanos::from_millis(30_000);
+
+/// Why a cell was not measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LockCellError {
+    /// The laboratory is not there, or cannot be executed.
+    #[error("{0}; it is built and installed together with morecores")]
+    Program(#[from] ProgramError),
+    /// Its process could not be started.
+    #[error("cannot start the laboratory: {0}")]
+    Spawn(#[from] SpawnError),
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// It took too long.
+    #[error("it was not done after {} s", .0.as_secs_f64())]
+    TimedOut(Nanos),
+    /// It failed; this is the last of what it said.
+    #[error("{said} ({how})")]
+    Failed {
+        /// How it ended.
+        how: String,
+        /// The last line that it said, or that it said nothing.
+        said: String,
+    },
+    /// It did not print what was measured.
+    #[error("its output is not understood ({why}); are morecores and morecores-work of one version?")]
+    NotASample {
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl LockCellError {
+    /// Whether no other cell can be measured either.
+    pub fn is_of_all(&self) -> bool {
+        matches!(self, Self::Program(_) | Self::Spawn(_) | Self::Io { .. })
+    }
+}
+
+/// Measures cells. A trait, so that the sweep is tested without running anything.
+pub trait Laboratory {
+    /// Measures one.
+    ///
+    /// # Errors
+    /// [`LockCellError`], for this cell or for all.
+    fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError>;
+}
+
+/// Measures cells on this machine.
+#[derive(Debug)]
+pub struct ProcessLaboratory {
+    program: PathBuf,
+    plan: LockPlan,
+    control: Arc<Control>,
+    input: File,
+    output: Capture,
+    said: Capture,
+    stack: ChildStack,
+    watch: Watch,
+    quiet: Option<Quiet>,
+    neighbours: Neighbours,
+}
+
+/// What a process of the laboratory left.
+struct Left {
+    /// What it printed.
+    output: String,
+    /// Its CPU time.
+    cpu: Nanos,
+}
+
+impl ProcessLaboratory {
+    /// Makes ready to measure the cells of `plan` with `program`, a path or a name on PATH. `control` ends a cell from
+    /// outside, and sees to its time limit.
+    ///
+    /// # Errors
+    /// Where the program is not there.
+    pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
+        let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
+        let io_error = |action| move |source| LockCellError::Io { action, source };
+        let pipe = || Capture::new(&Output::Captured).map_err(io_error("make a pipe for the output"));
+        Ok(Self {
+            program,
+            plan: plan.clone(),
+            control,
+            input: File::open("/dev/null").map_err(io_error("open /dev/null"))?,
+            output: pipe()?,
+            said: pipe()?,
+            stack: ChildStack::new(),
+            watch: Watch::new(&Hierarchies::of_this_process()),
+            quiet: None,
+            neighbours: Neighbours::watch(),
+        })
+    }
+
+    /// Watches the machine for [`LOOK`](morecores_machine::activity::LOOK): to be called before the first cell, while nothing is measured.
+    pub fn look_before(&mut self) {
+        self.quiet = Some(self.watch.quiet());
+    }
+
+    /// How busy the machine was before the first cell; absent without [`Self::look_before`].
+    pub fn quiet(&self) -> Option<Quiet> {
+        self.quiet
+    }
+
+    /// Others that worked most since this was made, busiest first. Looks once more.
+    pub fn neighbours(&mut self) -> Vec<Neighbour> {
+        self.neighbours.look();
+        self.neighbours.busiest()
+    }
+
+    /// Runs the program for a cell.
+    fn ask(&mut self, cell: &LockCell) -> Result<Left, LockCellError> {
+        let io_error = |action| move |source| LockCellError::Io { action, source };
+        for capture in [&self.output, &self.said] {
+            capture.clear().map_err(io_error("read the output of the cell before"))?;
+        }
+        let window = self.plan.window_of(cell);
+        let limit = PATIENCE + window;
+        let image = program::plain_image(&self.program, &words(cell, &self.plan.cpus, window))?;
+        let start = Start {
+            image: &image,
+            stdin: self.input.as_fd(),
+            stdout: self.output.stdout(),
+            stderr: self.said.stderr(),
+            affinity: Some(&self.plan.cpus),
+            cgroup: None,
+        };
+        self.control.set_limit(Some(limit));
+        self.control.begin();
+        let ended = spawn::run(&start, &mut self.stack, &self.control.current, &mut Terminal::none());
+        let timed_out = self.control.end();
+        let ended = ended?;
+        let exit = ended.exit;
+        if timed_out {
+            return Err(LockCellError::TimedOut(limit));
+        }
+        if !exit.is_success() {
+            return Err(failed(exit, &self.said.tail().unwrap_or_default()));
+        }
+        let output = self.output.tail().map_err(io_error("read the captured output"))?;
+        Ok(Left { output, cpu: ended.rusage.user_ns + ended.rusage.system_ns })
+    }
+}
+
+impl Laboratory for ProcessLaboratory {
+    fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError> {
+        let before = Clocks::read();
+        let left = self.ask(cell);
+        let after = Clocks::read();
+        let Left { output, cpu } = left.inspect_err(|_| self.watch.restart())?;
+        let surroundings = self.watch.after_run(cpu, &self.plan.cpus);
+        self.neighbours.look_if_due();
+        let stolen = || after.since(&before, |cpu| self.plan.cpus.contains(cpu)).steal;
+        let steal_ns = (!before.is_empty()).then(stolen);
+        let sample = understood(cell, &output)?;
+        let unknown = serde_json::Map::new();
+        Ok(LockRun { round, cell: *cell, sample, steal_ns, surroundings, unknown })
+    }
+}
+
+/// The program's words: its name, and what it is to measure on which CPUs and for how long.
+fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
+    // Names and numbers are always JSON.
+    let cell = serde_json::to_string(cell).unwrap_or_default();
+    let words = [
+        "morecores-work",
+        "lock-cell",
+        &cell,
+        "--cpus",
+        &cpus.to_string(),
+        "--window-ns",
+        &window.0.to_string(),
+    ];
+    words.map(OsString::from).to_vec()
+}
+
+/// The sample that was printed, if it is one of such a cell.
+fn understood(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError> {
+    let sample: LockSample = serde_json::from_str(output.trim())
+        .map_err(|error| LockCellError::NotASample { why: error.to_string() })?;
+    let fits = match (cell, &sample) {
+        (LockCell::Contest { lock, threads, watched, .. }, LockSample::Contest(contest)) => {
+            // A kernel lock's waits are out of our sight.
+            let is_seen = *watched && *lock != LockName::Kernel;
+            contest.turns.len() == *threads as usize && (!is_seen || contest.longest_waits_ns.is_some())
+        }
+        (LockCell::Preempted { .. }, LockSample::Preempted { .. }) => true,
+        (
+            LockCell::Free { .. } | LockCell::HandOver { .. } | LockCell::Switch | LockCell::Line { .. },
+            LockSample::Time { ns },
+        ) => ns.is_finite() && *ns > 0.0,
+        _ => false,
+    };
+    if fits {
+        Ok(sample)
+    } else {
+        Err(LockCellError::NotASample { why: "it is of something else".to_owned() })
+    }
+}
+
+fn failed(exit: Exit, said: &str) -> LockCellError {
+    let how = match exit {
+        Exit::Code(code) => format!("exit status {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Stopped(signal) => format!("stopped by signal {signal}"),
+        Exit::TimedOut => "out of time".to_owned(),
+    };
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    LockCellError::Failed { how, said: last.unwrap_or("it said nothing").trim().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: LockCell = LockCell::Free { lock: LockName::Std };
+
+    /// A laboratory that is a shell script.
+    fn laboratory(dir: &tempfile::TempDir, script: &str) -> ProcessLaboratory {
+        let path = dir.path().join("work");
+        morecores_testkit::write_script(&path, &format!("#!/bin/sh\n{script}\n"));
+        let cpu = morecores_machine::process::affinity(0).unwrap().first().unwrap();
+        let plan = LockPlan { cpus: [cpu].into_iter().collect(), ..morecores_testkit::lock_plan() };
+        ProcessLaboratory::new(&path, &plan, Arc::default()).unwrap()
+    }
+
+    #[test]
+    fn a_cell_is_asked_for_and_its_line_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let words = dir.path().join("words");
+        let script =
+            format!("printf '%s|' \"$@\" >{}; echo '{{\"of\":\"time\",\"ns\":15.5}}'", words.display());
+        let mut laboratory = laboratory(&dir, &script);
+        let run = laboratory.measure(3, &FREE).unwrap();
+        assert_eq!((run.round, run.cell, run.sample), (3, FREE, LockSample::Time { ns: 15.5 }));
+        assert!(run.steal_ns.is_some(), "/proc/stat is there");
+        let cpus = laboratory.plan.cpus.to_string();
+        assert_eq!(
+            std::fs::read_to_string(words).unwrap(),
+            format!("lock-cell|{{\"what\":\"free\",\"lock\":\"std\"}}|--cpus|{cpus}|--window-ns|10000000|")
+        );
+    }
+
+    #[test]
+    fn what_goes_wrong_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |script: &str| laboratory(&dir, script).measure(0, &FREE).unwrap_err();
+        let failed = error("echo 'no room for 9 threads' >&2; exit 2");
+        assert_eq!(failed.to_string(), "no room for 9 threads (exit status 2)");
+        assert!(!failed.is_of_all());
+        assert_eq!(error("kill -9 $$").to_string(), "it said nothing (ended by signal 9)");
+        for output in [
+            "",
+            "{}",
+            r#"{"of":"time","ns":-1}"#,
+            r#"{"of":"preempted","waited_ns":1,"burned_ns":1,"waits":1}"#,
+        ] {
+            let error = error(&format!("echo '{output}'"));
+            assert!(matches!(error, LockCellError::NotASample { .. }), "{output}: {error}");
+        }
+        let plan = morecores_testkit::lock_plan();
+        let missing = ProcessLaboratory::new(Path::new("/no/such/work"), &plan, Arc::default()).unwrap_err();
+        assert!(missing.is_of_all() && missing.to_string().contains("installed together"), "{missing}");
+    }
+
+    #[test]
+    fn a_contest_has_a_count_for_each_thread_and_waits_where_they_are_timed() {
+        let of = |lock, threads, watched| LockCell::Contest {
+            lock,
+            threads,
+            hold_ns: Nanos::ZERO,
+            think_ns: Nanos::ZERO,
+            watched,
+        };
+        let contest = |threads, watched| of(LockName::Mcs, threads, watched);
+        let line = r#"{"of":"contest","window_ns":5,"turns":[1,2],"user_ns":3,"system_ns":1}"#;
+        assert!(understood(&contest(2, false), line).is_ok());
+        assert!(understood(&contest(3, false), line).is_err());
+        assert!(understood(&contest(2, true), line).is_err());
+        assert!(understood(&of(LockName::Kernel, 2, true), line).is_ok(), "out of sight");
+        assert!(understood(&FREE, line).is_err());
+    }
+}

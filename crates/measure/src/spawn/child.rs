@@ -1,0 +1,151 @@
+//! What the child does between `clone` and `exec`, in our memory while we stand still.
+//!
+//! It must not allocate, lock, unwind or return: only system calls, through libc's thin wrappers.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
+
+use morecores_study::Nanos;
+
+use super::{SpawnError, Start};
+use morecores_machine::process::affinity_mask;
+
+/// What the child tried when it failed; the order is that of the attempts.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    ProcessGroup,
+    DieWithParent,
+    Descriptors,
+    Affinity,
+    Exec,
+}
+
+/// Orders for the child, and what it reports back.
+#[derive(Debug)]
+pub(super) struct Plan {
+    path: *const libc::c_char,
+    argv: *const *const libc::c_char,
+    envp: *const *const libc::c_char,
+    stdio: [RawFd; 3],
+    affinity: Option<Vec<libc::c_ulong>>,
+    parent: libc::pid_t,
+    /// The signals that the caller had blocked before it blocked them all for the time of the clone.
+    pub(super) mask: libc::sigset_t,
+    exec_at: libc::timespec,
+    failed: Option<(Step, libc::c_int)>,
+}
+
+impl Plan {
+    pub(super) fn new(start: &Start<'_>) -> Self {
+        // SAFETY: getpid has no preconditions; an all-zero sigset_t is a valid, empty one.
+        #[allow(unsafe_code)]
+        let (parent, mask) = unsafe { (libc::getpid(), MaybeUninit::zeroed().assume_init()) };
+        Self {
+            path: start.image.path.as_ptr(),
+            argv: start.image.argv.pointers.as_ptr(),
+            envp: start.image.envp.pointers.as_ptr(),
+            stdio: [start.stdin, start.stdout, start.stderr].map(|fd| fd.as_raw_fd()),
+            affinity: start.affinity.map(affinity_mask),
+            parent,
+            mask,
+            exec_at: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            failed: None,
+        }
+    }
+
+    /// The instant just before `execve(2)`.
+    pub(super) fn exec_at(&self) -> Nanos {
+        Nanos(self.exec_at.tv_sec as u64 * 1_000_000_000 + self.exec_at.tv_nsec as u64)
+    }
+
+    /// Why the child did not become the program.
+    pub(super) fn failure(&self) -> Option<SpawnError> {
+        let (step, errno) = self.failed?;
+        let source = io::Error::from_raw_os_error(errno);
+        let step = match step {
+            Step::ProcessGroup => "give the command a process group",
+            Step::DieWithParent => "tie the command to this process",
+            Step::Descriptors => "connect the command's input and output",
+            Step::Affinity => "hold the command to its CPUs",
+            Step::Exec => return Some(SpawnError::Exec(source)),
+        };
+        Some(SpawnError::Child { step, source })
+    }
+}
+
+/// Where the child begins. Ends in the program or in `_exit`.
+///
+/// # Safety
+/// `plan` must be valid for reading and writing, and the parent must stand still until the child has called
+/// `execve` or `_exit`.
+#[allow(unsafe_code)]
+pub(super) unsafe extern "C" fn enter(plan: *mut Plan) -> ! {
+    // SAFETY: the caller vouches for `plan`, and with the parent standing still nobody else looks at it.
+    let plan = unsafe { &mut *plan };
+    // SAFETY: as above; this is the child.
+    let step = unsafe { prepare_and_exec(plan) };
+    let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    plan.failed = Some((step, errno));
+    // SAFETY: always sound; 127 is never seen, since the parent looks at `failed` first.
+    unsafe { libc::_exit(127) }
+}
+
+/// Returns only on failure: the step that failed, its reason in errno.
+///
+/// # Safety
+/// Only in the child, with the pointers of `plan` valid.
+#[allow(unsafe_code)]
+unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
+    // SAFETY: system calls on our own process with valid pointers.
+    unsafe {
+        // A group of its own: `kill 0` in a script must end the script, not us; and we can signal all of it.
+        if libc::setpgid(0, 0) != 0 {
+            return Step::ProcessGroup;
+        }
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::getppid() != plan.parent {
+            return Step::DieWithParent;
+        }
+    }
+    // SAFETY: descriptors only.
+    if unsafe { connect(plan.stdio) }.is_none() {
+        return Step::Descriptors;
+    }
+    if let Some(mask) = &plan.affinity {
+        let size = std::mem::size_of_val(mask.as_slice());
+        // SAFETY: the kernel reads `size` bytes at the pointer, a slice of that size.
+        if unsafe { libc::sched_setaffinity(0, size, mask.as_ptr().cast()) } != 0 {
+            return Step::Affinity;
+        }
+    }
+    // SAFETY: handlers are back at their defaults (`clone` saw to it), so that unblocking runs none in our
+    // memory; Rust's runtime ignores SIGPIPE, which a program must not inherit; strings and arrays are
+    // null-terminated and alive, since the parent stands still.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut plan.exec_at);
+        libc::execve(plan.path, plan.argv, plan.envp);
+    }
+    Step::Exec
+}
+
+/// Puts the three descriptors at 0, 1 and 2.
+///
+/// # Safety
+/// Only in the child: it replaces descriptors of the whole process.
+#[allow(unsafe_code)]
+unsafe fn connect(stdio: [RawFd; 3]) -> Option<()> {
+    for (target, source) in (0..).zip(stdio) {
+        if source == target {
+            // dup2 onto itself would leave close-on-exec set.
+            // SAFETY: a flag on a descriptor.
+            unsafe { libc::fcntl(source, libc::F_SETFD, 0) };
+        // SAFETY: descriptors only. A source below 3 that was replaced already cannot occur: our own 0 to 2
+        // are inherited in place, all others are opened above them.
+        } else if unsafe { libc::dup2(source, target) } < 0 {
+            return None;
+        }
+    }
+    Some(())
+}

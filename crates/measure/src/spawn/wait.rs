@@ -1,0 +1,124 @@
+//! Waiting for a child: for its end, and meanwhile for its being stopped.
+//!
+//! A stopped child asks for the terminal, or waits for a SIGCONT that may never come. What is made of either is
+//! decided by who calls.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::thread::sleep;
+use std::time::Duration;
+
+use morecores_study::{Bytes, Exit, Nanos, Rusage};
+
+use morecores_machine::clock::monotonic;
+
+/// Size of the block in which `getrusage(2)` counts block I/O.
+const RUSAGE_BLOCK: u64 = 512;
+
+/// What became of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It has ended, and is a zombie.
+    Ended,
+    /// This signal has stopped it.
+    Stopped(i32),
+}
+
+/// Waits until `pid` has ended or is stopped. An ended one is not reaped.
+pub(super) fn wait_for_change(pid: libc::pid_t) -> io::Result<Change> {
+    let info = waitid(pid, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)?;
+    // SAFETY: of a child that has changed, `si_status` is set.
+    #[allow(unsafe_code)]
+    let signal = unsafe { info.si_status() };
+    if !matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_TRAPPED) {
+        return Ok(Change::Ended);
+    }
+    // Taken note of, or the next wait would return it again.
+    waitid(pid, libc::WSTOPPED | libc::WNOHANG)?;
+    Ok(Change::Stopped(signal))
+}
+
+/// Whether a stopped `pid` goes on, or ends, within `patience`.
+pub(super) fn goes_on_within(pid: libc::pid_t, patience: Nanos) -> io::Result<bool> {
+    let stopped = monotonic();
+    loop {
+        let info = waitid(pid, libc::WEXITED | libc::WCONTINUED | libc::WNOWAIT | libc::WNOHANG)?;
+        // Zero where nothing has changed (waitid(2)).
+        if info.si_signo != 0 {
+            return Ok(true);
+        }
+        if monotonic().since(stopped) >= patience {
+            return Ok(false);
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn waitid(pid: libc::pid_t, flags: libc::c_int) -> io::Result<libc::siginfo_t> {
+    loop {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: `info` is a valid place for a siginfo_t, and all-zero bytes are one where the call leaves it as it is.
+        #[allow(unsafe_code)]
+        let (result, info) = unsafe {
+            let result = libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags);
+            (result, info.assume_init())
+        };
+        if result == 0 {
+            return Ok(info);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Reaps a child that has ended.
+pub(super) fn reap(pid: libc::pid_t) -> io::Result<(Exit, Rusage)> {
+    let (_, exit, rusage) = wait4(pid, 0)?;
+    Ok((exit, rusage))
+}
+
+/// Reaps a child, -1 for any; 0 where `flags` say not to wait and none has ended.
+pub(super) fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<(libc::pid_t, Exit, Rusage)> {
+    loop {
+        let mut status = 0;
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: both pointers are valid for writing, and the call fills them or leaves them as they are.
+        #[allow(unsafe_code)]
+        let reaped = unsafe { libc::wait4(pid, &mut status, flags, usage.as_mut_ptr()) };
+        if reaped >= 0 {
+            // SAFETY: all-zero bytes are a valid rusage, and the kernel wrote nothing but valid ones over them.
+            #[allow(unsafe_code)]
+            let usage = unsafe { usage.assume_init() };
+            return Ok((reaped, exit_of(status), rusage_of(&usage)));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn exit_of(status: libc::c_int) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
+    }
+}
+
+fn rusage_of(usage: &libc::rusage) -> Rusage {
+    let time = |t: libc::timeval| Nanos::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
+    Rusage {
+        user_ns: time(usage.ru_utime),
+        system_ns: time(usage.ru_stime),
+        max_rss_bytes: Bytes::from_kib(usage.ru_maxrss as u64),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        block_read_bytes: Bytes(usage.ru_inblock as u64 * RUSAGE_BLOCK),
+        block_written_bytes: Bytes(usage.ru_oublock as u64 * RUSAGE_BLOCK),
+    }
+}

@@ -1,0 +1,169 @@
+//! Which of the machine's exit records are the command's: those whose line of parents leads to us.
+//!
+//! Orphans of the tree come to us as its subreaper, so the line of each of its tasks ends here, whoever died first.
+//! A line that leads to another subreaper or to the init of a PID namespace inside the tree goes on from there.
+
+use std::collections::HashMap;
+
+use super::TreeTimes;
+use super::record::ExitRecord;
+
+/// Sums up the records of the tree below process `us`, but not of `spared` processes and what is below them.
+/// `records` are in the order of the exits, from before the tree began until after it ended; `parent` tells the
+/// parent of a process that is still there.
+pub(super) fn sum(
+    records: &[ExitRecord],
+    us: u32,
+    spared: &[u32],
+    parent: impl Fn(u32) -> Option<u32>,
+) -> TreeTimes {
+    let lines = Lines { records, exits: exits(records), us, spared, parent };
+    let mut known = vec![None; records.len()];
+    let mut times = TreeTimes::default();
+    for (index, record) in records.iter().enumerate() {
+        if lines.lead_to_us(index, &mut known) {
+            times.user += record.user;
+            times.system += record.system;
+            times.run += record.run;
+            times.tasks += 1;
+        }
+    }
+    times
+}
+
+/// The positions of each process's records, ascending.
+fn exits(records: &[ExitRecord]) -> HashMap<u32, Vec<usize>> {
+    let mut exits: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (index, record) in records.iter().enumerate() {
+        exits.entry(record.tgid).or_default().push(index);
+    }
+    exits
+}
+
+struct Lines<'a, P> {
+    records: &'a [ExitRecord],
+    exits: HashMap<u32, Vec<usize>>,
+    us: u32,
+    spared: &'a [u32],
+    parent: P,
+}
+
+impl<P: Fn(u32) -> Option<u32>> Lines<'_, P> {
+    /// Whether the line of the record at `index` does; keeps what it finds out of the whole line.
+    fn lead_to_us(&self, index: usize, known: &mut [Option<bool>]) -> bool {
+        let mut line = Vec::new();
+        let mut at = index;
+        let ours = loop {
+            if let Some(answer) = known[at] {
+                break answer;
+            }
+            // No until shown otherwise, which also ends a line that numbers used twice have closed to a ring.
+            known[at] = Some(false);
+            line.push(at);
+            let record = &self.records[at];
+            if self.spared.contains(&record.tgid) {
+                break false;
+            }
+            match self.exit_of(record.ppid, at) {
+                _ if record.ppid == self.us => break true,
+                Some(next) => at = next,
+                None => break self.living_lead_to_us(record.ppid),
+            }
+        };
+        line.into_iter().for_each(|at| known[at] = Some(ours));
+        ours
+    }
+
+    /// The exit of the process `pid` that was there when the task at `index` exited: the next of that number, and
+    /// not an earlier process that had it. Where there is none it lives on, or is in the middle of its own exit.
+    fn exit_of(&self, pid: u32, index: usize) -> Option<usize> {
+        let exits = self.exits.get(&pid)?;
+        let later = exits.partition_point(|exit| *exit <= index);
+        let last_before = || exits.last().copied().filter(|_| (self.parent)(pid).is_none());
+        exits.get(later).copied().or_else(last_before)
+    }
+
+    fn living_lead_to_us(&self, mut pid: u32) -> bool {
+        loop {
+            if pid == self.us {
+                return true;
+            }
+            match (self.parent)(pid) {
+                Some(parent) if !self.spared.contains(&pid) && parent != pid => pid = parent,
+                _ => return false,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use morecores_study::Nanos;
+
+    const US: u32 = 100;
+
+    /// Every task used 1 ns of system time.
+    fn thread(pid: u32, tgid: u32, ppid: u32) -> ExitRecord {
+        ExitRecord { pid, tgid, ppid, user: Nanos(0), system: Nanos(1), run: Nanos(2) }
+    }
+
+    fn exit(pid: u32, ppid: u32) -> ExitRecord {
+        thread(pid, pid, ppid)
+    }
+
+    fn tasks(records: &[ExitRecord], spared: &[u32], living: &[(u32, u32)]) -> usize {
+        let parent = |pid| living.iter().find(|(living, _)| *living == pid).map(|(_, parent)| *parent);
+        let times = sum(records, US, spared, parent);
+        assert_eq!((times.system, times.run), (Nanos(times.tasks as u64), Nanos(2 * times.tasks as u64)));
+        times.tasks
+    }
+
+    #[test]
+    fn descendants_are_the_trees_and_neighbours_are_not() {
+        let records = [exit(203, 202), exit(900, 1), exit(202, 201), exit(901, 900), exit(201, US)];
+        assert_eq!(tasks(&records, &[], &[]), 3);
+        assert_eq!(tasks(&[], &[], &[]), 0);
+    }
+
+    #[test]
+    fn orphans_come_to_us() {
+        // 202's parent was gone; 203's was in the middle of its exit and had sent its record already.
+        assert_eq!(tasks(&[exit(201, US), exit(202, US)], &[], &[]), 2);
+        assert_eq!(tasks(&[exit(201, US), exit(203, 201)], &[], &[]), 2);
+    }
+
+    #[test]
+    fn threads_belong_to_their_process() {
+        // The leader goes first, then a child of the process, then its last thread.
+        let records = [exit(201, US), exit(301, 201), exit(302, 301), thread(202, 201, US)];
+        assert_eq!(tasks(&records, &[], &[]), 4);
+    }
+
+    #[test]
+    fn a_number_used_twice_means_the_process_that_lived_then() {
+        // 300 was a neighbour first and the tree's later.
+        let reused = [exit(401, 300), exit(300, 1), exit(402, 300), exit(300, US)];
+        assert_eq!(tasks(&reused, &[], &[(1, 0)]), 2);
+        // And the other way round, the neighbour still living.
+        assert_eq!(tasks(&[exit(402, 300), exit(300, US), exit(401, 300)], &[], &[(300, 1), (1, 0)]), 2);
+        // Two that name each other, which no sane order of exits does.
+        assert_eq!(tasks(&[exit(300, 301), exit(301, 300)], &[], &[]), 0);
+    }
+
+    #[test]
+    fn the_living_hold_lines_together_and_the_spared_cut_them() {
+        let living = [(201, US), (202, 201), (US, 1), (1, 0)];
+        assert_eq!(tasks(&[exit(300, 202), exit(301, 1), exit(302, 77)], &[], &living), 1);
+        assert_eq!(tasks(&[exit(300, 202)], &[201], &living), 0);
+        assert_eq!(tasks(&[exit(300, 202), exit(202, 201), exit(201, US)], &[201], &[]), 0);
+        assert_eq!(tasks(&[exit(99, 1), thread(US, US, 1)], &[], &living), 0, "we are not the tree");
+    }
+
+    #[test]
+    fn long_lines_need_no_deep_stack() {
+        let mut records: Vec<_> = (1..100_000).map(|i| exit(1_000 + i, 999 + i)).rev().collect();
+        records.push(exit(1_000, US));
+        assert_eq!(tasks(&records, &[], &[]), 100_000);
+    }
+}

@@ -1,0 +1,328 @@
+//! The order of runs and the end of a sweep, with an executor that runs nothing and a clock that is told the time.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::cell::Cell;
+
+use morecores_measure::budget::Budget;
+use morecores_measure::executor::{ExecuteError, Executor, Outcome, Trial};
+use morecores_measure::sweep::{Finish, Keeper, Pulse, SweepError, sweep};
+use morecores_study::*;
+use morecores_testkit::point;
+
+/// A plan for 1 and 2 CPUs without warm-up.
+fn plan() -> Plan {
+    morecores_testkit::plan(vec![point(1), point(2)])
+}
+
+/// The machine of these tests: time passes only in runs.
+#[derive(Default)]
+struct World {
+    now: Cell<u64>,
+    interrupted: Cell<bool>,
+    out_of_time: Cell<bool>,
+}
+
+impl Pulse for World {
+    fn now(&self) -> Nanos {
+        Nanos(self.now.get())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.out_of_time.get()
+    }
+}
+
+/// Takes 2 s over n, and ends as it is told.
+struct Pretend<'a> {
+    world: &'a World,
+    exit: Box<dyn Fn(&Trial) -> Exit + 'a>,
+}
+
+impl<'a> Pretend<'a> {
+    fn new(world: &'a World) -> Self {
+        Self { world, exit: Box::new(|_| Exit::Code(0)) }
+    }
+}
+
+impl Executor for Pretend<'_> {
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let elapsed = Nanos(2_000_000_000 / u64::from(trial.point.cpus));
+        self.world.now.set(self.world.now.get() + elapsed.0);
+        let run = Run {
+            index: trial.index,
+            round: trial.round,
+            phase: trial.phase,
+            exit: (self.exit)(trial),
+            cpu: CpuTime { user_ns: elapsed, system_ns: Nanos::ZERO, estimator: CpuEstimator::Cgroup },
+            ..morecores_testkit::run(&trial.point, elapsed)
+        };
+        Ok(Outcome { run, output: String::new(), no_figure: None, neighbours: None })
+    }
+}
+
+/// Keeps runs in memory; the disk is full after some.
+#[derive(Default)]
+struct Memory {
+    runs: Vec<Run>,
+    room: Option<usize>,
+}
+
+impl Keeper for Memory {
+    type Error = &'static str;
+
+    fn begins(&mut self, _: &Trial) {}
+
+    fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error> {
+        if self.room == Some(self.runs.len()) {
+            return Err("disk full");
+        }
+        self.runs.push(outcome.run.clone());
+        Ok(())
+    }
+}
+
+/// A sweep from nothing; enough after `enough` rounds.
+fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (Finish, Vec<Run>) {
+    let mut budget = Budget::new(world.now(), plan.stop.time(), &[], Vec::new());
+    swept_within(plan, &[], world, executor, enough, &mut budget)
+}
+
+/// The rest of a sweep, within a budget.
+fn swept_within(
+    plan: &Plan,
+    done: &[Run],
+    world: &World,
+    executor: &mut Pretend<'_>,
+    enough: usize,
+    budget: &mut Budget,
+) -> (Finish, Vec<Run>) {
+    let mut memory = Memory::default();
+    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= enough);
+    let finish = sweep(plan, done, executor, &mut memory, &mut rule, budget, world).unwrap();
+    (finish, memory.runs)
+}
+
+fn unlimited() -> Budget {
+    Budget::new(Nanos::ZERO, None, &[], Vec::new())
+}
+
+fn cpus(runs: &[Run]) -> Vec<u32> {
+    runs.iter().map(|run| run.cpus).collect()
+}
+
+#[test]
+fn every_round_measures_every_count_once_and_orders_differ() {
+    let world = World::default();
+    let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 10);
+    assert_eq!(finish.reason, StopReason::Precise);
+    assert_eq!(runs.len(), 20);
+    let rounds: Vec<&[Run]> = runs.chunks(2).collect();
+    for (number, round) in rounds.iter().enumerate() {
+        let mut counts = cpus(round);
+        counts.sort_unstable();
+        assert_eq!(counts, [1, 2]);
+        assert!(round.iter().all(|run| run.round == number as u32));
+    }
+    assert!(
+        rounds.iter().any(|round| cpus(round) == [1, 2]) && rounds.iter().any(|round| cpus(round) == [2, 1])
+    );
+    assert!(runs.iter().enumerate().all(|(at, run)| run.index == at as u32));
+}
+
+#[test]
+fn the_rule_is_not_asked_before_the_least_runs_and_the_most_end_it() {
+    let world = World::default();
+    let (_, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 0);
+    assert_eq!(runs.len(), 2 * 6);
+    let (finish, runs) = swept(&plan(), &world, &mut Pretend::new(&world), 99);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
+    let fixed = Plan { stop: Stop { precision: None, ..plan().stop }, ..plan() };
+    let (finish, runs) = swept(&fixed, &world, &mut Pretend::new(&world), 0);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
+}
+
+/// A plan with a time in milliseconds. A run on 1 CPU takes 2 s, one on 2 CPUs 1 s.
+fn limited(ms: u64, warmup: u32) -> Plan {
+    Plan { warmup, stop: Stop { max_time: Some(Nanos::from_millis(ms)), ..plan().stop }, ..plan() }
+}
+
+#[test]
+fn no_run_begins_that_would_not_end_in_time() {
+    // Of the first run nothing is known; the other of the first round is expected to scale ideally.
+    for (limit, made) in [(1, 1), (2_999, 1), (3_000, 2), (5_999, 2), (6_000, 4), (10_000, 6)] {
+        let world = World::default();
+        let (finish, runs) = swept(&limited(limit, 0), &world, &mut Pretend::new(&world), 99);
+        assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, made), "limit {limit} ms");
+    }
+}
+
+#[test]
+fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
+    // Warm-up 3 s, a round 3 s, traces 3.6 s.
+    for (limit, warm, timed) in [(9_600, 2, 2), (9_599, 1, 2), (12_599, 2, 2), (12_600, 2, 4)] {
+        let world = World::default();
+        let plan = limited(limit, 1);
+        let mut budget = Budget::new(world.now(), plan.stop.time(), &[], plan.points.clone());
+        let (finish, runs) = swept_within(&plan, &[], &world, &mut Pretend::new(&world), 99, &mut budget);
+        let made = |phase| runs.iter().filter(|run| run.phase == phase).count();
+        assert_eq!(finish.reason, StopReason::TimeExhausted);
+        assert_eq!((made(Phase::Warmup), made(Phase::Timed)), (warm, timed), "limit {limit} ms");
+        assert!(plan.points.iter().all(|point| budget.allows_traced_run(world.now(), point)));
+        assert!(world.now() + Nanos::from_millis(3_600) <= Nanos::from_millis(limit));
+
+        // What was left out before the timed runs is not made up for behind them.
+        let more = limited(limit + 3_000, 1);
+        let (_, rest) = swept_within(&more, &runs, &world, &mut Pretend::new(&world), 99, &mut budget);
+        assert!(rest.iter().all(|run| run.phase == Phase::Timed));
+    }
+}
+
+#[test]
+fn a_run_that_the_end_of_the_time_cut_short_is_nobodys() {
+    let world = World::default();
+    let cut = |trial: &Trial| {
+        world.out_of_time.set(trial.index == 3);
+        if trial.index == 3 { Exit::Signal(15) } else { Exit::Code(0) }
+    };
+    let mut executor = Pretend { world: &world, exit: Box::new(cut) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 99);
+    assert_eq!((finish.reason, runs.len()), (StopReason::TimeExhausted, 3));
+    assert!(finish.failed.is_none());
+}
+
+#[test]
+fn warm_up_runs_come_first_and_count_for_nothing() {
+    let world = World::default();
+    let warm = Plan { warmup: 2, ..plan() };
+    let (_, runs) = swept(&warm, &world, &mut Pretend::new(&world), 6);
+    let phases: Vec<Phase> = runs.iter().map(|run| run.phase).collect();
+    assert_eq!(phases[..4], [Phase::Warmup; 4]);
+    assert_eq!(phases[4..], [Phase::Timed; 12]);
+}
+
+#[test]
+fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
+    let world = World::default();
+    let fails = |trial: &Trial| Exit::Code(i32::from(trial.round == 2 && trial.point.cpus == 2));
+    let mut executor = Pretend { world: &world, exit: Box::new(fails) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
+    assert_eq!(finish.reason, StopReason::RunFailed);
+    assert_eq!(finish.failed.unwrap().run, *runs.last().unwrap());
+    assert_eq!(runs.last().unwrap().exit, Exit::Code(1));
+
+    let ignoring = Plan { ignore_failure: true, ..plan() };
+    let (finish, runs) = swept(&ignoring, &world, &mut executor, 6);
+    // One more round, since one count has a run less.
+    assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 7));
+}
+
+#[test]
+fn exit_statuses_of_success_count_and_a_missing_figure_or_a_signal_never_does() {
+    let world = World::default();
+    let lenient = Plan { success: [0, 1].into(), ..plan() };
+    let exits = |exit: Exit| Pretend { world: &world, exit: Box::new(move |_| exit) };
+    let (finish, runs) = swept(&lenient, &world, &mut exits(Exit::Code(1)), 6);
+    assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 6));
+    for exit in [Exit::Code(2), Exit::Signal(1), Exit::TimedOut] {
+        let (finish, runs) = swept(&lenient, &world, &mut exits(exit), 6);
+        assert_eq!((finish.reason, runs.len()), (StopReason::RunFailed, 1), "{exit:?}");
+    }
+    // These runs have no figure.
+    let metric = Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher };
+    let without = Plan { metric: Some(metric), ..plan() };
+    let (finish, _) = swept(&without, &world, &mut exits(Exit::Code(0)), 6);
+    assert_eq!(finish.reason, StopReason::RunFailed);
+    let ignoring = Plan { ignore_failure: true, ..without };
+    let (finish, runs) = swept(&ignoring, &world, &mut exits(Exit::Code(0)), 1);
+    assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
+}
+
+#[test]
+fn an_interruption_ends_it_and_the_run_cut_short_is_nobodys() {
+    let world = World::default();
+    let stop = |trial: &Trial| {
+        world.interrupted.set(trial.index == 5);
+        if trial.index == 5 { Exit::Signal(2) } else { Exit::Code(0) }
+    };
+    let mut executor = Pretend { world: &world, exit: Box::new(stop) };
+    let (finish, runs) = swept(&plan(), &world, &mut executor, 6);
+    assert_eq!((finish.reason, runs.len()), (StopReason::Interrupted, 5));
+}
+
+#[test]
+fn a_sweep_cut_anywhere_goes_on_as_if_it_had_not_been() {
+    let world = World::default();
+    let warm = Plan { warmup: 1, ..plan() };
+    let (_, whole) = swept(&warm, &world, &mut Pretend::new(&world), 9);
+    for cut in 0..=whole.len() {
+        let mut memory = Memory::default();
+        let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 9);
+        let done = &whole[..cut];
+        sweep(&warm, done, &mut Pretend::new(&world), &mut memory, &mut rule, &mut unlimited(), &world)
+            .unwrap();
+        assert_eq!(memory.runs, whole[cut..], "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_ends_it_at_once() {
+    let world = World::default();
+    let mut memory = Memory { room: Some(3), ..Memory::default() };
+    let (mut executor, mut budget) = (Pretend::new(&world), unlimited());
+    let result = sweep(&plan(), &[], &mut executor, &mut memory, &mut |_| false, &mut budget, &world);
+    assert!(matches!(result, Err(SweepError::Keep("disk full"))));
+    assert_eq!(memory.runs.len(), 3);
+}
+
+/// Builds once, at the first run; then finds everything built.
+struct Build<'a> {
+    world: &'a World,
+    /// Whether `--prepare` undoes the build.
+    is_prepared: bool,
+    made: usize,
+}
+
+impl Executor for Build<'_> {
+    fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError> {
+        let builds = self.is_prepared || self.made == 0;
+        self.made += 1;
+        let mut outcome = Pretend::new(self.world).execute(trial)?;
+        if !builds {
+            outcome.run.elapsed_ns = Nanos::from_millis(2);
+            outcome.run.cpu.user_ns = Nanos::from_millis(1);
+        }
+        Ok(outcome)
+    }
+}
+
+/// The rounds of a sweep over such a build, and how it ended.
+fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>) {
+    let world = World::default();
+    let mut memory = Memory::default();
+    let mut build = Build { world: &world, is_prepared, made: done.len() };
+    let mut rule = |samples: &[Vec<f64>]| samples.iter().all(|s| s.len() >= 6);
+    let finish = sweep(plan, done, &mut build, &mut memory, &mut rule, &mut unlimited(), &world).unwrap();
+    (finish.reason, memory.runs)
+}
+
+#[test]
+fn a_command_that_does_its_work_once_is_stopped_before_the_second_round() {
+    for warmup in [0, 1, 2] {
+        let plan = Plan { warmup, ..plan() };
+        let (reason, runs) = built(&plan, &[], false);
+        assert_eq!(reason, StopReason::AlreadyDone);
+        assert_eq!(runs.len(), 2 * (warmup as usize + 1), "what was measured is kept");
+        assert_eq!(built(&plan, &[], true).0, StopReason::Precise);
+
+        // It stays so when it is gone on with, and no further run is made; with insistence it goes on.
+        let (reason, more) = built(&plan, &runs, false);
+        assert_eq!((reason, more.len()), (StopReason::AlreadyDone, 0));
+        let incremental = Plan { incremental: true, ..plan };
+        let (reason, more) = built(&incremental, &runs, false);
+        assert_eq!((reason, more.len()), (StopReason::Precise, 2 * 5));
+    }
+}

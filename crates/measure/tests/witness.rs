@@ -1,0 +1,156 @@
+//! A run that is watched: what the witness sees of it, and that nothing it does spoils the run.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use morecores_machine::clock::monotonic;
+use morecores_machine::process;
+use morecores_measure::control::Control;
+use morecores_measure::executor::{ExecuteError, Executor, ProcessExecutor, Trial};
+use morecores_measure::input::Input;
+use morecores_measure::witness::{Witness, WitnessError};
+use morecores_study::*;
+
+/// Children of this process belong to whichever run is going on: one test at a time.
+fn turn() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn plan() -> Plan {
+    let cpu_set = process::affinity(0).unwrap();
+    let cpus = cpu_set.len() as u32;
+    let point = Point { cpu_set, ..morecores_testkit::point(cpus) };
+    Plan { trace: TraceMode::On, ..morecores_testkit::plan(vec![point]) }
+}
+
+fn executor(command: Command, plan: &Plan) -> ProcessExecutor {
+    ProcessExecutor::new(&command, plan, Input::none(), Arc::new(Control::default())).unwrap()
+}
+
+fn trial(plan: &Plan) -> Trial {
+    Trial { index: 3, round: 0, phase: Phase::Traced, point: plan.points[0].clone() }
+}
+
+fn shell(line: &str) -> Command {
+    Command::Shell { line: line.into() }
+}
+
+/// Notes when it was called and by whom, looks at a file each time, and fails where it is told to.
+#[derive(Default)]
+struct Notes<'a> {
+    began: Vec<Nanos>,
+    ended: Vec<Nanos>,
+    callers: Vec<ThreadId>,
+    file: Option<&'a Path>,
+    seen: Vec<String>,
+    refuses: bool,
+    loses: bool,
+}
+
+impl Notes<'_> {
+    fn look(&mut self) {
+        self.callers.push(thread::current().id());
+        self.seen.extend(self.file.map(|file| fs::read_to_string(file).unwrap_or_default()));
+    }
+}
+
+impl Witness for Notes<'_> {
+    fn begins(&mut self, point: &Point) -> Result<(), WitnessError> {
+        assert_eq!(point.cpus as usize, point.cpu_set.len());
+        self.look();
+        if self.refuses {
+            return Err(WitnessError::new("no BPF here"));
+        }
+        self.began.push(monotonic());
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<(), WitnessError> {
+        self.ended.push(monotonic());
+        self.look();
+        if self.loses { Err(WitnessError::new("disk full")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn the_process_is_watched_from_before_it_is_made_until_it_has_ended_and_the_hooks_are_not() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("steps");
+    let mut plan = plan();
+    plan.hooks.prepare = Some(format!("echo prepared >>{}", file.display()).into());
+    let mut executor = executor(shell(&format!("echo ran >>{}; sleep 0.02", file.display())), &plan);
+    let mut notes = Notes { file: Some(&file), ..Notes::default() };
+    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+
+    assert_eq!(notes.seen, ["prepared\n", "prepared\nran\n"]);
+    assert_eq!(notes.callers, [thread::current().id(); 2]);
+    assert!(made.watched.is_ok());
+    let instants = [notes.began[0], made.began, made.ended, notes.ended[0]];
+    assert!(instants.is_sorted(), "{instants:?}");
+    let run = &made.outcome.run;
+    assert_eq!((run.phase, run.index, run.exit), (Phase::Traced, 3, Exit::Code(0)));
+    assert_eq!(run.elapsed_ns, made.ended.since(made.began));
+    assert!(run.elapsed_ns >= Nanos::from_millis(20));
+}
+
+#[test]
+fn a_witness_that_refuses_leaves_the_run_unmade_and_the_next_one_as_it_was() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ran");
+    let plan = plan();
+    let mut executor = executor(shell(&format!("echo ran >>{}", file.display())), &plan);
+    let mut notes = Notes { refuses: true, ..Notes::default() };
+    let error = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap_err();
+    assert!(matches!(error, ExecuteError::Witness(_)), "{error:?}");
+    assert_eq!(error.to_string(), "no BPF here");
+    assert!(notes.ended.is_empty() && !file.exists());
+
+    let outcome = executor.execute(&trial(&plan)).unwrap();
+    assert!(outcome.run.exit.is_success() && file.exists());
+}
+
+#[test]
+fn a_witness_that_loses_what_it_saw_spoils_no_run() {
+    let _turn = turn();
+    let plan = plan();
+    let mut executor = executor(shell("exit 3"), &plan);
+    let mut notes = Notes { loses: true, ..Notes::default() };
+    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    assert_eq!(made.outcome.run.exit, Exit::Code(3));
+    assert_eq!(made.watched.unwrap_err().to_string(), "disk full");
+}
+
+#[test]
+fn what_outlives_the_command_is_named_and_ended_after_the_watching() {
+    let _turn = turn();
+    let plan = plan();
+    let mut executor = executor(shell("setsid sleep 60 & exit 0"), &plan);
+    let mut notes = Notes::default();
+    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    assert_eq!(made.outcome.run.survivors, ["sleep"]);
+    assert!(monotonic().since(notes.ended[0]) >= Nanos::from_millis(100), "survivors get their time to end");
+    assert!(process::descendants(std::process::id()).is_empty());
+}
+
+#[test]
+fn each_attempt_to_start_the_command_is_watched_by_itself() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script");
+    // No `#!`: execve refuses it, and a shell takes it.
+    morecores_testkit::write_script(&script, "exit 0\n");
+    let plan = plan();
+    let argv = vec![script.clone().into_os_string()];
+    let mut executor = executor(Command::Program { argv }, &plan);
+    let mut notes = Notes::default();
+    let made = executor.execute_witnessed(&trial(&plan), &mut notes).unwrap();
+    assert!(made.outcome.run.exit.is_success());
+    assert_eq!((notes.began.len(), notes.ended.len()), (2, 2));
+    assert!(notes.ended[0] <= notes.began[1] && notes.began[1] <= made.began);
+}

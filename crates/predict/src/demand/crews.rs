@@ -1,0 +1,294 @@
+//! Threads that share their work: who does which job is an accident of the traced run, and on other CPUs it falls out otherwise.
+//!
+//! Where processes take jobs out of a pipe, each job is seen to begin. Where threads take them out of a queue or divide a loop,
+//! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to, or each was called from
+//! a queue that they all waited at. Who made them may be one of them. Decides who shares; what becomes of it is the script's.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use morecores_study::Nanos;
+
+use super::script::{Cut, Sheets};
+use super::tokens::Tokens;
+use morecores_explain::trace::{
+    Cause, FutexId, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses,
+};
+
+/// Members end together where their ends are not further apart than this share of the episode.
+const TOGETHER: f64 = 0.25;
+
+/// The same where they took it from a queue: the last jobs may be long ones.
+const TOGETHER_FROM_QUEUE: f64 = 0.3;
+
+/// Their work is uneven where one has so many times as much as they have on average: else it does not matter who did what.
+const UNEVEN: f64 = 1.2;
+
+/// Pieces for each member, where they are not seen: a queue has some jobs for each worker.
+const LEAST_PIECES: f64 = 2.0;
+const MOST_PIECES: f64 = 20.0;
+
+/// Who hands out work and takes no part in it works for less than this share of the episode.
+const PARENTS_WORK: f64 = 0.5;
+
+/// Who made them takes part where it works for this share of what each of them does.
+const PARENTS_PART: f64 = 0.5;
+
+/// Episodes shorter than this are too short for anything to be told of them.
+const LEAST: Nanos = Nanos::from_millis(2);
+
+/// Has shared what processes do who take their jobs out of a pipe.
+pub(super) fn jobs(timeline: &Timeline, tokens: &Tokens, sheets: &mut Sheets) {
+    for (channel, readers) in &tokens.counters {
+        let bag = sheets.bag(Cut::AtTake(*channel));
+        for (reader, first) in readers {
+            if let Some(end) = sheets.last_work(*reader, *first, timeline.ended) {
+                sheets.share(bag, *reader, *first, end);
+            }
+        }
+    }
+}
+
+/// Finds threads that share their work, and has it shared.
+pub(super) fn crews(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
+    let causes = causes(timeline);
+    let uses = futex_uses(timeline);
+    let queues = Queues::of(timeline, place, &uses);
+    for siblings in siblings(timeline) {
+        if !work_alike(timeline, &causes, &uses, &siblings) {
+            continue;
+        }
+        let set_going = set_going(timeline, &siblings);
+        for episode in episodes(timeline, &causes, &siblings) {
+            share(timeline, place, &siblings, &set_going, episode, &queues, sheets);
+        }
+    }
+}
+
+/// Threads that one thread made.
+fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
+    let mut of: BTreeMap<ThreadId, Vec<ThreadId>> = BTreeMap::new();
+    for (id, thread) in timeline.tree() {
+        if let Some(parent) = thread.parent.filter(|_| thread.leader != Some(id)) {
+            of.entry(parent).or_default().push(id);
+        }
+    }
+    of.into_values().collect()
+}
+
+/// Whether no one of them hands work to another: they wake each other from no queue, and from no futex but one that most of
+/// them wait at.
+fn work_alike(
+    timeline: &Timeline,
+    causes: &[Cause],
+    uses: &HashMap<FutexId, FutexUse>,
+    siblings: &[ThreadId],
+) -> bool {
+    let members: HashSet<ThreadId> = siblings.iter().copied().collect();
+    let mut waiters: HashMap<(ThreadId, u64), HashSet<ThreadId>> = HashMap::new();
+    let mut by_members = HashSet::new();
+    for (wait, cause) in timeline.waits.iter().zip(causes).filter(|(wait, _)| members.contains(&wait.thread))
+    {
+        if *cause == Cause::UserLock {
+            continue;
+        }
+        let Some(futex) = futex(timeline, wait) else { continue };
+        waiters.entry(futex).or_default().insert(wait.thread);
+        if let Some(Source::Thread(by)) = wait.wake.map(|wake| wake.by)
+            && members.contains(&by)
+        {
+            by_members.insert(futex);
+        }
+    }
+    by_members.iter().all(|futex| {
+        uses.get(futex) != Some(&FutexUse::Queue)
+            && waiters.get(futex).is_some_and(|who| 2 * who.len() > siblings.len())
+    })
+}
+
+/// Stretches in which some of them were at work, between instants at which none was.
+fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec<(Nanos, Nanos)> {
+    let mut changes: Vec<(Nanos, i32)> = Vec::new();
+    for id in siblings {
+        for segment in &timeline.thread(*id).segments {
+            // Who waits for a lock or a device is at work; who waits for somebody is not.
+            let idle = match segment.state {
+                State::Blocked(wait) => matches!(causes[wait.index()], Cause::Thread(_)),
+                State::Running { .. } | State::Runnable | State::Held(_) => false,
+            };
+            if !idle && segment.to > segment.from {
+                changes.extend([(segment.from, 1), (segment.to, -1)]);
+            }
+        }
+    }
+    // At one instant the next one begins before the last one ends.
+    changes.sort_unstable_by_key(|(at, change)| (*at, -change));
+    let (mut episodes, mut at_work, mut began) = (Vec::new(), 0, Nanos::ZERO);
+    for (at, change) in changes {
+        if at_work == 0 {
+            began = at;
+        }
+        at_work += change;
+        if at_work == 0 && at.since(began) >= LEAST {
+            episodes.push((began, at));
+        }
+    }
+    episodes
+}
+
+/// Has what they did in an episode shared, if it looks as if it was.
+fn share(
+    timeline: &Timeline,
+    place: &HashMap<ThreadId, u32>,
+    siblings: &[ThreadId],
+    set_going: &[Nanos],
+    (from, to): (Nanos, Nanos),
+    queues: &Queues,
+    sheets: &mut Sheets,
+) {
+    let at_work = |member: u32, begin: Nanos| {
+        let end = sheets.last_work(member, begin, to)?;
+        Some((member, begin, end, sheets.work(member, begin, end)))
+    };
+    let mut active: Vec<(u32, Nanos, Nanos, Nanos)> = siblings
+        .iter()
+        .filter_map(|id| {
+            let thread = timeline.thread(*id);
+            let begin = thread.segments.iter().find(|segment| segment.to > from)?.from.max(from);
+            at_work(*place.get(id)?, begin)
+        })
+        .collect();
+    let parent = timeline.thread(siblings[0]).parent.and_then(|id| Some((id, *place.get(&id)?)));
+    let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
+    let called = queues.called(&members, from, to);
+    // Who made them may be one of them, once it has set them going.
+    let takes_part = parent.filter(|_| !called).and_then(|(_, place)| {
+        let last = set_going[..set_going.partition_point(|at| *at < to)].last();
+        let part = at_work(place, last.copied().unwrap_or(from).max(from))?;
+        let least = PARENTS_PART * active.iter().map(|(.., work)| work.as_secs_f64()).sum::<f64>()
+            / active.len().max(1) as f64;
+        (part.3.as_secs_f64() >= least).then_some(part)
+    });
+    active.extend(takes_part);
+    if active.len() < 2 {
+        return;
+    }
+    let work: Nanos = active.iter().map(|(.., work)| *work).sum();
+    let most = active.iter().map(|(.., work)| *work).max().unwrap_or(Nanos::ZERO);
+    let mean = work.as_secs_f64() / active.len() as f64;
+    let ends = || active.iter().map(|(_, _, end, _)| *end);
+    let apart = ends().max().unwrap_or(to).since(ends().min().unwrap_or(from));
+    let apart = apart.as_secs_f64() / to.since(from).as_secs_f64();
+    let parents_work = parent.map(|(_, parent)| sheets.work(parent, from, to));
+    let parent_waits =
+        parents_work.is_none_or(|work| work.as_secs_f64() < PARENTS_WORK * to.since(from).as_secs_f64());
+    let from_queue = called || parent_waits && queues.back(&members, to);
+    let together = if from_queue { TOGETHER_FROM_QUEUE } else { TOGETHER };
+    if apart > together || most.as_secs_f64() < UNEVEN * mean {
+        return;
+    }
+    // A team's work is work; who waits for messages meanwhile is no part of one, though they end together too.
+    let waits =
+        || active.iter().map(|(member, begin, end, _)| queues.waits(*member, *begin, *end)).sum::<usize>();
+    if takes_part.is_some() && waits() > active.len() {
+        return;
+    }
+    // What each did after the first of them found nothing more to do is what was left of a job, on average as much as a whole one:
+    // a long job is more likely to be the one that goes on.
+    let first_end = ends().min().unwrap_or(to);
+    let left: Nanos = active.iter().map(|(member, _, end, _)| sheets.work(*member, first_end, *end)).sum();
+    let job = Nanos(left.0 / (active.len() as u64 - 1));
+    let job = job.clamp(share_of(mean, MOST_PIECES), share_of(mean, LEAST_PIECES));
+    let bag = sheets.bag(Cut::About(job));
+    for (member, begin, end, _) in &active {
+        sheets.share(bag, *member, *begin, *end);
+    }
+    if let Some((parent, _, end, _)) = takes_part {
+        for (member, _, of_member, _) in active.iter().filter(|(member, ..)| *member != parent) {
+            sheets.edge((parent, end), (*member, *of_member));
+        }
+        return;
+    }
+    // Whoever waits for the last of them waits for all.
+    let waited = timeline.waits.iter().find(|wait| {
+        let by_one = |source: Source| source.thread().is_some_and(|by| siblings.contains(&by));
+        Some(wait.thread) == parent.map(|(id, _)| id)
+            && wait.from < to
+            && wait.to + LEAST >= to
+            && wait.wake.is_some_and(|wake| by_one(wake.by))
+    });
+    if let Some((wait, parent)) = waited.and_then(|wait| Some((wait, *place.get(&wait.thread)?))) {
+        for (member, _, end, _) in &active {
+            sheets.edge((parent, wait.from), (*member, *end));
+        }
+    }
+}
+
+/// When their parent made or woke one of them, in the order of time.
+fn set_going(timeline: &Timeline, siblings: &[ThreadId]) -> Vec<Nanos> {
+    let members: HashSet<ThreadId> = siblings.iter().copied().collect();
+    let parent = siblings.first().and_then(|id| timeline.thread(*id).parent);
+    let born = siblings.iter().filter_map(|id| timeline.thread(*id).born);
+    let woken = timeline.waits.iter().filter(|wait| members.contains(&wait.thread));
+    let woken = woken.filter_map(|wait| wait.wake).filter(|wake| wake.by.thread() == parent);
+    let mut at: Vec<Nanos> = born.chain(woken.map(|wake| wake.at)).collect();
+    at.sort_unstable();
+    at
+}
+
+/// A part of so many seconds.
+fn share_of(whole: f64, parts: f64) -> Nanos {
+    Nanos::from_secs_f64(whole / parts).max(Nanos(1))
+}
+
+/// Queues of work that threads wait at.
+struct Queues {
+    /// When which thread was woken from one: one at a time, each for something that anybody might have come for.
+    calls: Vec<(Nanos, u32)>,
+    /// Of each thread its waits for no lock: when each began, and at which futex.
+    waits: HashMap<u32, Vec<(Nanos, FutexId)>>,
+}
+
+impl Queues {
+    fn of(timeline: &Timeline, place: &HashMap<ThreadId, u32>, uses: &HashMap<FutexId, FutexUse>) -> Self {
+        let (mut calls, mut waits) = (Vec::new(), HashMap::<u32, Vec<_>>::new());
+        for wait in &timeline.waits {
+            let (Some(&thread), Some(futex)) = (place.get(&wait.thread), futex(timeline, wait)) else {
+                continue;
+            };
+            match uses.get(&futex) {
+                Some(FutexUse::Lock) => continue,
+                Some(FutexUse::Queue) if wait.ended => calls.push((wait.to, thread)),
+                _ => {}
+            }
+            waits.entry(thread).or_default().push((wait.from, futex));
+        }
+        calls.sort_unstable();
+        Self { calls, waits }
+    }
+
+    /// Whether most of them were called to work meanwhile.
+    fn called(&self, members: &[u32], from: Nanos, to: Nanos) -> bool {
+        let first = self.calls.partition_point(|(at, _)| *at < from);
+        let inside = self.calls[first..].iter().take_while(|(at, _)| *at <= to);
+        let called: HashSet<u32> = inside.map(|(_, thread)| *thread).collect();
+        2 * members.iter().filter(|member| called.contains(member)).count() > members.len()
+    }
+
+    /// How often a thread began to wait between two instants.
+    fn waits(&self, member: u32, from: Nanos, to: Nanos) -> usize {
+        let before = |at: Nanos, waits: &[(Nanos, FutexId)]| waits.partition_point(|(from, _)| *from < at);
+        self.waits.get(&member).map_or(0, |waits| before(to, waits) - before(from, waits))
+    }
+
+    /// Whether most of them went to one futex with their last wait before an instant.
+    fn back(&self, members: &[u32], at: Nanos) -> bool {
+        let mut went: HashMap<FutexId, usize> = HashMap::new();
+        for waits in members.iter().filter_map(|member| self.waits.get(member)) {
+            let before = waits.partition_point(|(from, _)| *from <= at);
+            if let Some((_, futex)) = before.checked_sub(1).and_then(|last| waits.get(last)) {
+                *went.entry(*futex).or_default() += 1;
+            }
+        }
+        went.values().any(|came| 2 * came > members.len())
+    }
+}

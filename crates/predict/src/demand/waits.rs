@@ -1,0 +1,134 @@
+//! What each wait of the traced run becomes: nothing, a dependency, a device's service, or time that passes.
+
+use std::collections::{HashMap, HashSet};
+
+use morecores_study::Nanos;
+use morecores_study::trace::Call;
+use syscalls::Sysno;
+
+use super::device::{Service, channels};
+use super::polls::{Calls, condition, polls, renewed};
+use super::script::Sheets;
+use super::sections::{Section, SectionLock, Sections, sections};
+use super::tokens::Tokens;
+use crate::replay::Step;
+use morecores_explain::trace::{
+    Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses,
+};
+
+/// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
+const SOON: Nanos = Nanos::from_millis(1);
+
+/// All of them, but for those that [`Tokens`] covers; returns the locks that are held across some. `free`: whoever waits at a queue goes on with what comes first, whoever it was that
+/// did in the traced run.
+pub(super) fn waits(
+    timeline: &Timeline,
+    place: &HashMap<ThreadId, u32>,
+    free: bool,
+    tokens: &mut Tokens,
+    sheets: &mut Sheets,
+) -> Vec<SectionLock> {
+    let causes = causes(timeline);
+    let Sections { locks, of: sections } = sections(timeline, &causes);
+    let futexes = futex_uses(timeline);
+    let calls = Calls::of(timeline);
+    let renewed = renewed(timeline, &causes, &calls);
+    let (polls, of_poll) = polls(timeline, &causes, &calls, &renewed);
+    let were_polls: Vec<bool> = polls.iter().map(|poll| poll.write(timeline, place, sheets)).collect();
+    let mailboxes = mailboxes(timeline, &causes);
+    let mut queues = HashMap::new();
+    let mut disk = None;
+    for ((id, wait), cause) in (0..).map(WaitId).zip(&timeline.waits).zip(causes.iter().copied()) {
+        let Some(&waiter) = place.get(&wait.thread) else { continue };
+        if renewed.contains(&id) || of_poll.get(&id).is_some_and(|poll| were_polls[*poll]) {
+            continue;
+        }
+        if tokens.covered.contains(&id) || leads_to_a_take(wait, waiter, tokens) {
+            continue;
+        }
+        let length = wait.to.since(wait.from);
+        match cause {
+            // Waits that the machine added, and those that end nowhere.
+            Cause::KernelLock | Cause::UserLock | Cause::Endless => {}
+            Cause::Disk => {
+                under(sections.get(&id), waiter, sheets);
+                let (device, service) = disk.get_or_insert_with(|| {
+                    let channels = channels(&of_disk(timeline, &causes));
+                    (sheets.device(channels), Service::new(channels))
+                });
+                let time = service.of(wait.from, wait.to);
+                sheets.step(waiter, wait.from, Step::Serve { device: *device, time });
+            }
+            Cause::Timer
+            | Cause::Peer
+            | Cause::Device
+            | Cause::Rcu
+            | Cause::Uninterruptible
+            | Cause::Unknown => {
+                under(sections.get(&id), waiter, sheets);
+                sheets.step(waiter, wait.from, Step::Sleep(length));
+            }
+            Cause::Thread(waker) => {
+                let (Some(&waker), Some(wake)) = (place.get(&waker), wait.wake) else { continue };
+                let queue = futex(timeline, wait).filter(|futex| {
+                    free && futexes.get(futex) == Some(&FutexUse::Queue)
+                        || mailboxes.contains(&condition(*futex))
+                });
+                match queue {
+                    Some(futex) => {
+                        let channel = *queues.entry(condition(futex)).or_insert_with(|| tokens.channel());
+                        sheets.step(waker, wake.at, Step::Put { channel, tokens: 1 });
+                        sheets.step(waiter, wait.from, Step::Take { channel, tokens: 1 });
+                    }
+                    None => sheets.edge((waiter, wait.from), (waker, wake.at)),
+                }
+            }
+        }
+    }
+    locks
+}
+
+/// The waits of the tree for the disk.
+fn of_disk(timeline: &Timeline, causes: &[Cause]) -> Vec<(Nanos, Nanos)> {
+    let waits = timeline.waits.iter().zip(causes).filter(|(_, cause)| **cause == Cause::Disk);
+    waits
+        .filter(|(wait, _)| timeline.thread(wait.thread).in_tree)
+        .map(|(wait, _)| (wait.from, wait.to))
+        .collect()
+}
+
+/// Has a lock kept over a wait that is under it.
+fn under(section: Option<&Section>, waiter: u32, sheets: &mut Sheets) {
+    if let Some(Section { lock, from, to }) = section {
+        sheets.keep(waiter, *lock, *from, *to);
+    }
+}
+
+/// Futexes at which one thread waits and several wake it: it goes on with whatever comes first, and who that is is an accident.
+fn mailboxes(timeline: &Timeline, causes: &[Cause]) -> HashSet<FutexId> {
+    let mut known: HashMap<FutexId, (ThreadId, HashSet<ThreadId>, bool)> = HashMap::new();
+    for (wait, cause) in timeline.waits.iter().zip(causes) {
+        if let (Some(futex), Cause::Thread(waker)) = (futex(timeline, wait), cause) {
+            let (owner, wakers, shared) =
+                known.entry(condition(futex)).or_insert((wait.thread, HashSet::new(), false));
+            wakers.insert(*waker);
+            *shared |= *owner != wait.thread;
+        }
+    }
+    known
+        .into_iter()
+        .filter(|(_, (_, wakers, shared))| !shared && wakers.len() > 1)
+        .map(|(futex, _)| futex)
+        .collect()
+}
+
+/// Whether it was a wait for any of several things, and what came was then taken as a token.
+fn leads_to_a_take(wait: &Wait, waiter: u32, tokens: &Tokens) -> bool {
+    const ANY_OF: [&str; 6] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"];
+    let Call::Number(number) = wait.call else { return false };
+    Sysno::new(usize::from(number)).is_some_and(|call| ANY_OF.contains(&call.name()))
+        && tokens.takes.get(&waiter).is_some_and(|takes| {
+            let next = takes.partition_point(|at| *at < wait.to);
+            takes.get(next).is_some_and(|at| at.since(wait.to) <= SOON)
+        })
+}

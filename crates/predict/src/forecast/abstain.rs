@@ -1,0 +1,78 @@
+//! When not to predict: the rules, each with its bound.
+
+use morecores_view::Abstention;
+
+use super::evidence::Evidence;
+use super::limits::DISK;
+use super::opinion::Panel;
+use crate::models::{Point, Usl};
+
+/// Of the CPUs' time: with more unexplained, what the replay leaves out is as large as what it is to predict.
+const UNEXPLAINED: f64 = 0.15;
+/// Of the time of the largest count: a device busier than this is what the next CPUs will wait for, and how it behaves then is not
+/// in the data.
+const SATURATED: f64 = 0.70;
+/// Of the CPUs' time in a run with more threads than CPUs.
+const SPINNING: f64 = 0.05;
+/// Of the time of the allotted CPUs, spent on others: with more, a measured count is another than it says.
+const OUTSIDE: f64 = 0.05;
+/// Serial fraction from two points.
+const STEEP: f64 = 0.5;
+
+/// The first rule that speaks against a prediction.
+pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Option<Abstention> {
+    if evidence.mixed_kinds {
+        return Some(Abstention::MixedKinds);
+    }
+    if evidence.outside_share > OUTSIDE {
+        return Some(Abstention::NotHeld { share: evidence.outside_share });
+    }
+    if let Some(threads) = evidence.machine_sized {
+        return Some(Abstention::MachineSized { threads });
+    }
+    if contradictory(evidence) {
+        return Some(Abstention::Contradictory);
+    }
+    let largest = evidence.points.last()?;
+    for program in evidence.programs.iter().filter(|program| program.cpus == largest.cpus) {
+        if program.unexplained_share > UNEXPLAINED {
+            return Some(Abstention::Unexplained { share: program.unexplained_share });
+        }
+        if program.n > program.cpus && program.spinning_share > SPINNING {
+            return Some(Abstention::Spinning { share: program.spinning_share });
+        }
+    }
+    let own = evidence.own_program(largest.cpus).into_iter().flat_map(|program| {
+        let services = program.demands.program.bounds().services;
+        services.into_iter().map(|time| (DISK.to_owned(), time.as_secs_f64() / program.elapsed.as_secs_f64()))
+    });
+    let busiest = evidence.busy_devices.iter().cloned().chain(own).max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((device, share)) = busiest.filter(|(_, share)| *share > SATURATED) {
+        return Some(Abstention::Saturated { device, share });
+    }
+    let replayed = targets.iter().any(|cpus| panel.program(*cpus).is_some());
+    if evidence.points.len() == 2 && !replayed {
+        let points: Vec<Point> = evidence.models_points();
+        let serial_fraction = Usl::amdahl(&points).map_or(0.0, |found| found.alpha);
+        // From one CPU to two only; in general, of what the first of them did.
+        if serial_fraction > STEEP {
+            return Some(Abstention::SteepFromTwoPoints { serial_fraction });
+        }
+    }
+    None
+}
+
+/// Whether it got slower from one count to the next and then faster again, each beyond what noise does.
+fn contradictory(evidence: &Evidence) -> bool {
+    let steps: Vec<f64> = evidence
+        .points
+        .windows(2)
+        .map(|pair| {
+            let change = (pair[1].elapsed / pair[0].elapsed).ln();
+            let noise = 3.0 * pair[0].error.hypot(pair[1].error).max(0.01);
+            if change.abs() <= noise { 0.0 } else { change }
+        })
+        .filter(|change| *change != 0.0)
+        .collect();
+    steps.windows(2).any(|pair| pair[0] > 0.0 && pair[1] < 0.0)
+}

@@ -1,0 +1,130 @@
+//! A traced run as a program that can be replayed, and how well it was traced.
+
+use std::collections::HashMap;
+
+use morecores_study::Nanos;
+use morecores_study::trace::{Comm, Decoded, TraceHeader};
+use morecores_view::{LockView, TraceView};
+
+use crate::demand::{Demands, LockName, LockUse, demands, lock_uses};
+use crate::replay::{Inflation, Machine};
+use morecores_explain::trace::Timeline;
+
+/// What a traced run demands, and what has to be known of the trace to believe it.
+#[derive(Clone, Debug)]
+pub struct TracedProgram {
+    /// CPUs that it was traced on.
+    pub cpus: u32,
+    /// What `{n}` was.
+    pub n: u32,
+    /// How long it took.
+    pub elapsed: Nanos,
+    /// The same in seconds without what the tracer took.
+    pub own_elapsed: f64,
+    /// What it demands, without its locks.
+    pub demands: Demands,
+    /// Its locks, and their names in words.
+    pub locks: Vec<LockUse>,
+    /// Of each lock.
+    pub lock_names: Vec<String>,
+    /// The command that each thread ran at its end.
+    pub commands: Vec<String>,
+    /// The command that ran most of the serial phases.
+    pub serial_command: Option<String>,
+    /// Whether every system call is in the trace with its object.
+    pub has_calls: bool,
+    /// How many processes there were.
+    pub processes: usize,
+    /// Events that were lost, over all there were.
+    pub lost_share: f64,
+    /// CPU time that no rule explains, over that of the allotted CPUs.
+    pub unexplained_share: f64,
+    /// Time in spinning loops of the program's own, likewise.
+    pub spinning_share: f64,
+}
+
+impl TracedProgram {
+    /// Of a trace and what is derived from it. `None` where the main process was not seen in it.
+    pub fn of(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
+        let timeline = Timeline::new(header, &decoded.events);
+        let mut found = Self::of_timeline(&timeline, header.run.cpus, header.run.n)?;
+        let latency = &mut found.demands.wake_latency;
+        *latency = latency.or(header.wake_latency_ns);
+        let whole = f64::from(view.cpus) * view.elapsed_s;
+        let of_cpus = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
+        found.own_elapsed =
+            (view.elapsed_s - view.components.tracer_s / f64::from(view.cpus.max(1))).max(0.0);
+        found.lost_share = view.lost_events as f64 / (view.lost_events + view.events).max(1) as f64;
+        found.unexplained_share = of_cpus(view.components.unexplained_s.abs());
+        found.spinning_share = of_cpus(view.user_spin_s.unwrap_or(0.0));
+        let mut phases: HashMap<&str, f64> = HashMap::new();
+        for phase in &view.serial_phases {
+            *phases.entry(&phase.culprit).or_default() += phase.duration_s;
+        }
+        found.serial_command = phases
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)))
+            .map(|(name, _)| name.to_owned());
+        for (name, of) in found.lock_names.iter_mut().zip(&found.locks) {
+            let LockName::Kernel(_) = of.lock else { continue };
+            // The table of locks is by caller; the one waited for as long is it.
+            let apart = |seconds: f64| (seconds - of.waited.as_secs_f64()).abs();
+            let likeliest = view.locks.iter().min_by(|a, b| apart(a.wait_s).total_cmp(&apart(b.wait_s)));
+            let close = |lock: &&LockView| apart(lock.wait_s) <= SAME_WAITS * of.waited.as_secs_f64();
+            if let Some(lock) = likeliest.filter(close) {
+                let from = lock.caller.as_ref().map_or(String::new(), |caller| format!(" of {caller}"));
+                *name = format!("{} {}{from}", lock.kind, lock.symbol);
+            }
+        }
+        Some(found)
+    }
+
+    /// Of a timeline alone: nothing is known of how well it was traced.
+    pub fn of_timeline(timeline: &Timeline, cpus: u32, n: u32) -> Option<Self> {
+        let demands = demands(timeline)?;
+        let locks = lock_uses(timeline, &demands);
+        let name = |of: &LockUse| match of.lock {
+            LockName::Kernel(address) => format!("a lock of the kernel at {address:#x}"),
+            LockName::Futex(_, address) => format!("the program's lock at {address:#x}"),
+        };
+        let lock_names = locks.iter().map(name).collect();
+        let command = |id: &_| {
+            let thread = timeline.thread(*id);
+            let last = thread.ended.unwrap_or(timeline.ended).min(timeline.ended);
+            let name: Comm = thread.name_at(last);
+            name.to_string()
+        };
+        Some(Self {
+            cpus,
+            n,
+            elapsed: timeline.elapsed(),
+            own_elapsed: timeline.elapsed().as_secs_f64(),
+            commands: demands.threads.iter().map(command).collect(),
+            locks,
+            lock_names,
+            demands,
+            serial_command: None,
+            has_calls: !timeline.calls.is_empty(),
+            processes: timeline.tree().filter(|(id, thread)| thread.leader == Some(*id)).count(),
+            lost_share: 0.0,
+            unexplained_share: 0.0,
+            spinning_share: 0.0,
+        })
+    }
+
+    /// So many CPUs like those that it was traced on, slowing each other down like this.
+    pub(super) fn machine(&self, cpus: u32, inflation: Inflation) -> Machine {
+        let wake_latency = self.demands.wake_latency.unwrap_or(WAKE_LATENCY);
+        let any = Machine::new(cpus);
+        let slice = self.demands.slice.unwrap_or(any.slice);
+        Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
+    }
+}
+
+/// The waits of a lock and those of a row of the table are the same where they differ by no more than this share: the table
+/// divides waits without a stack over callers.
+const SAME_WAITS: f64 = 0.2;
+
+/// What an idle CPU takes to be at work, where neither the trace nor the tracer tells: between the 2 µs of a real one and the tens of a
+/// virtual one.
+const WAKE_LATENCY: Nanos = Nanos::from_micros(5);

@@ -1,0 +1,385 @@
+//! Runs a program on simulated CPUs, event by event, and tells how long it took.
+//!
+//! A thread is a list of [`Op`]s, which `acts`, `queues` and `teams` carry out; `scheduler` says who has which CPU; `tracer` writes down
+//! what the tracer of a real run would. Time is in whole nanoseconds; work is in nanoseconds of an undisturbed CPU and
+//! is done at the pace that the number of busy CPUs allows.
+
+mod acts;
+mod ops;
+mod queues;
+mod scheduler;
+mod teams;
+mod tracer;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use morecores_study::Nanos;
+use morecores_study::trace::Tid;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::program::{Job, LockKind, Phase, Program, Step};
+use acts::LockState;
+use ops::{Op, Start};
+use queues::Queue;
+use scheduler::Cpu;
+use teams::Team;
+use tracer::Tracer;
+
+pub(crate) use tracer::Trace;
+
+/// The main process.
+pub(crate) const ROOT: u32 = 100;
+/// Of the tick, nanoseconds: 250 a second.
+const TICK: u64 = 4_000_000;
+
+/// On how many CPUs, and what `{n}` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Size {
+    pub(crate) cpus: u32,
+    pub(crate) n: u32,
+}
+
+/// Whether the run is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Watch {
+    Untraced,
+    /// What `TraceSource::Bpf` tells.
+    Traced,
+    /// System calls too.
+    Exact,
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// From the main process's exec to its end.
+    pub(crate) elapsed: Nanos,
+    /// Each thread's CPU time since then.
+    pub(crate) threads: Vec<(Tid, Nanos)>,
+    /// Of which spinning for kernel locks.
+    pub(crate) spun: Nanos,
+    /// Work that was asked for: the program's own, and with that what the machine added.
+    pub(crate) own: f64,
+    pub(crate) demanded: f64,
+    /// Work that was done.
+    pub(crate) done: f64,
+    /// What the device took for all requests.
+    pub(crate) served: Nanos,
+    /// What the tracer told.
+    pub(crate) trace: Option<Trace>,
+}
+
+/// Runs the program once.
+pub(crate) fn simulate(program: &Program, size: Size, seed: u64, watch: Watch) -> Outcome {
+    let mut sim = Sim::new(program, size, seed, watch);
+    sim.start();
+    while !sim.over {
+        sim.step();
+    }
+    sim.finish(watch)
+}
+
+/// A thread.
+struct Thread {
+    tid: Tid,
+    /// The first thread of its process.
+    process: Tid,
+    parent: usize,
+    is_thread: bool,
+    ops: VecDeque<Op>,
+    on: On,
+    /// What is left of the work that it does, and the share of it in the kernel.
+    left: f64,
+    system: f32,
+    /// It holds or wants a spinlock.
+    pinned_down: bool,
+    /// Whether it is in a system call, and when it entered it; not told once it has left its CPU.
+    in_call: bool,
+    entered: Option<u64>,
+    runtime: u64,
+    vruntime: i64,
+    slept_at: u64,
+    last_cpu: usize,
+    ticks: (u64, u64),
+    system_time: f64,
+    /// Processes that it made: ended ones that it has not waited for, and how many it has not waited for at all.
+    zombies: VecDeque<usize>,
+    unreaped: u32,
+    /// Threads that it made and has not joined.
+    made: VecDeque<usize>,
+    joined_by: Option<usize>,
+    /// Since when it has been trying to get a kernel lock.
+    wanted: Option<u64>,
+    /// Whether it had to wait for the lock that it tries to get.
+    waited: bool,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Cpu,
+    Queue,
+    Nothing,
+    /// It waits for a child.
+    Child,
+    Dead,
+}
+
+/// What happens by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// An idle CPU begins with the thread that it was given.
+    Arrive(usize),
+    /// A CPU hears of somebody woken for it.
+    Resched(usize),
+    /// The device is done with the first request.
+    Served,
+}
+
+/// What comes next.
+enum Next {
+    Done(usize),
+    Slice(usize),
+    Timer(Timer),
+}
+
+struct Sim<'p> {
+    program: &'p Program,
+    size: Size,
+    /// The program's jobs by phase, as long as they are in this run, and what handing out each takes.
+    jobs: Vec<Vec<Job>>,
+    handing: Vec<Vec<f64>>,
+    now: u64,
+    over: bool,
+    cpus: Vec<Cpu>,
+    threads: Vec<Thread>,
+    timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
+    timers_set: u64,
+    slowdown: f64,
+    locks: Vec<LockState>,
+    queues: Vec<Queue>,
+    requests: VecDeque<(usize, u64)>,
+    team: Team,
+    rng: ChaCha8Rng,
+    tracer: Tracer,
+    spun: u64,
+    own: f64,
+    demanded: f64,
+    done: f64,
+    served: u64,
+}
+
+impl<'p> Sim<'p> {
+    fn new(program: &'p Program, size: Size, seed: u64, watch: Watch) -> Self {
+        // Each run has a noise of its own, also where only its size differs.
+        let run = u64::from(size.cpus) << 48 ^ u64::from(size.n) << 40 ^ seed;
+        let mut rng = ChaCha8Rng::seed_from_u64(program.seed);
+        rng.set_stream(run);
+        let mut jobs = Vec::new();
+        let mut handing = Vec::new();
+        for phase in &program.phases {
+            let (of_phase, each): (&[Job], f64) = match phase {
+                Phase::Serial(job) => (std::slice::from_ref(job), 0.0),
+                Phase::Parallel { handing, jobs, .. } => (jobs, *handing),
+            };
+            handing.push(of_phase.iter().map(|_| noisy(each, program.noise, &mut rng)).collect());
+            jobs.push(of_phase.iter().map(|job| noisy_job(job, program.noise, &mut rng)).collect());
+        }
+        Self {
+            program,
+            size,
+            jobs,
+            handing,
+            now: 0,
+            over: false,
+            cpus: (0..size.cpus).map(|_| Cpu::default()).collect(),
+            threads: Vec::new(),
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            slowdown: 1.0,
+            locks: program.locks.iter().map(|_| LockState::default()).collect(),
+            queues: program.phases.iter().map(|_| Queue::default()).collect(),
+            requests: VecDeque::new(),
+            team: Team::default(),
+            rng,
+            tracer: Tracer::new(watch),
+            spun: 0,
+            own: 0.0,
+            demanded: 0.0,
+            done: 0.0,
+            served: 0,
+        }
+    }
+
+    /// The main process execs on the first CPU at the beginning of time.
+    fn start(&mut self) {
+        let root = self.add_thread(Start::Root, usize::MAX, false);
+        self.tracer.begin();
+        self.threads[root].on = On::Cpu;
+        self.cpus[0].take(root, 0);
+        self.advance(0);
+        self.settle();
+    }
+
+    fn add_thread(&mut self, start: Start, parent: usize, is_thread: bool) -> usize {
+        let index = self.threads.len();
+        let tid = Tid(ROOT + index as u32);
+        self.threads.push(Thread {
+            tid,
+            process: if is_thread { self.threads[parent].process } else { tid },
+            parent,
+            is_thread,
+            ops: self.ops_of(start, is_thread),
+            on: On::Nothing,
+            left: 0.0,
+            system: 1.0,
+            pinned_down: false,
+            in_call: false,
+            entered: None,
+            runtime: 0,
+            vruntime: 0,
+            slept_at: 0,
+            last_cpu: 0,
+            ticks: (0, 0),
+            system_time: 0.0,
+            zombies: VecDeque::new(),
+            unreaped: 0,
+            made: VecDeque::new(),
+            joined_by: None,
+            wanted: None,
+            waited: false,
+        });
+        index
+    }
+
+    // Time.
+
+    fn set_timer(&mut self, at: u64, timer: Timer) {
+        self.timers_set += 1;
+        self.timers.push(Reverse((at, self.timers_set, timer)));
+    }
+
+    fn step(&mut self) {
+        let mut next = self.timers.peek().map(|Reverse((at, _, timer))| (*at, Next::Timer(*timer)));
+        let sooner = |next: &Option<(u64, Next)>, at: u64| next.as_ref().is_none_or(|(best, _)| at < *best);
+        for (index, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.current.is_some()) {
+            if sooner(&next, cpu.finish) {
+                next = Some((cpu.finish, Next::Done(index)));
+            }
+            let slice = cpu.slice_end.max(self.now);
+            if !cpu.queue.is_empty() && sooner(&next, slice) {
+                next = Some((slice, Next::Slice(index)));
+            }
+        }
+        let (at, next) = next.unwrap_or_else(|| panic!("{}: everybody waits", self.program));
+        assert!(at >= self.now && at < u64::MAX, "{}: time runs backwards or never ends", self.program);
+        self.now = at;
+        match next {
+            Next::Done(cpu) => {
+                self.progress(cpu);
+                let thread = &mut self.threads[self.cpus[cpu].current.expect("just seen")];
+                self.done += std::mem::take(&mut thread.left);
+                self.advance(cpu);
+            }
+            Next::Slice(cpu) => self.slice_ended(cpu),
+            Next::Timer(timer) => {
+                self.timers.pop();
+                match timer {
+                    Timer::Arrive(cpu) => self.arrive(cpu),
+                    Timer::Resched(cpu) => self.cpus[cpu].resched = true,
+                    Timer::Served => self.served(),
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// Accounts for what a CPU did until now.
+    fn progress(&mut self, cpu: usize) {
+        let state = &mut self.cpus[cpu];
+        let ran = self.now - state.updated;
+        let Some(index) = state.current.filter(|_| ran > 0) else {
+            state.updated = self.now;
+            return;
+        };
+        let thread = &mut self.threads[index];
+        thread.runtime += ran;
+        thread.vruntime += ran as i64;
+        let system = if state.spinning { 1.0 } else { thread.system };
+        if state.spinning {
+            self.spun += ran;
+        } else {
+            let done = (ran as f64 / self.slowdown).min(thread.left);
+            thread.left -= done;
+            self.done += done;
+        }
+        thread.system_time += ran as f64 * f64::from(system);
+        // CPUs do not tick at once.
+        let phase = cpu as u64 * 250_000;
+        for _ in (state.updated + phase) / TICK..(self.now + phase) / TICK {
+            if self.rng.random::<f32>() < system {
+                thread.ticks.1 += TICK;
+            } else {
+                thread.ticks.0 += TICK;
+            }
+        }
+        state.updated = self.now;
+    }
+
+    /// After each event: who is to be preempted, how fast work goes now, and when each CPU will be done.
+    fn settle(&mut self) {
+        self.preempt_where_asked();
+        let working = self.cpus.iter().filter(|cpu| cpu.current.is_some() && !cpu.spinning).count();
+        let slowdown = self.program.memory.slowdown(working as u32);
+        let changed = slowdown != self.slowdown;
+        if changed {
+            for cpu in 0..self.cpus.len() {
+                self.progress(cpu);
+            }
+            self.slowdown = slowdown;
+        }
+        for cpu in self.cpus.iter_mut().filter(|cpu| cpu.dirty || changed) {
+            cpu.dirty = false;
+            if let Some(thread) = cpu.current {
+                let left = self.threads[thread].left * slowdown;
+                cpu.finish = if cpu.spinning { u64::MAX } else { cpu.updated + left.ceil() as u64 };
+            }
+        }
+    }
+
+    fn finish(self, watch: Watch) -> Outcome {
+        let elapsed = Nanos(self.now);
+        let system = self.threads.iter().map(|thread| thread.system_time).sum::<f64>();
+        let all: u64 = self.threads.iter().map(|thread| thread.runtime).sum();
+        let trace = (watch != Watch::Untraced)
+            .then(|| self.tracer.end(self.program, self.size, elapsed, Nanos(all), Nanos(system as u64)));
+        Outcome {
+            elapsed,
+            threads: self.threads.iter().map(|thread| (thread.tid, Nanos(thread.runtime))).collect(),
+            spun: Nanos(self.spun),
+            own: self.own,
+            demanded: self.demanded,
+            done: self.done,
+            served: Nanos(self.served),
+            trace,
+        }
+    }
+}
+
+fn noisy_job(job: &Job, noise: f64, rng: &mut ChaCha8Rng) -> Job {
+    let noisy = |step: &Step| match *step {
+        Step::Work(ns) => Step::Work(noisy(ns, noise, rng)),
+        Step::Hold { lock, before, held } => Step::Hold { lock, before, held: noisy(held, noise, rng) },
+        Step::Request(ns) => Step::Request(noisy(ns, noise, rng)),
+    };
+    job.iter().map(noisy).collect()
+}
+
+/// A length as it is in one run: normal, and cut at three deviations.
+fn noisy(ns: f64, noise: f64, rng: &mut ChaCha8Rng) -> f64 {
+    // Irwin and Hall: twelve uniform numbers less six, without a logarithm each.
+    let normal = (0..12).map(|_| rng.random::<f32>()).sum::<f32>() - 6.0;
+    ns * (1.0 + noise * f64::from(normal.clamp(-3.0, 3.0)))
+}

@@ -1,0 +1,351 @@
+//! What each step of a thread does: to the thread, to locks and the device, and to who waits for them. Steps on queues
+//! and in teams are in `queues` and `teams`.
+//!
+//! Waits follow what the C library and the kernel do: a thread that is woken tries again and may find that another one
+//! was quicker.
+
+use std::collections::VecDeque;
+
+use morecores_study::Nanos;
+use morecores_study::trace::{Accounts, Interrupt, Left, Object, Waker};
+
+use super::ops::{Op, Start, call};
+use super::{LockKind, On, Sim, Timer};
+
+/// The file that requests read.
+pub(super) const FILE: u64 = 1_000_001;
+
+/// Addresses of futexes in the process that they belong to: of locks, and of a thread's end.
+const LOCKS: u64 = 0x5555_0000_1000;
+const ENDS: u64 = 0x7fff_f000_0990;
+
+/// A lock's present state.
+#[derive(Default)]
+pub(super) struct LockState {
+    owner: Option<usize>,
+    /// Who releases a futex has to look for waiters.
+    contended: bool,
+    /// In the order of arrival, with what they will hold it for.
+    waiters: VecDeque<(usize, f64)>,
+}
+
+/// A wait: why the CPU is left, in which call, for which futex.
+pub(super) type Wait = (Left, u16, Option<u64>);
+
+pub(super) const fn futex(address: u64) -> Wait {
+    (Left::Asleep, call::FUTEX, Some(address))
+}
+
+pub(super) const fn woken_from(address: u64) -> Op {
+    futex_return(address, 0)
+}
+
+pub(super) const fn futex_return(address: u64, result: i64) -> Op {
+    Op::Return { call: call::FUTEX, object: Object::Futex(address), result }
+}
+
+const fn lock_futex(lock: usize) -> u64 {
+    LOCKS + 64 * lock as u64
+}
+
+impl Sim<'_> {
+    /// The thread on a CPU has done what it did: on to what takes time, or to a wait.
+    pub(super) fn advance(&mut self, cpu: usize) {
+        let thread = self.cpus[cpu].current.expect("somebody has done something");
+        self.cpus[cpu].dirty = true;
+        loop {
+            let op = self.threads[thread].ops.pop_front().expect("the last step is an exit");
+            if !self.act(cpu, thread, op) {
+                return;
+            }
+        }
+    }
+
+    /// Puts steps before those that are left.
+    pub(super) fn first<const N: usize>(&mut self, thread: usize, ops: [Op; N]) {
+        for op in ops.into_iter().rev() {
+            self.threads[thread].ops.push_front(op);
+        }
+    }
+
+    /// The same for many.
+    pub(super) fn first_all(&mut self, thread: usize, mut ops: VecDeque<Op>) {
+        ops.append(&mut self.threads[thread].ops);
+        self.threads[thread].ops = ops;
+    }
+
+    /// Whether the thread goes on at once.
+    fn act(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
+        let gear = self.program.gear;
+        match op {
+            Op::Own(ns) => {
+                self.own += ns;
+                let in_kernel = self.threads[thread].in_call;
+                self.work(thread, ns, if in_kernel { 1.0 } else { self.program.system })
+            }
+            Op::Kernel(ns) => self.work(thread, ns, 1.0),
+            Op::Enter => {
+                self.threads[thread].entered = Some(self.now);
+                self.threads[thread].in_call = true;
+                true
+            }
+            Op::Return { call, object, result } => {
+                let of = &mut self.threads[thread];
+                of.in_call = false;
+                let took = of.entered.take().map_or(0, |entered| self.now - entered);
+                self.tracer.system_call(self.now, cpu, of.tid, (call, object, result), Nanos(took));
+                true
+            }
+            Op::Acquire { lock, held } => self.acquire(cpu, thread, lock, held),
+            Op::Release { lock } => self.release(thread, lock),
+            Op::WakeWaiter { lock } => {
+                let waiter = self.locks[lock].waiters.pop_front();
+                if let Some((waiter, _)) = waiter {
+                    self.wake_by(thread, waiter, cpu);
+                }
+                if self.program.locks[lock].kind == LockKind::Futex {
+                    self.first(thread, [futex_return(lock_futex(lock), i64::from(waiter.is_some()))]);
+                }
+                true
+            }
+            Op::Request(ns) => {
+                self.requests.push_back((thread, ns as u64));
+                if self.requests.len() == 1 {
+                    self.set_timer(self.now + ns as u64, Timer::Served);
+                }
+                self.wait(cpu, thread, (Left::Uninterruptible, call::PREAD64, None))
+            }
+            Op::Fork { start, thread: is_thread } => self.fork(cpu, thread, start, is_thread),
+            Op::Exec(name) => {
+                let accounts = self.accounts(thread);
+                self.tracer.exec(self.now, cpu, self.threads[thread].tid, name, accounts);
+                true
+            }
+            Op::Exiting => {
+                let accounts = self.accounts(thread);
+                self.tracer.exit(self.now, cpu, self.threads[thread].tid, accounts);
+                true
+            }
+            Op::Exit => self.exit(cpu, thread),
+            Op::Reap => match self.threads[thread].zombies.pop_front() {
+                Some(child) => {
+                    self.threads[thread].unreaped -= 1;
+                    let tid = self.threads[child].tid;
+                    let (object, result) = (Object::Process(tid), i64::from(tid.0));
+                    let wait4 = Op::Return { call: call::WAIT4, object, result };
+                    self.first(thread, [Op::Kernel(gear.call), wait4]);
+                    true
+                }
+                None => {
+                    self.first(thread, [Op::Reap]);
+                    self.wait(cpu, thread, (Left::Asleep, call::WAIT4, None));
+                    self.threads[thread].on = On::Child;
+                    false
+                }
+            },
+            Op::Limit => {
+                if self.threads[thread].unreaped >= self.size.n {
+                    self.first(thread, [Op::Enter, Op::Reap, Op::Limit]);
+                }
+                true
+            }
+            Op::Drain => {
+                if self.threads[thread].unreaped > 0 {
+                    self.first(thread, [Op::Enter, Op::Reap, Op::Drain]);
+                }
+                true
+            }
+            Op::JoinAll => self.join_all(cpu, thread),
+            Op::Send { .. }
+            | Op::Close { .. }
+            | Op::Receive { .. }
+            | Op::ReadPipe { .. }
+            | Op::WakeReceivers { .. } => self.act_on_queue(cpu, thread, op),
+            Op::Phase(phase) => {
+                let ops = self.phase_ops(phase);
+                self.first_all(thread, ops);
+                true
+            }
+            Op::Open { .. }
+            | Op::WakeTeam
+            | Op::AtBarrier { .. }
+            | Op::TeamJob { .. }
+            | Op::MemberDone
+            | Op::WakeMain
+            | Op::Gather => self.act_in_team(cpu, thread, op),
+        }
+    }
+
+    /// Begins a piece of work.
+    fn work(&mut self, thread: usize, ns: f64, system: f32) -> bool {
+        if ns <= 0.0 {
+            return true;
+        }
+        self.threads[thread].left += ns;
+        self.threads[thread].system = system;
+        self.demanded += ns;
+        false
+    }
+
+    /// Leaves the CPU to wait.
+    pub(super) fn wait(&mut self, cpu: usize, thread: usize, (left, call, awaits): Wait) -> bool {
+        self.threads[thread].on = On::Nothing;
+        self.leave(cpu, left, Some(call), awaits);
+        false
+    }
+
+    pub(super) fn wake_by(&mut self, waker: usize, thread: usize, cpu: usize) {
+        let by = Waker::Thread(self.threads[waker].tid);
+        self.wake(thread, by, cpu, false);
+    }
+
+    fn accounts(&self, thread: usize) -> Accounts {
+        let of = &self.threads[thread];
+        let (user, system) = of.ticks;
+        Accounts {
+            runtime: Nanos(of.runtime),
+            user: Nanos(user),
+            system: Nanos(system),
+            ..Accounts::default()
+        }
+    }
+
+    // Locks and the device.
+
+    fn acquire(&mut self, cpu: usize, thread: usize, lock: usize, held: f64) -> bool {
+        let kind = self.program.locks[lock].kind;
+        let state = &mut self.locks[lock];
+        if state.owner.is_none() {
+            state.contended = std::mem::take(&mut self.threads[thread].waited);
+            return self.hold(cpu, thread, lock, held);
+        }
+        state.contended = true;
+        state.waiters.push_back((thread, held));
+        self.threads[thread].waited = true;
+        let again = Op::Acquire { lock, held };
+        if kind == LockKind::Futex {
+            self.first(thread, [woken_from(lock_futex(lock)), again]);
+            return self.wait(cpu, thread, futex(lock_futex(lock)));
+        }
+        self.threads[thread].wanted.get_or_insert(self.now);
+        if kind == LockKind::Sleep {
+            self.first(thread, [again]);
+            return self.wait(cpu, thread, (Left::Uninterruptible, call::OPENAT, None));
+        }
+        self.threads[thread].pinned_down = true;
+        self.cpus[cpu].spinning = true;
+        false
+    }
+
+    /// The lock is the thread's, which is on this CPU and begins what it wants it for.
+    fn hold(&mut self, cpu: usize, thread: usize, lock: usize, held: f64) -> bool {
+        let of = self.program.locks[lock];
+        self.locks[lock].owner = Some(thread);
+        self.threads[thread].pinned_down = of.kind == LockKind::Spin;
+        if let Some(since) = self.threads[thread].wanted.take() {
+            let waited = Nanos(self.now - since);
+            self.tracer.contention(self.now, cpu, self.threads[thread].tid, (lock, of.kind), waited);
+        }
+        self.own += held;
+        let others = f64::from(self.busy() - 1);
+        let system = if of.kind == LockKind::Futex { self.program.system } else { 1.0 };
+        self.work(thread, held * (1.0 + of.growth * others), system)
+    }
+
+    fn release(&mut self, thread: usize, lock: usize) -> bool {
+        let call = self.program.gear.call;
+        self.locks[lock].owner = None;
+        match self.program.locks[lock].kind {
+            LockKind::Futex => {
+                if std::mem::take(&mut self.locks[lock].contended) {
+                    self.first(thread, [Op::Enter, Op::Kernel(call), Op::WakeWaiter { lock }]);
+                }
+            }
+            LockKind::Sleep => {
+                if !self.locks[lock].waiters.is_empty() {
+                    self.first(thread, [Op::Kernel(call), Op::WakeWaiter { lock }]);
+                }
+            }
+            LockKind::Spin => {
+                self.threads[thread].pinned_down = false;
+                if let Some((next, held)) = self.locks[lock].waiters.pop_front() {
+                    let cpu = self.threads[next].last_cpu;
+                    self.progress(cpu);
+                    self.cpus[cpu].spinning = false;
+                    self.cpus[cpu].dirty = true;
+                    self.threads[next].waited = false;
+                    self.hold(cpu, next, lock, held);
+                }
+            }
+        }
+        true
+    }
+
+    pub(super) fn served(&mut self) {
+        let (thread, ns) = self.requests.pop_front().expect("the timer was set for it");
+        self.served += ns;
+        let interrupt = self.program.device.map_or(0, |device| device.interrupt);
+        // The soft interrupt for block devices; the device interrupts the CPU that asked.
+        let by = Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Device(interrupt) };
+        self.wake(thread, by, self.threads[thread].last_cpu, true);
+        if let Some(&(_, ns)) = self.requests.front() {
+            self.set_timer(self.now + ns, Timer::Served);
+        }
+    }
+
+    // Beginnings and ends.
+
+    fn fork(&mut self, cpu: usize, parent: usize, start: Start, is_thread: bool) -> bool {
+        let child = self.add_thread(start, parent, is_thread);
+        // Where the child begins: in the same call.
+        let born = Op::Return { call: call::CLONE, object: Object::None, result: 0 };
+        self.first(child, [born]);
+        let (of, tid) = (self.threads[parent].tid, self.threads[child].tid);
+        self.tracer.fork(self.now, cpu, of, tid, self.threads[child].process);
+        if matches!(start, Start::Member { .. }) {
+            self.team.members += 1;
+            self.team.threads.push(child);
+        } else if is_thread {
+            self.threads[parent].made.push_back(child);
+        } else {
+            self.threads[parent].unreaped += 1;
+        }
+        self.tracer.waking(self.now, cpu, tid, Waker::Thread(of), false);
+        self.place_new(child, cpu);
+        let result = i64::from(tid.0);
+        self.first(parent, [Op::Return { call: call::CLONE, object: Object::None, result }]);
+        true
+    }
+
+    fn exit(&mut self, cpu: usize, thread: usize) -> bool {
+        let parent = self.threads[thread].parent;
+        if parent == usize::MAX {
+            self.over = true;
+        } else if self.threads[thread].is_thread {
+            if let Some(joiner) = self.threads[thread].joined_by.take() {
+                self.wake_by(thread, joiner, cpu);
+            }
+        } else {
+            self.threads[parent].zombies.push_back(thread);
+            if self.threads[parent].on == On::Child {
+                self.wake_by(thread, parent, cpu);
+            }
+        }
+        self.threads[thread].on = On::Dead;
+        self.leave(cpu, Left::Dead, None, None);
+        false
+    }
+
+    fn join_all(&mut self, cpu: usize, thread: usize) -> bool {
+        while let Some(&other) = self.threads[thread].made.front() {
+            if self.threads[other].on != On::Dead {
+                self.threads[other].joined_by = Some(thread);
+                let address = ENDS + 0x1000 * u64::from(self.threads[other].tid.0);
+                self.first(thread, [woken_from(address), Op::JoinAll]);
+                return self.wait(cpu, thread, futex(address));
+            }
+            self.threads[thread].made.pop_front();
+        }
+        true
+    }
+}

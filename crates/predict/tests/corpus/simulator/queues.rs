@@ -1,0 +1,124 @@
+//! Jobs that wait for a worker: in a queue with a condition variable, or in a pipe.
+
+use std::collections::VecDeque;
+
+use morecores_study::trace::{Left, Object};
+
+use super::acts::{futex, futex_return, woken_from};
+use super::ops::{Op, call};
+use super::{Phase, Sim};
+use crate::corpus::program::Style;
+
+/// The inode of the first phase's pipe, and the address of its queue's futex.
+const PIPES: u64 = 50_000;
+const QUEUES: u64 = 0x5555_0000_2000;
+
+/// A queue of jobs.
+#[derive(Default)]
+pub(super) struct Queue {
+    jobs: VecDeque<usize>,
+    closed: bool,
+    waiters: VecDeque<usize>,
+}
+
+const fn queue_futex(phase: usize) -> u64 {
+    QUEUES + 64 * phase as u64
+}
+
+const fn pipe(phase: usize) -> u64 {
+    PIPES + phase as u64
+}
+
+impl Sim<'_> {
+    pub(super) fn act_on_queue(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
+        let call = self.program.gear.call;
+        match op {
+            Op::Send { phase, job } => {
+                self.queues[phase].jobs.push_back(job);
+                if self.is_pipe(phase) || !self.queues[phase].waiters.is_empty() {
+                    let wake = Op::WakeReceivers { phase, all: false };
+                    self.first(thread, [Op::Enter, Op::Kernel(call), wake]);
+                }
+                true
+            }
+            Op::Close { phase } => {
+                self.queues[phase].closed = true;
+                if self.is_pipe(phase) || !self.queues[phase].waiters.is_empty() {
+                    let wake = Op::WakeReceivers { phase, all: true };
+                    self.first(thread, [Op::Enter, Op::Kernel(call), wake]);
+                }
+                true
+            }
+            Op::WakeReceivers { phase, all } => {
+                let mut woken = 0;
+                while let Some(waiter) = self.queues[phase].waiters.pop_front() {
+                    self.wake_by(thread, waiter, cpu);
+                    woken += 1;
+                    if !all {
+                        break;
+                    }
+                }
+                let returns = match (self.is_pipe(phase), all) {
+                    (false, _) => futex_return(queue_futex(phase), woken),
+                    (true, false) => {
+                        Op::Return { call: call::WRITE, object: Object::Inode(pipe(phase)), result: 1 }
+                    }
+                    (true, true) => Op::Return { call: call::CLOSE, object: Object::None, result: 0 },
+                };
+                self.first(thread, [returns]);
+                true
+            }
+            Op::Receive { phase } if self.is_pipe(phase) => {
+                self.first(thread, [Op::Enter, Op::ReadPipe { phase }]);
+                true
+            }
+            Op::Receive { phase } => {
+                if self.take_job(thread, phase, [], []) {
+                    return true;
+                }
+                let address = queue_futex(phase);
+                self.queues[phase].waiters.push_back(thread);
+                self.first(thread, [woken_from(address), Op::Receive { phase }]);
+                self.wait(cpu, thread, futex(address))
+            }
+            Op::ReadPipe { phase } => {
+                let read =
+                    |result| Op::Return { call: call::READ, object: Object::Inode(pipe(phase)), result };
+                if self.take_job(thread, phase, [Op::Kernel(call), read(1)], [read(0)]) {
+                    return true;
+                }
+                self.queues[phase].waiters.push_back(thread);
+                self.first(thread, [Op::ReadPipe { phase }]);
+                self.wait(cpu, thread, (Left::Asleep, call::READ, None))
+            }
+            _ => unreachable!("no step on a queue"),
+        }
+    }
+
+    /// Whether there is a job, or the end of all jobs: then the thread is to do it after `with_one` or `without`.
+    fn take_job<const N: usize, const M: usize>(
+        &mut self,
+        thread: usize,
+        phase: usize,
+        with_one: [Op; N],
+        without: [Op; M],
+    ) -> bool {
+        let mut ops = VecDeque::new();
+        if let Some(job) = self.queues[phase].jobs.pop_front() {
+            ops.extend(with_one);
+            self.push_job(&mut ops, phase, job);
+            ops.push_back(Op::Receive { phase });
+        } else if self.queues[phase].closed {
+            ops.extend(without);
+            self.push_exit(&mut ops, self.threads[thread].is_thread);
+        } else {
+            return false;
+        }
+        self.first_all(thread, ops);
+        true
+    }
+
+    fn is_pipe(&self, phase: usize) -> bool {
+        matches!(self.program.phases[phase], Phase::Parallel { style: Style::ProcessPool, .. })
+    }
+}

@@ -1,0 +1,211 @@
+//! Who has which CPU: a queue for each, fair by virtual run time, slices, wake-ups that prefer an idle CPU and may
+//! preempt, and idle CPUs that take from the others. After Linux's fair class, `kernel/sched/fair.c`, without groups,
+//! priorities and domains.
+
+use morecores_study::trace::{Left, Waker};
+use rand::RngExt;
+
+use super::{On, Sim, Timer};
+
+/// A thread keeps its CPU for so long where others want it: the base slice of some CPUs.
+const SLICE: u64 = 3_000_000;
+/// Who slept is that much ahead of the others at most, and preempts who is further behind than this.
+const SLEEPER_CREDIT: i64 = 1_500_000;
+const WAKE_GRANULARITY: i64 = 1_000_000;
+/// One CPU interrupts another so much later.
+const INTERRUPT: u64 = 2_000;
+/// One who cannot be preempted now is looked at again after this.
+const AGAIN: u64 = 20_000;
+
+/// A CPU.
+#[derive(Default)]
+pub(super) struct Cpu {
+    pub(super) current: Option<usize>,
+    pub(super) queue: Vec<usize>,
+    /// Idle, and about to begin with this one.
+    arriving: Option<usize>,
+    /// Until when everything is accounted for.
+    pub(super) updated: u64,
+    /// When the present thread's work is done.
+    pub(super) finish: u64,
+    pub(super) slice_end: u64,
+    /// The present thread waits for a spinlock.
+    pub(super) spinning: bool,
+    /// `finish` is to be reckoned anew.
+    pub(super) dirty: bool,
+    /// Somebody woken thinks that he should run instead.
+    pub(super) resched: bool,
+    least_vruntime: i64,
+}
+
+impl Cpu {
+    pub(super) fn take(&mut self, thread: usize, now: u64) {
+        self.current = Some(thread);
+        self.updated = now;
+        self.slice_end = now + SLICE;
+        self.spinning = false;
+        self.dirty = true;
+    }
+
+    fn is_free(&self) -> bool {
+        self.current.is_none() && self.arriving.is_none()
+    }
+
+    fn load(&self) -> usize {
+        self.queue.len() + usize::from(!self.is_free())
+    }
+}
+
+impl Sim<'_> {
+    pub(super) fn busy(&self) -> u32 {
+        self.cpus.iter().filter(|cpu| cpu.current.is_some()).count() as u32
+    }
+
+    /// Ends a thread's wait. `cpu` is where that was done.
+    pub(super) fn wake(&mut self, thread: usize, by: Waker, cpu: usize, io_wait: bool) {
+        debug_assert!(matches!(self.threads[thread].on, On::Nothing | On::Child));
+        self.tracer.waking(self.now, cpu, self.threads[thread].tid, by, io_wait);
+        // What it slept is credit, up to a point.
+        let slept = (self.now - self.threads[thread].slept_at) as i64;
+        let lag = (self.threads[thread].vruntime - slept).max(-SLEEPER_CREDIT);
+        let last = self.threads[thread].last_cpu;
+        let target = self.free_cpu(last).unwrap_or(last);
+        self.enqueue(thread, target, lag, cpu);
+    }
+
+    /// A new thread goes where there is least to do.
+    pub(super) fn place_new(&mut self, thread: usize, cpu: usize) {
+        let least = (0..self.cpus.len()).min_by_key(|&at| (self.cpus[at].load(), at != cpu));
+        let target = self.free_cpu(cpu).or(least).unwrap_or(cpu);
+        self.enqueue(thread, target, 0, cpu);
+    }
+
+    /// A CPU without work: this one, or the next.
+    fn free_cpu(&self, from: usize) -> Option<usize> {
+        let count = self.cpus.len();
+        (0..count).map(|step| (from + step) % count).find(|&cpu| self.cpus[cpu].is_free())
+    }
+
+    /// `lag` is its virtual run time relative to that of the CPU's others; `from` is the CPU that does it.
+    fn enqueue(&mut self, thread: usize, cpu: usize, lag: i64, from: usize) {
+        self.threads[thread].on = On::Queue;
+        self.threads[thread].vruntime = self.cpus[cpu].least_vruntime + lag;
+        self.threads[thread].last_cpu = cpu;
+        if self.cpus[cpu].is_free() {
+            self.cpus[cpu].arriving = Some(thread);
+            let latency = self.program.gear.wake_latency as f64 * (1.0 + self.rng.random::<f64>());
+            self.set_timer(self.now + latency as u64, Timer::Arrive(cpu));
+        } else {
+            self.cpus[cpu].queue.push(thread);
+            if cpu == from {
+                self.cpus[cpu].resched = true;
+            } else {
+                self.set_timer(self.now + INTERRUPT, Timer::Resched(cpu));
+                // Nor does it notice earlier that its slice is long over.
+                self.cpus[cpu].slice_end = self.cpus[cpu].slice_end.max(self.now + INTERRUPT);
+            }
+        }
+    }
+
+    pub(super) fn arrive(&mut self, cpu: usize) {
+        let thread = self.cpus[cpu].arriving.take().expect("the timer was set for it");
+        self.tracer.switch_from_idle(self.now, cpu, self.threads[thread].tid);
+        self.begin(cpu, thread);
+    }
+
+    /// The thread on a CPU leaves it: for good, to wait, or for another one. Its last progress is accounted for.
+    pub(super) fn leave(&mut self, cpu: usize, left: Left, call: Option<u16>, awaits: Option<u64>) {
+        let prev = self.cpus[cpu].current.take().expect("somebody leaves");
+        self.cpus[cpu].spinning = false;
+        self.update_least(cpu, prev);
+        let least = self.cpus[cpu].least_vruntime;
+        let thread = &mut self.threads[prev];
+        thread.entered = None;
+        if left == Left::Preempted {
+            thread.on = On::Queue;
+            self.cpus[cpu].queue.push(prev);
+        } else {
+            // While it is on no CPU, relative.
+            thread.vruntime -= least;
+            thread.slept_at = self.now;
+        }
+        let next = self.pick(cpu);
+        let (tid, runtime) = (self.threads[prev].tid, self.threads[prev].runtime);
+        let next_tid = next.map(|next| self.threads[next].tid);
+        self.tracer.switch(self.now, cpu, (tid, runtime), (left, call, awaits), next_tid);
+        if let Some(next) = next {
+            self.begin(cpu, next);
+        }
+    }
+
+    fn begin(&mut self, cpu: usize, thread: usize) {
+        let switch = self.program.gear.switch;
+        self.threads[thread].on = On::Cpu;
+        self.threads[thread].last_cpu = cpu;
+        self.threads[thread].left += switch;
+        self.demanded += switch;
+        self.cpus[cpu].take(thread, self.now);
+    }
+
+    fn update_least(&mut self, cpu: usize, running: usize) {
+        let waiting = self.cpus[cpu].queue.iter().chain([&running]);
+        let least = waiting.map(|&thread| self.threads[thread].vruntime).min();
+        let state = &mut self.cpus[cpu];
+        state.least_vruntime = state.least_vruntime.max(least.unwrap_or(0));
+    }
+
+    /// Who is next: of the CPU's own queue who ran least, else of the longest queue elsewhere.
+    fn pick(&mut self, cpu: usize) -> Option<usize> {
+        if let Some(own) = self.least(cpu) {
+            return Some(self.cpus[cpu].queue.swap_remove(own));
+        }
+        let from = (0..self.cpus.len()).max_by_key(|&other| self.cpus[other].queue.len())?;
+        let place = self.least(from)?;
+        let thread = self.cpus[from].queue.swap_remove(place);
+        let moved = self.cpus[cpu].least_vruntime - self.cpus[from].least_vruntime;
+        self.threads[thread].vruntime += moved;
+        Some(thread)
+    }
+
+    /// The place in the queue of who ran least.
+    fn least(&self, cpu: usize) -> Option<usize> {
+        let queue = &self.cpus[cpu].queue;
+        (0..queue.len()).min_by_key(|&place| (self.threads[queue[place]].vruntime, queue[place]))
+    }
+
+    pub(super) fn slice_ended(&mut self, cpu: usize) {
+        self.progress(cpu);
+        let current = self.cpus[cpu].current.expect("its slice ended");
+        if self.threads[current].pinned_down {
+            self.cpus[cpu].slice_end = self.now + AGAIN;
+        } else if self.behind(cpu, current) > 0 {
+            self.leave(cpu, Left::Preempted, None, None);
+        } else {
+            self.cpus[cpu].slice_end = self.now + SLICE;
+        }
+    }
+
+    /// How much more the present thread has run than the one that ran least of those that wait.
+    fn behind(&self, cpu: usize, current: usize) -> i64 {
+        let least = self.least(cpu).map(|place| self.threads[self.cpus[cpu].queue[place]].vruntime);
+        least.map_or(0, |least| self.threads[current].vruntime - least)
+    }
+
+    pub(super) fn preempt_where_asked(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            if !std::mem::take(&mut self.cpus[cpu].resched) {
+                continue;
+            }
+            let Some(current) = self.cpus[cpu].current else { continue };
+            self.progress(cpu);
+            self.cpus[cpu].dirty = true;
+            if self.behind(cpu, current) > WAKE_GRANULARITY {
+                if self.threads[current].pinned_down {
+                    self.cpus[cpu].slice_end = self.now + AGAIN;
+                } else {
+                    self.leave(cpu, Left::Preempted, None, None);
+                }
+            }
+        }
+    }
+}

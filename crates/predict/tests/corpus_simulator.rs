@@ -1,0 +1,268 @@
+//! The simulator of the corpus: programs whose times follow from arithmetic, and the books of any program.
+
+mod corpus;
+
+use corpus::*;
+use morecores_study::Nanos;
+
+const MS: f64 = 1e6;
+
+const STYLES: [Style; 7] = [
+    Style::Processes { shell: false },
+    Style::Processes { shell: true },
+    Style::ProcessPool,
+    Style::ThreadPool,
+    Style::Dealt,
+    Style::Team { dynamic: false },
+    Style::Team { dynamic: true },
+];
+
+/// One parallel phase on a machine that takes nothing for anything.
+fn program(style: Style, jobs: Vec<Job>) -> Program {
+    Program {
+        seed: 1,
+        phases: vec![Phase::Parallel { style, handing: 0.0, jobs }],
+        locks: Vec::new(),
+        device: None,
+        memory: Memory::default(),
+        noise: 0.0,
+        system: 0.1,
+        gear: Gear::FREE,
+    }
+}
+
+fn equal(jobs: usize, ms: f64) -> Vec<Job> {
+    vec![vec![Step::Work(ms * MS)]; jobs]
+}
+
+/// Milliseconds on so many CPUs with this for `{n}`.
+fn elapsed(program: &Program, cpus: u32, n: u32) -> f64 {
+    simulate(program, Size { cpus, n }, 7, Watch::Untraced).elapsed.0 as f64 / MS
+}
+
+#[track_caller]
+fn between(value: f64, from: f64, to: f64) {
+    assert!(from <= value && value <= to, "{value} is not between {from} and {to}");
+}
+
+#[test]
+fn equal_jobs_take_as_many_turns_as_they_need() {
+    for style in STYLES {
+        let program = program(style, equal(16, 10.0));
+        for m in [1, 2, 3, 4, 8, 16] {
+            let turns = f64::from(16_u32.div_ceil(m));
+            between(elapsed(&program, m, m), 10.0 * turns, 10.0 * turns + 0.001);
+        }
+    }
+}
+
+#[test]
+fn n_limits_the_jobs_at_once_and_cpus_the_threads() {
+    for style in STYLES {
+        let program = program(style, equal(16, 10.0));
+        between(elapsed(&program, 16, 2), 80.0, 80.001);
+        // More threads than CPUs share them. Who had luck ends earlier, but no CPU is idle before the last turn.
+        between(elapsed(&program, 2, 8), 80.0, 90.0);
+        between(elapsed(&program, 1, 4), 160.0, 160.001);
+    }
+}
+
+#[test]
+fn cpus_are_shared_in_slices() {
+    let program = program(Style::Dealt, equal(3, 30.0));
+    let trace = trace(&program, Size { cpus: 1, n: 3 }, 0, Watch::Traced);
+    let ends: Vec<f64> = trace
+        .events
+        .iter()
+        .filter(|event| matches!(event.kind, morecores_study::trace::EventKind::Exit(_)))
+        .map(|event| event.at.since(trace.header.began_ns).0 as f64 / MS)
+        .collect();
+    let [first, _, third, root] = ends[..] else { panic!("{ends:?}") };
+    between(first, 90.0 - 3.0 * 3.0, 90.0);
+    between(third, 90.0, 90.001);
+    assert!(root >= third);
+}
+
+#[test]
+fn amdahl_s_law_holds() {
+    for style in STYLES {
+        let mut program = program(style, equal(16, 10.0));
+        program.phases.insert(0, Phase::Serial(vec![Step::Work(30.0 * MS)]));
+        for m in [1, 2, 4, 8, 16] {
+            let expected = 30.0 + 160.0 / f64::from(m);
+            between(elapsed(&program, m, m), expected, expected + 0.001);
+        }
+    }
+}
+
+#[test]
+fn a_single_job_is_not_divided() {
+    for style in STYLES {
+        let mut jobs = equal(7, 1.0);
+        jobs.push(vec![Step::Work(50.0 * MS)]);
+        between(elapsed(&program(style, jobs), 16, 16), 50.0, 50.001);
+    }
+}
+
+/// Half of the work under one lock.
+fn locked(style: Style, kind: LockKind, growth: f64) -> Program {
+    let held = Step::Hold { lock: 0, before: 0.0, held: MS };
+    let job: Job = [Step::Work(MS), held].repeat(10);
+    Program { locks: vec![Lock { kind, growth }], ..program(style, vec![job; 16]) }
+}
+
+#[test]
+fn a_lock_s_holds_do_not_overlap() {
+    for kind in [LockKind::Futex, LockKind::Spin, LockKind::Sleep] {
+        for style in [Style::ThreadPool, Style::Dealt, Style::Team { dynamic: true }] {
+            let program = locked(style, kind, 0.0);
+            between(elapsed(&program, 1, 1), 320.0, 320.001);
+            // Two CPUs may each work while the other one holds it, in the best case; the first step cannot.
+            between(elapsed(&program, 2, 2), 161.0, 175.0);
+            // Bound by the lock: 160 holds in a row, after the first ms without it.
+            between(elapsed(&program, 4, 4), 161.0, 170.0);
+            between(elapsed(&program, 16, 16), 161.0, 170.0);
+        }
+    }
+}
+
+#[test]
+fn only_a_spinlock_s_waiters_keep_their_cpus() {
+    let run = |kind| {
+        let size = Size { cpus: 8, n: 8 };
+        simulate(&locked(Style::Dealt, kind, 0.0), size, 7, Watch::Untraced)
+    };
+    for kind in [LockKind::Futex, LockKind::Sleep] {
+        let slept = run(kind);
+        assert_eq!(slept.spun, Nanos::ZERO);
+        let cpu: u64 = slept.threads.iter().map(|(_, time)| time.0).sum();
+        between(cpu as f64 / MS, 320.0, 320.01);
+    }
+    // All eight but the holder and who works wait all the time: six of them, but for the beginning and the end.
+    let spun = run(LockKind::Spin);
+    between(spun.spun.0 as f64 / MS, 5.5 * 160.0, 6.5 * 160.0);
+}
+
+#[test]
+fn holds_grow_with_the_cpus_that_are_busy() {
+    // While sixteen spin, hold or work, a hold takes 1 + 15/10 times as long.
+    let program = locked(Style::Dealt, LockKind::Spin, 0.1);
+    between(elapsed(&program, 1, 1), 320.0, 320.001);
+    between(elapsed(&program, 16, 16), 0.85 * 400.0, 402.0);
+}
+
+#[test]
+fn a_device_serves_one_after_the_other() {
+    for style in STYLES {
+        let job: Job = [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10);
+        let mut program = program(style, vec![job; 16]);
+        program.device = Some(Device { interrupt: 24 });
+        between(elapsed(&program, 1, 1), 176.0, 176.001);
+        let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, Watch::Untraced);
+        between(run.elapsed.0 as f64 / MS, 160.1, 162.0);
+        assert_eq!(run.served, Nanos(160 * MS as u64));
+    }
+}
+
+#[test]
+fn memory_slows_down_all_who_work() {
+    for style in STYLES {
+        let mut program = program(style, equal(16, 10.0));
+        program.memory = Memory { a: 0.8 / 15.0, p: 1.0, b: 0.0 };
+        between(elapsed(&program, 1, 1), 160.0, 160.001);
+        between(elapsed(&program, 4, 4), 46.399, 46.401);
+        between(elapsed(&program, 16, 16), 17.999, 18.001);
+    }
+    // A serial phase is as fast as on one CPU.
+    let mut alone = program(Style::Dealt, Vec::new());
+    alone.phases = vec![Phase::Serial(vec![Step::Work(20.0 * MS)])];
+    alone.memory = Memory { a: 0.5, p: 1.0, b: 0.0 };
+    between(elapsed(&alone, 16, 16), 20.0, 20.001);
+}
+
+#[test]
+fn what_the_machine_does_takes_its_time() {
+    let mut program = program(Style::Processes { shell: false }, equal(4, 10.0));
+    program.gear = Gear { fork: 0.1 * MS, exec: 0.3 * MS, exit: 0.2 * MS, ..Gear::FREE };
+    // Four in a row, and at last the main process's own end.
+    between(elapsed(&program, 1, 1), 4.0 * 10.6 + 0.2, 42.601);
+    // The last one is forked after the three before it, and nothing else is in its way.
+    between(elapsed(&program, 4, 4), 4.0 * 0.1 + 10.5 + 0.2, 11.101);
+    program.gear = Gear { wake_latency: 20_000, ..Gear::FREE };
+    // Each begins up to twice as late, and so does the main process at the end.
+    between(elapsed(&program, 4, 4), 10.04, 10.08);
+}
+
+#[test]
+fn work_done_is_work_asked_for() {
+    for mut program in corpus(TUNING).step_by(4) {
+        for size in [Size { cpus: 1, n: 1 }, Size { cpus: 4, n: 4 }, Size { cpus: 3, n: 8 }] {
+            let run = simulate(&program, size, 3, Watch::Untraced);
+            between(run.done / run.demanded, 1.0 - 1e-9, 1.0 + 1e-9);
+            assert!(run.demanded > run.own, "the machine does something, too: {program}");
+            between(run.own / program.demand(), 0.97, 1.03);
+            // No CPU does two things at once, and nothing is done faster than it can be.
+            let cpu: f64 = run.threads.iter().map(|(_, time)| time.0 as f64).sum();
+            assert!(cpu <= run.elapsed.0 as f64 * f64::from(size.cpus) + 1.0, "{program}");
+            assert!(cpu >= run.done + run.spun.0 as f64 - 1.0, "{program}");
+        }
+        program.noise = 0.0;
+        program.memory = Memory::default();
+        let run = simulate(&program, Size { cpus: 8, n: 8 }, 3, Watch::Untraced);
+        between(run.own / program.demand(), 1.0 - 1e-9, 1.0 + 1e-9);
+        // Each step ends on a whole nanosecond.
+        let cpu: f64 = run.threads.iter().map(|(_, time)| time.0 as f64).sum();
+        between(cpu - run.done - run.spun.0 as f64, -1.0, 100_000.0);
+    }
+}
+
+#[test]
+fn a_run_is_told_by_its_seed() {
+    let program = generate(3);
+    assert_eq!(program, generate(3));
+    assert_ne!(program, generate(4));
+    let run = |cpus, n, seed| simulate(&program, Size { cpus, n }, seed, Watch::Untraced).elapsed;
+    assert_eq!(run(4, 4, 1), run(4, 4, 1));
+    let others = [run(4, 4, 2), run(4, 3, 1), run(3, 4, 1)];
+    assert!(!others.contains(&run(4, 4, 1)));
+}
+
+#[test]
+fn noise_is_as_large_as_it_says() {
+    let mut program = program(Style::Dealt, Vec::new());
+    program.phases = vec![Phase::Serial(vec![Step::Work(10.0 * MS)])];
+    program.noise = 0.02;
+    let runs: Vec<f64> = (0..400)
+        .map(|seed| {
+            simulate(&program, Size { cpus: 1, n: 1 }, seed, Watch::Untraced).elapsed.0 as f64 / (10.0 * MS)
+        })
+        .collect();
+    let mean = runs.iter().sum::<f64>() / 400.0;
+    let sd = (runs.iter().map(|run| (run - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
+    // Within four standard errors.
+    between(mean, 1.0 - 0.004, 1.0 + 0.004);
+    between(sd, 0.0172, 0.0228);
+}
+
+/// A corpus in which all programs were alike would score nothing.
+#[test]
+fn the_corpus_meets_every_limit() {
+    let programs: Vec<Program> = corpus(TUNING).step_by(2).collect();
+    for style in STYLES {
+        let is = |phase: &Phase| matches!(phase, Phase::Parallel { style: of, .. } if *of == style);
+        assert!(programs.iter().filter(|program| program.phases.iter().any(is)).count() >= 10);
+    }
+    for kind in [LockKind::Futex, LockKind::Spin, LockKind::Sleep] {
+        assert!(programs.iter().filter(|p| p.locks.iter().any(|lock| lock.kind == kind)).count() >= 10);
+    }
+    let with_device = programs.iter().filter(|program| program.device.is_some()).count();
+    between(with_device as f64, 15.0, 45.0);
+    let mut speedups: Vec<f64> =
+        programs.iter().map(|program| elapsed(program, 1, 1) / elapsed(program, 16, 16)).collect();
+    speedups.sort_by(f64::total_cmp);
+    // From what hardly scales to what scales well, and all between.
+    between(speedups[10], 1.0, 3.5);
+    between(speedups[50], 3.5, 8.0);
+    between(speedups[90], 8.0, 16.0);
+    assert!(programs.iter().all(|program| (0.5e9..4.5e9).contains(&program.demand())));
+}

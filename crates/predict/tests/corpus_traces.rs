@@ -1,0 +1,232 @@
+//! The traces of the corpus: they fit together, they say what happened, and nothing that a tracer would not tell.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+mod corpus;
+
+use std::collections::{HashMap, HashSet};
+
+use corpus::{Phase, *};
+use morecores_explain::trace::{Accounting, Timeline, account, causes, idle};
+use morecores_study::trace::*;
+use morecores_study::*;
+use morecores_view::*;
+
+const MS: f64 = 1e6;
+
+fn sizes() -> [Size; 5] {
+    [(1, 1), (2, 2), (4, 4), (2, 6), (16, 16)].map(|(cpus, n)| Size { cpus, n })
+}
+
+fn accounting(trace: &Trace) -> Accounting {
+    let timeline = Timeline::new(&trace.header, &trace.events);
+    let idle = idle(&timeline, &causes(&timeline));
+    account(&trace.header, &timeline, idle)
+}
+
+#[test]
+fn traces_fit_together_and_tell_the_simulator_s_times() {
+    for (program, watch) in corpus(TUNING).step_by(7).zip([Watch::Traced, Watch::Exact].into_iter().cycle()) {
+        for size in sizes() {
+            let run = simulate(&program, size, 11, watch);
+            let trace = run.trace.expect("watched");
+            assert_eq!(trace.header.run.elapsed_ns, run.elapsed);
+            let timeline = Timeline::new(&trace.header, &trace.events);
+            assert_eq!((timeline.misfits, timeline.lost), (Misfits::default(), 0), "{program} {size:?}");
+            assert_eq!(timeline.elapsed(), run.elapsed);
+            let told: Vec<(Tid, Nanos)> =
+                timeline.tree().map(|(_, thread)| (thread.tid, thread.on_cpu())).collect();
+            assert_eq!(told, run.threads, "{program} {size:?}");
+            let accounting = accounting(&trace);
+            let all = run.elapsed.as_secs_f64() * f64::from(size.cpus);
+            let components = &accounting.components;
+            assert!(components.unexplained_s.abs() < 1e-6 * all, "{program} {size:?}: {components:?}");
+            assert!(components.steal_s.unwrap().abs() < 1e-9, "{program} {size:?}: {components:?}");
+            assert!(accounting.overaccounted_s.abs() < 1e-9, "{program} {size:?}: {components:?}");
+            // Who slept for a lock comes back to its CPU before it has it: a switch, which is no spinning.
+            let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.left == Left::Uninterruptible);
+            let sleeps = trace.events.iter().filter(slept).count() as f64;
+            let spun = components.kernel_lock_spin_s.unwrap() - run.spun.as_secs_f64();
+            let most = sleeps * program.memory.slowdown(16) * program.gear.switch / 1e9;
+            assert!((-1e-6..most + 1e-6).contains(&spun), "{program} {size:?}: {spun} of {most}");
+        }
+    }
+}
+
+#[test]
+fn to_watch_changes_nothing() {
+    for program in corpus(TUNING).step_by(25) {
+        for size in sizes() {
+            let elapsed = simulate(&program, size, 5, Watch::Untraced).elapsed;
+            let plain = simulate(&program, size, 5, Watch::Traced);
+            let exact = simulate(&program, size, 5, Watch::Exact);
+            assert_eq!((plain.elapsed, exact.elapsed), (elapsed, elapsed));
+            let (plain, exact) = (plain.trace.unwrap(), exact.trace.unwrap());
+            assert_eq!(plain.header.source, TraceSource::Bpf);
+            assert_eq!(exact.header.source, TraceSource::BpfWithSystemCalls);
+            let is_call = |event: &Event| matches!(event.kind, EventKind::SystemCall(_));
+            assert!(!plain.events.iter().any(is_call));
+            let without: Vec<Event> = exact.events.iter().filter(|e| !is_call(e)).cloned().collect();
+            assert!(
+                without == plain.events && without.len() < exact.events.len() || program_is_quiet(&exact)
+            );
+        }
+    }
+}
+
+/// On one CPU a team is the main thread alone, which may call for nothing.
+fn program_is_quiet(trace: &Trace) -> bool {
+    trace.header.run.n == 1
+        && !trace.events.iter().any(|event| matches!(event.kind, EventKind::SystemCall(_)))
+}
+
+#[test]
+fn a_trace_survives_its_stream() {
+    for program in corpus(TUNING).step_by(50) {
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Exact);
+        let mut writer = StreamWriter::new(Vec::new()).unwrap();
+        for cpu in 0..4 {
+            let of_cpu: Vec<Event> =
+                trace.events.iter().filter(|event| event.cpu == CpuId(cpu)).cloned().collect();
+            writer.frame(CpuId(cpu), &of_cpu).unwrap();
+        }
+        let stream = writer.finish().unwrap();
+        assert!(read_events(stream.as_slice()).unwrap().events == trace.events, "{program}");
+    }
+}
+
+#[test]
+fn exact_traces_name_who_was_waited_for_and_what_was_called() {
+    let mut waited_for = 0;
+    for program in corpus(TUNING).step_by(9) {
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Exact);
+        let mut parents = HashMap::new();
+        let mut ended = HashSet::new();
+        let (mut born, mut begun) = (HashSet::new(), HashSet::from([trace.header.root]));
+        for event in &trace.events {
+            match &event.kind {
+                EventKind::Fork(fork) => {
+                    born.insert(fork.child);
+                    if fork.process == fork.child {
+                        parents.insert(fork.child, fork.parent);
+                    }
+                }
+                // In the parent with the child's number, in the child with none.
+                EventKind::SystemCall(call) if call.number == 56 => {
+                    let child = if call.result == 0 { call.tid } else { Tid(call.result as u32) };
+                    assert!(born.contains(&child), "{call:?}");
+                    if call.result == 0 {
+                        begun.insert(child);
+                    }
+                }
+                EventKind::Switch(switch) if switch.left == Left::Dead => {
+                    ended.insert(switch.prev);
+                }
+                EventKind::SystemCall(call) if call.number == 61 => {
+                    let Object::Process(child) = call.object else { panic!("{call:?}") };
+                    assert_eq!(call.result, i64::from(child.0));
+                    assert_eq!(parents.remove(&child), Some(call.tid), "waited for once, by its parent");
+                    assert!(ended.contains(&child), "{program}: {child:?} at {:?}", event.at);
+                    waited_for += 1;
+                }
+                EventKind::SystemCall(call) => {
+                    let fits = match call.number {
+                        0 | 1 | 17 => matches!(call.object, Object::Inode(_)),
+                        202 => matches!(call.object, Object::Futex(_)),
+                        _ => call.object == Object::None,
+                    };
+                    assert!(fits, "{call:?}");
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(born, begun, "{program}");
+        // Nobody waits for the main process here.
+        assert_eq!(parents.into_keys().collect::<Vec<_>>(), [trace.header.root]);
+    }
+    assert!(waited_for > 100);
+}
+
+/// A waiting thread's futex is told right before its switch, and only there.
+#[test]
+fn each_futex_wait_is_announced() {
+    let mut announced = 0;
+    for program in corpus(TUNING).step_by(9) {
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Traced);
+        let mut awaits: HashMap<CpuId, (Nanos, Tid)> = HashMap::new();
+        for event in &trace.events {
+            match &event.kind {
+                EventKind::Awaits { tid, object: Object::Futex(_) } => {
+                    assert!(awaits.insert(event.cpu, (event.at, *tid)).is_none());
+                    announced += 1;
+                }
+                EventKind::Switch(switch) => {
+                    let told = awaits.remove(&event.cpu);
+                    let futex = switch.call == Call::Number(202);
+                    assert_eq!(told, futex.then_some((event.at, switch.prev)), "{program}");
+                }
+                _ => assert!(!awaits.contains_key(&event.cpu), "{program}: between the two"),
+            }
+        }
+    }
+    assert!(announced > 100);
+}
+
+#[test]
+fn ticks_tell_the_share_of_the_kernel() {
+    let mut program = generate(0);
+    program.gear = Gear::FREE;
+    program.locks.clear();
+    program.device = None;
+    program.system = 0.3;
+    let job: Job = vec![Step::Work(20.0 * MS); 20];
+    program.phases = vec![Phase::Parallel { style: Style::Dealt, handing: 0.0, jobs: vec![job; 8] }];
+    let trace = trace(&program, Size { cpus: 2, n: 2 }, 0, Watch::Traced);
+    let ratio = accounting(&trace).kernel_ratio.unwrap();
+    // Some 800 ticks: within four standard errors.
+    assert!((ratio - 0.3).abs() < 0.065, "{ratio}");
+    let cpu = &trace.header.run.cpu;
+    let exact = cpu.system_ns.as_secs_f64() / (cpu.user_ns.as_secs_f64() + cpu.system_ns.as_secs_f64());
+    assert!((exact - 0.3).abs() < 1e-6, "{exact}");
+}
+
+/// A program of one parallel phase with as little as possible beside it.
+fn bare(style: Style, job: Job) -> Program {
+    Program {
+        seed: 1,
+        phases: vec![Phase::Parallel { style, handing: 0.0, jobs: vec![job; 16] }],
+        locks: Vec::new(),
+        device: None,
+        memory: Memory::default(),
+        noise: 0.01,
+        system: 0.1,
+        gear: Gear { wake_latency: 2_000, switch: 500.0, call: 500.0, ..Gear::FREE },
+    }
+}
+
+/// The share of the idle time that this part of it is.
+fn share(trace: &Trace, of: fn(&Components) -> Option<f64>) -> f64 {
+    let accounting = accounting(trace);
+    of(&accounting.components).unwrap() / accounting.idle.times.total()
+}
+
+#[test]
+fn a_trace_tells_what_the_program_is_limited_by() {
+    let size = Size { cpus: 8, n: 8 };
+    let hold = |lock| [Step::Work(MS), Step::Hold { lock, before: 0.0, held: MS }].repeat(10);
+    let with_lock =
+        |kind| Program { locks: vec![Lock { kind, growth: 0.0 }], ..bare(Style::ThreadPool, hold(0)) };
+    let told = |program: &Program| trace(program, size, 0, Watch::Traced);
+
+    assert!(share(&told(&with_lock(LockKind::Futex)), |c| c.idle_user_lock_s) > 0.9);
+    assert!(share(&told(&with_lock(LockKind::Sleep)), |c| c.idle_kernel_lock_s) > 0.9);
+    let spins = accounting(&told(&with_lock(LockKind::Spin))).components;
+    assert!(spins.kernel_lock_spin_s.unwrap() > 0.6, "{spins:?}");
+
+    let mut device = bare(Style::ProcessPool, [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10));
+    device.device = Some(Device { interrupt: 24 });
+    assert!(share(&told(&device), |c| c.idle_disk_s) > 0.9);
+
+    let mut serial = bare(Style::Team { dynamic: true }, vec![Step::Work(MS)]);
+    serial.phases.insert(0, Phase::Serial(vec![Step::Work(30.0 * MS)]));
+    assert!(share(&told(&serial), |c| Some(c.idle_too_little_work_s)) > 0.9);
+}

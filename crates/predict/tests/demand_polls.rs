@@ -1,0 +1,84 @@
+//! A thread that sleeps and looks, over and over, until others are done: on more CPUs it looks less often.
+
+#[path = "../../explain/tests/script/mod.rs"]
+mod script;
+
+use morecores_predict::demand::demands;
+use morecores_predict::replay::{Machine, replay};
+use morecores_study::trace::{Call, Interrupt, Waker};
+use script::{ROOT, Script};
+
+const NANOSLEEP: Call = Call::Number(35);
+
+/// The main thread looks every 10 ms, two others work for 50 ms each on one CPU; or, if they do nothing, it only sleeps.
+fn looking(others_work: bool) -> Script {
+    let mut t = Script::new(1, 110.0);
+    t.thread(0.0, ROOT, 101);
+    t.thread(0.0, ROOT, 102);
+    t.run(0, ROOT, 0.0, 1.0).sleeps(NANOSLEEP);
+    let mut turn = [101, 102].into_iter().cycle();
+    for look in 0..10_u32 {
+        let begin = 1.0 + 10.0 * f64::from(look);
+        if others_work {
+            // The last turn of both together ends before the last look.
+            let tid = turn.next().unwrap_or(101);
+            let run = t.run(0, tid, begin + 0.1, begin + 9.0);
+            if look < 8 {
+                run.leaves(morecores_study::trace::Left::Preempted);
+            } else {
+                run.dies();
+            }
+        }
+        t.wake(begin + 10.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+        let run = t.run(0, ROOT, begin + 10.0, begin + 10.1);
+        if look < 9 {
+            run.sleeps(NANOSLEEP);
+        }
+    }
+    t.run(0, ROOT, 101.1, 110.0).dies();
+    t
+}
+
+fn on(script: &Script, cpus: u32) -> f64 {
+    let demands = demands(&script.timeline()).unwrap_or_else(|| unreachable!("the main process is there"));
+    replay(&demands.program, &Machine::new(cpus)).elapsed.as_secs_f64() * 1e3
+}
+
+#[test]
+fn whoever_looks_waits_for_those_it_watches() {
+    let watching = looking(true);
+    // 89 ms of work in a row, without the idle millisecond between two turns: seen a look earlier than in the trace.
+    assert!((on(&watching, 1) - 100.0).abs() < 1.0, "{}", on(&watching, 1));
+    // They end after 45 ms at the latest; it looks every 10 ms from 1 ms on, and has 9 ms to do at the end.
+    assert!((on(&watching, 2) - 60.0).abs() < 1.0, "{}", on(&watching, 2));
+}
+
+#[test]
+fn whoever_only_sleeps_sleeps_as_long_on_any_machine() {
+    let sleeping = looking(false);
+    for cpus in [1, 2] {
+        assert!((on(&sleeping, cpus) - 110.0).abs() < 1.0, "{}", on(&sleeping, cpus));
+    }
+}
+
+/// The main thread waits for a signal of either of two others for 10 ms at most, again and again; they work for 24 ms each.
+#[test]
+fn a_timed_wait_that_is_begun_again_is_one_wait() {
+    let mut t = Script::new(1, 50.0);
+    t.thread(0.0, ROOT, 101);
+    t.thread(0.0, ROOT, 102);
+    let futex = |run: &mut script::OneRun, address| {
+        run.sleeps(script::FUTEX).awaits(morecores_study::trace::Object::Futex(address));
+    };
+    futex(t.run(0, ROOT, 0.0, 1.0), 0x1000);
+    t.run(0, 101, 1.0, 11.0).leaves(morecores_study::trace::Left::Preempted);
+    t.wake(11.0, Waker::Interrupt(Interrupt::Timer), ROOT);
+    // The other word of the same condition variable.
+    futex(t.run(0, ROOT, 11.0, 11.1), 0x1004);
+    t.run(0, 101, 11.1, 25.1).leaves(morecores_study::trace::Left::Preempted);
+    t.run(0, 102, 25.1, 49.0).dies();
+    t.wakes(48.9, 102, ROOT);
+    t.run(0, ROOT, 49.0, 50.0).dies();
+    // Nothing of the 10 ms is left: the main thread waits for the second one's 24 ms.
+    assert!((on(&t, 2) - 26.0).abs() < 1.0, "{}", on(&t, 2));
+}

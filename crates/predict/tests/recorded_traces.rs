@@ -1,0 +1,49 @@
+//! Replays of traces of real programs, on as many CPUs as they were traced on: what they then take is known, but for what the machine
+//! took and for what its scheduler left idle, and both are in the trace.
+
+use std::path::Path;
+
+use morecores_explain::trace::Timeline;
+use morecores_explain::trace_view;
+use morecores_predict::demand::demands;
+use morecores_predict::replay::{Machine, replay};
+use morecores_study::trace::TraceHeader;
+use morecores_study::{Nanos, read_trace_events};
+
+/// A replay may differ by so much more than the trace explains. A choice: what it leaves out (interrupts, the tracer, a switch's own
+/// time) is of this size.
+const ALLOWED: f64 = 0.015;
+
+#[test]
+fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
+    let traces =
+        [("raytrace", "1-n2"), ("raytrace", "2-n8"), ("zstd", "1-n2"), ("zstd", "2-n4"), ("pigz", "1-n2")];
+    for (program, name) in traces {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(program);
+        let header = std::fs::read(path.join("traces").join(format!("{name}.json"))).expect("its header");
+        let header: TraceHeader = serde_json::from_slice(&header).expect("a header");
+        let decoded = read_trace_events(&path, &header).expect("its events");
+        let timeline = Timeline::new(&header, &decoded.events);
+        let demands = demands(&timeline).expect("the main process is in the trace");
+        let machine = Machine {
+            slice: demands.slice.unwrap_or(Machine::new(1).slice),
+            wake_latency: demands.wake_latency.unwrap_or(Nanos::ZERO),
+            ..Machine::new(header.run.cpus)
+        };
+        let replayed = replay(&demands.program, &machine);
+        assert_eq!(replayed.forced, 0, "{program} {name}: threads wait for each other without end");
+
+        let error = replayed.elapsed.as_secs_f64() / timeline.elapsed().as_secs_f64() - 1.0;
+        let went = trace_view(&header, &decoded, "x86_64").components;
+        let lost =
+            went.steal_s.unwrap_or(0.0) + went.idle_scheduling_s + went.other_processes_s + went.tracer_s;
+        let lost = lost / (f64::from(header.run.cpus) * timeline.elapsed().as_secs_f64());
+        assert!(
+            (-lost - ALLOWED..=ALLOWED).contains(&error),
+            "{program} {name}: {error:+.3}, of which the machine took {lost:.3}"
+        );
+        // On more CPUs it takes no longer.
+        let more = replay(&demands.program, &Machine { cpus: 16, ..machine });
+        assert!(more.elapsed <= replayed.elapsed, "{program} {name}: {:?} on 16", more.elapsed);
+    }
+}

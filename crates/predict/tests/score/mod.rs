@@ -1,0 +1,192 @@
+//! How far predictions are from the truth: one outcome for each, and the line that sums them up. The corpus's own steps stand here,
+//! for whoever tunes and for whoever scores.
+//!
+//! Whoever uses it has the corpus beside it, as `corpus`.
+#![allow(dead_code, clippy::print_stdout, reason = "a part is used by each, and all of them print")]
+
+use std::ops::Range;
+
+use morecores_explain::trace::Timeline;
+use morecores_predict::forecast::{Evidence, Measured, TracedProgram, forecast};
+use morecores_predict::models::{Model, Point, Usl};
+use morecores_view::Prediction;
+use rayon::prelude::*;
+
+use crate::corpus::{Program, Size, Watch, corpus, measured, trace, truth};
+
+/// A prediction beside what it should have said.
+pub(crate) struct Outcome {
+    pub(crate) what: String,
+    /// Elapsed time, in any unit; none where it was abstained from.
+    predicted: Option<f64>,
+    pub(crate) band: [f64; 2],
+    truth: f64,
+}
+
+impl Outcome {
+    /// Of the last point of a prediction; none where it has none.
+    pub(crate) fn of(what: String, found: &Prediction, truth: f64) -> Option<Self> {
+        let point = found.points.last()?;
+        Some(Self { what, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
+    }
+
+    pub(crate) fn error(&self) -> Option<f64> {
+        self.predicted.map(|predicted| predicted / self.truth - 1.0)
+    }
+
+    pub(crate) fn covers(&self) -> bool {
+        self.band[0] <= self.truth && self.truth <= self.band[1]
+    }
+
+    fn width(&self) -> f64 {
+        (self.band[1] - self.band[0]) / (self.band[1] * self.band[0]).sqrt()
+    }
+
+    /// In words: the error, and whether the band covers.
+    pub(crate) fn line(&self) -> String {
+        let error = self.error().map_or("withheld".to_owned(), |error| format!("{:+.1}%", 100.0 * error));
+        let covers = if self.covers() { "covered" } else { "missed" };
+        format!("{error} {covers}, width {:.0}%: {}", 100.0 * self.width(), self.what)
+    }
+}
+
+/// The value below which this share of the sorted ones lie, as a percentage.
+fn at(sorted: &[f64], share: f64) -> f64 {
+    match sorted {
+        [] => f64::NAN,
+        _ => 100.0 * sorted[((sorted.len() - 1) as f64 * share).round() as usize],
+    }
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// What predictions are to keep to, in percent.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    /// Most that the median error may be.
+    pub(crate) median: f64,
+    /// Most that the 90th percentile of the errors may be.
+    pub(crate) p90: f64,
+    /// Least share of the bands that hold the truth.
+    pub(crate) covered: f64,
+    /// Most that the median width of the bands may be.
+    pub(crate) width: f64,
+}
+
+/// Errors and bands of many predictions, in percent.
+struct Score {
+    predicted: usize,
+    abstained: usize,
+    median: f64,
+    p90: f64,
+    worst: f64,
+    covered: f64,
+    width: f64,
+}
+
+impl Score {
+    fn of(outcomes: &[Outcome]) -> Self {
+        let errors = sorted(outcomes.iter().filter_map(Outcome::error).map(f64::abs));
+        let covered = outcomes.iter().filter(|outcome| outcome.covers()).count();
+        Self {
+            predicted: errors.len(),
+            abstained: outcomes.len() - errors.len(),
+            median: at(&errors, 0.5),
+            p90: at(&errors, 0.9),
+            worst: at(&errors, 1.0),
+            covered: 100.0 * covered as f64 / outcomes.len() as f64,
+            width: at(&sorted(outcomes.iter().map(Outcome::width)), 0.5),
+        }
+    }
+
+    fn keeps(&self, target: Target) -> bool {
+        self.median <= target.median
+            && self.p90 <= target.p90
+            && self.covered >= target.covered
+            && self.width <= target.width
+    }
+}
+
+/// Prints the errors and bands of `outcomes`, and returns whether they keep to the target, where there is one.
+pub(crate) fn print(title: &str, outcomes: &[Outcome], target: Option<Target>) -> bool {
+    let score = Score::of(outcomes);
+    let kept = target.is_none_or(|target| score.keeps(target));
+    let wanted = target.map_or("no target".to_owned(), |Target { median, p90, covered, width }| {
+        let verdict = if kept { "kept" } else { "MISSED" };
+        let width = if width.is_finite() { format!(", width {width:.0}%") } else { String::new() };
+        format!("target {median:.0}%, {p90:.0}%, {covered:.0}%{width}: {verdict}")
+    });
+    println!(
+        "{title}: {} predicted, {} abstained; error median {:.1}%, 90th percentile {:.1}%, worst {:.1}%; bands cover {:.0}%, median \
+         width {:.0}% ({wanted})",
+        score.predicted, score.abstained, score.median, score.p90, score.worst, score.covered, score.width
+    );
+    kept
+}
+
+/// The measured counts, the count that is predicted, and what is wanted of it.
+const STEPS: [(&[u32], u32, Option<Target>); 3] = [
+    (&[1], 2, None),
+    (&[1, 2], 8, Some(Target { median: 5.0, p90: 12.0, covered: 88.0, width: 30.0 })),
+    (&[1, 2, 4], 16, Some(Target { median: 8.0, p90: 15.0, covered: 88.0, width: f64::INFINITY })),
+];
+
+/// Predicts all programs of these seeds; with `each`, prints every outcome too. Returns whether all targets were kept.
+pub(crate) fn of_corpus(seeds: Range<u64>, each: bool) -> bool {
+    let programs: Vec<_> = corpus(seeds).collect();
+    let mut kept = true;
+    for (from, to, target) in STEPS {
+        let outcomes: Vec<(Outcome, Option<f64>)> =
+            programs.par_iter().filter_map(|program| of_program(program, from, to)).collect();
+        let (outcomes, laws): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
+        for outcome in outcomes.iter().filter(|_| each) {
+            println!("{to}: {}", outcome.line());
+        }
+        kept &= print(&format!("corpus, 1-{} to {to} CPUs", from[from.len() - 1]), &outcomes, target);
+        let laws = sorted(laws.into_iter().flatten());
+        if !laws.is_empty() {
+            let (median, high) = (at(&laws, 0.5), at(&laws, 0.9));
+            println!(
+                "  beside it, the universal scalability law: median {median:.1}%, 90th percentile {high:.1}%"
+            );
+        }
+    }
+    kept
+}
+
+/// The noise of the traced runs.
+const SEED: u64 = 99;
+
+/// The outcome, and the error of the universal scalability law.
+fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
+    let largest = *from.last()?;
+    let read = |(cpus, n): (u32, u32)| {
+        let traced = trace(program, Size { cpus, n }, SEED, Watch::Exact);
+        TracedProgram::of_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
+    };
+    let points: Vec<Measured> = from
+        .iter()
+        .map(|&cpus| {
+            let (elapsed, work) = measured(program, cpus);
+            let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
+            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work, kernel: None }
+        })
+        .collect();
+    let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
+    // What `run --predict` traces: each count for itself, the target on the largest, the largest on one CPU.
+    let mut sizes: Vec<(u32, u32)> = from.iter().map(|cpus| (*cpus, *cpus)).collect();
+    sizes.extend([(largest, to), (1, to), (1, largest)]);
+    sizes.sort_unstable();
+    sizes.dedup();
+    let programs = sizes.into_iter().filter_map(read).collect();
+    let evidence = Evidence { points, programs, told_n: true, is_time: true, ..Evidence::default() };
+    let found = forecast(&evidence, &[to])?;
+    let outcome = Outcome::of(program.to_string(), &found, truth(program, to).as_secs_f64())?;
+    let law = Usl::fit(&known).filter(|_| from.len() > 1);
+    let law = law.map(|law| (law.elapsed(to) / outcome.truth - 1.0).abs());
+    Some((outcome, law))
+}

@@ -1,0 +1,242 @@
+//! When there are runs enough: the sequential stopping rule.
+//!
+//! It only says; starting runs and keeping time is the experiment's. The intervals of what it stopped are those of
+//! [`Design::Sequential`], which knows how often it looked.
+
+use std::f64::consts::PI;
+use std::ops::RangeInclusive;
+
+use morecores_study::Stop;
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+
+use crate::design::{Design, MIN_RUNS, looks};
+use crate::interval::interval_of_sorted;
+use crate::summary::{median_of_sorted, sorted};
+
+/// Probability that the number of rounds lies in the range that is told, if the noise is all that is unknown. A range that
+/// were right more often would be too wide to tell a waiting person anything.
+const LIKELY: f64 = 0.5;
+
+/// Rounds of runs, one at every point a round, go on until the 95% interval of every point's median is within
+/// `precision` of it, or `max_runs` are done. It looks at 6, 9, 14, 21, 32, … rounds, never between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoppingRule {
+    /// The half-width to reach, as a share of the median: 0.01 is 1%.
+    pub precision: f64,
+    /// The fewest rounds, even if the first look would be content. Fewer than six changes nothing.
+    pub min_runs: usize,
+    /// The most rounds.
+    pub max_runs: usize,
+}
+
+/// What the rule says after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Another round.
+    Continue,
+    /// Stop: every interval is narrow enough.
+    Precise,
+    /// Stop: there are `max_runs` rounds, and some interval is still too wide.
+    RunsExhausted,
+}
+
+impl StoppingRule {
+    /// The rule of a plan; none where the plan has only a number of runs.
+    pub fn of_stop(stop: &Stop) -> Option<Self> {
+        let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
+        stop.precision.map(|precision| Self { precision, min_runs, max_runs })
+    }
+
+    /// The design to give to the intervals of a study that this rule has stopped, or would have.
+    pub fn design(&self) -> Design {
+        Design::Sequential { max_runs: self.max_runs }
+    }
+
+    /// The least number of rounds after `rounds` at which the rule looks at the values; until then it says
+    /// [`Decision::Continue`] whatever they are.
+    pub fn next_look(&self, rounds: usize) -> usize {
+        let least = (rounds + 1).max(self.min_runs);
+        looks().find(|&look| look >= least).unwrap_or(self.max_runs).min(self.max_runs)
+    }
+
+    /// What to do after a round. `samples` holds the values of each point, in the order in which they were
+    /// measured; no points are precise.
+    ///
+    /// Points may have different numbers of runs where some failed. Then the longest counts as the rounds done,
+    /// and each is judged by its first runs, as many as the shortest has: those are what a look is allowed at.
+    pub fn decide(&self, samples: &[&[f64]]) -> Decision {
+        let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
+        let common = samples.iter().map(|s| s.len()).min().unwrap_or(0);
+        let exhausted = rounds >= self.max_runs && !samples.is_empty();
+        if !exhausted && !samples.is_empty() && !self.is_look(common) {
+            return Decision::Continue;
+        }
+        let judged = |sample: &&[f64]| self.is_precise(if exhausted { sample } else { &sample[..common] });
+        match samples.iter().all(judged) {
+            true => Decision::Precise,
+            false if exhausted => Decision::RunsExhausted,
+            false => Decision::Continue,
+        }
+    }
+
+    /// Rounds that the rule will take in all where it goes on after these, as likely as not, for a progress display: the
+    /// first looks at which the noise seen so far, at the least and at the most that it may really be, would be precise
+    /// enough; at most `max_runs`. It knows nothing before the second round. From the sixth on each point is judged by its
+    /// own noise, before by that of all points together.
+    pub fn rounds_expected(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
+        let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
+        let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
+        let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((noise, freedom)) = noisiest.or_else(|| pooled_noise(samples)) else {
+            return self.next_look(rounds)..=self.max_runs;
+        };
+        let [least, most] = likely_factors(freedom).map(|factor| self.runs_for(factor * noise, rounds));
+        least..=most
+    }
+
+    /// Whether the rule looks at the values after `rounds` rounds.
+    pub fn is_look(&self, rounds: usize) -> bool {
+        rounds > 0 && self.next_look(rounds - 1) == rounds
+    }
+
+    fn is_precise(&self, sample: &[f64]) -> bool {
+        let values = sorted(sample);
+        let interval = interval_of_sorted(&values, self.design());
+        let within = |(interval, median): (crate::Interval, f64)| {
+            interval.half_width() <= self.precision * median.abs()
+        };
+        interval.zip(median_of_sorted(&values)).is_some_and(within)
+    }
+
+    /// The standard error of the relative median if there were one run, judged by the ordinary interval.
+    fn noise(&self, sorted: &[f64]) -> Option<f64> {
+        let interval = interval_of_sorted(sorted, Design::Fixed)?;
+        let relative = interval.half_width() / median_of_sorted(sorted)?.abs();
+        Some(relative * (sorted.len() as f64).sqrt() / deviations(Design::Fixed, sorted.len())?)
+    }
+
+    /// The first look behind `rounds` that `noise` would pass.
+    fn runs_for(&self, noise: f64, rounds: usize) -> usize {
+        let wide = |look: &usize| {
+            let deviations = deviations(self.design(), *look).unwrap_or(f64::INFINITY);
+            deviations * noise / (*look as f64).sqrt() > self.precision
+        };
+        let mut look = self.next_look(rounds);
+        while look < self.max_runs && wide(&look) {
+            look = self.next_look(look);
+        }
+        look
+    }
+}
+
+/// The same as [`StoppingRule::noise`] of all points together, where none has runs enough for an interval, and its degrees
+/// of freedom; none before the second round. For the median of normal values it is sqrt(pi/2) standard deviations.
+fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
+    let (mut squares, mut freedom) = (0.0, 0);
+    for sample in samples.iter().filter(|sample| sample.len() > 1) {
+        let mean = sample.iter().sum::<f64>() / sample.len() as f64;
+        squares += sample.iter().map(|value| (value / mean - 1.0).powi(2)).sum::<f64>();
+        freedom += sample.len() - 1;
+    }
+    let noise = (PI / 2.0 * squares / freedom as f64).sqrt();
+    noise.is_finite().then_some((noise, freedom))
+}
+
+/// By which factors a standard deviation of so many degrees of freedom may be off, with probability [`LIKELY`].
+fn likely_factors(freedom: usize) -> [f64; 2] {
+    let freedom = freedom.max(1) as f64;
+    let tail = (1.0 - LIKELY) / 2.0;
+    let factor =
+        |share| ChiSquared::new(freedom).map_or(1.0, |chi| (freedom / chi.inverse_cdf(share)).sqrt());
+    [factor(1.0 - tail), factor(tail)]
+}
+
+/// How many standard errors the interval of `design` reaches out at `runs`.
+fn deviations(design: Design, runs: usize) -> Option<f64> {
+    Some(Normal::standard().inverse_cdf(1.0 - design.pointwise_alpha(runs.max(MIN_RUNS))? / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: StoppingRule = StoppingRule { precision: 0.01, min_runs: 6, max_runs: 30 };
+
+    /// `runs` values around 1, the widest `spread` away on either side.
+    fn noisy(runs: usize, spread: f64) -> Vec<f64> {
+        (0..runs).map(|i| 1.0 + spread * (2.0 * (i * 7 % runs) as f64 / (runs - 1) as f64 - 1.0)).collect()
+    }
+
+    #[test]
+    fn a_quiet_program_stops_at_six() {
+        let quiet = noisy(6, 0.009);
+        assert_eq!(RULE.decide(&[&quiet[..5]]), Decision::Continue);
+        assert_eq!(RULE.decide(&[&quiet, &quiet]), Decision::Precise);
+        assert_eq!(RULE.rounds_expected(&[&quiet[..5], &[1.0; 6]]), 6..=6, "a look that is still to come");
+    }
+
+    #[test]
+    fn every_point_must_be_precise() {
+        assert_eq!(RULE.decide(&[&noisy(6, 0.009), &noisy(6, 0.02)]), Decision::Continue);
+    }
+
+    #[test]
+    fn between_looks_it_does_not_look() {
+        for runs in 1..30 {
+            let expected =
+                if [6, 9, 14, 21].contains(&runs) { Decision::Precise } else { Decision::Continue };
+            assert_eq!(RULE.decide(&[&vec![1.0; runs]]), expected, "{runs} runs");
+        }
+        assert_eq!((0..8).map(|n| RULE.next_look(n)).collect::<Vec<_>>(), [6, 6, 6, 6, 6, 6, 9, 9]);
+        assert_eq!(RULE.next_look(21), 30);
+    }
+
+    #[test]
+    fn the_last_round_ends_it() {
+        assert_eq!(RULE.decide(&[&noisy(30, 0.5)]), Decision::RunsExhausted);
+        assert_eq!(RULE.decide(&[&noisy(30, 0.009)]), Decision::Precise);
+        let few = StoppingRule { max_runs: 4, ..RULE };
+        assert_eq!(few.decide(&[&[1.0; 4]]), Decision::RunsExhausted);
+    }
+
+    #[test]
+    fn failed_runs_neither_hide_a_point_nor_keep_the_rule_from_ending() {
+        assert_eq!(RULE.decide(&[&[1.0; 9], &[1.0; 7]]), Decision::Continue);
+        assert_eq!(RULE.decide(&[&[1.0; 11], &[1.0; 9]]), Decision::Precise);
+        assert_eq!(RULE.decide(&[&[1.0; 30], &[]]), Decision::RunsExhausted);
+    }
+
+    #[test]
+    fn nothing_to_measure_is_precise() {
+        assert_eq!(RULE.decide(&[]), Decision::Precise);
+    }
+
+    #[test]
+    fn more_runs_can_be_asked_for() {
+        let rule = StoppingRule { min_runs: 10, ..RULE };
+        assert_eq!(rule.decide(&[&[1.0; 9]]), Decision::Continue);
+        assert_eq!(rule.decide(&[&[1.0; 14]]), Decision::Precise);
+    }
+
+    #[test]
+    fn more_rounds_are_expected_of_more_noise_up_to_the_maximum() {
+        let rule = StoppingRule { max_runs: 1000, ..RULE };
+        let expected =
+            [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.rounds_expected(&[&noisy(21, spread)]));
+        let [least, most] = [&expected.clone().map(|e| *e.start()), &expected.clone().map(|e| *e.end())];
+        assert!(least.is_sorted() && most.is_sorted(), "{expected:?}");
+        assert!(expected[0] == (32..=32) && *expected[4].start() > 100, "{expected:?}");
+        assert_eq!(RULE.rounds_expected(&[&noisy(21, 0.5)]), 30..=30);
+    }
+
+    #[test]
+    fn two_rounds_tell_quiet_programs_from_noisy_ones() {
+        assert_eq!(RULE.rounds_expected(&[&[1.0], &[0.5]]), 6..=30, "one run each tells nothing");
+        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.0005], &[0.5, 0.5002]]), 6..=6);
+        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.3], &[0.5, 0.6]]), 30..=30);
+        let between = RULE.rounds_expected(&[&[1.0, 1.02], &[0.5, 0.5]]);
+        assert!(*between.start() < *between.end(), "{between:?}");
+        // A metric of zero has no relative noise.
+        assert_eq!(RULE.rounds_expected(&[&[0.0, 0.0]]), 6..=30);
+    }
+}

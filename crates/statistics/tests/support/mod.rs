@@ -1,0 +1,156 @@
+//! Noise whose true median is known, for the coverage of intervals.
+//!
+//! Shared by the tests and by the example that prints the tables of `docs/methods.md`.
+// Each of the two uses only part of it.
+#![allow(dead_code)]
+
+use morecores_statistics::{Decision, Interval, StoppingRule};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// A shape of noise around 1, so that a spread of 0.01 is 1%.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Noise {
+    /// Symmetric, light tails.
+    Normal { sd: f64 },
+    /// Skewed to the slow side, as times are.
+    Lognormal { sigma: f64 },
+    /// Two speeds, as from page placement or a boost clock: `slow` of the runs take `gap` longer.
+    Bimodal { slow: f64, gap: f64, sd: f64 },
+    /// A hard floor and a long tail.
+    Exponential { mean: f64 },
+    /// No noise at all.
+    None,
+}
+
+impl Noise {
+    /// A normal noise, a lognormal and a bimodal one, each of about this spread.
+    pub(crate) fn three(spread: f64) -> [(&'static str, Self); 3] {
+        [
+            ("normal", Self::Normal { sd: spread }),
+            ("lognormal", Self::Lognormal { sigma: spread }),
+            ("bimodal", Self::Bimodal { slow: 0.3, gap: 2.0 * spread, sd: spread / 4.0 }),
+        ]
+    }
+
+    /// One run.
+    pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
+        match self {
+            Self::Normal { sd } => 1.0 + sd * normal(rng),
+            Self::Lognormal { sigma } => (sigma * normal(rng)).exp(),
+            Self::Bimodal { slow, gap, sd } => {
+                let mode = if rng.random::<f64>() < slow { 1.0 + gap } else { 1.0 };
+                mode + sd * normal(rng)
+            }
+            Self::Exponential { mean } => 1.0 - mean * (1.0 - rng.random::<f64>()).ln(),
+            Self::None => 1.0,
+        }
+    }
+
+    /// Some runs.
+    pub(crate) fn runs(self, runs: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        (0..runs).map(|_| self.draw(rng)).collect()
+    }
+
+    /// The true median.
+    pub(crate) fn median(self) -> f64 {
+        match self {
+            Self::Normal { .. } | Self::Lognormal { .. } | Self::None => 1.0,
+            Self::Exponential { mean } => 1.0 + mean * std::f64::consts::LN_2,
+            Self::Bimodal { slow, gap, sd } => {
+                let below = |x: f64| {
+                    let at = |mode: f64| Normal::standard().cdf((x - mode) / sd);
+                    (1.0 - slow) * at(1.0) + slow * at(1.0 + gap)
+                };
+                let (mut lo, mut hi) = (1.0 - 9.0 * sd, 1.0 + gap + 9.0 * sd);
+                for _ in 0..100 {
+                    let middle = (lo + hi) / 2.0;
+                    if below(middle) < 0.5 { lo = middle } else { hi = middle }
+                }
+                (lo + hi) / 2.0
+            }
+        }
+    }
+}
+
+/// A standard normal number.
+pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    // Box & Muller 1958; one minus a number below one is never zero.
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}
+
+/// The generator of a trial; trials differ by their number alone, so a table row can be run again by itself.
+pub(crate) fn generator(seed: u64, trial: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(trial as u64);
+    rng
+}
+
+/// What some trials showed of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    /// Trials done.
+    pub(crate) trials: usize,
+    /// Trials whose interval held the truth.
+    pub(crate) held: usize,
+    /// The sum of the widths.
+    pub(crate) width: f64,
+    /// The sum of the runs of one point.
+    pub(crate) runs: usize,
+}
+
+impl Shown {
+    /// Counts one trial's interval.
+    pub(crate) fn add(&mut self, interval: Interval, truth: f64, runs: usize) {
+        // The ends of a ratio are found to 1e-10.
+        let slack = 1e-9 * truth;
+        self.trials += 1;
+        self.held += usize::from(interval.lo - slack <= truth && truth <= interval.hi + slack);
+        self.width += interval.hi - interval.lo;
+        self.runs += runs;
+    }
+
+    /// The share of trials whose interval held the truth.
+    pub(crate) fn coverage(&self) -> f64 {
+        self.held as f64 / self.trials as f64
+    }
+
+    /// The mean width, in the unit of the interval.
+    pub(crate) fn mean_width(&self) -> f64 {
+        self.width / self.trials as f64
+    }
+
+    /// The mean number of runs of a point.
+    pub(crate) fn mean_runs(&self) -> f64 {
+        self.runs as f64 / self.trials as f64
+    }
+}
+
+/// Does `trials` trials of `trial`, each with a generator of its own.
+pub(crate) fn trials(trials: usize, seed: u64, mut trial: impl FnMut(&mut ChaCha8Rng, &mut Shown)) -> Shown {
+    let mut shown = Shown::default();
+    for number in 0..trials {
+        trial(&mut generator(seed, number), &mut shown);
+    }
+    shown
+}
+
+/// Measures points with these noises, a round at a time, until `rule` stops.
+pub(crate) fn until_stopped(rule: &StoppingRule, noises: &[Noise], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let mut points = vec![Vec::new(); noises.len()];
+    let mut rounds = 0;
+    loop {
+        // Between looks the rule says to go on, whatever the values; its own test shows that.
+        let next = rule.next_look(rounds);
+        for (point, noise) in points.iter_mut().zip(noises) {
+            point.extend(noise.runs(next - rounds, rng));
+        }
+        rounds = next;
+        let samples: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+        if rule.decide(&samples) != Decision::Continue {
+            return points;
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The study directory on a disk: created, appended to, read, resumed.
+//!
+//! Each line is one `write(2)` to a file opened for appending, so that a kill leaves at most one incomplete last line.
+//! There is no `fsync`: it would cost more than a short run, and protects only against the machine itself failing.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{StudyError, io_error};
+use crate::STUDY_SCHEMA;
+use crate::lock::LOCK_STUDY_SCHEMA;
+
+const HEADER_FILE: &str = "study.json";
+
+/// A kind of study: what its head and its lines are, and what it keeps besides.
+pub trait Studied: Sized {
+    /// The content of `study.json`.
+    type Header: Clone + Debug + Serialize + DeserializeOwned;
+    /// A line of [`LINES`](Self::LINES).
+    type Line: Serialize + DeserializeOwned;
+    /// What is known only at the end.
+    type Closing;
+    /// Name of the schema that this version reads and writes, with its number.
+    const SCHEMA: &'static str;
+    /// Name of the file of lines.
+    const LINES: &'static str;
+    /// What is done with a line, as an error names it.
+    const APPEND: &'static str;
+
+    /// A study in memory, without what it keeps besides.
+    fn of(header: Self::Header, lines: Vec<Self::Line>, damaged_lines: usize) -> Self;
+
+    /// Its head.
+    fn header(&mut self) -> &mut Self::Header;
+
+    /// Writes down how it ended, or that it has not.
+    fn close(header: &mut Self::Header, closing: Option<Self::Closing>);
+
+    /// Reads what it keeps besides.
+    ///
+    /// # Errors
+    /// [`StudyError`].
+    fn read_besides(&mut self, _path: &Path) -> Result<(), StudyError> {
+        Ok(())
+    }
+
+    /// Removes what a killed process left of that.
+    ///
+    /// # Errors
+    /// [`StudyError`].
+    fn clean_besides(_path: &Path) -> Result<(), StudyError> {
+        Ok(())
+    }
+}
+
+/// A study that is being made. Holds a lock on its file of lines for as long as it lives.
+#[derive(Debug)]
+pub struct StudyWriter<S: Studied> {
+    path: PathBuf,
+    header: S::Header,
+    lines: File,
+    /// Whether it was created by this writer, and so holds nothing of anybody else's.
+    new: bool,
+    /// Kept between lines, so that appending does not allocate.
+    line: Vec<u8>,
+}
+
+impl<S: Studied> StudyWriter<S> {
+    /// Creates the directory and its two files.
+    ///
+    /// # Errors
+    /// [`StudyError::Exists`] where anything is at `path`; [`StudyError::Io`] where it cannot be written.
+    pub fn create(path: &Path, header: S::Header) -> Result<Self, StudyError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(StudyError::Exists(path.to_owned()));
+        }
+        // Without a slash at its end: the other name is beside it, not in it.
+        let path: &Path = &path.components().collect::<PathBuf>();
+        // Made under another name, so that a kill never leaves half a study at `path`.
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".new-{}", std::process::id()));
+        let new = PathBuf::from(new);
+        fs::create_dir(&new).map_err(io_error("create", path))?;
+        let made = Self::fill(&new, path, header);
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&new);
+        }
+        made
+    }
+
+    fn fill(new: &Path, path: &Path, header: S::Header) -> Result<Self, StudyError> {
+        write_header(new, &header)?;
+        let lines = open_lines(new, S::LINES)?;
+        fs::rename(new, path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::NotADirectory => StudyError::Exists(path.to_owned()),
+            _ => io_error("create", path)(e),
+        })?;
+        Ok(Self { path: path.to_owned(), header, lines, new: true, line: Vec::new() })
+    }
+
+    /// Opens a study to go on with it, and returns what it holds. `adjust` may change what the plan leaves open.
+    ///
+    /// # Errors
+    /// As reading it; [`StudyError::Busy`] while another process writes to it.
+    pub fn resume(path: &Path, adjust: impl FnOnce(&mut S::Header)) -> Result<(S, Self), StudyError> {
+        let mut study: S = read(path)?;
+        let mut lines = open_lines(path, S::LINES)?;
+        end_last_line(&mut lines).map_err(io_error("read", &path.join(S::LINES)))?;
+        S::clean_besides(path)?;
+        // The study is unfinished again from here on.
+        S::close(study.header(), None);
+        adjust(study.header());
+        write_header(path, study.header())?;
+        let header = study.header().clone();
+        let writer = Self { path: path.to_owned(), header, lines, new: false, line: Vec::new() };
+        Ok((study, writer))
+    }
+
+    /// Where the study is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes a study of this writer's own making that turned out to be impossible before its first line. One that
+    /// holds lines is left alone, and so is one that was gone on with: it was worth keeping before, and may hold
+    /// traces without a run.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`].
+    pub fn discard(mut self) -> Result<(), StudyError> {
+        let length = self.lines.seek(SeekFrom::End(0)).map_err(io_error("read", &self.path))?;
+        if self.new && length == 0 {
+            fs::remove_dir_all(&self.path).map_err(io_error("remove", &self.path))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Appends one line.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`], for example on a full disk; the lines before are whole.
+    pub fn append(&mut self, line: &S::Line) -> Result<(), StudyError> {
+        self.line.clear();
+        let encoded = serde_json::to_writer(&mut self.line, line).map_err(io::Error::from);
+        encoded.and_then(|()| self.write_line()).map_err(io_error(S::APPEND, &self.path.join(S::LINES)))
+    }
+
+    /// Writes the buffered line whole or not at all, as far as the file system lets us.
+    fn write_line(&mut self) -> io::Result<()> {
+        self.line.push(b'\n');
+        let before = self.lines.seek(SeekFrom::End(0))?;
+        let written = self.lines.write_all(&self.line);
+        if written.is_err() {
+            let _ = self.lines.set_len(before);
+        }
+        written
+    }
+
+    /// Writes what is known only at the end.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`]; the study stays readable as an unfinished one.
+    pub fn close(mut self, closing: S::Closing) -> Result<(), StudyError> {
+        S::close(&mut self.header, Some(closing));
+        write_header(&self.path, &self.header)
+    }
+}
+
+/// Reads a study, finished or not. Lines that cannot be read are counted, not fatal.
+pub(crate) fn read<S: Studied>(path: &Path) -> Result<S, StudyError> {
+    let header = read_header(path, S::SCHEMA)?;
+    let (lines, damaged_lines) = read_lines(&path.join(S::LINES))?;
+    let mut study = S::of(header, lines, damaged_lines);
+    study.read_besides(path)?;
+    Ok(study)
+}
+
+/// The lines that can be read, in their order, and how many cannot.
+fn read_lines<L: DeserializeOwned>(file: &Path) -> Result<(Vec<L>, usize), StudyError> {
+    let (mut lines, mut damaged) = (Vec::new(), 0);
+    let mut reader = match File::open(file) {
+        Ok(file) => BufReader::new(file),
+        // Killed between making the two files: a study of which nothing was measured.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((lines, damaged)),
+        Err(e) => return Err(io_error("read", file)(e)),
+    };
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).map_err(io_error("read", file))? > 0 {
+        match serde_json::from_slice(&line) {
+            Ok(understood) => lines.push(understood),
+            Err(_) if line.trim_ascii().is_empty() => {}
+            Err(_) => damaged += 1,
+        }
+        line.clear();
+    }
+    Ok((lines, damaged))
+}
+
+/// Replaces `study.json` whole, so that a kill leaves the old one or the new one.
+fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> {
+    let (file, new) = (path.join(HEADER_FILE), path.join("study.json.new"));
+    let text = serde_json::to_vec_pretty(header).map_err(io::Error::from);
+    text.and_then(|mut text| {
+        text.push(b'\n');
+        fs::write(&new, text)?;
+        fs::rename(&new, &file)
+    })
+    .map_err(io_error("write", &file))
+}
+
+/// A schema's name, and its number.
+fn parts_of(schema: &str) -> Option<(&str, u32)> {
+    let (name, number) = schema.rsplit_once('/')?;
+    Some((name, number.parse().ok().filter(|number| *number > 0)?))
+}
+
+fn read_header<H: DeserializeOwned>(path: &Path, known: &'static str) -> Result<H, StudyError> {
+    let file = path.join(HEADER_FILE);
+    let text = match fs::read(&file) {
+        Ok(text) => text,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(StudyError::NotAStudy(path.to_owned()));
+        }
+        Err(e) => return Err(io_error("read", &file)(e)),
+    };
+    let damaged = |reason: String| StudyError::DamagedHeader { path: file.clone(), reason };
+    // The schema is looked at before anything else is understood.
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    let schema = value.get("schema").and_then(|s| s.as_str()).unwrap_or_default();
+    let is_of = |kind: &str| parts_of(schema).map(|(name, _)| name) == parts_of(kind).map(|(name, _)| name);
+    if !is_of(known) {
+        return Err(match schema {
+            _ if is_of(STUDY_SCHEMA) => StudyError::OfCommand(path.to_owned()),
+            _ if is_of(LOCK_STUDY_SCHEMA) => StudyError::OfLocks(path.to_owned()),
+            _ => damaged(format!("its schema is `{schema}`, not `{known}`")),
+        });
+    }
+    if parts_of(schema) > parts_of(known) {
+        return Err(StudyError::NewerSchema { path: path.to_owned(), found: schema.to_owned(), known });
+    }
+    serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+}
+
+/// Opens the file of lines for appending and locks it against a second writer.
+fn open_lines(path: &Path, name: &str) -> Result<File, StudyError> {
+    let file = path.join(name);
+    let lines = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(&file)
+        .map_err(io_error("open", &file))?;
+    match lines.try_lock() {
+        Ok(()) => Ok(lines),
+        Err(fs::TryLockError::WouldBlock) => Err(StudyError::Busy(path.to_owned())),
+        Err(fs::TryLockError::Error(e)) => Err(io_error("lock", &file)(e)),
+    }
+}
+
+/// Whether a process adds to the study at `path`: a writer holds a lock on its file of lines as long as it lives.
+pub(super) fn is_written_to<S: Studied>(path: &Path) -> bool {
+    // The lock that this takes where nobody holds one is gone with the file, at once.
+    let lines = File::open(path.join(S::LINES));
+    lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+/// Ends an incomplete last line, so that it stays a line of its own: damaged and counted, but not lost, and not
+/// the beginning of the next.
+fn end_last_line(lines: &mut File) -> io::Result<()> {
+    if lines.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    lines.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    lines.read_exact(&mut last)?;
+    if last != *b"\n" {
+        lines.write_all(b"\n")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! A study on disk: its plan, its runs, its traces, and the nouns of which they consist.
+//!
+//! Plain data that other crates fill in or compute from. Nothing here is derived. This crate must not measure, decide,
+//! compute statistics or print; its only system calls keep a study, and the events of its traces, on a disk.
+
+// Here because every other crate but the locks is built on this one: one line, and cargo goes no further.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!(
+    "morecores supports Linux on x86-64 only; this target is another (README.md, \"What it runs on\")"
+);
+
+pub mod benchmark;
+mod command;
+mod cpu;
+mod host;
+mod kept;
+pub mod lock;
+pub mod noise;
+mod os_text;
+mod placement;
+mod plan;
+pub mod published;
+mod run;
+mod study;
+mod topology;
+pub mod trace;
+mod units;
+mod usable;
+
+pub use command::{Command, substitute};
+pub use cpu::{CpuId, CpuSet, ParseCpuSetError};
+pub use host::{Frequency, Host};
+pub use kept::{Kept, Studied, StudyError, StudyState};
+pub use placement::{CpuKind, PlacedCpu, Placement};
+pub use plan::{
+    Better, Cache, DecimalMark, FurtherMetric, Hooks, InputContent, InputSource, Limit, Metric, Output, Plan,
+    Point, Stop, TraceMode, Variable, holds_n, zero_alone,
+};
+pub use run::{
+    CpuEstimator, CpuTime, DeviceTime, Exit, Failure, Figure, MemoryKills, MissingFigure, Phase, Run, Rusage,
+    Surroundings, TreeUsage,
+};
+pub use study::{
+    Closing, DamagedTrace, Header, Neighbour, Quiet, STUDY_SCHEMA, StopReason, Study, StudyWriter,
+    TraceWriter, read_trace_events, trace_events_path,
+};
+pub use topology::{CacheKind, Core, CoreClass, CoreType, CpuCache, NumaNode, Package, Topology, Unread};
+pub use units::{Bytes, Kilohertz, Nanos};
+pub use usable::{CgroupLevel, Quota, Restriction, Usable};

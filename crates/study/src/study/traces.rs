@@ -1,0 +1,223 @@
+//! The traces of a study on a disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` where `{n}` was not the
+//! number of CPUs.
+//!
+//! A trace is there when its JSON file is: it is renamed into place last, and removed first where a trace is
+//! replaced. Whatever else a kill leaves is taken away when the study is resumed. What is in a stream is none of this
+//! module's business.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::Run;
+use crate::kept::{StudyError, io_error};
+use crate::trace::{Decoded, TRACE_SCHEMA, TraceHeader, read_events};
+
+const FOLDER: &str = "traces";
+const HEADER: &str = "json";
+const EVENTS: &str = "events";
+/// Behind the name of a file that is being written.
+const UNFINISHED: &str = "new";
+
+/// A trace that is there but cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedTrace {
+    /// Its JSON file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Where the events of a trace are: of the run on `cpus` CPUs in which `{n}` was `n`.
+pub fn trace_events_path(study: &Path, cpus: u32, n: u32) -> PathBuf {
+    path_of(study, cpus, n, EVENTS)
+}
+
+/// Reads the events of one of [`Study::traces`](crate::Study::traces).
+///
+/// # Errors
+/// [`StudyError::Io`] where the file cannot be opened, [`StudyError::Events`] where it cannot be read.
+pub fn read_trace_events(study: &Path, trace: &TraceHeader) -> Result<Decoded, StudyError> {
+    let path = trace_events_path(study, trace.run.cpus, trace.run.n);
+    let file = File::open(&path).map_err(io_error("open", &path))?;
+    read_events(file).map_err(|source| StudyError::Events { path, source })
+}
+
+fn path_of(study: &Path, cpus: u32, n: u32, extension: &str) -> PathBuf {
+    study.join(FOLDER).join(format!("{}.{extension}", stem(cpus, n)))
+}
+
+fn stem(cpus: u32, n: u32) -> String {
+    if n == cpus { cpus.to_string() } else { format!("{cpus}-n{n}") }
+}
+
+/// A trace that is being recorded. Dropped without [`TraceWriter::commit`], it leaves nothing.
+#[derive(Debug)]
+pub struct TraceWriter {
+    study: PathBuf,
+    cpus: u32,
+    n: u32,
+    events: File,
+    committed: bool,
+}
+
+impl TraceWriter {
+    /// Creates the file of events, under another name until the trace is whole. The study belongs to the caller: only
+    /// one who holds its [`StudyWriter`](crate::StudyWriter) may add to it.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`].
+    pub fn create(study: &Path, cpus: u32, n: u32) -> Result<Self, StudyError> {
+        let folder = study.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        let path = unfinished(&path_of(study, cpus, n, EVENTS));
+        let events = File::create(&path).map_err(io_error("create", &path))?;
+        Ok(Self { study: study.to_owned(), cpus, n, events, committed: false })
+    }
+
+    /// The file of events, empty until somebody writes a stream to it.
+    ///
+    /// # Errors
+    /// [`StudyError::Io`] where there are too many open files.
+    pub fn sink(&self) -> Result<File, StudyError> {
+        self.events.try_clone().map_err(io_error("open", &self.path(EVENTS)))
+    }
+
+    /// Makes the trace part of the study, in place of one of the same point, if there was one.
+    ///
+    /// # Errors
+    /// [`StudyError::OtherTrace`] where `header` is of a run on other CPUs; [`StudyError::Io`]. The
+    /// study is then without this trace.
+    pub fn commit(mut self, header: &TraceHeader) -> Result<(), StudyError> {
+        if (header.run.cpus, header.run.n) != (self.cpus, self.n) {
+            return Err(StudyError::OtherTrace(self.path(HEADER)));
+        }
+        let (json, events) = (self.path(HEADER), self.path(EVENTS));
+        let text = serde_json::to_vec(header).map_err(io::Error::from);
+        text.and_then(|text| fs::write(unfinished(&json), text)).map_err(io_error("write", &json))?;
+        // Never an old header with new events, also when killed here.
+        remove_if_there(&json)?;
+        fs::rename(unfinished(&events), &events).map_err(io_error("create", &events))?;
+        fs::rename(unfinished(&json), &json).map_err(io_error("create", &json))?;
+        self.committed = true;
+        Ok(())
+    }
+
+    fn path(&self, extension: &str) -> PathBuf {
+        path_of(&self.study, self.cpus, self.n, extension)
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        if !self.committed {
+            // What cannot be removed now is removed when the study is resumed.
+            let _ = fs::remove_file(unfinished(&self.path(EVENTS)));
+            let _ = fs::remove_file(unfinished(&self.path(HEADER)));
+        }
+    }
+}
+
+/// What was found in the folder.
+#[derive(Debug, Default)]
+pub(super) struct Traces {
+    /// By CPUs, then n.
+    pub(super) whole: Vec<TraceHeader>,
+    pub(super) damaged: Vec<DamagedTrace>,
+}
+
+/// Reads the headers of all traces.
+pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
+    let mut traces = Traces::default();
+    for path in files(study)? {
+        if path.extension().is_none_or(|extension| extension != HEADER) {
+            continue;
+        }
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            // Its place is being taken by a newer one.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => {
+                traces.damaged.push(DamagedTrace { path, reason: e.to_string() });
+                continue;
+            }
+        };
+        match understand(&path, &text)? {
+            Ok(header) => traces.whole.push(header),
+            Err(reason) => traces.damaged.push(DamagedTrace { path, reason }),
+        }
+    }
+    traces.whole.sort_by_key(|trace| (trace.run.cpus, trace.run.n));
+    Ok(traces)
+}
+
+/// A trace's header, or what is wrong with it.
+fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
+    // The schema is looked at before anything else is understood.
+    let value: serde_json::Value = match serde_json::from_slice(text) {
+        Ok(value) => value,
+        Err(e) => return Ok(Err(e.to_string())),
+    };
+    let schema = value.get("schema").and_then(|schema| schema.as_str()).unwrap_or_default();
+    match schema.strip_prefix("morecores.trace/").and_then(|version| version.parse::<u32>().ok()) {
+        Some(1) => {}
+        Some(2..) => {
+            let (path, found) = (path.to_owned(), schema.to_owned());
+            return Err(StudyError::NewerSchema { path, found, known: TRACE_SCHEMA });
+        }
+        _ => return Ok(Err(format!("its schema is `{schema}`, not `{TRACE_SCHEMA}`"))),
+    }
+    Ok(serde_json::from_value(value).map_err(|e| e.to_string()).and_then(|header| belongs(path, header)))
+}
+
+/// A header, if it stands under its own name and beside its events.
+fn belongs(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
+    let Run { cpus, n, .. } = header.run;
+    if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(cpus, n)) {
+        return Err(format!("it is of a run on {cpus} CPUs with {{n}} = {n}, which its name does not say"));
+    }
+    if !path.with_extension(EVENTS).exists() {
+        return Err("the file of its events is missing".to_owned());
+    }
+    Ok(header)
+}
+
+/// Removes what a killed process left: unfinished files, and events without a header. Only the study's one writer
+/// may do so.
+pub(super) fn clean(study: &Path) -> Result<(), StudyError> {
+    for path in files(study)? {
+        let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
+        if is(UNFINISHED) || is(EVENTS) && !path.with_extension(HEADER).exists() {
+            remove_if_there(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The files of the folder, in the order of their names; none where there is no folder.
+fn files(study: &Path) -> Result<Vec<PathBuf>, StudyError> {
+    let folder = study.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(io_error("read", &folder)(e)),
+    };
+    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(io_error("read", &folder))?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(UNFINISHED);
+    name.into()
+}
+
+fn remove_if_there(path: &Path) -> Result<(), StudyError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,252 @@
+//! The bytes of a frame back into events: the inverse of `encode`. The bytes may be anything; what comes out is then
+//! anything too, or [`Damaged`], within the bounds of a frame.
+
+use crate::cpu::MAX_CPU;
+use crate::trace::{
+    Accounts, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt, KnownLock,
+    LockFlags, Object, Sample, SampleMode, Switch, SystemCall, ThreadExit, Tid, Waker, Waking, Work,
+};
+use crate::{CpuId, CpuSet, Nanos};
+
+use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
+use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure, kind};
+use super::varint::{Damaged, In};
+
+/// Reads all events of a frame; returns them and how many were of a kind that this version does not know.
+pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>, u64), Damaged> {
+    let mut decoder = Decoder { input: In::new(padded), state: State::new(header.time), confined: 0 };
+    // Within bounds: FrameHeader::parse has seen to it.
+    let mut events = Vec::with_capacity(header.events as usize);
+    let mut unknown = 0;
+    for _ in 0..header.events {
+        match decoder.event()? {
+            Some((at, kind)) => events.push(Event { at, cpu: CpuId(header.cpu), kind }),
+            None => unknown += 1,
+        }
+    }
+    if decoder.input.is_empty() { Ok((events, unknown)) } else { Err(Damaged) }
+}
+
+struct Decoder<'a> {
+    input: In<'a>,
+    state: State,
+    /// CPUs in the sets of the frame so far.
+    confined: u32,
+}
+
+impl Decoder<'_> {
+    /// The next event; none where its kind is not known.
+    #[inline]
+    fn event(&mut self) -> Result<Option<(Nanos, EventKind)>, Damaged> {
+        let first = self.input.byte()?;
+        let distance = self.input.number()?;
+        let before = self.state.time;
+        self.state.time =
+            if first & EARLIER == 0 { before.wrapping_add(distance) } else { before.wrapping_sub(distance) };
+        let at = Nanos(self.state.time);
+        let flag = |index: usize| first & FLAG[index] != 0;
+        let kind = match first & kind::MASK {
+            kind::SWITCH => self.switch(flag(0), flag(1))?,
+            kind::WAKING => self.waking(flag(0), flag(1))?,
+            kind::FUTEX_WAIT => self.futex_wait()?,
+            kind::HELD => self.held((first & !EARLIER) >> FLAGS_SHIFT)?,
+            kind if kind >= kind::FIRST_WITH_LENGTH => {
+                let length = self.input.number()?;
+                self.input.skip(length)?;
+                return Ok(None);
+            }
+            kind => self.rarer(kind, (first & !EARLIER) >> FLAGS_SHIFT)?,
+        };
+        Ok(Some((at, kind)))
+    }
+
+    #[inline]
+    fn switch(&mut self, interrupted: bool, expected: bool) -> Result<EventKind, Damaged> {
+        let prev = if expected { self.state.running } else { self.thread()? };
+        let (left, call) = departure(self.input.number()?)?;
+        let ran = self.state.ran();
+        let prev_runtime = Nanos(self.state.runtime(prev, ran, self.input.number()?));
+        let interrupts = Nanos(if interrupted { self.input.number()? } else { 0 });
+        let next = self.thread()?;
+        self.state.switch(next);
+        Ok(EventKind::Switch(Switch { prev, left, call, prev_runtime, interrupts, next }))
+    }
+
+    #[inline]
+    fn waking(&mut self, io_wait: bool, by_running: bool) -> Result<EventKind, Damaged> {
+        let tid = self.thread()?;
+        let by = if by_running { Waker::Thread(self.state.running) } else { self.waker()? };
+        Ok(EventKind::Waking(Waking { tid, by, io_wait }))
+    }
+
+    fn rarer(&mut self, kind: u8, flags: u8) -> Result<EventKind, Damaged> {
+        Ok(match kind {
+            kind::FORK => {
+                let (parent, child, process) = (self.thread()?, self.thread()?, self.thread()?);
+                EventKind::Fork(Fork { parent, child, process })
+            }
+            kind::EXEC => {
+                let (tid, was, name) = (self.thread()?, self.thread()?, self.name()?);
+                EventKind::Exec(Exec { tid, was, name, accounts: self.accounts(tid)? })
+            }
+            kind::RENAME => EventKind::Rename { tid: self.thread()?, name: self.name()? },
+            kind::EXIT => {
+                let tid = self.thread()?;
+                EventKind::Exit(ThreadExit { tid, accounts: self.accounts(tid)? })
+            }
+            kind::WORK => {
+                let worker = self.thread()?;
+                let queued_by = if flags & 1 != 0 { Some(self.waker()?) } else { None };
+                EventKind::Work(Work { worker, queued_by })
+            }
+            kind::CONTENTION => EventKind::Contention(self.contention(flags)?),
+            kind::SAMPLE => EventKind::Sample(self.sample(flags)?),
+            kind::AWAITS => EventKind::Awaits { tid: self.thread()?, object: self.object(flags)? },
+            kind::CONFINED => EventKind::Confined { tid: self.thread()?, allowed: self.cpus()? },
+            kind::SYSTEM_CALL => {
+                let (tid, number) = (self.thread()?, self.input.small()?);
+                let (took, result) = (Nanos(self.input.number()?), self.input.signed()?);
+                EventKind::SystemCall(SystemCall { tid, number, took, result, object: self.object(flags)? })
+            }
+            kind::LOST => EventKind::Lost { events: self.input.number()? },
+            _ => return Err(Damaged),
+        })
+    }
+
+    /// Fields behind those that are known are a later version's.
+    fn futex_wait(&mut self) -> Result<EventKind, Damaged> {
+        let length = self.input.number()?;
+        let before = self.input.left();
+        let tid = Tid(self.input.small()?);
+        let wait = FutexWait { operation: self.input.small()?, expected: self.input.small()? };
+        let read = before - self.input.left();
+        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        Ok(EventKind::FutexWait { tid, wait })
+    }
+
+    /// Fields behind those that are known are a later version's.
+    fn held(&mut self, by: u8) -> Result<EventKind, Damaged> {
+        let by = match by {
+            0 => HeldBy::Quota,
+            1 => HeldBy::Freezer,
+            2 => HeldBy::RealTimeBudget,
+            _ => return Err(Damaged),
+        };
+        let length = self.input.number()?;
+        let before = self.input.left();
+        let tid = Tid(self.input.small()?);
+        let read = before - self.input.left();
+        self.input.skip(length.checked_sub(read as u64).ok_or(Damaged)?)?;
+        Ok(EventKind::Held { tid, by })
+    }
+
+    fn contention(&mut self, known: u8) -> Result<Contention, Damaged> {
+        let tid = self.thread()?;
+        let lock = self.state.lock.value(self.input.number()?);
+        let waited = Nanos(self.input.number()?);
+        let flags = LockFlags(self.input.byte()?);
+        let known = match known {
+            0 => KnownLock::None,
+            1 => KnownLock::MmapLock,
+            2 => KnownLock::RunQueue,
+            _ => return Err(Damaged),
+        };
+        let stack = match self.input.number()? {
+            0 => None,
+            stack => Some(u32::try_from(stack - 1).map_err(|_| Damaged)?),
+        };
+        Ok(Contention { tid, lock, waited, flags, known, stack })
+    }
+
+    fn sample(&mut self, mode_code: u8) -> Result<Sample, Damaged> {
+        let mode = match mode_code {
+            0 => SampleMode::User,
+            1 => SampleMode::Kernel,
+            2 => SampleMode::Interrupt,
+            _ => return Err(Damaged),
+        };
+        let tid = self.thread()?;
+        let spins = match self.input.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Damaged),
+        };
+        let address = self.state.address[usize::from(mode_code)].value(self.input.number()?);
+        Ok(Sample { tid, mode, address, spins })
+    }
+
+    #[inline]
+    fn thread(&mut self) -> Result<Tid, Damaged> {
+        let code = self.input.number()?;
+        self.state.thread(code)
+    }
+
+    fn waker(&mut self) -> Result<Waker, Damaged> {
+        Ok(match self.input.byte()? {
+            0 => Waker::Unknown,
+            1 => Waker::Thread(self.thread()?),
+            2 => Waker::Interrupt(self.interrupt()?),
+            3 => Waker::SoftIrqOfThread { vector: self.input.byte()?, tid: self.thread()? },
+            4 => Waker::SoftIrqOfInterrupt { vector: self.input.byte()?, interrupt: self.interrupt()? },
+            _ => return Err(Damaged),
+        })
+    }
+
+    fn interrupt(&mut self) -> Result<Interrupt, Damaged> {
+        Ok(match self.input.number()? {
+            0 => Interrupt::Other,
+            1 => Interrupt::Timer,
+            number => Interrupt::Device(u32::try_from(number - 2).map_err(|_| Damaged)?),
+        })
+    }
+
+    fn name(&mut self) -> Result<Comm, Damaged> {
+        let length = usize::from(self.input.byte()?);
+        let bytes = self.input.bytes(length)?;
+        let mut name = Comm::default();
+        name.0.get_mut(..length).ok_or(Damaged)?.copy_from_slice(bytes);
+        Ok(name)
+    }
+
+    fn accounts(&mut self, tid: Tid) -> Result<Accounts, Damaged> {
+        Ok(Accounts {
+            runtime: Nanos(self.state.runtime(tid, 0, self.input.number()?)),
+            user: Nanos(self.input.number()?),
+            system: Nanos(self.input.number()?),
+            minor_faults: self.input.number()?,
+            major_faults: self.input.number()?,
+        })
+    }
+
+    fn object(&mut self, code: u8) -> Result<Object, Damaged> {
+        Ok(match code {
+            0 => Object::None,
+            1 => Object::Futex(self.state.futex.value(self.input.number()?)),
+            2 => Object::Inode(self.state.inode.value(self.input.number()?)),
+            _ => Object::Process(self.thread()?),
+        })
+    }
+
+    fn cpus(&mut self) -> Result<CpuSet, Damaged> {
+        let mut set = CpuSet::new();
+        let mut free = 0_u32;
+        loop {
+            let distance: u32 = self.input.small()?;
+            if distance == 0 {
+                return Ok(set);
+            }
+            let first = free.checked_add(distance - 1).ok_or(Damaged)?;
+            let last =
+                first.checked_add(self.input.small()?).filter(|&last| last <= MAX_CPU).ok_or(Damaged)?;
+            // A few bytes can stand for thousands of CPUs: they are counted, so that they cannot fill the memory.
+            self.confined += last - first + 1;
+            if self.confined > MOST_CONFINED_CPUS {
+                return Err(Damaged);
+            }
+            (first..=last).for_each(|cpu| {
+                set.insert(CpuId(cpu));
+            });
+            free = last + 1;
+        }
+    }
+}

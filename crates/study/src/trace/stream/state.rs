@@ -1,0 +1,207 @@
+//! What the encoder and the decoder of one frame both remember of the events before, so that the next one is
+//! short. It begins anew with every frame. The rules are part of the format: docs/format.md, "Events".
+
+use crate::trace::{Call, Left, Tid};
+
+use super::varint::{Damaged, unzigzag, zigzag};
+
+/// Kinds of events: the low five bits of the first byte.
+pub(super) mod kind {
+    pub(in super::super) const SWITCH: u8 = 0;
+    pub(in super::super) const WAKING: u8 = 1;
+    pub(in super::super) const FORK: u8 = 2;
+    pub(in super::super) const EXEC: u8 = 3;
+    pub(in super::super) const RENAME: u8 = 4;
+    pub(in super::super) const EXIT: u8 = 5;
+    pub(in super::super) const WORK: u8 = 6;
+    pub(in super::super) const CONTENTION: u8 = 7;
+    pub(in super::super) const SAMPLE: u8 = 8;
+    pub(in super::super) const AWAITS: u8 = 9;
+    pub(in super::super) const CONFINED: u8 = 10;
+    pub(in super::super) const SYSTEM_CALL: u8 = 11;
+    pub(in super::super) const LOST: u8 = 12;
+    /// From here on, a kind's fields are preceded by their length in bytes, and change nothing of what is remembered.
+    pub(in super::super) const FIRST_WITH_LENGTH: u8 = 16;
+    pub(in super::super) const FUTEX_WAIT: u8 = 16;
+    pub(in super::super) const HELD: u8 = 17;
+    /// All bits of the kind.
+    pub(in super::super) const MASK: u8 = 31;
+}
+
+/// In the first byte of any event: it is earlier than the event before.
+pub(super) const EARLIER: u8 = 1 << 7;
+/// In the first byte: two bits whose meaning depends on the kind.
+pub(super) const FLAG: [u8; 2] = [1 << 5, 1 << 6];
+/// Where those two bits begin.
+pub(super) const FLAGS_SHIFT: u32 = 5;
+
+/// Slots of the table of run times. Two threads that share one cost bytes, nothing else.
+const RUNTIMES: usize = 256;
+
+/// Code of [`Tid::IDLE`].
+const IDLE_CODE: u64 = 0;
+/// Code of the thread that runs.
+const RUNNING_CODE: u64 = 1;
+/// Codes below this are taken.
+const FIRST_DELTA: u64 = 2;
+
+/// A value that is written as its distance from the last of its sort.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Last(u64);
+
+impl Last {
+    #[inline]
+    pub(super) fn code(&mut self, value: u64) -> u64 {
+        let code = zigzag(value.wrapping_sub(self.0).cast_signed());
+        self.0 = value;
+        code
+    }
+
+    #[inline]
+    pub(super) fn value(&mut self, code: u64) -> u64 {
+        self.0 = self.0.wrapping_add_signed(unzigzag(code));
+        self.0
+    }
+}
+
+/// What is remembered.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Of the event before.
+    pub(super) time: u64,
+    /// The thread that the last switch began.
+    pub(super) running: Tid,
+    pub(super) lock: Last,
+    pub(super) futex: Last,
+    pub(super) inode: Last,
+    /// Of samples, by mode.
+    pub(super) address: [Last; 3],
+    /// The last thread named as a distance.
+    thread: u32,
+    /// When the last switch was.
+    switched: u64,
+    /// By thread number modulo the length.
+    runtimes: [u64; RUNTIMES],
+}
+
+impl State {
+    /// At the beginning of a frame whose header gives this time.
+    pub(super) fn new(time: u64) -> Self {
+        Self {
+            time,
+            running: Tid::IDLE,
+            lock: Last::default(),
+            futex: Last::default(),
+            inode: Last::default(),
+            address: [Last::default(); 3],
+            thread: 0,
+            switched: time,
+            runtimes: [0; RUNTIMES],
+        }
+    }
+
+    #[inline]
+    pub(super) fn thread_code(&mut self, tid: Tid) -> u64 {
+        if tid == Tid::IDLE {
+            IDLE_CODE
+        } else if tid == self.running {
+            RUNNING_CODE
+        } else {
+            let distance = tid.0.wrapping_sub(self.thread).cast_signed();
+            self.thread = tid.0;
+            // The distance modulo 2^32 fits 33 bits with its sign.
+            zigzag(i64::from(distance)) + FIRST_DELTA
+        }
+    }
+
+    #[inline]
+    pub(super) fn thread(&mut self, code: u64) -> Result<Tid, Damaged> {
+        match code {
+            IDLE_CODE => Ok(Tid::IDLE),
+            RUNNING_CODE => Ok(self.running),
+            code => {
+                let distance = i32::try_from(unzigzag(code - FIRST_DELTA)).map_err(|_| Damaged)?;
+                self.thread = self.thread.wrapping_add_signed(distance);
+                Ok(Tid(self.thread))
+            }
+        }
+    }
+
+    /// A run time as its distance from what the thread had last, and `ran` since.
+    #[inline]
+    pub(super) fn runtime_code(&mut self, tid: Tid, ran: u64, runtime: u64) -> u64 {
+        let expected = self.expected(tid, ran);
+        self.runtimes[tid.0 as usize % RUNTIMES] = runtime;
+        zigzag(runtime.wrapping_sub(expected).cast_signed())
+    }
+
+    #[inline]
+    pub(super) fn runtime(&mut self, tid: Tid, ran: u64, code: u64) -> u64 {
+        let runtime = self.expected(tid, ran).wrapping_add_signed(unzigzag(code));
+        self.runtimes[tid.0 as usize % RUNTIMES] = runtime;
+        runtime
+    }
+
+    /// A slot of zero is a thread not met in this frame, or a source that tells no run times.
+    #[inline]
+    fn expected(&self, tid: Tid, ran: u64) -> u64 {
+        match self.runtimes[tid.0 as usize % RUNTIMES] {
+            0 => 0,
+            last => last.wrapping_add(ran),
+        }
+    }
+
+    /// Time since the last switch, at the event of now.
+    #[inline]
+    pub(super) fn ran(&self) -> u64 {
+        self.time.wrapping_sub(self.switched)
+    }
+
+    /// Takes note of a switch at the event of now.
+    #[inline]
+    pub(super) fn switch(&mut self, next: Tid) {
+        self.running = next;
+        self.switched = self.time;
+    }
+}
+
+/// Why a thread left, and in which call, as one number: the call's eightfold and the reason.
+#[inline]
+pub(super) fn departure_code(left: Left, call: Call) -> u64 {
+    let left = match left {
+        Left::Preempted => 0,
+        Left::Asleep => 1,
+        Left::Uninterruptible => 2,
+        Left::Stopped => 3,
+        Left::Dead => 4,
+        Left::Idle => 5,
+        Left::Unknown => 6,
+    };
+    let call = match call {
+        Call::Unknown => 0,
+        Call::Fault => 1,
+        Call::Number(number) => u64::from(number) + 2,
+    };
+    call << 3 | left
+}
+
+/// The inverse of [`departure_code`].
+#[inline]
+pub(super) fn departure(code: u64) -> Result<(Left, Call), Damaged> {
+    let left = match code & 7 {
+        0 => Left::Preempted,
+        1 => Left::Asleep,
+        2 => Left::Uninterruptible,
+        3 => Left::Stopped,
+        4 => Left::Dead,
+        5 => Left::Idle,
+        6 => Left::Unknown,
+        _ => return Err(Damaged),
+    };
+    let call = match code >> 3 {
+        0 => Call::Unknown,
+        1 => Call::Fault,
+        number => Call::Number(u16::try_from(number - 2).map_err(|_| Damaged)?),
+    };
+    Ok((left, call))
+}

@@ -1,0 +1,133 @@
+//! The directory of a study of locks keeps what was measured, as that of a study of a command does, and each kind is
+//! told from the other.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use morecores_study::lock::{LockCell, LockClosing, LockName, LockRun, LockStudy, LockStudyWriter};
+use morecores_study::{Kept, Nanos, StopReason, Study, StudyError, StudyWriter};
+use morecores_testkit::{lock_header, lock_plan, lock_time, plan, point};
+
+fn run(round: u32) -> LockRun {
+    lock_time(round, LockCell::Free { lock: LockName::Adaptive }, 15.5 + f64::from(round))
+}
+
+fn study_of(runs: u32) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.study");
+    let mut writer = LockStudyWriter::create(&path, lock_header(lock_plan())).unwrap();
+    for round in 0..runs {
+        writer.append(&run(round)).unwrap();
+    }
+    (dir, path)
+}
+
+fn append_raw(path: &Path, text: &[u8]) {
+    OpenOptions::new().append(true).open(path.join("cells.jsonl")).unwrap().write_all(text).unwrap();
+}
+
+#[test]
+fn what_was_appended_is_read_back_and_closed() {
+    let (_dir, path) = study_of(2);
+    let (study, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    assert_eq!(
+        study,
+        LockStudy { header: lock_header(lock_plan()), runs: vec![run(0), run(1)], damaged_lines: 0 }
+    );
+    writer.append(&run(2)).unwrap();
+    let closing = LockClosing {
+        ended_at_ns: Nanos(9),
+        reason: StopReason::RunsExhausted,
+        neighbours: Vec::new(),
+        quiet: None,
+    };
+    writer.close(closing.clone()).unwrap();
+    let study = LockStudy::read(&path).unwrap();
+    assert_eq!(study.runs, [run(0), run(1), run(2)]);
+    assert_eq!(study.header.closing, Some(closing));
+    // Gone on with, it has no end again.
+    drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
+    assert_eq!(LockStudy::read(&path).unwrap().header.closing, None);
+}
+
+#[test]
+fn a_damaged_line_costs_only_itself() {
+    let (_dir, path) = study_of(2);
+    append_raw(&path, b"{\"round\": 2, \xff\n\n");
+    append_raw(&path, &[serde_json::to_vec(&run(3)).unwrap(), b"\n".to_vec()].concat());
+    let study = LockStudy::read(&path).unwrap();
+    assert_eq!(study.runs, [run(0), run(1), run(3)]);
+    assert_eq!(study.damaged_lines, 1);
+}
+
+#[test]
+fn a_study_cut_at_any_byte_loses_at_most_the_last_line() {
+    let (_dir, path) = study_of(2);
+    let whole = fs::read(path.join("cells.jsonl")).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(path.join("cells.jsonl"), &whole[..cut]).unwrap();
+        let ends = whole[..cut].iter().filter(|&&b| b == b'\n').count();
+        let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+        let left = resumed.runs.len();
+        // A line that only lacks its line feed is whole.
+        assert!(left == ends || left == ends + 1, "cut at {cut}");
+        writer.append(&run(9)).unwrap();
+        drop(writer);
+        let after = LockStudy::read(&path).unwrap();
+        assert_eq!((after.runs.last(), after.runs.len()), (Some(&run(9)), left + 1), "cut at {cut}");
+    }
+}
+
+#[test]
+fn fields_of_a_later_version_are_kept_and_a_newer_schema_is_refused_and_left_alone() {
+    let (_dir, path) = study_of(1);
+    let file = path.join("study.json");
+    let text = fs::read_to_string(&file).unwrap().replacen('{', "{\"colour\": \"teal\",", 1);
+    fs::write(&file, &text).unwrap();
+    drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
+    assert_eq!(LockStudy::read(&path).unwrap().header.unknown["colour"], "teal");
+
+    let newer = text.replace("locks/1", "locks/2");
+    fs::write(&file, &newer).unwrap();
+    assert!(matches!(LockStudy::read(&path), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(Kept::read(&path), Err(StudyError::NewerSchema { .. })));
+    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::NewerSchema { .. })));
+    assert_eq!(fs::read_to_string(&file).unwrap(), newer);
+}
+
+#[test]
+fn each_kind_is_told_from_the_other() {
+    let (dir, locks) = study_of(1);
+    let command = dir.path().join("b.study");
+    drop(StudyWriter::create(&command, morecores_testkit::header(plan(vec![point(1)]))).unwrap());
+    let (before, of_command) = (fs::read(locks.join("study.json")).unwrap(), Study::read(&command).unwrap());
+
+    assert!(matches!(Kept::read(&locks).unwrap(), Kept::Locks(study) if study.runs == [run(0)]));
+    assert!(matches!(Kept::read(&command).unwrap(), Kept::Command(study) if *study == of_command));
+    let error = Study::read(&locks).unwrap_err().to_string();
+    let name = locks.display();
+    assert_eq!(
+        error,
+        format!("{name} is a study of locks, not of a command: see it with morecores show {name}")
+    );
+    assert!(matches!(LockStudy::read(&command), Err(StudyError::OfCommand(_))));
+    assert!(matches!(StudyWriter::resume(&locks, |_| ()), Err(StudyError::OfLocks(_))));
+    assert_eq!(fs::read(locks.join("study.json")).unwrap(), before);
+    assert!(!locks.join("runs.jsonl").exists(), "nothing is made of the other kind");
+}
+
+#[test]
+fn what_is_there_stays_and_two_writers_never_share_a_study() {
+    let (dir, path) = study_of(1);
+    let header = || lock_header(lock_plan());
+    assert!(matches!(LockStudyWriter::create(&path, header()), Err(StudyError::Exists(_))));
+    let (_, first) = LockStudyWriter::resume(&path, |_| ()).unwrap();
+    assert!(matches!(LockStudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    first.discard().unwrap();
+    assert_eq!(LockStudy::read(&path).unwrap().runs, [run(0)]);
+    let new = dir.path().join("new.study");
+    LockStudyWriter::create(&new, header()).unwrap().discard().unwrap();
+    assert!(!new.exists());
+}

@@ -1,0 +1,28 @@
+//! What a plan says of the runs that it does not list.
+
+use morecores_study::{Plan, Point};
+use morecores_testkit::{plan, point};
+
+fn told(points: &[(u32, u32)], predict: &[u32]) -> Vec<(u32, u32)> {
+    let points = points.iter().map(|(cpus, n)| Point { n: *n, ..point(*cpus) }).collect();
+    let plan = Plan { predict: predict.to_vec(), ..plan(points) };
+    plan.oversubscribed().iter().map(|point| (point.cpus, point.n)).collect()
+}
+
+#[test]
+fn every_predicted_count_is_told_on_the_most_cpus_and_the_most_on_the_fewest() {
+    assert_eq!(told(&[(1, 1), (2, 2), (4, 4)], &[8, 16]), [(1, 4), (4, 8), (4, 16)]);
+}
+
+#[test]
+fn what_the_sweep_runs_anyway_is_not_run_again() {
+    // One count is its own back-test.
+    assert_eq!(told(&[(2, 2)], &[8]), [(2, 8)]);
+    assert_eq!(told(&[(1, 1), (1, 4), (4, 4), (4, 8)], &[8, 16]), [(4, 16)]);
+}
+
+#[test]
+fn nothing_is_run_for_nothing() {
+    assert_eq!(told(&[(1, 1), (2, 2)], &[]), []);
+    assert_eq!(told(&[], &[4]), []);
+}

@@ -1,0 +1,246 @@
+//! A study holds its traces whole or not at all, whenever the process that records one is killed.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use morecores_study::trace::*;
+use morecores_study::*;
+use morecores_testkit::{plan, point, run};
+use support::plain;
+
+fn header() -> Header {
+    morecores_testkit::header(plan(vec![point(1)]))
+}
+
+/// A trace of a run on so many CPUs, told apart from others by its number of events.
+fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
+    TraceHeader {
+        schema: TRACE_SCHEMA.into(),
+        source: TraceSource::Bpf,
+        run: run(&Point { cpus, n, ..point(1) }, Nanos(569_000)),
+        root: Tid(41),
+        began_ns: Nanos(1),
+        ended_ns: Nanos(569_001),
+        known: vec![KnownThread { tid: Tid(2), process: Tid(2), name: "kthreadd".into(), kernel: true }],
+        events,
+        missed: 1,
+        lost: vec![CpuLoss { cpu: CpuId(0), dropped: 3 }],
+        tracer: vec![],
+        costs: vec![],
+        sample_period_ns: None,
+        tick_ns: Nanos(4_000_000),
+        interrupts_accounted: false,
+        held_is_told: true,
+        wake_latency_ns: None,
+        stack_share: None,
+        stacks: [(7, vec![KernelFrame { symbol: "mutex_lock".into(), offset: 12 }])].into(),
+        interrupts: [(27, "virtio0-req.0".to_owned())].into(),
+        untraced: vec![],
+        unknown: Default::default(),
+    }
+}
+
+fn empty_study() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.study");
+    drop(StudyWriter::create(&path, header()).unwrap());
+    (dir, path)
+}
+
+/// Records a trace up to, but without, its commit.
+fn recorded(study: &Path, cpus: u32, n: u32, events: u64) -> TraceWriter {
+    let trace = TraceWriter::create(study, cpus, n).unwrap();
+    let mut stream = StreamWriter::new(trace.sink().unwrap()).unwrap();
+    stream.frame(CpuId(0), &plain(0, 10, events)).unwrap();
+    stream.finish().unwrap();
+    trace
+}
+
+fn add(study: &Path, cpus: u32, n: u32, events: u64) {
+    recorded(study, cpus, n, events).commit(&trace(cpus, n, events)).unwrap();
+}
+
+fn names(study: &Path) -> Vec<String> {
+    let files = fs::read_dir(study.join("traces")).unwrap();
+    let mut names: Vec<String> = files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_trace_is_read_back_with_its_events() {
+    let (_dir, path) = empty_study();
+    for (cpus, n, events) in [(16, 16, 30), (2, 4, 20), (2, 2, 10)] {
+        add(&path, cpus, n, events);
+    }
+    assert_eq!(names(&path), ["16.events", "16.json", "2-n4.events", "2-n4.json", "2.events", "2.json"]);
+    let study = Study::read(&path).unwrap();
+    assert_eq!(study.traces, [trace(2, 2, 10), trace(2, 4, 20), trace(16, 16, 30)]);
+    assert_eq!(study.damaged_traces, []);
+    for header in &study.traces {
+        let decoded = read_trace_events(&path, header).unwrap();
+        assert!(decoded.is_whole());
+        assert_eq!(decoded.events, plain(0, 10, header.events));
+    }
+    assert_eq!(trace_events_path(&path, 2, 4), path.join("traces/2-n4.events"));
+}
+
+#[test]
+fn what_is_not_committed_leaves_nothing() {
+    let (_dir, path) = empty_study();
+    drop(recorded(&path, 2, 2, 10));
+    assert_eq!(names(&path), [""; 0]);
+    let error = recorded(&path, 2, 2, 10).commit(&trace(4, 4, 10)).unwrap_err();
+    assert!(matches!(error, StudyError::OtherTrace(_)));
+    assert_eq!(names(&path), [""; 0]);
+    assert_eq!(Study::read(&path).unwrap(), Study::new(header()));
+}
+
+#[test]
+fn a_new_trace_takes_the_place_of_an_old_one() {
+    let (_dir, path) = empty_study();
+    add(&path, 2, 2, 10);
+    let second = recorded(&path, 2, 2, 20);
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)], "the old one until the commit");
+    second.commit(&trace(2, 2, 20)).unwrap();
+    let study = Study::read(&path).unwrap();
+    assert_eq!(study.traces, [trace(2, 2, 20)]);
+    assert_eq!(read_trace_events(&path, &study.traces[0]).unwrap().events.len(), 20);
+}
+
+/// The states in which a kill can leave the folder, in the order of the system calls of a commit.
+#[test]
+fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
+    let stream = {
+        let (_dir, path) = empty_study();
+        add(&path, 2, 2, 10);
+        fs::read(trace_events_path(&path, 2, 2)).unwrap()
+    };
+    let json = serde_json::to_vec(&trace(2, 2, 10)).unwrap();
+    let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+    type Files<'a> = Vec<(&'a str, Vec<u8>)>;
+    let states: [(Files, usize); 6] = [
+        (vec![("2.events.new", Vec::new())], 0),
+        (vec![("2.events.new", half(&stream))], 0),
+        (vec![("2.events.new", stream.clone()), ("2.json.new", half(&json))], 0),
+        (
+            vec![
+                ("2.events.new", stream.clone()),
+                ("2.json.new", json.clone()),
+                ("2.events", b"old".to_vec()),
+            ],
+            0,
+        ),
+        (vec![("2.events", stream.clone()), ("2.json.new", json.clone())], 0),
+        (vec![("2.events", stream.clone()), ("2.json", json.clone())], 1),
+    ];
+    for (number, (files, whole)) in states.into_iter().enumerate() {
+        let (_dir, path) = empty_study();
+        add(&path, 1, 1, 5);
+        for (name, content) in files {
+            fs::write(path.join("traces").join(name), content).unwrap();
+        }
+        let check = |study: &Study| {
+            assert_eq!(study.traces.len(), 1 + whole, "state {number}");
+            assert_eq!(study.damaged_traces, [], "state {number}");
+        };
+        check(&Study::read(&path).unwrap());
+        check(&StudyWriter::resume(&path, |_| ()).unwrap().0);
+        assert_eq!(names(&path).len(), 2 * (1 + whole), "state {number}: {:?}", names(&path));
+        add(&path, 2, 2, 10);
+        assert_eq!(Study::read(&path).unwrap().traces, [trace(1, 1, 5), trace(2, 2, 10)]);
+    }
+}
+
+#[test]
+fn files_of_a_trace_being_recorded_are_another_writers() {
+    let (_dir, path) = empty_study();
+    let (_, writer) = StudyWriter::resume(&path, |_| ()).unwrap();
+    let unfinished = recorded(&path, 2, 2, 10);
+    assert!(matches!(StudyWriter::resume(&path, |_| ()), Err(StudyError::Busy(_))));
+    unfinished.commit(&trace(2, 2, 10)).unwrap();
+    drop(writer);
+    assert_eq!(Study::read(&path).unwrap().traces.len(), 1);
+}
+
+#[test]
+fn a_damaged_trace_is_said_and_costs_only_itself() {
+    let (_dir, path) = empty_study();
+    for cpus in 1..=5 {
+        add(&path, cpus, cpus, 5);
+    }
+    let file = |name: &str| path.join("traces").join(name);
+    fs::write(file("1.json"), "{\"schema\": ").unwrap();
+    fs::write(file("2.json"), "{\"schema\": \"something/1\"}").unwrap();
+    fs::write(file("3.json"), "{\"schema\": \"morecores.trace/1\"}").unwrap();
+    fs::remove_file(file("4.events")).unwrap();
+    fs::copy(file("5.json"), file("7.json")).unwrap();
+    // A header that cannot be read at all, and one that went between listing and reading.
+    fs::create_dir(file("8.json")).unwrap();
+    std::os::unix::fs::symlink("gone", file("9.json")).unwrap();
+
+    let study = Study::read(&path).unwrap();
+    assert_eq!(study.traces, [trace(5, 5, 5)]);
+    let said: Vec<(String, &str)> = study
+        .damaged_traces
+        .iter()
+        .map(|damaged| (damaged.path.file_name().unwrap().display().to_string(), damaged.reason.as_str()))
+        .collect();
+    let expected = [
+        "EOF",
+        "its schema is `something/1`",
+        "missing field",
+        "events is missing",
+        "a run on 5 CPUs",
+        "directory",
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:?}");
+    for ((name, reason), expected) in said.iter().zip(expected) {
+        assert!(reason.contains(expected), "{name}: {reason}");
+    }
+    // Left where they are, also by a resume: somebody may want to repair them.
+    drop(StudyWriter::resume(&path, |_| ()).unwrap());
+    assert_eq!(Study::read(&path).unwrap().damaged_traces, study.damaged_traces);
+}
+
+#[test]
+fn a_study_that_was_gone_on_with_is_not_discarded_with_its_traces() {
+    let (_dir, path) = empty_study();
+    add(&path, 2, 2, 10);
+    StudyWriter::resume(&path, |_| ()).unwrap().1.discard().unwrap();
+    assert_eq!(Study::read(&path).unwrap().traces, [trace(2, 2, 10)]);
+}
+
+#[test]
+fn a_newer_trace_is_refused() {
+    let (_dir, path) = empty_study();
+    add(&path, 1, 1, 5);
+    let file = path.join("traces/1.json");
+    let text = fs::read_to_string(&file).unwrap().replace("morecores.trace/1", "morecores.trace/2");
+    fs::write(&file, text).unwrap();
+    let error = Study::read(&path).unwrap_err();
+    assert!(matches!(error, StudyError::NewerSchema { .. }));
+    let said = error.to_string();
+    assert!(said.contains("1.json") && said.contains("up to morecores.trace/1"), "{said}");
+}
+
+#[test]
+fn fields_of_a_later_version_are_kept_in_memory() {
+    let (_dir, path) = empty_study();
+    let mut header = trace(1, 1, 5);
+    header.unknown.insert("colour".into(), "teal".into());
+    recorded(&path, 1, 1, 5).commit(&header).unwrap();
+    assert_eq!(Study::read(&path).unwrap().traces, [header]);
+}
+
+#[test]
+fn events_that_are_no_stream_are_named() {
+    let (_dir, path) = empty_study();
+    add(&path, 1, 1, 5);
+    fs::write(trace_events_path(&path, 1, 1), "something else").unwrap();
+    let said = read_trace_events(&path, &trace(1, 1, 5)).unwrap_err().to_string();
+    assert!(said.contains("1.events") && said.contains("trace again"), "{said}");
+}

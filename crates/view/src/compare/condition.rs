@@ -1,0 +1,221 @@
+//! Conditions on figures: `speedup@2 < 95%`, and whether they hold.
+//!
+//! A condition holds where the whole interval is on its side, and does not where the whole interval is on the other. Exits
+//! and words are not decided here.
+
+use std::str::FromStr;
+
+use crate::{Estimate, Judged};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::figure::{Figure, figure};
+use super::ratios::log_difference;
+use morecores_statistics::Interval;
+
+/// A condition as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    figure: String,
+    cpus: u32,
+    is_below: bool,
+    or_equal: bool,
+    limit: f64,
+    of_base: bool,
+}
+
+/// Why a condition cannot be judged.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ConditionError {
+    /// It is not written like one.
+    #[error(
+        "`{0}`: write a figure at a CPU count, <, <=, > or >=, and a number or a share of BASE, like 'speedup@2 < 95%'"
+    )]
+    Shape(String),
+    /// A study has no such figure.
+    #[error(
+        "`{condition}`: {study} has no figure {figure}; `morecores show {study} --json` has them all, like speedup@2, elapsed_s@1, idle_disk@2"
+    )]
+    NoFigure {
+        /// As it was written.
+        condition: String,
+        /// Which study.
+        study: String,
+        /// The figure.
+        figure: String,
+    },
+    /// A share of nothing.
+    #[error(
+        "`{0}`: the figure of BASE or NEW is not above zero, so that a share of it says nothing; write a number without %"
+    )]
+    NoShare(String),
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let wrong = || ConditionError::Shape(text.to_owned());
+        let sign = text.find(['<', '>']).ok_or_else(wrong)?;
+        let (figure, rest) = text.split_at(sign);
+        let is_below = rest.starts_with('<');
+        let or_equal = rest[1..].starts_with('=');
+        let number = rest[1 + usize::from(or_equal)..].trim();
+        let (figure, cpus) = figure.trim().rsplit_once('@').ok_or_else(wrong)?;
+        let of_base = number.ends_with('%');
+        let limit: f64 = number.trim_end_matches('%').trim().parse().map_err(|_| wrong())?;
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if figure.is_empty() || !figure.chars().all(named) || !limit.is_finite() {
+            return Err(wrong());
+        }
+        let cpus = cpus.parse().map_err(|_| wrong())?;
+        let limit = if of_base { limit / 100.0 } else { limit };
+        Ok(Self {
+            text: text.to_owned(),
+            figure: figure.to_owned(),
+            cpus,
+            is_below,
+            or_equal,
+            limit,
+            of_base,
+        })
+    }
+}
+
+impl Condition {
+    /// Whether it is about a machine that was not measured where `measured` are the counts: only a prediction can have it.
+    pub fn is_beyond(&self, measured: &[u32]) -> bool {
+        !measured.contains(&self.cpus)
+    }
+
+    fn holds_at(&self, value: f64) -> bool {
+        match (self.is_below, self.or_equal) {
+            (true, false) => value < self.limit,
+            (true, true) => value <= self.limit,
+            (false, false) => value > self.limit,
+            (false, true) => value >= self.limit,
+        }
+    }
+}
+
+/// Whether `condition` holds for the views `base` and `new` as JSON, each with the name of its study.
+///
+/// # Errors
+///
+/// [`ConditionError`] where one of them has no such figure, or a share of it says nothing.
+pub fn judge(
+    condition: &Condition,
+    base: (&str, &Value),
+    new: (&str, &Value),
+) -> Result<Judged, ConditionError> {
+    let of = |(study, view): (&str, &Value)| {
+        figure(view, &condition.figure, condition.cpus).ok_or_else(|| ConditionError::NoFigure {
+            condition: condition.text.clone(),
+            study: study.to_owned(),
+            figure: format!("{}@{}", condition.figure, condition.cpus),
+        })
+    };
+    let new = of(new)?;
+    let base = condition.of_base.then(|| of(base)).transpose()?;
+    let compared = match base {
+        None => new,
+        Some(base) => share(new, base).ok_or_else(|| ConditionError::NoShare(condition.text.clone()))?,
+    };
+    let holds = match compared.estimate.ci95 {
+        Some(ends) => {
+            let [low, high] = ends.map(|end| condition.holds_at(end));
+            (low == high).then_some(low)
+        }
+        None => (!compared.is_sampled).then(|| condition.holds_at(compared.estimate.value)),
+    };
+    Ok(Judged {
+        condition: condition.text.clone(),
+        base: base.map(|base| base.estimate),
+        new: new.estimate,
+        compared: compared.estimate,
+        limit: condition.limit,
+        of_base: condition.of_base,
+        holds,
+    })
+}
+
+/// `new` over `base`; none where one is not positive.
+fn share(new: Figure, base: Figure) -> Option<Figure> {
+    let (above, below) = (new.estimate, base.estimate);
+    if !(above.value > 0.0 && below.value > 0.0) {
+        return None;
+    }
+    // A figure without an interval by its nature is taken for exact beside one that has one.
+    let interval = |figure: Figure| match figure.estimate.ci95 {
+        Some([lo, hi]) => (lo > 0.0).then_some(Interval { lo, hi }),
+        None => {
+            let value = figure.estimate.value;
+            (!figure.is_sampled).then_some(Interval { lo: value, hi: value })
+        }
+    };
+    let is_sampled = new.is_sampled || base.is_sampled;
+    let ends = interval(new).zip(interval(base)).filter(|_| is_sampled);
+    let quotient = ends.map(|(n, b)| log_difference((above.value, n), (below.value, b)));
+    let ci95 = quotient.map(|interval| [interval.lo, interval.hi]);
+    Some(Figure { estimate: Estimate { value: above.value / below.value, ci95 }, is_sampled })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn view(speedup: f64, half: f64) -> Value {
+        json!({"points": [
+            {"cpus": 2, "speedup": {"value": speedup, "ci95": [speedup - half, speedup + half]}, "minor_faults": 100.0 * speedup},
+            {"cpus": 4, "speedup": {"value": speedup, "ci95": null}},
+        ]})
+    }
+
+    fn holds(text: &str, base: &Value, new: &Value) -> Option<bool> {
+        let condition: Condition = text.parse().expect(text);
+        judge(&condition, ("a", base), ("b", new)).expect(text).holds
+    }
+
+    #[test]
+    fn a_condition_holds_where_the_whole_interval_does() {
+        let (base, less, wide) = (view(1.9, 0.01), view(1.6, 0.01), view(1.75, 0.2));
+        assert_eq!(holds("speedup@2 < 95%", &base, &less), Some(true));
+        assert_eq!(holds("speedup@2<95%", &base, &base), Some(false));
+        assert_eq!(holds("speedup@2 < 95 %", &base, &wide), None);
+        assert_eq!(holds("speedup@2 < 1.7", &base, &less), Some(true));
+        assert_eq!(holds("speedup@2 > 1.7", &base, &less), Some(false));
+        assert_eq!(holds("speedup@4 >= 1.0", &base, &less), None, "too few runs");
+        // One number, which no runs would make surer.
+        assert_eq!(holds("minor_faults@2 < 90%", &base, &less), Some(true));
+        assert_eq!(holds("minor_faults@2 <= 160", &base, &less), Some(true));
+        assert_eq!(holds("minor_faults@2 < 160", &base, &less), Some(false));
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused() {
+        for wrong in [
+            "",
+            "speedup",
+            "speedup < 2",
+            "speedup@2",
+            "speedup@2 < ",
+            "speedup@x < 2",
+            "@2 < 3",
+            "speedup@2 < nan",
+            "a b@2 < 3",
+            "speedup@2 = 3",
+        ] {
+            assert_eq!(wrong.parse::<Condition>(), Err(ConditionError::Shape(wrong.to_owned())));
+        }
+        let condition: Condition = "speedup@8 < 95%".parse().expect("a condition");
+        let error =
+            judge(&condition, ("a", &view(1.0, 0.1)), ("b", &view(1.0, 0.1))).expect_err("no such count");
+        assert!(error.to_string().contains("b has no figure speedup@8"), "{error}");
+        let share: Condition = "minor_faults@2 < 95%".parse().expect("a condition");
+        let error =
+            judge(&share, ("a", &view(0.0, 0.1)), ("b", &view(1.0, 0.1))).expect_err("a share of nothing");
+        assert_eq!(error, ConditionError::NoShare("minor_faults@2 < 95%".to_owned()));
+    }
+}

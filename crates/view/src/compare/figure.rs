@@ -1,0 +1,117 @@
+//! A figure of a view by its name: `speedup@2`, `points.elapsed_s.max@4`, `idle_disk@2`.
+//!
+//! The names are the keys of the view's JSON, which is a public contract; nothing here knows what they mean but how a view
+//! says what an interval is.
+
+use crate::Estimate;
+use serde_json::Value;
+
+/// Where a name that gives no path is looked for, in this order: lists whose members say their `cpus`, and what is in these.
+const PLACES: [(&str, &str); 6] = [
+    ("/points", ""),
+    ("/stack", "/losses"),
+    ("/stack", ""),
+    ("/traces", ""),
+    ("/traces", "/components"),
+    ("/prediction/points", ""),
+];
+
+/// A figure of a view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Figure {
+    pub(super) estimate: Estimate,
+    /// Whether runs enough would give it an interval: else it is of one run, or exact.
+    pub(super) is_sampled: bool,
+}
+
+/// The figure `name` at `cpus` CPUs in a view as JSON; none where there is no such figure, or it is no number.
+pub(super) fn figure(view: &Value, name: &str, cpus: u32) -> Option<Figure> {
+    let (path, key) = name.rsplit_once('.').map_or(("", name), |(path, key)| (path, key));
+    PLACES.iter().find_map(|(list, within)| {
+        let at = format!("{list}{within}").replace('/', ".");
+        let holder = member(view.pointer(list)?, cpus)?.pointer(within)?;
+        // `points.elapsed_s.max`, `elapsed_s.max` and `max_rss_bytes` are found in the same place.
+        let path = path.strip_prefix(at.trim_start_matches('.')).unwrap_or(path).trim_matches('.');
+        let holder =
+            if path.is_empty() { holder } else { holder.pointer(&format!("/{}", path.replace('.', "/")))? };
+        [key.to_owned(), format!("{key}_s")].iter().find_map(|key| named(holder, key))
+    })
+}
+
+/// The member for so many CPUs; of several traces the one that is of the timed runs, not of a prediction.
+fn member(list: &Value, cpus: u32) -> Option<&Value> {
+    let of_count = |member: &&Value| member.get("cpus").and_then(Value::as_u64) == Some(u64::from(cpus));
+    let members = || list.as_array().into_iter().flatten().filter(of_count);
+    members()
+        .find(|m| m.get("overhead").is_none_or(|overhead| !overhead.is_null()))
+        .or_else(|| members().next())
+}
+
+fn named(holder: &Value, key: &str) -> Option<Figure> {
+    let value = holder.get(key)?;
+    let ends = |value: &Value| serde_json::from_value::<[f64; 2]>(value.clone()).ok();
+    if let Some(number) = value.as_f64() {
+        let band = match key {
+            "speedup" => Some("band90".to_owned()),
+            "elapsed_s" => Some("elapsed_band90_s".to_owned()),
+            _ => None,
+        };
+        let beside =
+            [Some(format!("{key}_ci95")), band].into_iter().flatten().find_map(|key| holder.get(&key));
+        let estimate = Estimate { value: number, ci95: beside.and_then(ends) };
+        return Some(Figure { estimate, is_sampled: beside.is_some() });
+    }
+    let number = value.get("median").or_else(|| value.get("value"))?.as_f64()?;
+    let estimate = Estimate { value: number, ci95: value.get("ci95").and_then(ends) };
+    Some(Figure { estimate, is_sampled: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn view() -> Value {
+        json!({
+            "points": [
+                {"cpus": 1, "elapsed_s": {"median": 10.0, "max": 11.0, "ci95": [9.5, 10.5]}, "max_rss_bytes": 4096},
+                {"cpus": 2, "elapsed_s": {"median": 6.0, "max": 7.0, "ci95": null}, "efficiency": 0.8, "efficiency_ci95": [0.7, 0.9],
+                 "speedup": {"value": 1.6, "ci95": [1.5, 1.7]}, "kernel_ratio": null},
+            ],
+            "stack": [{"cpus": 2, "speedup": 1.6, "losses": {"idle_disk": 0.2, "steal": null}}],
+            "traces": [
+                {"cpus": 2, "n": 8, "overhead": null, "waiting_ratio": 0.5},
+                {"cpus": 2, "n": 2, "overhead": 0.01, "waiting_ratio": 0.1, "components": {"idle_disk_s": 3.0}},
+            ],
+            "prediction": {"points": [{"cpus": 8, "speedup": 4.0, "band90": [3.0, 5.0], "elapsed_s": null}]},
+        })
+    }
+
+    fn of(name: &str, cpus: u32) -> Option<(f64, Option<[f64; 2]>, bool)> {
+        figure(&view(), name, cpus).map(|f| (f.estimate.value, f.estimate.ci95, f.is_sampled))
+    }
+
+    #[test]
+    fn figures_are_found_by_their_keys() {
+        assert_eq!(of("speedup", 2), Some((1.6, Some([1.5, 1.7]), true)));
+        assert_eq!(of("elapsed", 1), Some((10.0, Some([9.5, 10.5]), true)));
+        assert_eq!(of("elapsed_s", 2), Some((6.0, None, true)), "a median of too few runs");
+        assert_eq!(of("elapsed_s.max", 1), Some((11.0, None, false)));
+        assert_eq!(of("points.elapsed_s.max", 1), Some((11.0, None, false)));
+        assert_eq!(of("efficiency", 2), Some((0.8, Some([0.7, 0.9]), true)));
+        assert_eq!(of("max_rss_bytes", 1), Some((4096.0, None, false)));
+        assert_eq!(of("idle_disk", 2), Some((0.2, None, false)));
+        assert_eq!(of("traces.components.idle_disk", 2), Some((3.0, None, false)));
+        assert_eq!(of("waiting_ratio", 2).map(|f| f.0), Some(0.1), "of the timed runs' own trace");
+        assert_eq!(of("speedup", 8), Some((4.0, Some([3.0, 5.0]), true)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        for (name, cpus) in
+            [("speedup", 4), ("speedupp", 2), ("kernel_ratio", 2), ("steal", 2), ("", 2), (".", 2)]
+        {
+            assert_eq!(of(name, cpus), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The ratios of a comparison, and which of them are differences.
+//!
+//! A difference is one whose interval, with its part of the chance of error, does not hold 1, that is beyond the noise floors of
+//! both studies and not below what was asked for. Knows samples of numbers and no studies.
+
+use crate::{Difference, Estimate};
+use morecores_study::Better;
+
+use super::Ratio;
+use morecores_statistics::Design;
+use morecores_statistics::Interval;
+use morecores_statistics::median;
+use morecores_statistics::noise_floor;
+use morecores_statistics::ratio_interval_missing;
+
+/// The runs of both studies at one CPU count.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) cpus: u32,
+    pub(super) base: Vec<f64>,
+    pub(super) new: Vec<f64>,
+    pub(super) base_design: Design,
+    pub(super) new_design: Design,
+}
+
+impl Measured {
+    /// The larger noise floor of the two.
+    fn noise_floor(&self) -> Option<f64> {
+        Some(noise_floor(&self.base)?.max(noise_floor(&self.new)?))
+    }
+}
+
+/// All ratios of one comparison: each knows how many there are.
+#[derive(Debug)]
+pub(super) struct Verdicts<'a> {
+    /// The smallest common count, of which the speedups are.
+    first: Option<&'a Measured>,
+    ratios: u32,
+    better: Better,
+    at_least: f64,
+}
+
+impl<'a> Verdicts<'a> {
+    pub(super) fn new(measured: &'a [Measured], better: Better, at_least: f64) -> Self {
+        let counts = measured.len() as u32;
+        Self { first: measured.first(), ratios: (2 * counts).saturating_sub(1), better, at_least }
+    }
+
+    /// How many ratios there are: one of each count, and of each but the smallest one of the speedups.
+    pub(super) fn ratios(&self) -> u32 {
+        self.ratios
+    }
+
+    /// NEW over BASE at one count.
+    pub(super) fn ratio(&self, here: &Measured) -> Ratio {
+        let (value, interval) = self.quotient(&here.new, here.new_design, &here.base, here.base_design);
+        self.judged(value, interval, here.noise_floor(), self.better)
+    }
+
+    /// The speedup of BASE, of NEW, and NEW's over BASE's; none at the count that they are of.
+    ///
+    /// The interval is that of Zou & Donner (Statistics in Medicine 27, 2008, "method of variance estimates recovery") for the
+    /// difference of two independent estimates, here the logarithms of the speedups: each side keeps the part of its own
+    /// interval that points away from the other.
+    pub(super) fn speedup(&self, here: &Measured) -> Option<(f64, f64, Ratio)> {
+        let first = self.first.filter(|first| first.cpus != here.cpus)?;
+        let of = |first: &[f64], here: &[f64], design: Design| match self.better {
+            Better::Lower => self.quotient(first, design, here, design),
+            Better::Higher => self.quotient(here, design, first, design),
+        };
+        let base = of(&first.base, &here.base, here.base_design);
+        let new = of(&first.new, &here.new, here.new_design);
+        let interval = new.1.zip(base.1).map(|(n, b)| log_difference((new.0, n), (base.0, b)));
+        let floors = first.noise_floor().zip(here.noise_floor());
+        let noise = floors.map(|(a, b)| a.ln_1p().hypot(b.ln_1p()).exp_m1());
+        Some((base.0, new.0, self.judged(new.0 / base.0, interval, noise, Better::Higher)))
+    }
+
+    /// The ratio of two medians and its interval, with its part of the chance of error.
+    fn quotient(
+        &self,
+        above: &[f64],
+        of_above: Design,
+        below: &[f64],
+        of_below: Design,
+    ) -> (f64, Option<Interval>) {
+        let value = median(above).zip(median(below)).map_or(f64::NAN, |(a, b)| a / b);
+        let alpha = of_above.ratio_alpha(above.len()).zip(of_below.ratio_alpha(below.len()));
+        let interval = alpha.and_then(|(a, b)| {
+            ratio_interval_missing(above, below, a.max(b) / f64::from(self.ratios.max(1)))
+        });
+        (value, interval)
+    }
+
+    fn judged(&self, value: f64, interval: Option<Interval>, floor: Option<f64>, better: Better) -> Ratio {
+        let beyond = |limit: f64| value.ln().abs() > limit.ln_1p();
+        let difference = match (interval, floor) {
+            (Some(interval), Some(floor)) => {
+                let is_one = !interval.contains(1.0) && beyond(floor) && beyond(self.at_least);
+                match (is_one, (value > 1.0) == (better == Better::Higher)) {
+                    (false, _) => Difference::None,
+                    (true, true) => Difference::Better,
+                    (true, false) => Difference::Worse,
+                }
+            }
+            _ => Difference::Unknown,
+        };
+        let ci95 = interval.map(|interval| [interval.lo, interval.hi]);
+        Ratio { estimate: Estimate { value, ci95 }, noise_floor: floor, difference }
+    }
+}
+
+/// The interval of the quotient of two positive estimates, each with its own (Zou & Donner 2008, on logarithms).
+pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
+    let ((a, of_a), (b, of_b)) = (above, below);
+    let middle = (a / b).ln();
+    let down = (a / of_a.lo).ln().hypot((of_b.hi / b).ln());
+    let up = (of_a.hi / a).ln().hypot((b / of_b.lo).ln());
+    Interval { lo: (middle - down).exp(), hi: (middle + up).exp() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the one known exactly the other's interval is left, and two alike are wider by the square root of two.
+    #[test]
+    fn the_interval_of_a_quotient_keeps_both_parts() {
+        let exact = (2.0, Interval { lo: 2.0, hi: 2.0 });
+        let wide = (3.0, Interval { lo: 2.7, hi: 3.6 });
+        let alone = log_difference(wide, exact);
+        assert!((alone.lo - 1.35).abs() < 1e-12 && (alone.hi - 1.8).abs() < 1e-12, "{alone:?}");
+        let e = 1.1_f64;
+        let even = (1.0, Interval { lo: 1.0 / e, hi: e });
+        let both = log_difference(even, even);
+        let expected = (2.0_f64.sqrt() * e.ln()).exp();
+        assert!((both.hi - expected).abs() < 1e-12 && (both.lo - 1.0 / expected).abs() < 1e-12, "{both:?}");
+    }
+
+    fn measured(cpus: u32, base: &[f64], new: &[f64]) -> Measured {
+        let design = Design::Fixed;
+        Measured { cpus, base: base.to_vec(), new: new.to_vec(), base_design: design, new_design: design }
+    }
+
+    #[test]
+    fn what_is_better_depends_on_the_metric() {
+        let ten = [1.0, 1.001, 1.002, 0.999, 0.998, 1.0, 1.001, 0.999, 1.0, 1.0];
+        let more = ten.map(|v| v * 1.1);
+        let both = [measured(1, &ten, &ten), measured(2, &ten, &more)];
+        for (better, expected) in [(Better::Lower, Difference::Worse), (Better::Higher, Difference::Better)] {
+            let verdicts = Verdicts::new(&both, better, 0.0);
+            assert_eq!(verdicts.ratios(), 3);
+            assert_eq!(verdicts.ratio(&both[1]).difference, expected);
+            assert_eq!(verdicts.ratio(&both[0]).difference, Difference::None);
+            let (base, new, speedup) = verdicts.speedup(&both[1]).expect("two counts");
+            assert_eq!(speedup.difference, expected, "{base} {new}");
+            assert!(verdicts.speedup(&both[0]).is_none());
+        }
+        // Not worth calling one, where only more than that is asked for.
+        assert_eq!(Verdicts::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
+    }
+
+    #[test]
+    fn too_few_runs_say_nothing() {
+        let few = [measured(1, &[1.0; 5], &[9.0; 5])];
+        assert_eq!(Verdicts::new(&few, Better::Lower, 0.0).ratio(&few[0]).difference, Difference::Unknown);
+    }
+}

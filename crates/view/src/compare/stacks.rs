@@ -1,0 +1,49 @@
+//! The difference of two speedup stacks: what each component takes more.
+//!
+//! Each stack is of one traced run, so that there is no interval; looks at finished views alone.
+
+use crate::{ComparedStack, Components, Losses, StackView, View};
+
+use crate::stack::{culprits, losses};
+
+/// At each CPU count of which both have a stack.
+pub(super) fn stacks(base: &View, new: &View) -> Vec<ComparedStack> {
+    let like = |of: &StackView| base.stack.iter().find(|b| b.cpus == of.cpus && b.base_cpus == of.base_cpus);
+    new.stack.iter().filter_map(|new| Some(stack(like(new)?, new))).collect()
+}
+
+fn stack(base: &StackView, new: &StackView) -> ComparedStack {
+    ComparedStack {
+        cpus: new.cpus,
+        base_speedup: base.speedup * f64::from(base.base_cpus),
+        new_speedup: new.speedup * f64::from(new.base_cpus),
+        grown: losses(&in_cpus(&new.losses), &in_cpus(&base.losses), |new, base| new - base),
+        culprits: culprits(&new.culprits, &base.culprits, |new, base| new - base),
+    }
+}
+
+/// Losses in the places of what they are losses of, in CPUs.
+fn in_cpus(losses: &Losses) -> Components {
+    Components {
+        user_work_s: losses.user_work,
+        kernel_work_s: losses.kernel_work,
+        interrupt_s: losses.interrupt,
+        kernel_lock_spin_s: losses.kernel_lock_spin,
+        other_processes_s: losses.other_processes,
+        tracer_s: losses.tracer,
+        steal_s: losses.steal,
+        idle_scheduling_s: losses.idle_scheduling,
+        idle_held_s: losses.idle_held,
+        idle_pinned_s: losses.idle_pinned,
+        idle_kernel_lock_s: losses.idle_kernel_lock,
+        idle_user_lock_s: losses.idle_user_lock,
+        idle_disk_s: losses.idle_disk,
+        idle_peer_s: losses.idle_peer,
+        idle_device_s: losses.idle_device,
+        idle_rcu_s: losses.idle_rcu,
+        idle_uninterruptible_s: losses.idle_uninterruptible,
+        idle_timer_s: losses.idle_timer,
+        idle_too_little_work_s: losses.idle_too_little_work,
+        unexplained_s: losses.unexplained,
+    }
+}

@@ -1,0 +1,67 @@
+//! The derived view of a study: every figure that is computed from the runs, at one place.
+//!
+//! Which runs count: timed ones that succeeded. What a failed run or a warm-up cost is nobody's estimate.
+
+mod point;
+mod traced;
+mod warnings;
+
+use crate::{TraceView, VIEW_SCHEMA, View};
+use morecores_study::{Plan, Study};
+
+use crate::sample::{Sample, design};
+use crate::stack::stacks;
+
+/// Computes the view of a study, finished or not, from its runs and from what `trace_view` says of
+/// its traced ones, in any order.
+pub fn view(study: &Study, traces: &[TraceView]) -> View {
+    let header = &study.header;
+    let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
+    let measured: Vec<&Sample<'_>> = samples.iter().filter(|sample| !sample.runs.is_empty()).collect();
+    let design = design(study);
+    let plan = with_printed_units(study);
+    let points: Vec<_> = measured.iter().map(|sample| sample.view(measured[0], &plan, design)).collect();
+    let traces = traced::beside(&points, traces);
+    let mut warnings = warnings::of(study, &samples, &points);
+    // Of a run that is no measured point a prediction says what spoils it.
+    let of_points = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
+    for warning in of_points.flat_map(traced::warnings) {
+        traced::add(&mut warnings, warning);
+    }
+    let online = header.host.topology.online.len() as u32;
+    let told = header.plan.tells_n(&header.command);
+    warnings.extend(traced::crowded_base(&points, &traces, online, told));
+    let stack = stacks(&points, &traces);
+    View {
+        schema: VIEW_SCHEMA.to_owned(),
+        tool: header.tool.clone(),
+        command: header.command.words(),
+        host: header.host.clone(),
+        plan: header.plan.clone(),
+        closing: header.closing.clone(),
+        points,
+        traces,
+        stack,
+        prediction: None,
+        warnings,
+    }
+}
+
+/// The plan with units for the metrics that the user gave none: what the command printed beside the first figure, to which
+/// the others were converted.
+fn with_printed_units(study: &Study) -> Plan {
+    let mut plan = study.header.plan.clone();
+    let first = |name: Option<&str>| {
+        let mut figures = study.runs.iter().flat_map(|run| &run.figures);
+        figures.find(|figure| figure.name.as_deref() == name)?.unit.clone()
+    };
+    if let Some(metric) = &mut plan.metric {
+        let printed = first(metric.name.as_deref());
+        metric.unit = metric.unit.take().or(printed);
+    }
+    for metric in &mut plan.further_metrics {
+        let printed = first(Some(&metric.name));
+        metric.unit = metric.unit.take().or(printed);
+    }
+    plan
+}

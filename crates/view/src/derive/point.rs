@@ -1,0 +1,202 @@
+//! One CPU count of a study: its runs, and the figures computed from them.
+
+use std::collections::BTreeMap;
+
+use crate::{Estimate as EstimateView, FigureView, MetricView, PointView, Summary as SummaryView};
+use morecores_study::{Better, CpuEstimator, FurtherMetric, Nanos, Plan, Run, Surroundings};
+
+use crate::sample::Sample;
+use morecores_statistics::Design;
+use morecores_statistics::noise_floor;
+use morecores_statistics::{Estimate, serial_fraction, speedup};
+use morecores_statistics::{Interval, median_interval};
+use morecores_statistics::{Summary, median, outliers};
+
+/// CPU time, in seconds, below which its split into user and system time is not known: 25 ticks of 4 ms
+/// (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
+const SPLIT_KNOWN: f64 = 0.1;
+
+/// How far above the starting process's own mark a memory mark must lie to be the command's: both grow in steps
+/// of whole pages and huge pages.
+const ABOVE_FLOOR: f64 = 1.02;
+
+impl Sample<'_> {
+    /// The figures of this count; `base` is the smallest count of the study, perhaps this one.
+    pub(super) fn view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
+        let (elapsed, values) = (self.elapsed(), self.values());
+        let cpu = CpuTimes::of(&self.runs);
+        let better = plan.metric.as_ref().map_or(Better::Lower, |metric| metric.better);
+        let is_base = std::ptr::eq(self.point, base.point);
+        let speedup = if is_base {
+            let exactly_one = Interval { lo: 1.0, hi: 1.0 };
+            Some(Estimate { value: 1.0, interval: median_interval(&values, design).map(|_| exactly_one) })
+        } else {
+            speedup(&base.values(), &values, better, design)
+        };
+        let speedup = speedup.unwrap_or(Estimate { value: f64::NAN, interval: None });
+        // Karp and Flatt's formula compares with one CPU.
+        let serial = if base.point.cpus == 1 { serial_fraction(speedup, self.point.cpus) } else { None };
+        let growth = f64::from(self.point.cpus) / f64::from(base.point.cpus);
+        let total = |what: fn(&Surroundings) -> Nanos| {
+            self.surroundings()
+                .next()
+                .map(|_| self.surroundings().map(|s| what(s).as_secs_f64()).sum::<f64>())
+        };
+        let others = self.others();
+        let max_rss = self.median(|run| run.rusage.max_rss_bytes.0 as f64);
+        let floor = self.median(|run| run.max_rss_floor_bytes.0 as f64);
+        PointView {
+            cpus: self.point.cpus,
+            n: self.point.n,
+            cpu_set: self.point.cpu_set.clone(),
+            adds: self.point.adds.clone(),
+            limit: plan.limit,
+            runs: self.runs.len() as u32,
+            failed_runs: self.failed.len() as u32,
+            outliers: outliers(&elapsed).len() as u32,
+            elapsed_s: summary(&elapsed, design),
+            user_s: summary(&cpu.user, design),
+            system_s: summary(&cpu.system, design),
+            cpu_percent: 100.0
+                * self
+                    .median_of(|run| {
+                        let used = run.cpu.user_ns + run.cpu.system_ns;
+                        ratio(used.as_secs_f64(), run.elapsed_ns.as_secs_f64())
+                    })
+                    .unwrap_or(0.0),
+            max_rss_bytes: max_rss as u64,
+            max_rss_is_bound: max_rss <= floor * ABOVE_FLOOR,
+            tree_peak_bytes: self
+                .median_of(|run| Some(run.tree.peak_memory_bytes?.0 as f64))
+                .map(|m| m as u64),
+            minor_faults: self.median(|run| run.rusage.minor_faults as f64),
+            major_faults: self.median(|run| run.rusage.major_faults as f64),
+            swapped_in_pages: self.mean_of(|run| run.tree.swapped_in_pages),
+            swapped_out_pages: self.mean_of(|run| run.tree.swapped_out_pages),
+            voluntary_switches: self.median(|run| run.rusage.voluntary_switches as f64),
+            involuntary_switches: self.median(|run| run.rusage.involuntary_switches as f64),
+            block_read_bytes: self
+                .median(|run| run.tree.block_read_bytes.unwrap_or(run.rusage.block_read_bytes).0 as f64),
+            block_written_bytes: self.median(|run| {
+                run.tree.block_written_bytes.unwrap_or(run.rusage.block_written_bytes).0 as f64
+            }),
+            steal_s: total(|s| s.steal_ns),
+            throttled_s: self
+                .surroundings()
+                .filter_map(|s| s.throttled_ns)
+                .map(Nanos::as_secs_f64)
+                .reduce(|a, b| a + b),
+            others_allotted_s: others.map(|(here, _)| here),
+            others_elsewhere_s: others.map(|(_, elsewhere)| elsewhere),
+            busy_devices: self.busy_devices(),
+            metric: plan.metric.as_ref().map(|metric| MetricView {
+                name: metric.name.clone(),
+                summary: summary(&values, design),
+                unit: metric.unit.clone(),
+                better: metric.better,
+            }),
+            further_metrics: plan.further_metrics.iter().map(|metric| self.figure(metric, design)).collect(),
+            speedup: EstimateView { value: speedup.value, ci95: speedup.interval.map(ends) },
+            efficiency: speedup.value / growth,
+            efficiency_ci95: speedup.interval.map(|interval| ends(interval).map(|end| end / growth)),
+            serial_fraction: serial.map(|serial| serial.value),
+            serial_fraction_ci95: serial.and_then(|serial| serial.interval).map(ends),
+            kernel_ratio: cpu.kernel_ratio(),
+            kernel_ratio_estimator: cpu.estimator,
+            noise_floor: noise_floor(&values),
+        }
+    }
+
+    /// The values of a metric that decides nothing.
+    fn figure(&self, metric: &FurtherMetric, design: Design) -> FigureView {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| run.figure(&metric.name)).collect();
+        FigureView { name: metric.name.clone(), summary: summary(&values, design), unit: metric.unit.clone() }
+    }
+
+    /// Disks and wires, and the share of the time that they were busy over all runs.
+    fn busy_devices(&self) -> Vec<(String, f64)> {
+        let covered: f64 = self.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
+        let mut busy: BTreeMap<&str, f64> = BTreeMap::new();
+        for device in self.surroundings().flat_map(|s| &s.devices) {
+            *busy.entry(&device.name).or_default() += device.busy_ns.as_secs_f64();
+        }
+        let mut shares: Vec<_> =
+            busy.into_iter().map(|(name, time)| (name.to_owned(), (time / covered).min(1.0))).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares
+    }
+
+    fn median(&self, what: impl Fn(&Run) -> f64) -> f64 {
+        self.median_of(|run| Some(what(run))).unwrap_or(0.0)
+    }
+
+    fn median_of(&self, what: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+        median(&self.runs.iter().filter_map(|run| what(run)).collect::<Vec<_>>())
+    }
+
+    fn mean_of(&self, what: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| what(run)).map(|v| v as f64).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// User and system times of the runs, in seconds.
+struct CpuTimes {
+    user: Vec<f64>,
+    system: Vec<f64>,
+    /// The worst estimator among the runs.
+    estimator: CpuEstimator,
+    /// Whether the total is exact and the split from ticks.
+    by_ticks: bool,
+}
+
+impl CpuTimes {
+    fn of(runs: &[&Run]) -> Self {
+        let column =
+            |what: fn(&Run) -> Nanos| runs.iter().map(|run| what(run).as_secs_f64()).collect::<Vec<_>>();
+        let (mut user, mut system) = (column(|r| r.cpu.user_ns), column(|r| r.cpu.system_ns));
+        let rung = |estimator: &CpuEstimator| match estimator {
+            CpuEstimator::Cgroup => 0,
+            CpuEstimator::CgroupV1 => 1,
+            CpuEstimator::Taskstats => 2,
+            CpuEstimator::Getrusage => 3,
+        };
+        let estimator =
+            runs.iter().map(|run| run.cpu.estimator).max_by_key(rung).unwrap_or(CpuEstimator::Getrusage);
+        let totals: Vec<f64> = user.iter().zip(&system).map(|(u, s)| u + s).collect();
+        // A cgroup's total is exact, and its split comes from ticks: of short runs only their sum knows it.
+        let by_ticks = estimator != CpuEstimator::Getrusage;
+        if by_ticks && median(&totals).is_some_and(|total| total < SPLIT_KNOWN) {
+            let share = ratio(system.iter().sum(), totals.iter().sum()).unwrap_or(0.0);
+            user = totals.iter().map(|total| total * (1.0 - share)).collect();
+            system = totals.iter().map(|total| total * share).collect();
+        }
+        Self { user, system, estimator, by_ticks }
+    }
+
+    fn sum(&self) -> f64 {
+        self.user.iter().chain(&self.system).sum()
+    }
+
+    /// System over user + system; absent where too few ticks fell into all runs together to tell.
+    fn kernel_ratio(&self) -> Option<f64> {
+        let told = !self.by_ticks || self.sum() >= SPLIT_KNOWN;
+        ratio(self.system.iter().sum(), self.sum()).filter(|_| told)
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn summary(values: &[f64], design: Design) -> SummaryView {
+    let ci95 = median_interval(values, design).map(ends);
+    match Summary::of(values) {
+        Some(Summary { median, mean, min, max, .. }) => SummaryView { median, mean, min, max, ci95 },
+        None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95 },
+    }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
+}

@@ -1,0 +1,286 @@
+//! What spoils, or may spoil, a study: each rule with its bound.
+//!
+//! Only whether and how much; the words are the report's.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::{FailureCount, OutsideEvidence, PointView, Warning};
+use morecores_study::{
+    Command, CpuEstimator, CpuKind, Failure, Limit, Plan, Run, StopReason, Study, Surroundings,
+};
+
+use crate::memory::killed_for_memory;
+use crate::others::Others;
+use crate::sample::Sample;
+use morecores_statistics::MIN_RUNS;
+use morecores_statistics::compare_same;
+use morecores_statistics::{median, outliers};
+use morecores_statistics::{serial_correlation, two_speeds};
+
+/// Share of the CPUs' time that is lost without a word: below it, it cannot move a speedup by more than the
+/// precision asked for by default.
+const NEGLIGIBLE: f64 = 0.01;
+/// A first run this much slower than the median of the others is a different kind of run: a cold page cache
+/// costs more than this, noise does not.
+const FIRST_RUN: f64 = 1.1;
+/// A command that uses no more than this many CPUs runs on one.
+const ONE_CPU: f64 = 1.1;
+/// A growth in CPUs used below this share of the growth in CPUs given is none.
+const FOLLOWS: f64 = 0.1;
+/// What others took of the CPUs that were added, from which it may be why the command used no more of them: more than
+/// twice the growth that is called none.
+const TAKEN: f64 = 0.25;
+/// Chance below which runs are not taken for independent of each other.
+const DEPENDENT: f64 = 0.01;
+
+/// CPU time of one run, in seconds, beyond that of its CPUs that proves nothing: what the process took between fork and
+/// exec, and a tick of 10 ms (`CONFIG_HZ=100`), the coarsest of the clocks that are compared.
+const BEYOND_CLOCKS: f64 = 0.01;
+
+/// Programs that hand their work to a daemon, and the daemon.
+const CLIENTS: &[(&str, &str)] = &[
+    ("docker", "the Docker engine"),
+    ("podman", "conmon and the OCI runtime, in a cgroup of their own"),
+    ("nerdctl", "containerd"),
+    ("kubectl", "the cluster's nodes"),
+    ("sccache", "the sccache server"),
+    ("distcc", "distccd"),
+    ("bazel", "the Bazel server"),
+    ("bazelisk", "the Bazel server"),
+    ("buck2", "the Buck daemon"),
+    ("gradle", "the Gradle daemon"),
+    ("gradlew", "the Gradle daemon"),
+    ("mvnd", "the Maven daemon"),
+    ("nix", "nix-daemon"),
+    ("nix-build", "nix-daemon"),
+    ("systemd-run", "a unit of systemd's"),
+    ("ssh", "another machine"),
+    ("srun", "slurmstepd"),
+    ("sbatch", "slurmstepd"),
+];
+
+/// All warnings of a study; `points` are the views of those `samples` that have runs.
+pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
+    let mut warnings = of_study(study, points);
+    warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
+    for sample in samples.iter().filter(|sample| !sample.failed.is_empty()) {
+        warnings.push(failed_runs(&study.header.plan, sample));
+    }
+    for sample in samples {
+        if let Some(point) = points.iter().find(|p| p.cpus == sample.point.cpus && p.n == sample.point.n) {
+            of_runs(study, sample, point, &mut warnings);
+            of_machine(study, sample, point, &mut warnings);
+        }
+    }
+    threads(study, samples, points, &mut warnings);
+    warnings
+}
+
+/// The failed runs of one count, and how they failed.
+fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
+    let mut ways: BTreeMap<Failure, u32> = BTreeMap::new();
+    for failure in sample.failed.iter().filter_map(|run| run.failure(plan)) {
+        *ways.entry(failure).or_default() += 1;
+    }
+    let mut failures: Vec<_> = ways.into_iter().map(|(how, count)| FailureCount { how, count }).collect();
+    failures.sort_by_key(|failure| Reverse(failure.count));
+    Warning::FailedRuns {
+        cpus: sample.point.cpus,
+        count: sample.failed.len() as u32,
+        failures,
+        success: plan.success.clone(),
+    }
+}
+
+/// What concerns the study as a whole.
+fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let header = &study.header;
+    if study.damaged_lines > 0 {
+        warnings.push(Warning::DamagedLines { count: study.damaged_lines });
+    }
+    let base = program(&header.command);
+    if let Some((program, daemon)) = CLIENTS.iter().find(|(client, _)| *client == base) {
+        warnings.push(Warning::KnownClient { program: (*program).to_owned(), daemon: (*daemon).to_owned() });
+    }
+    if points.iter().any(|point| point.kernel_ratio_estimator == CpuEstimator::Getrusage) {
+        warnings.push(Warning::OnlyGetrusage);
+    }
+    warnings.extend(Others::of_study(study).not_quiet());
+    let frequency = &header.host.frequency;
+    let steady = frequency.governor.as_deref().is_none_or(|governor| governor == "performance");
+    if !steady || frequency.boost == Some(true) {
+        warnings
+            .push(Warning::FrequencyScaling { governor: frequency.governor.clone(), boost: frequency.boost });
+    }
+    let mut survivors: Vec<String> =
+        study.runs.iter().flat_map(|run| run.survivors.iter().cloned()).collect();
+    survivors.sort();
+    survivors.dedup();
+    if !survivors.is_empty() {
+        warnings.push(Warning::Survivors { names: survivors, kept: header.plan.keep_survivors });
+    }
+    let fewer_than_online =
+        points.first().is_some_and(|p| p.cpu_set.len() < header.host.topology.online.len());
+    if header.plan.limit != Limit::Hotplug && fewer_than_online {
+        warnings.push(Warning::OtherCpusHelp);
+    }
+    warnings
+}
+
+/// What concerns the runs of one count among themselves.
+fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+    let (cpus, values) = (point.cpus, sample.values());
+    if values.len() < MIN_RUNS {
+        warnings.push(Warning::TooFewRuns { cpus, runs: point.runs });
+        return;
+    }
+    let stop = &study.header.plan.stop;
+    let ended = study.header.closing.as_ref().is_some_and(|closing| closing.reason != StopReason::Precise);
+    let summary = point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
+    if let (Some(precision), Some([low, high]), true) = (stop.precision, summary.ci95, ended) {
+        let half_width = (high - low) / 2.0 / summary.median;
+        // Of a median of zero there is no share.
+        if half_width > precision && half_width.is_finite() {
+            warnings.push(Warning::Imprecise { cpus, half_width, precision });
+        }
+    }
+    if point.outliers > 0 {
+        warnings.push(Warning::Outliers { cpus, count: point.outliers });
+    }
+    let (first, later) = (values[0], &values[1..]);
+    let ratio = median(later).map_or(1.0, |later| first / later);
+    let beyond_all = later.iter().all(|value| *value < first);
+    if ratio > FIRST_RUN && beyond_all && point.metric.is_none() {
+        warnings.push(Warning::FirstRunDiffers { cpus, ratio });
+    }
+    let (before, after) = values.split_at(values.len() / 2);
+    let changed = compare_same(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
+    let drift =
+        changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
+    if let Some(ratio) = drift {
+        // A speed before and one after are also two speeds, but not ones that alternate.
+        warnings.push(Warning::Drift { cpus, ratio });
+        return;
+    }
+    if let Some(correlation) = serial_correlation(&values).filter(|c| c.chance < DEPENDENT) {
+        warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
+    }
+    let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE * summary.median);
+    if wide && two_speeds(&without_outliers(&values)) {
+        warnings.push(Warning::TwoSpeeds { cpus });
+    }
+}
+
+/// With fewer than nine runs the interval of a median is their whole range: a lone far value would make a gap in it.
+fn without_outliers(values: &[f64]) -> Vec<f64> {
+    let far = outliers(values);
+    values.iter().enumerate().filter(|(index, _)| !far.contains(index)).map(|(_, value)| *value).collect()
+}
+
+/// What the machine did to one count.
+fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
+    let cpus = point.cpus;
+    let covered: f64 = sample.surroundings().map(covered_cpu_seconds(cpus)).sum();
+    if let Some(steal) = point.steal_s.filter(|steal| covered > 0.0 && *steal / covered > NEGLIGIBLE) {
+        warnings.push(Warning::Steal { cpus, share: steal / covered });
+    }
+    let wall = covered / f64::from(cpus);
+    if let Some(seconds) = point.throttled_s.filter(|t| *t > NEGLIGIBLE * wall) {
+        warnings.push(Warning::Throttled { cpus, seconds });
+    }
+    let usable = &study.header.host.topology.usable;
+    let limit = study.header.plan.limit;
+    let cpu_set = usable.not_balanced(limit).intersection(&point.cpu_set);
+    if point.cpus > 1 && !cpu_set.is_empty() {
+        let by_cpuset = cpu_set.intersection(&usable.not_balanced(Limit::Cpuset)).is_empty();
+        warnings.push(Warning::NotBalanced { cpus, cpu_set, by_cpuset });
+    }
+    if let Some(share) = beyond_cpus(study, sample).filter(|share| *share > NEGLIGIBLE) {
+        warnings.push(Warning::RanOutsideCpus { cpus, share, evidence: OutsideEvidence::CpuTime });
+    }
+    if let Some(quota) = study.header.host.topology.usable.quota_cpus.filter(|quota| *quota < f64::from(cpus))
+    {
+        warnings.push(Warning::QuotaBelowCpus { cpus, quota });
+    }
+    if point.adds.contains(&CpuKind::SmtSibling) {
+        warnings.push(Warning::SmtSiblings { cpus });
+    }
+    if point.adds.contains(&CpuKind::OtherCoreType) {
+        warnings.push(Warning::MixedCoreTypes { cpus });
+    }
+    warnings.extend(Others::of_study(study).during(cpus, sample.surroundings()));
+}
+
+/// CPU time of the runs beyond what their CPUs have, over that: a lower bound of what they spent on other CPUs. None where
+/// the CPU time of a run may hold that of processes which ran before it or beside it.
+fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
+    let plan = &study.header.plan;
+    let is_own = |run: &&Run| {
+        let hooks = plan.hooks.setup.is_some() || plan.hooks.prepare.is_some();
+        // In version 1 what a hook leaves running is in the cgroup of the runs.
+        run.survivors.is_empty() && !(hooks && run.cpu.estimator == CpuEstimator::CgroupV1)
+    };
+    let left_running = plan.keep_survivors && study.runs.iter().any(|run| !run.survivors.is_empty());
+    let (mut beyond, mut whole) = (0.0, 0.0);
+    for run in sample.runs.iter().copied().filter(is_own).filter(|_| !left_running) {
+        let available = f64::from(run.cpus) * run.elapsed_ns.as_secs_f64();
+        let used = (run.cpu.user_ns + run.cpu.system_ns).as_secs_f64();
+        whole += available;
+        beyond += Some(used - available).filter(|excess| *excess > BEYOND_CLOCKS).unwrap_or(0.0);
+    }
+    (whole > 0.0).then(|| beyond / whole)
+}
+
+fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
+    move |s| s.covers_ns.as_secs_f64() * f64::from(cpus)
+}
+
+/// A command that was given more CPUs and used no more, unless that is because others used them or did its work.
+fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
+    let told = study.header.plan.tells_n(&study.header.command);
+    let Some(base) = points.first() else { return };
+    let used = |point: &PointView| point.cpu_percent / 100.0;
+    // Points of the same count differ in `n` alone: they were given no more.
+    for point in points.iter().filter(|point| point.cpus > base.cpus) {
+        let given = f64::from(point.cpus - base.cpus);
+        let followed = (used(point) - used(base)) / given;
+        let stay = |w: &Warning| matches!(w, Warning::NotBalanced { cpus, .. } if *cpus == point.cpus);
+        let explained = taken(samples, point).max(outside_cpus(warnings, point)) >= TAKEN * given
+            || warnings.iter().any(stay);
+        if used(point) < ONE_CPU * f64::from(base.cpus) && followed < FOLLOWS && !explained {
+            warnings.push(Warning::ThreadsDidNotFollow { cpus: point.cpus, used: used(point), told });
+        }
+    }
+}
+
+/// CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
+fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
+    let Some(sample) = samples.iter().find(|s| (s.point.cpus, s.point.n) == (point.cpus, point.n)) else {
+        return 0.0;
+    };
+    let wall: f64 = sample.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
+    let seconds = point.others_allotted_s.unwrap_or(0.0) + point.steal_s.unwrap_or(0.0);
+    if wall > 0.0 { seconds / wall } else { 0.0 }
+}
+
+/// CPUs that others kept busy while the command ran, where that is warned of.
+fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
+    let of_point = |warning: &Warning| match warning {
+        Warning::WorkOutsideTree { cpus, busy_cpus, .. } if *cpus == point.cpus => Some(*busy_cpus),
+        _ => None,
+    };
+    warnings.iter().find_map(of_point).unwrap_or(0.0)
+}
+
+/// The program's name without its directory.
+fn program(command: &Command) -> String {
+    let words = command.words();
+    let word = match command {
+        Command::Program { .. } => words.first(),
+        Command::Shell { .. } => words.last(),
+    };
+    let first = word.and_then(|word| word.split_whitespace().next()).unwrap_or_default();
+    first.rsplit('/').next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,33 @@
+//! The derived view of a study: every figure that is shown, the types of its JSON, and the figures that follow from
+//! the runs alone.
+//!
+//! `types` and `page` hold shapes. `derive` computes the view of a study of a command, `locks` that of a study of locks,
+//! `compare` the difference of two views. `morecores-explain` adds what traces say, `morecores-predict` what models say.
+//! Pure functions: no I/O, no clock, no text for people.
+
+pub mod compare;
+mod derive;
+pub mod locks;
+mod machine_noise;
+pub mod memory;
+mod others;
+pub mod page;
+mod sample;
+mod stack;
+mod suite;
+mod types;
+
+pub use derive::view;
+pub use locks::locks_view;
+pub use machine_noise::machine_noise;
+pub use suite::{MeasuredSpeedup, PublishedSpeedup, SuiteRow, SuiteSummary, SuiteVerdict};
+pub use types::{
+    Abstention, Aspect, BehindLock, BoundsView, COMPARISON_SCHEMA, Caveat, CommandView, Compared,
+    ComparedPoint, ComparedSpeedup, ComparedStack, Comparison, Components, Contestant, CostModel,
+    CostModelPoint, CpuNoise, Culprit, Difference, Disturbance, Estimate, FailureCount, FigureView,
+    FirstLimit, Gain, GainKind, GainPoint, Judged, LOCKS_VIEW_SCHEMA, LinePrice, LockAdvice, LockCosts,
+    LockPoint, LockResult, LockSituation, LockView, LocksView, Losses, MachineNoise, MetricView, Misfits,
+    NOBODY, OutsideEvidence, Parallelism, PointView, PredictedPoint, Prediction, Prices, Resource,
+    SerialAndParallel, SerialPhase, StackView, Summary, TraceView, Unlike, VIEW_SCHEMA, View, Warning,
+    Workers,
+};

@@ -1,0 +1,173 @@
+//! What a study of locks says: its derived view, and how one lock stands against others.
+//!
+//! A figure is the median over rounds with the exact interval of [`Design::Fixed`](morecores_statistics::Design): how many rounds there are never
+//! depends on what was measured. Two locks are compared in pairs of the same round, which keeps what changes between rounds
+//! out of the ratio. Nothing here knows how a lock works but its name; formulas of the cost model are in `cost_model`.
+
+mod advice;
+mod cells;
+mod cost_model;
+mod costs;
+mod points;
+#[cfg(test)]
+mod synthetic;
+mod target;
+
+use crate::{LOCKS_VIEW_SCHEMA, LocksView, Warning};
+use morecores_study::lock::LockStudy;
+
+pub use target::{Against, AgainstPoint, against_peers, free_ratio, longest_wait};
+
+use crate::others::Others;
+use cells::Cells;
+
+/// Computes the view of a study of locks, finished or not.
+pub fn locks_view(study: &LockStudy) -> LocksView {
+    let plan = &study.header.plan;
+    let cells = Cells::of(study);
+    let prices = costs::prices(&cells);
+    let locks = costs::locks(&cells);
+    let points = points::points(&cells);
+    let cost_model = cost_model::cost_model(&cells, &prices);
+    let advice = advice::advice(&cells, &points, &prices);
+    LocksView {
+        schema: LOCKS_VIEW_SCHEMA.to_owned(),
+        plan: plan.clone(),
+        host: study.header.host.clone(),
+        rounds: cells.rounds(),
+        whole: cells.are_whole(),
+        damaged_lines: study.damaged_lines as u64,
+        steal: cells.steal(),
+        prices,
+        locks,
+        points,
+        cost_model,
+        advice,
+        warnings: warnings(study),
+    }
+}
+
+/// Other programs' work before the cells and while they were measured.
+fn warnings(study: &LockStudy) -> Vec<Warning> {
+    let others = Others::of_locks(study);
+    let cpus = u32::try_from(study.header.plan.cpus.len()).unwrap_or(u32::MAX);
+    let around = study.runs.iter().filter_map(|run| run.surroundings.as_ref());
+    others.not_quiet().into_iter().chain(others.during(cpus, around)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::lock::{LockCell, LockClosing, LockName};
+    use morecores_study::{Nanos, Neighbour, Quiet, StopReason, Surroundings};
+
+    use super::synthetic::Synthetic;
+    use super::*;
+
+    #[test]
+    fn an_empty_study_has_a_view_without_figures() {
+        let view = locks_view(&Synthetic::of(&[LockName::Spin, LockName::Block]).build());
+        assert_eq!((view.rounds, view.whole, view.steal), (0, false, None));
+        assert!(view.points.is_empty() && view.advice.is_empty() && view.cost_model.is_none());
+        assert!(view.prices.switch_ns.is_none() && view.prices.lines.is_empty());
+        assert!(view.locks.iter().all(|lock| lock.free_ns.is_none() && lock.longest_wait_ns.is_none()));
+    }
+
+    /// Whole is a study that has every cell of every round, and not with one less.
+    #[test]
+    fn a_study_is_whole_with_its_last_cell() {
+        let mut study = Synthetic::of(&[LockName::Spin, LockName::Block]).filled().build();
+        assert!(locks_view(&study).whole);
+        assert_eq!(locks_view(&study).rounds, study.header.plan.rounds);
+        let last = study.runs.pop().expect("cells");
+        assert!(!locks_view(&study).whole);
+        // A second one of another cell does not take its place.
+        let again = study.runs[0].clone();
+        study.runs.push(again);
+        assert!(!locks_view(&study).whole);
+        study.runs.push(last);
+        assert!(locks_view(&study).whole);
+    }
+
+    /// Steal is a share of all CPUs' time, of the contests alone.
+    #[test]
+    fn steal_is_a_share_of_the_cpus_time() {
+        let mut study =
+            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 4]).build();
+        assert_eq!(locks_view(&study).steal, None);
+        for run in &mut study.runs {
+            run.steal_ns = Some(Nanos::from_millis(2));
+            let LockCell::Contest { .. } = run.cell else { panic!("contests alone") };
+        }
+        // Each contest is 100 ms on two CPUs.
+        let steal = locks_view(&study).steal.expect("told");
+        assert!((steal - 0.01).abs() < 1e-12, "{steal}");
+    }
+
+    /// CPU time around the cells: the laboratory's 0.1 s a cell on two CPUs, and so much of others.
+    fn with_others(seconds: f64) -> LockStudy {
+        let mut study =
+            Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 7]).build();
+        study.header.host.topology.online = study.header.plan.cpus.clone();
+        for run in &mut study.runs {
+            run.surroundings = Some(Surroundings {
+                covers_ns: Nanos::from_millis(100),
+                steal_ns: Nanos::ZERO,
+                throttled_ns: None,
+                busy_allotted_ns: Nanos::from_secs_f64(0.11 + seconds),
+                busy_elsewhere_ns: Nanos::ZERO,
+                tree_ns: Nanos::from_millis(100),
+                own_ns: Nanos::from_millis(10),
+                devices: Vec::new(),
+            });
+        }
+        study
+    }
+
+    fn closing(busy_s: f64, neighbours: Vec<Neighbour>) -> Option<LockClosing> {
+        let quiet = Quiet {
+            watched_ns: Nanos::from_millis(500),
+            busy_ns: Nanos::from_secs_f64(busy_s),
+            steal_ns: Nanos::ZERO,
+        };
+        let reason = StopReason::RunsExhausted;
+        Some(LockClosing { ended_at_ns: Nanos(1), reason, neighbours, quiet: Some(quiet) })
+    }
+
+    #[test]
+    fn others_before_and_while_it_is_measured_are_warned_of() {
+        let mut study = with_others(0.0);
+        assert_eq!(locks_view(&study).warnings, []);
+        study.header.closing = closing(0.04, Vec::new());
+        assert_eq!(locks_view(&study).warnings, [], "housekeeping");
+
+        let rustc = Neighbour { name: "rustc".to_owned(), cpu_ns: Nanos::from_millis(340) };
+        let sshd = Neighbour { name: "sshd".to_owned(), cpu_ns: Nanos::from_millis(60) };
+        let mut study = with_others(0.05);
+        study.header.closing = closing(0.0, vec![rustc.clone(), sshd.clone()]);
+        let warnings = locks_view(&study).warnings;
+        let [Warning::WorkOutsideTree { cpus: 2, busy_cpus, of_cpus: 2, ref neighbours }] = warnings[..]
+        else {
+            panic!("{warnings:?}")
+        };
+        assert!((busy_cpus - 0.5).abs() < 1e-9, "{busy_cpus}");
+        assert_eq!(neighbours, std::slice::from_ref(&rustc));
+
+        // As busy before: said once.
+        study.header.closing = closing(0.25, vec![rustc.clone(), sshd]);
+        let expected = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: vec![rustc] };
+        assert_eq!(locks_view(&study).warnings, [expected]);
+    }
+
+    /// The view of JSON has no number that JSON does not know, whatever the cells hold.
+    #[test]
+    fn a_contest_in_which_nobody_had_the_lock_is_a_figure_too() {
+        let study = Synthetic::of(&[LockName::Spin, LockName::Block])
+            .contest(LockName::Spin, (2, 0, 0), &[0.0; 6])
+            .contest(LockName::Block, (2, 0, 0), &[0.0; 6])
+            .build();
+        let view = locks_view(&study);
+        let text = serde_json::to_string(&view).expect("a view");
+        let back: LocksView = serde_json::from_str(&text).expect("the same");
+        assert_eq!(back, view);
+    }
+}

@@ -1,0 +1,244 @@
+//! Which lock to take when: of those that let no thread starve, the ones that nothing beats.
+//!
+//! A rule, not a law: it speaks of the points that were measured, each weighing the same, and of nothing between them.
+
+use crate::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
+use morecores_study::lock::{LockCell, LockName};
+
+use super::cells::{Cells, Contention, Rounds};
+use super::points::ratio;
+
+/// A thread that waits for so long for a lock, in nanoseconds, starves. A choice: a tenth of a second is what people notice
+/// (R. Miller, *Response time in man-computer conversational transactions*, AFIPS 1968), and many slices of any scheduler.
+const STARVED_NS: u64 = 100_000_000;
+
+/// A lock that reaches this share of the best one's rate is as good, however sure the difference is. A choice.
+const AS_GOOD: f64 = 0.95;
+
+/// A lock that does not reach this share must not be taken. A choice.
+const NEVER: f64 = 0.5;
+
+/// Locks that are no advice: the kernel's cannot be had.
+fn can_be_taken(lock: LockName) -> bool {
+    lock != LockName::Kernel
+}
+
+/// What to do in each situation of which there are figures.
+pub(super) fn advice(cells: &Cells<'_>, points: &[LockPoint], prices: &Prices) -> Vec<LockAdvice> {
+    let mut advice: Vec<LockAdvice> = free(cells).into_iter().collect();
+    let bound = prices.wake_ns.map(|wake| wake.value);
+    for situation in [LockSituation::ShortHolds, LockSituation::LongHolds, LockSituation::MoreThreadsThanCpus]
+    {
+        let here = |point: &&LockPoint| situation_of(point, cells.cpus(), bound) == Some(situation);
+        let points: Vec<&LockPoint> = points.iter().filter(here).collect();
+        advice.extend(contested(cells, situation, &points));
+    }
+    advice
+}
+
+/// Which situation a point is of; none where there is no contention, and none on few threads where nobody knows the
+/// bound.
+fn situation_of(point: &LockPoint, cpus: u32, bound_ns: Option<f64>) -> Option<LockSituation> {
+    if point.threads > cpus {
+        return Some(LockSituation::MoreThreadsThanCpus);
+    }
+    let short = (point.hold_ns as f64) < bound_ns?;
+    let situation = if short { LockSituation::ShortHolds } else { LockSituation::LongHolds };
+    (point.threads > 1).then_some(situation)
+}
+
+/// By the time of a lock and an unlock. Nothing is "never" here: the dearest costs nanoseconds.
+fn free(cells: &Cells<'_>) -> Option<LockAdvice> {
+    let speed = |lock| {
+        let times = cells.times(LockCell::Free { lock });
+        // As a rate, so that more is better as everywhere.
+        Rounds(times.0.into_iter().filter(|(_, ns)| *ns > 0.0).map(|(round, ns)| (round, 1.0 / ns)).collect())
+    };
+    let locks = cells.plan.locks.iter().copied().filter(|lock| can_be_taken(*lock));
+    let merits = locks.map(|lock| (lock, speed(lock))).filter(|(_, merit)| !merit.0.is_empty()).collect();
+    let ranking = Ranking::of(merits, &|_| true)?;
+    let situation = LockSituation::Free;
+    Some(LockAdvice { situation, take: ranking.take(), never: Vec::new(), worst: None })
+}
+
+/// By the geometric mean of the rates over the points of a situation.
+fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint]) -> Option<LockAdvice> {
+    let has = |point: &LockPoint, lock| point.results.iter().any(|result| result.lock == lock);
+    let locks: Vec<LockName> = cells
+        .plan
+        .locks
+        .iter()
+        .copied()
+        .filter(|&lock| can_be_taken(lock) && points.iter().any(|point| has(point, lock)))
+        .collect();
+    // Means over other points could not be compared.
+    let common = points.iter().filter(|point| locks.iter().all(|&lock| has(point, lock)));
+    let common: Vec<Contention> =
+        common.map(|point| (point.threads, point.hold_ns, point.think_ns)).collect();
+    let merit = |lock| {
+        let rates: Vec<Rounds> = common.iter().map(|&at| cells.rates(lock, at)).collect();
+        (lock, Rounds::geometric_mean(&rates))
+    };
+    let merits = locks.iter().map(|&lock| merit(lock)).filter(|(_, merit)| !merit.0.is_empty()).collect();
+    // What is watched for less than that can only show a thread that never had the lock.
+    let starved = STARVED_NS.min(cells.plan.watched_ns.0);
+    let starves =
+        |lock| common.iter().any(|&at| cells.longest_wait(lock, at).is_some_and(|ns| ns >= starved));
+    let ranking = Ranking::of(merits, &|lock| !starves(lock))?;
+    let never = ranking.never();
+    let worst = never.first().map(|(_, share)| *share);
+    let never = never.into_iter().map(|(lock, _)| lock).collect();
+    Some(LockAdvice { situation, take: ranking.take(), never, worst })
+}
+
+/// Locks with what they reach of the best one's merit, best first.
+struct Ranking {
+    shares: Vec<(LockName, Estimate)>,
+    /// Those that may be advised.
+    fit: Vec<LockName>,
+}
+
+impl Ranking {
+    /// Ranks by merit in pairs of rounds with the best of those that are fit; where none is, all are. None without a lock.
+    fn of(merits: Vec<(LockName, Rounds)>, is_fit: &dyn Fn(LockName) -> bool) -> Option<Self> {
+        let all: Vec<LockName> = merits.iter().map(|(lock, _)| *lock).collect();
+        let mut fit: Vec<LockName> = all.iter().copied().filter(|&lock| is_fit(lock)).collect();
+        if fit.is_empty() {
+            fit = all;
+        }
+        let best = merits
+            .iter()
+            .filter(|(lock, _)| fit.contains(lock))
+            .max_by(|a, b| a.1.median().unwrap_or(0.0).total_cmp(&b.1.median().unwrap_or(0.0)))?;
+        let mut shares: Vec<(LockName, Estimate)> =
+            merits.iter().map(|(lock, merit)| (*lock, ratio(merit, &best.1))).collect();
+        shares.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+        Some(Self { shares, fit })
+    }
+
+    /// Those that cannot be told from the best, or are as good.
+    fn take(&self) -> Vec<LockName> {
+        let good =
+            |share: &Estimate| share.value >= AS_GOOD || share.ci95.is_some_and(|[_, high]| high >= 1.0);
+        let fit = self.shares.iter().filter(|(lock, share)| self.fit.contains(lock) && good(share));
+        fit.map(|(lock, _)| *lock).collect()
+    }
+
+    /// Those that do not reach half of it, worst first.
+    fn never(&self) -> Vec<(LockName, f64)> {
+        let below = self.shares.iter().rev().filter(|(_, share)| share.value < NEVER);
+        below.map(|(lock, share)| (*lock, share.value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::Nanos;
+    use morecores_study::lock::LockStudy;
+
+    use super::super::locks_view;
+    use super::super::synthetic::Synthetic;
+    use super::*;
+
+    use LockName::{Adaptive, Block, Kernel, Spin, Std, Ticket};
+
+    fn of(study: Synthetic, situation: LockSituation) -> Option<LockAdvice> {
+        locks_view(&study.build()).advice.into_iter().find(|advice| advice.situation == situation)
+    }
+
+    /// Six rounds around `rate`, by a factor that all locks of a round share.
+    fn around(rate: f64) -> [f64; 6] {
+        [1.0, 1.2, 0.9, 1.1, 0.8, 1.3].map(|factor| rate * factor)
+    }
+
+    const BUSY: Contention = (4, 1_000, 0);
+
+    #[test]
+    fn without_contention_the_cheapest_is_taken_and_none_forbidden() {
+        let free = |lock| LockCell::Free { lock };
+        let study = Synthetic::of(&[Spin, Adaptive, Block, Kernel])
+            .times(free(Spin), &[10.0])
+            .times(free(Adaptive), &[10.3])
+            .times(free(Block), &[40.0])
+            .times(free(Kernel), &[1.0]);
+        let advice = of(study, LockSituation::Free).expect("figures");
+        assert_eq!((advice.take, advice.never, advice.worst), (vec![Spin, Adaptive], vec![], None));
+    }
+
+    #[test]
+    fn the_best_are_those_that_nothing_beats_and_never_is_below_half() {
+        let study = Synthetic::of(&[Spin, Adaptive, Block, Std, Kernel])
+            .contest(Spin, BUSY, &around(1e5))
+            .contest(Adaptive, BUSY, &around(1e6))
+            .contest(Block, BUSY, &around(9.6e5))
+            .contest(Std, BUSY, &around(7e5))
+            .contest(Kernel, BUSY, &around(9e6));
+        let advice = of(study, LockSituation::MoreThreadsThanCpus).expect("figures");
+        assert_eq!((advice.take, advice.never), (vec![Adaptive, Block], vec![Spin]));
+        let worst = advice.worst.expect("a worst one");
+        assert!((worst - 0.1).abs() < 1e-3, "{worst}");
+    }
+
+    /// The fastest lets a thread wait for 200 ms: it is no advice, though it is not slow either.
+    #[test]
+    fn a_lock_that_starves_a_thread_is_not_advised_unless_all_do() {
+        let long: &[&[u64]] = &[&[200_000_000, 5, 5, 5]];
+        let study = || {
+            Synthetic::of(&[Spin, Ticket])
+                .contest(Spin, BUSY, &around(2e6))
+                .contest(Ticket, BUSY, &around(1.5e6))
+                .watched(Spin, BUSY, long)
+        };
+        let advice = of(study(), LockSituation::MoreThreadsThanCpus).expect("figures");
+        assert_eq!((advice.take, advice.never), (vec![Ticket], vec![]));
+        let advice = of(study().watched(Ticket, BUSY, long), LockSituation::MoreThreadsThanCpus);
+        assert_eq!(advice.expect("figures").take, [Spin]);
+    }
+
+    /// A thread that never had the lock while it was watched starves, as far as that can show.
+    #[test]
+    fn a_short_watch_shows_who_never_had_it() {
+        let mut study = Synthetic::of(&[Spin, Ticket])
+            .contest(Spin, BUSY, &around(2e6))
+            .contest(Ticket, BUSY, &around(1.5e6))
+            .watched(Spin, BUSY, &[&[60_000_000, 5, 5, 5]])
+            .build();
+        let take = |study: &LockStudy| locks_view(study).advice[0].take.clone();
+        assert_eq!(take(&study), [Spin]);
+        study.header.plan.watched_ns = Nanos::from_millis(60);
+        assert_eq!(take(&study), [Ticket]);
+    }
+
+    /// Short and long are told by the price of a wake-up; a single thread is no contention.
+    #[test]
+    fn situations_are_told_by_threads_and_the_bound() {
+        let study = |wake: Option<f64>| {
+            let study = Synthetic::of(&[Spin, Block])
+                .contest(Spin, (2, 1_000, 0), &around(2e6))
+                .contest(Block, (2, 1_000, 0), &around(1e6))
+                .contest(Spin, (2, 50_000, 0), &around(1e5))
+                .contest(Block, (2, 50_000, 0), &around(2e5))
+                .contest(Block, (1, 50_000, 0), &around(9e9));
+            match wake {
+                Some(ns) => study.times(LockCell::HandOver { lock: Block }, &[ns]),
+                None => study,
+            }
+        };
+        let take = |wake, situation| of(study(wake), situation).map(|advice| advice.take);
+        assert_eq!(take(Some(15e3), LockSituation::ShortHolds), Some(vec![Spin]));
+        assert_eq!(take(Some(15e3), LockSituation::LongHolds), Some(vec![Block]));
+        assert_eq!(take(Some(15e3), LockSituation::MoreThreadsThanCpus), None);
+        assert_eq!(take(None, LockSituation::ShortHolds), None);
+    }
+
+    /// A lock that lacks a point is compared over the others alone.
+    #[test]
+    fn means_are_over_common_points() {
+        let study = Synthetic::of(&[Spin, Std])
+            .contest(Spin, (4, 0, 0), &around(1e6))
+            .contest(Std, (4, 0, 0), &around(2e6))
+            .contest(Spin, (4, 100, 0), &around(9e9));
+        let advice = of(study, LockSituation::MoreThreadsThanCpus).expect("figures");
+        assert_eq!(advice.take, [Std]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The cells of a study of locks by what they measured and in which round.
+//!
+//! Access and medians; what a figure means is said where it is computed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Estimate;
+use morecores_study::Nanos;
+use morecores_study::lock::{ContestSample, LockCell, LockName, LockPlan, LockRun, LockSample, LockStudy};
+
+use morecores_statistics::Design;
+use morecores_statistics::median;
+use morecores_statistics::median_interval;
+
+/// A point of contention: threads, hold and think, both in nanoseconds.
+pub(super) type Contention = (u32, u64, u64);
+
+/// The cells of a study.
+pub(super) struct Cells<'a> {
+    pub(super) plan: &'a LockPlan,
+    by_cell: BTreeMap<LockCell, BTreeMap<u32, &'a LockRun>>,
+}
+
+impl<'a> Cells<'a> {
+    /// The cells of `study`. Of a cell that is there twice in a round, which a resumed study may have, the last counts.
+    pub(super) fn of(study: &'a LockStudy) -> Self {
+        let mut by_cell: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for run in &study.runs {
+            by_cell.entry(run.cell).or_default().insert(run.round, run);
+        }
+        Self { plan: &study.header.plan, by_cell }
+    }
+
+    /// How many CPUs the plan has.
+    pub(super) fn cpus(&self) -> u32 {
+        u32::try_from(self.plan.cpus.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Rounds with at least one cell.
+    pub(super) fn rounds(&self) -> u32 {
+        let rounds: BTreeSet<u32> = self.by_cell.values().flat_map(|rounds| rounds.keys().copied()).collect();
+        rounds.len() as u32
+    }
+
+    /// Whether every cell that was planned is there.
+    pub(super) fn are_whole(&self) -> bool {
+        let is_there =
+            |round: u32, cell: &LockCell| self.by_cell.get(cell).is_some_and(|at| at.contains_key(&round));
+        (0..self.plan.rounds).all(|round| self.plan.cells(round).iter().all(|cell| is_there(round, cell)))
+    }
+
+    /// The share of the CPUs' time that the hypervisor took in contests, where it tells.
+    pub(super) fn steal(&self) -> Option<f64> {
+        let (mut stolen, mut whole) = (0.0, 0.0);
+        for run in self.by_cell.values().flat_map(BTreeMap::values) {
+            if let (LockSample::Contest(contest), Some(steal)) = (&run.sample, run.steal_ns) {
+                stolen += steal.as_secs_f64();
+                whole += contest.window_ns.as_secs_f64() * f64::from(self.cpus());
+            }
+        }
+        (whole > 0.0).then(|| stolen / whole)
+    }
+
+    /// The points of the plan in order: threads, then hold, then think.
+    pub(super) fn points(&self) -> Vec<Contention> {
+        let points = self.plan.points().into_iter().map(|(threads, hold, think)| (threads, hold.0, think.0));
+        let points: BTreeSet<Contention> = points.collect();
+        points.into_iter().collect()
+    }
+
+    /// What `of` says of each round of `cell`.
+    pub(super) fn values(&self, cell: LockCell, of: impl Fn(&LockSample) -> Option<f64>) -> Rounds {
+        let rounds = self.by_cell.get(&cell).into_iter().flatten();
+        Rounds(
+            rounds
+                .filter_map(|(round, run)| Some((*round, of(&run.sample).filter(|v| v.is_finite())?)))
+                .collect(),
+        )
+    }
+
+    /// Times of single operations in nanoseconds.
+    pub(super) fn times(&self, cell: LockCell) -> Rounds {
+        self.values(cell, |sample| match sample {
+            LockSample::Time { ns } => Some(*ns),
+            _ => None,
+        })
+    }
+
+    /// What `of` says of each round of the contest of `lock` at a point, `watched` or not.
+    pub(super) fn contests(
+        &self,
+        lock: LockName,
+        (threads, hold, think): Contention,
+        watched: bool,
+        of: impl Fn(&ContestSample) -> Option<f64>,
+    ) -> Rounds {
+        let (hold_ns, think_ns) = (Nanos(hold), Nanos(think));
+        self.values(LockCell::Contest { lock, threads, hold_ns, think_ns, watched }, |sample| match sample {
+            LockSample::Contest(contest) => of(contest),
+            _ => None,
+        })
+    }
+
+    /// Holds a second, all threads together.
+    pub(super) fn rates(&self, lock: LockName, at: Contention) -> Rounds {
+        self.contests(lock, at, false, |contest| {
+            Some(contest.turns.iter().sum::<u64>() as f64 / contest.window_ns.as_secs_f64())
+        })
+    }
+
+    /// The longest wait of any thread in the watched contests of `lock` at a point, in nanoseconds.
+    pub(super) fn longest_wait(&self, lock: LockName, at: Contention) -> Option<u64> {
+        let longest = self.contests(lock, at, true, |contest| {
+            contest.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
+        });
+        longest.0.into_values().reduce(f64::max).map(|ns| ns as u64)
+    }
+}
+
+/// A value for each round that has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Rounds(pub(super) BTreeMap<u32, f64>);
+
+impl Rounds {
+    fn values(&self) -> Vec<f64> {
+        self.0.values().copied().collect()
+    }
+
+    /// The median over rounds.
+    pub(super) fn median(&self) -> Option<f64> {
+        median(&self.values())
+    }
+
+    /// The median over rounds with its interval; none without a round.
+    pub(super) fn estimate(&self) -> Option<Estimate> {
+        let values = self.values();
+        let interval = median_interval(&values, Design::Fixed);
+        Some(Estimate { value: median(&values)?, ci95: interval.map(|i| [i.lo, i.hi]) })
+    }
+
+    /// The ratio of each round that both have; where `below` is zero there is none.
+    pub(super) fn over(&self, below: &Self) -> Self {
+        self.with(below, |a, b| (b > 0.0).then(|| a / b))
+    }
+
+    /// Both values of each round that both have, made one.
+    pub(super) fn with(&self, other: &Self, of: impl Fn(f64, f64) -> Option<f64>) -> Self {
+        let pairs = self.0.iter().filter_map(|(round, a)| Some((*round, of(*a, *other.0.get(round)?)?)));
+        Self(pairs.collect())
+    }
+
+    /// The geometric mean in each round that all of `all` have.
+    pub(super) fn geometric_mean(all: &[Self]) -> Self {
+        let Some((first, rest)) = all.split_first() else { return Self::default() };
+        let logarithms = |rounds: &Self| Self(rounds.0.iter().map(|(r, v)| (*r, v.ln())).collect());
+        let sum =
+            rest.iter().fold(logarithms(first), |sum, next| sum.with(&logarithms(next), |a, b| Some(a + b)));
+        Self(sum.0.into_iter().map(|(round, sum)| (round, (sum / all.len() as f64).exp())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(values: &[(u32, f64)]) -> Rounds {
+        Rounds(values.iter().copied().collect())
+    }
+
+    #[test]
+    fn pairs_are_of_the_same_round() {
+        let (a, b) = (rounds(&[(0, 2.0), (1, 9.0), (3, 4.0)]), rounds(&[(0, 1.0), (2, 5.0), (3, 8.0)]));
+        assert_eq!(a.over(&b), rounds(&[(0, 2.0), (3, 0.5)]));
+        assert_eq!(a.over(&rounds(&[(0, 0.0)])), Rounds::default());
+    }
+
+    #[test]
+    fn geometric_means_are_of_rounds_that_all_have() {
+        let all = [rounds(&[(0, 2.0), (1, 3.0)]), rounds(&[(0, 8.0)])];
+        let mean = Rounds::geometric_mean(&all);
+        assert_eq!(mean.0.len(), 1);
+        assert!((mean.0[&0] - 4.0).abs() < 1e-12);
+        assert_eq!(Rounds::geometric_mean(&[]), Rounds::default());
+        // A lock that got nothing done has no share at all, not a missing one.
+        assert_eq!(Rounds::geometric_mean(&[rounds(&[(0, 0.0)]), rounds(&[(0, 8.0)])]), rounds(&[(0, 0.0)]));
+    }
+
+    #[test]
+    fn six_rounds_bear_an_interval_and_five_do_not() {
+        let of = |n: u32| rounds(&(0..n).map(|i| (i, f64::from(i))).collect::<Vec<_>>()).estimate();
+        assert_eq!(of(0), None);
+        assert_eq!(of(5), Some(Estimate { value: 2.0, ci95: None }));
+        assert_eq!(of(6), Some(Estimate { value: 2.5, ci95: Some([0.0, 5.0]) }));
+    }
+}

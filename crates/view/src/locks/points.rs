@@ -1,0 +1,151 @@
+//! Each point of contention: how fast each lock was there, how fair, and what it burned.
+
+use crate::{Estimate, LockPoint, LockResult};
+use morecores_study::lock::{ContestSample, LockName};
+
+use super::cells::{Cells, Contention, Rounds};
+
+/// The points at which anything was measured.
+pub(super) fn points(cells: &Cells<'_>) -> Vec<LockPoint> {
+    cells.points().into_iter().filter_map(|at| point(cells, at)).collect()
+}
+
+fn point(cells: &Cells<'_>, at: Contention) -> Option<LockPoint> {
+    let fastest = cells.rates(fastest(cells, at, &cells.plan.locks)?, at);
+    let results = cells.plan.locks.iter().filter_map(|&lock| result(cells, lock, at, &fastest)).collect();
+    Some(LockPoint { threads: at.0, hold_ns: at.1, think_ns: at.2, results })
+}
+
+/// The lock of `among` with the highest median rate at a point; the first of equals.
+pub(super) fn fastest(cells: &Cells<'_>, at: Contention, among: &[LockName]) -> Option<LockName> {
+    let measured = among.iter().filter_map(|&lock| Some((lock, cells.rates(lock, at).median()?)));
+    measured.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(lock, _)| lock)
+}
+
+fn result(cells: &Cells<'_>, lock: LockName, at: Contention, fastest: &Rounds) -> Option<LockResult> {
+    let rates = cells.rates(lock, at);
+    let per_s = rates.estimate()?;
+    let of = |of: &dyn Fn(&ContestSample) -> Option<f64>| cells.contests(lock, at, false, of);
+    Some(LockResult {
+        lock,
+        per_s,
+        of_fastest: ratio(&rates, fastest),
+        cpus: of(&|contest| Some(cpus(contest))).estimate()?,
+        burned_cpus: of(&|contest| Some(burned(contest, at))).estimate()?,
+        luckiest: of(&|contest| share(contest, u64::max)).median().unwrap_or(1.0),
+        unluckiest: of(&|contest| share(contest, u64::min)).median().unwrap_or(1.0),
+        longest_wait_ns: cells.longest_wait(lock, at),
+    })
+}
+
+/// The ratio in pairs of the same round. Where there are no such pairs, in what is left of a study, that of the medians,
+/// without an interval; 1 where both got nothing done.
+pub(super) fn ratio(rates: &Rounds, base: &Rounds) -> Estimate {
+    rates.over(base).estimate().unwrap_or_else(|| {
+        let (here, there) = (rates.median().unwrap_or(0.0), base.median().unwrap_or(0.0));
+        Estimate { value: if there > 0.0 { here / there } else { 1.0 }, ci95: None }
+    })
+}
+
+/// CPUs busy: CPU time of the threads over the window.
+pub(super) fn cpus(contest: &ContestSample) -> f64 {
+    (contest.user_ns.as_secs_f64() + contest.system_ns.as_secs_f64()) / contest.window_ns.as_secs_f64()
+}
+
+/// CPUs busy beyond what the holds and thinks took: of each turn its hold and one think. May be below zero by what a calibrated
+/// stretch of computing is off.
+fn burned(contest: &ContestSample, (_, hold, think): Contention) -> f64 {
+    let turns = contest.turns.iter().sum::<u64>() as f64;
+    cpus(contest) - turns * (hold + think) as f64 / contest.window_ns.0 as f64
+}
+
+/// The turns of the thread that `pick` ends at, over the mean; none where nobody had a turn.
+fn share(contest: &ContestSample, pick: fn(u64, u64) -> u64) -> Option<f64> {
+    let mean = contest.turns.iter().sum::<u64>() as f64 / contest.turns.len() as f64;
+    let one = contest.turns.iter().copied().reduce(pick)? as f64;
+    (mean > 0.0).then(|| one / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::Nanos;
+    use morecores_study::lock::{LockCell, LockSample};
+
+    use super::super::locks_view;
+    use super::super::synthetic::Synthetic;
+    use super::*;
+
+    const SPIN: LockName = LockName::Spin;
+    const BLOCK: LockName = LockName::Block;
+
+    /// Noise that both locks of a round share is in no ratio: the one is half as fast in every round.
+    #[test]
+    fn ratios_are_of_pairs() {
+        let noisy = [1e6, 3e6, 2e6, 1.5e6, 4e6, 2.5e6, 1.2e6];
+        let half = noisy.map(|rate| rate / 2.0);
+        let study = Synthetic::of(&[BLOCK, SPIN]).contest(SPIN, (2, 100, 0), &noisy).contest(
+            BLOCK,
+            (2, 100, 0),
+            &half,
+        );
+        let view = locks_view(&study.build());
+        let [block, spin] = view.points[0].results.as_slice() else { panic!("two locks") };
+        assert_eq!((block.lock, spin.lock), (BLOCK, SPIN));
+        assert_eq!(block.of_fastest, Estimate { value: 0.5, ci95: Some([0.5, 0.5]) });
+        assert_eq!(spin.of_fastest, Estimate { value: 1.0, ci95: Some([1.0, 1.0]) });
+        assert_eq!(spin.per_s.value, 2e6);
+    }
+
+    /// Points come in order, whatever the order of the plan, and only those that were measured.
+    #[test]
+    fn points_are_in_order() {
+        let study = Synthetic::of(&[SPIN])
+            .contest(SPIN, (4, 0, 0), &[1e6])
+            .contest(SPIN, (2, 100, 100), &[1e6])
+            .contest(SPIN, (2, 100, 0), &[1e6])
+            .build();
+        let view = locks_view(&study);
+        let points: Vec<_> = view.points.iter().map(|p| (p.threads, p.hold_ns, p.think_ns)).collect();
+        assert_eq!(points, [(2, 100, 0), (2, 100, 100), (4, 0, 0)]);
+    }
+
+    /// 100 ms: 150 ms of CPU time, of which 10,000 turns took 10 µs each; one thread had three times as many as the other.
+    #[test]
+    fn burned_time_is_what_no_turn_took_and_shares_are_of_the_mean() {
+        let cell = LockCell::Contest {
+            lock: SPIN,
+            threads: 2,
+            hold_ns: Nanos(6_000),
+            think_ns: Nanos(4_000),
+            watched: false,
+        };
+        let sample = LockSample::Contest(ContestSample {
+            window_ns: Nanos::from_millis(100),
+            turns: vec![7_500, 2_500],
+            user_ns: Nanos::from_millis(140),
+            system_ns: Nanos::from_millis(10),
+            longest_waits_ns: None,
+        });
+        let study = Synthetic::of(&[SPIN]).point((2, 6_000, 4_000)).samples(cell, &[sample]).build();
+        let result = &locks_view(&study).points[0].results[0];
+        assert!((result.cpus.value - 1.5).abs() < 1e-12);
+        assert!((result.burned_cpus.value - 0.5).abs() < 1e-12);
+        assert_eq!((result.luckiest, result.unluckiest), (1.5, 0.5));
+        assert_eq!(result.per_s.value, 1e5);
+        assert_eq!(result.longest_wait_ns, None);
+    }
+
+    /// What a kill left: rounds that no two locks share still give a figure, without an interval.
+    #[test]
+    fn without_pairs_the_ratio_is_of_medians() {
+        let mut study = Synthetic::of(&[SPIN, BLOCK])
+            .contest(SPIN, (2, 0, 0), &[4e6])
+            .contest(BLOCK, (2, 0, 0), &[9e6, 1e6])
+            .build();
+        study
+            .runs
+            .retain(|run| !(run.round == 0 && matches!(run.cell, LockCell::Contest { lock: BLOCK, .. })));
+        let results = &locks_view(&study).points[0].results;
+        assert_eq!(results[1].of_fastest, Estimate { value: 0.25, ci95: None });
+    }
+}

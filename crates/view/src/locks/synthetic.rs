@@ -1,0 +1,151 @@
+//! Studies of locks whose answer is known, for the tests.
+
+use morecores_study::lock::{
+    ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample,
+    LockStudy, Think,
+};
+use morecores_study::{CpuId, Host, Nanos};
+
+use super::cells::Contention;
+
+/// A study of two CPUs under construction; the rounds of a cell are numbered from 0 on.
+pub(super) struct Synthetic {
+    study: LockStudy,
+}
+
+impl Synthetic {
+    /// A study of these locks, without a point.
+    pub(super) fn of(locks: &[LockName]) -> Self {
+        let plan = LockPlan {
+            locks: locks.to_vec(),
+            cpus: [CpuId(0), CpuId(1)].into_iter().collect(),
+            threads: Vec::new(),
+            holds: Vec::new(),
+            thinks: Vec::new(),
+            rounds: 7,
+            window_ns: Nanos::from_millis(100),
+            watched_ns: Nanos::from_millis(300),
+            watched_rounds: 2,
+            seed: 1,
+        };
+        let header = LockHeader {
+            schema: LOCK_STUDY_SCHEMA.to_owned(),
+            tool: "0.1.0".to_owned(),
+            created_at_ns: Nanos(0),
+            plan,
+            host: Host::default(),
+            closing: None,
+            unknown: serde_json::Map::new(),
+        };
+        Self { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 } }
+    }
+
+    /// Plans a point, and whatever goes with its threads, hold and think.
+    pub(super) fn point(mut self, (threads, hold, think): Contention) -> Self {
+        fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
+            if !list.contains(&value) {
+                list.push(value);
+            }
+        }
+        let plan = &mut self.study.header.plan;
+        add(&mut plan.threads, threads);
+        add(&mut plan.holds, Nanos(hold));
+        add(&mut plan.thinks, Think::Fixed(Nanos(think)));
+        self
+    }
+
+    /// A sample of `cell` a round.
+    pub(super) fn samples(mut self, cell: LockCell, samples: &[LockSample]) -> Self {
+        self.study.runs.extend(samples.iter().enumerate().map(|(round, sample)| LockRun {
+            round: round as u32,
+            cell,
+            sample: sample.clone(),
+            steal_ns: None,
+            surroundings: None,
+            unknown: serde_json::Map::new(),
+        }));
+        self
+    }
+
+    /// A time of `cell` a round.
+    pub(super) fn times(self, cell: LockCell, ns: &[f64]) -> Self {
+        let samples: Vec<LockSample> = ns.iter().map(|&ns| LockSample::Time { ns }).collect();
+        self.samples(cell, &samples)
+    }
+
+    /// Contests of 100 ms with so many holds a second, shared alike, in which every thread has a CPU or a share of one.
+    pub(super) fn contest(self, lock: LockName, at: Contention, rates: &[f64]) -> Self {
+        let busy = Nanos::from_millis(100 * u64::from(at.0.min(2)));
+        self.contest_of(lock, at, rates, busy)
+    }
+
+    /// As `contest`, with so much CPU time.
+    pub(super) fn contest_of(self, lock: LockName, at: Contention, rates: &[f64], user_ns: Nanos) -> Self {
+        let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
+        let sample = |rate: &f64| {
+            LockSample::Contest(ContestSample {
+                window_ns: Nanos::from_millis(100),
+                turns: vec![(rate / 10.0 / f64::from(threads)).round() as u64; threads as usize],
+                user_ns,
+                system_ns: Nanos(0),
+                longest_waits_ns: None,
+            })
+        };
+        let samples: Vec<LockSample> = rates.iter().map(sample).collect();
+        self.point(at)
+            .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false }, &samples)
+    }
+
+    /// Watched contests with the longest waits of each thread in nanoseconds, a list a round.
+    pub(super) fn watched(self, lock: LockName, at: Contention, waits: &[&[u64]]) -> Self {
+        let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
+        let sample = |waits: &&[u64]| {
+            LockSample::Contest(ContestSample {
+                window_ns: Nanos::from_millis(300),
+                turns: vec![1; threads as usize],
+                user_ns: Nanos(0),
+                system_ns: Nanos(0),
+                longest_waits_ns: Some(waits.iter().map(|&ns| Nanos(ns)).collect()),
+            })
+        };
+        let samples: Vec<LockSample> = waits.iter().map(sample).collect();
+        self.point(at)
+            .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: true }, &samples)
+    }
+
+    /// Every cell of every round of the plan with two threads, whatever it holds.
+    pub(super) fn filled(self) -> Self {
+        let mut filled = self.point((2, 100, 0));
+        for round in 0..filled.study.header.plan.rounds {
+            for cell in filled.study.header.plan.cells(round) {
+                let sample = match cell {
+                    LockCell::Contest { .. } => LockSample::Contest(ContestSample {
+                        window_ns: Nanos::from_millis(100),
+                        turns: vec![10, 10],
+                        user_ns: Nanos::from_millis(150),
+                        system_ns: Nanos(0),
+                        longest_waits_ns: None,
+                    }),
+                    LockCell::Preempted { .. } => {
+                        LockSample::Preempted { waited_ns: Nanos(100), burned_ns: Nanos(50), waits: 1 }
+                    }
+                    _ => LockSample::Time { ns: 10.0 },
+                };
+                let unknown = serde_json::Map::new();
+                filled.study.runs.push(LockRun {
+                    round,
+                    cell,
+                    sample,
+                    steal_ns: None,
+                    surroundings: None,
+                    unknown,
+                });
+            }
+        }
+        filled
+    }
+
+    pub(super) fn build(self) -> LockStudy {
+        self.study
+    }
+}

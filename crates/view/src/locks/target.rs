@@ -1,0 +1,173 @@
+//! One lock against its peers: the figures of the benches.
+//!
+//! The peer that counts at a point is the best one there, by median rate; the ratio to it is taken in pairs of the same round.
+
+use crate::Estimate;
+use morecores_study::lock::{LockCell, LockName, LockStudy};
+
+use super::cells::{Cells, Contention};
+use super::points::{cpus, fastest, ratio};
+
+/// A point counts as lost where the whole interval of the ratio lies below this. It is what a benchmark of locks on one machine can
+/// bear: less is seen between two builds of the same lock.
+const LOST: f64 = 0.95;
+
+/// A lock against the best of its peers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Against {
+    /// Which lock.
+    pub lock: LockName,
+    /// Each point at which it and a peer were measured.
+    pub points: Vec<AgainstPoint>,
+    /// The geometric mean of the ratios; None without a point.
+    pub geometric_mean: Option<f64>,
+}
+
+impl Against {
+    /// The points at which the whole 95% interval of the ratio lies below 0.95. Without intervals there are none.
+    pub fn lost(&self) -> impl Iterator<Item = &AgainstPoint> {
+        self.points.iter().filter(|point| point.ratio.ci95.is_some_and(|[_, high]| high < LOST))
+    }
+}
+
+/// A point of contention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AgainstPoint {
+    /// Threads at the lock.
+    pub threads: u32,
+    /// For how long each holds it.
+    pub hold_ns: u64,
+    /// For how long each stays away from it.
+    pub think_ns: u64,
+    /// The peer with the highest median rate.
+    pub best: LockName,
+    /// The lock's rate over that peer's.
+    pub ratio: Estimate,
+    /// The lock's CPU time for each hold over that peer's; None where every thread has a CPU of its own, and where nothing was
+    /// done in any round.
+    pub cpu_per_hold: Option<Estimate>,
+}
+
+/// `lock` against the best of `peers` at each point.
+pub fn against_peers(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Against {
+    let cells = Cells::of(study);
+    let points: Vec<AgainstPoint> =
+        cells.points().into_iter().filter_map(|at| point(&cells, lock, peers, at)).collect();
+    let logarithms: f64 = points.iter().map(|point| point.ratio.value.ln()).sum();
+    let geometric_mean = (!points.is_empty()).then(|| (logarithms / points.len() as f64).exp());
+    Against { lock, points, geometric_mean }
+}
+
+fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: Contention) -> Option<AgainstPoint> {
+    let best = fastest(cells, at, peers)?;
+    let rates = cells.rates(lock, at);
+    rates.median()?;
+    let per_hold = |lock| {
+        cells.contests(lock, at, false, |contest| {
+            let turns = contest.turns.iter().sum::<u64>() as f64;
+            (turns > 0.0).then(|| cpus(contest) * contest.window_ns.as_secs_f64() / turns)
+        })
+    };
+    let crowded = at.0 > cells.cpus();
+    Some(AgainstPoint {
+        threads: at.0,
+        hold_ns: at.1,
+        think_ns: at.2,
+        best,
+        ratio: ratio(&rates, &cells.rates(best, at)),
+        cpu_per_hold: crowded.then(|| per_hold(lock).over(&per_hold(best)).estimate()).flatten(),
+    })
+}
+
+/// The time of a free `lock` over that of the cheapest of `peers`; None where either was not measured.
+pub fn free_ratio(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Option<Estimate> {
+    let cells = Cells::of(study);
+    let times = |lock| cells.times(LockCell::Free { lock });
+    let measured = peers.iter().filter_map(|&peer| Some((peer, times(peer).median()?)));
+    let (best, _) = measured.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    times(lock).over(&times(best)).estimate()
+}
+
+/// The longest wait of any thread for `lock` in any watched contest, in nanoseconds; None where nothing was watched.
+pub fn longest_wait(study: &LockStudy, lock: LockName) -> Option<u64> {
+    let cells = Cells::of(study);
+    cells.points().into_iter().filter_map(|at| cells.longest_wait(lock, at)).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use morecores_study::Nanos;
+
+    use super::super::synthetic::Synthetic;
+    use super::*;
+
+    use LockName::{Adaptive, ParkingLot, Std};
+
+    const PEERS: [LockName; 2] = [Std, ParkingLot];
+
+    fn close(value: f64, to: f64) -> bool {
+        (value - to).abs() < 1e-3 * to
+    }
+
+    /// Twice as fast at the one point, half as fast at the other, each time against another peer: 1 in the mean, and one
+    /// point lost.
+    #[test]
+    fn the_best_peer_of_each_point_counts() {
+        let (few, many) = ((2, 0, 0), (4, 0, 0));
+        let study = Synthetic::of(&[Adaptive, Std, ParkingLot])
+            .contest(Adaptive, few, &[2e6; 6])
+            .contest(Std, few, &[1e6; 6])
+            .contest(ParkingLot, few, &[5e5; 6])
+            .contest(Adaptive, many, &[1e6; 6])
+            .contest(Std, many, &[1e6; 6])
+            .contest_of(ParkingLot, many, &[2e6; 6], Nanos::from_millis(50))
+            .build();
+        let against = against_peers(&study, Adaptive, &PEERS);
+        let [first, second] = against.points.as_slice() else { panic!("two points") };
+        assert_eq!((first.best, second.best), (Std, ParkingLot));
+        assert!(close(first.ratio.value, 2.0) && close(second.ratio.value, 0.5));
+        assert!(close(against.geometric_mean.expect("a mean"), 1.0));
+        assert_eq!(against.lost().map(|point| point.threads).collect::<Vec<_>>(), [4]);
+        // With a CPU for each thread spinning costs nobody anything. Else: 200 ms for 100,000 holds against 50 ms for 200,000.
+        assert_eq!(first.cpu_per_hold, None);
+        assert!(close(second.cpu_per_hold.expect("crowded").value, 8.0));
+    }
+
+    /// An interval that reaches 0.95 is no lost point, and neither is one round.
+    #[test]
+    fn a_point_is_lost_only_with_its_whole_interval() {
+        let lost = |rates: &[f64]| {
+            let base = vec![1e6; rates.len()];
+            let study = Synthetic::of(&[Adaptive, Std])
+                .contest(Adaptive, (2, 0, 0), rates)
+                .contest(Std, (2, 0, 0), &base)
+                .build();
+            against_peers(&study, Adaptive, &PEERS).lost().count()
+        };
+        assert_eq!(lost(&[9e5; 6]), 1);
+        assert_eq!(lost(&[9e5, 9e5, 9e5, 9e5, 9e5, 9.6e5]), 0);
+        assert_eq!(lost(&[5e5]), 0);
+    }
+
+    #[test]
+    fn a_free_lock_is_held_against_the_cheapest_peer() {
+        let free = |lock| LockCell::Free { lock };
+        let study = Synthetic::of(&[Adaptive, Std, ParkingLot])
+            .times(free(Adaptive), &[11.0, 22.0, 11.0])
+            .times(free(Std), &[10.0, 20.0, 10.0])
+            .times(free(ParkingLot), &[30.0; 3])
+            .build();
+        assert!(close(free_ratio(&study, Adaptive, &PEERS).expect("measured").value, 1.1));
+        assert_eq!(free_ratio(&study, Adaptive, &[LockName::Mcs]), None);
+    }
+
+    #[test]
+    fn the_longest_wait_is_over_all_points() {
+        let study = Synthetic::of(&[Adaptive])
+            .watched(Adaptive, (2, 0, 0), &[&[1, 2]])
+            .watched(Adaptive, (4, 0, 0), &[&[1, 9, 3, 3]])
+            .build();
+        assert_eq!(longest_wait(&study, Adaptive), Some(9));
+        assert_eq!(longest_wait(&study, Std), None);
+    }
+}

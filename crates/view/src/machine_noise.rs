@@ -1,0 +1,161 @@
+//! What the repetitions of a fixed loop say of a machine: how small a difference can be seen on it, and how
+//! much its CPUs disturb each other.
+//!
+//! Nothing here is an estimate of a program's time; a program has noise of its own on top.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{CpuNoise, Disturbance, Estimate, MachineNoise};
+use morecores_study::noise::{Company, Noise, Stretch};
+use morecores_study::{CpuId, CpuSet};
+
+use morecores_statistics::Design;
+use morecores_statistics::median;
+use morecores_statistics::median_interval;
+
+/// Values in each arm of a comparison: what a study of ten runs of each of two commands compares, the number
+/// that hyperfine makes by default.
+const ARM: usize = 10;
+
+/// The share of comparisons that stay within the floor.
+const QUANTILE: f64 = 0.95;
+
+/// The fewest comparisons of which that quantile is anything but the largest.
+const FEWEST_COMPARISONS: usize = 20;
+
+/// Median absolute deviation times this is the standard deviation of a normal distribution, 1/Φ⁻¹(3/4).
+const MAD_TO_SIGMA: f64 = 1.4826;
+
+/// Derives what is known; None where nothing was measured alone.
+pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
+    let alone: BTreeMap<CpuId, Vec<&Stretch>> = alone(noise);
+    let cpus: Vec<CpuNoise> = alone.keys().filter_map(|cpu| cpu_noise(noise, *cpu)).collect();
+    let medians: Vec<f64> = cpus.iter().map(|cpu| cpu.median_s).collect();
+    let fastest = medians.iter().copied().reduce(f64::min)?;
+    let slowest = medians.iter().copied().reduce(f64::max)?;
+    let differences: Vec<f64> = alone.iter().flat_map(|(cpu, own)| a_a(&times(own, *cpu))).collect();
+    Some(MachineNoise {
+        loop_s: median(&medians)?,
+        arm: u32::try_from(ARM).unwrap_or(u32::MAX),
+        comparisons: u32::try_from(differences.len()).unwrap_or(u32::MAX),
+        floor: quantile(differences),
+        between_cpus: slowest / fastest - 1.0,
+        cpus,
+        disturbances: disturbances(noise),
+    })
+}
+
+/// The stretches that each CPU ran alone.
+fn alone(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
+    let mut found: BTreeMap<CpuId, Vec<&Stretch>> = BTreeMap::new();
+    for stretch in noise.stretches.iter().filter(|stretch| stretch.company == Company::Alone) {
+        for thread in &stretch.threads {
+            found.entry(thread.cpu).or_default().push(stretch);
+        }
+    }
+    found
+}
+
+/// Seconds of every repetition on `cpu`, in order.
+fn times(stretches: &[&Stretch], cpu: CpuId) -> Vec<f64> {
+    let threads = stretches.iter().flat_map(|stretch| &stretch.threads).filter(|thread| thread.cpu == cpu);
+    threads.flat_map(|thread| &thread.times_ns).map(|time| time.as_secs_f64()).collect()
+}
+
+fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
+    let mut own: Vec<&Stretch> = Vec::new();
+    own.extend(noise.stretches.iter().filter(|s| s.company == Company::Alone && s.cpus().contains(cpu)));
+    let times = times(&own, cpu);
+    let centre = median(&times).filter(|centre| *centre > 0.0)?;
+    let deviations: Vec<f64> = times.iter().map(|time| (time - centre).abs()).collect();
+    let rounds: Vec<f64> = own.iter().filter_map(|stretch| round_median(stretch, cpu)).collect();
+    let (fast, slow) = (rounds.iter().copied().reduce(f64::min)?, rounds.iter().copied().reduce(f64::max)?);
+
+    let lasted: f64 = own.iter().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
+    let threads: Vec<_> = own.iter().flat_map(|s| &s.threads).filter(|thread| thread.cpu == cpu).collect();
+    let waited: Option<f64> =
+        threads.iter().map(|thread| thread.waited_ns.map(|time| time.as_secs_f64())).sum();
+    let switches: Option<u64> = threads.iter().map(|thread| thread.involuntary_switches).sum();
+    let everywhere = || noise.stretches.iter().filter(|stretch| stretch.cpus().contains(cpu));
+    let stolen: f64 = everywhere()
+        .flat_map(|stretch| &stretch.threads)
+        .filter(|thread| thread.cpu == cpu)
+        .map(|thread| thread.steal_ns.as_secs_f64())
+        .sum();
+    let watched: f64 = everywhere().map(|stretch| stretch.lasted_ns.as_secs_f64()).sum();
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    Some(CpuNoise {
+        cpu,
+        repetitions: u32::try_from(times.len()).unwrap_or(u32::MAX),
+        median_s: centre,
+        spread: MAD_TO_SIGMA * median(&deviations)? / centre,
+        drift: slow / fast - 1.0,
+        waited: waited.map(|waited| share(waited, lasted)),
+        switches_per_s: switches.map(|switches| share(switches as f64, lasted)),
+        steal: share(stolen, watched),
+        slowdown: median(&slowdowns(noise, cpu, |stretch| stretch.company == Company::All)),
+    })
+}
+
+/// Differences of the medians of two interleaved arms of [`ARM`] values of the same work: from every window of
+/// twice as many consecutive values, every other value to each arm. Windows overlap, which makes the
+/// differences dependent but each of them as likely.
+fn a_a(times: &[f64]) -> Vec<f64> {
+    let arm =
+        |window: &[f64], first| median(&window.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
+    let differences = times.windows(2 * ARM).filter_map(|window| {
+        let (a, b) = (arm(window, 0)?, arm(window, 1)?);
+        (a.min(b) > 0.0).then(|| a.max(b) / a.min(b) - 1.0)
+    });
+    differences.collect()
+}
+
+fn quantile(mut differences: Vec<f64>) -> Option<f64> {
+    if differences.len() < FEWEST_COMPARISONS {
+        return None;
+    }
+    let rank = (QUANTILE * differences.len() as f64).ceil() as usize - 1;
+    Some(*differences.select_nth_unstable_by(rank, f64::total_cmp).1)
+}
+
+/// Median of a CPU's repetitions in one stretch.
+fn round_median(stretch: &Stretch, cpu: CpuId) -> Option<f64> {
+    median(&times(&[stretch], cpu)).filter(|time| *time > 0.0)
+}
+
+/// For each round, how many times as long the CPU took in some company as alone: within a round, so that a
+/// slow drift of the machine falls out.
+fn slowdowns(noise: &Noise, cpu: CpuId, company: impl Fn(&Stretch) -> bool) -> Vec<f64> {
+    let rounds: BTreeSet<u32> = noise.stretches.iter().map(|stretch| stretch.round).collect();
+    let of = |round: u32, wanted: &dyn Fn(&Stretch) -> bool| {
+        let mut all = noise.stretches.iter().filter(|stretch| stretch.round == round && wanted(stretch));
+        all.find_map(|stretch| round_median(stretch, cpu))
+    };
+    let alone = |stretch: &Stretch| stretch.company == Company::Alone;
+    rounds.into_iter().filter_map(|round| Some(of(round, &company)? / of(round, &alone)?)).collect()
+}
+
+fn disturbances(noise: &Noise) -> Vec<Disturbance> {
+    let companies: BTreeSet<(Company, CpuSet)> =
+        noise.stretches.iter().map(|stretch| (stretch.company, stretch.cpus())).collect();
+    companies
+        .into_iter()
+        .filter(|(company, _)| *company != Company::Alone)
+        .filter_map(|company| disturbance(noise, company))
+        .collect()
+}
+
+/// A round's slowdown is the mean over the CPUs: the factor by which the machine as a whole falls behind.
+fn disturbance(noise: &Noise, (company, cpus): (Company, CpuSet)) -> Option<Disturbance> {
+    let within = |stretch: &Stretch| stretch.company == company && stretch.cpus() == cpus;
+    let by_cpu: Vec<(CpuId, Vec<f64>)> =
+        cpus.iter().map(|cpu| (cpu, slowdowns(noise, cpu, within))).filter(|(_, s)| !s.is_empty()).collect();
+    let rounds = by_cpu.iter().map(|(_, slowdowns)| slowdowns.len()).min()?;
+    let means: Vec<f64> = (0..rounds)
+        .map(|round| by_cpu.iter().map(|(_, slowdowns)| slowdowns[round]).sum::<f64>() / by_cpu.len() as f64)
+        .collect();
+    let worst = by_cpu.iter().filter_map(|(cpu, slowdowns)| Some((*cpu, median(slowdowns)?)));
+    let (worst_cpu, worst) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let ci95 = median_interval(&means, Design::Fixed).map(|interval| [interval.lo, interval.hi]);
+    Some(Disturbance { company, cpus, slowdown: Estimate { value: median(&means)?, ci95 }, worst_cpu, worst })
+}

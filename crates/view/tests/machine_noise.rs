@@ -1,0 +1,123 @@
+//! Machines whose noise is known, and what is said of them.
+
+use morecores_study::noise::{Company, LoopThread, Noise, Stretch};
+use morecores_study::{CpuId, Nanos};
+use morecores_view::machine_noise;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Nanoseconds of a repetition without any noise.
+const LENGTH: f64 = 12e6;
+
+fn thread(cpu: u32, times: impl IntoIterator<Item = f64>) -> LoopThread {
+    LoopThread {
+        cpu: CpuId(cpu),
+        times_ns: times.into_iter().map(|time| Nanos(time.round() as u64)).collect(),
+        involuntary_switches: Some(3),
+        waited_ns: Some(Nanos::from_millis(5)),
+        steal_ns: Nanos::from_millis(10),
+    }
+}
+
+fn stretch(round: u32, company: Company, threads: Vec<LoopThread>) -> Stretch {
+    Stretch { round, company, lasted_ns: Nanos::from_millis(500), threads }
+}
+
+/// Six rounds of two CPUs, alone and together, with normal noise of the given relative standard deviation; in
+/// company everything takes `slowdown` times as long, and each round `drift` longer than the one before.
+fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    // Irwin-Hall: twelve uniform numbers less six are all but normal.
+    let mut normal = move || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+    let mut times =
+        |factor: f64| (0..40).map(|_| LENGTH * factor * (1.0 + sigma * normal())).collect::<Vec<_>>();
+    let mut noise = Noise { steps: 1000, stretches: Vec::new() };
+    for round in 0..6 {
+        let speed = 1.0 + drift * f64::from(round);
+        for cpu in 0..2 {
+            noise.stretches.push(stretch(round, Company::Alone, vec![thread(cpu, times(speed))]));
+        }
+        let threads = vec![thread(0, times(speed * slowdown)), thread(1, times(speed * slowdown))];
+        noise.stretches.push(stretch(round, Company::All, threads));
+    }
+    noise
+}
+
+#[test]
+fn a_perfect_machine_has_no_noise() {
+    let found = machine_noise(&machine(0.0, 1.0, 0.0)).expect("a machine");
+    assert_eq!((found.floor, found.between_cpus), (Some(0.0), 0.0));
+    assert_eq!(found.loop_s, 0.012);
+    assert_eq!(found.comparisons, 2 * (240 - 19));
+    let together = &found.disturbances[0];
+    assert_eq!((together.slowdown.value, together.slowdown.ci95), (1.0, Some([1.0, 1.0])));
+    let cpu = &found.cpus[1];
+    assert_eq!((cpu.cpu, cpu.repetitions, cpu.spread, cpu.drift), (CpuId(1), 240, 0.0, 0.0));
+    // 5 ms of 500 in each stretch; 10 ms of 500, alone and in company; 3 times in half a second.
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(near(cpu.waited.expect("told"), 0.01) && near(cpu.steal, 0.02), "{cpu:?}");
+    assert_eq!(cpu.switches_per_s, Some(6.0));
+}
+
+/// The standard error of a median of 10 normal values is 1.18 sigma / sqrt(10) (exactly 0.372 sigma); two of them
+/// differ by less than 1.96 · √2 · 0.372 sigma = 1.03 sigma in 95% of cases.
+#[test]
+fn the_floor_and_the_spread_are_those_of_the_noise() {
+    for sigma in [0.001, 0.01] {
+        let found = machine_noise(&machine(sigma, 1.0, 0.0)).expect("a machine");
+        let floor = found.floor.expect("enough");
+        assert!((0.85..1.25).contains(&(floor / sigma)), "{floor} for {sigma}");
+        for cpu in &found.cpus {
+            assert!((0.85..1.15).contains(&(cpu.spread / sigma)), "{cpu:?}");
+        }
+    }
+}
+
+#[test]
+fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
+    let found = machine_noise(&machine(0.001, 1.25, 0.01)).expect("a machine");
+    let together = &found.disturbances[0];
+    assert_eq!(together.company, Company::All);
+    let [low, high] = together.slowdown.ci95.expect("six rounds");
+    assert!(low <= 1.25 + 1e-3 && high >= 1.25 - 1e-3 && high - low < 0.003, "{together:?}");
+    assert!((together.worst - 1.25).abs() < 0.002, "{together:?}");
+    for cpu in &found.cpus {
+        assert!((cpu.drift - 0.05).abs() < 0.002, "{cpu:?}");
+        assert!((cpu.slowdown.expect("two CPUs") - 1.25).abs() < 0.002, "{cpu:?}");
+    }
+    // The drift is 5% over the study; without the interleaving of the arms it would be the floor.
+    assert!(found.floor.expect("enough") < 0.002, "{found:?}");
+}
+
+#[test]
+fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
+    let rounds = 0..6u32;
+    let times = |factor: f64| (0..20).map(move |_| LENGTH * factor);
+    let stretches = rounds.flat_map(|round| {
+        [
+            stretch(round, Company::Alone, vec![thread(0, times(1.0))]),
+            stretch(round, Company::Alone, vec![thread(7, times(1.1))]),
+            stretch(round, Company::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
+            // CPU 9 was never measured alone, so nothing can be said of it.
+            stretch(round, Company::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
+        ]
+    });
+    let found = machine_noise(&Noise { steps: 1, stretches: stretches.collect() }).expect("a machine");
+    assert!((found.between_cpus - 0.1).abs() < 1e-9, "{found:?}");
+    let [pair, all] = &found.disturbances[..] else { panic!("{found:?}") };
+    assert_eq!((pair.company, pair.worst_cpu), (Company::Siblings, CpuId(7)));
+    assert!((pair.slowdown.value - 1.75).abs() < 1e-9 && (pair.worst - 2.0).abs() < 1e-9, "{pair:?}");
+    assert_eq!((all.company, all.slowdown.value, all.worst_cpu), (Company::All, 1.0, CpuId(0)));
+}
+
+#[test]
+fn too_little_gives_no_floor_and_nothing_gives_nothing() {
+    assert_eq!(machine_noise(&Noise::default()), None);
+    let empty = Noise { steps: 1, stretches: vec![stretch(0, Company::Alone, vec![thread(0, [])])] };
+    assert_eq!(machine_noise(&empty), None);
+    let short = vec![stretch(0, Company::Alone, vec![thread(0, vec![LENGTH; 30])])];
+    let found = machine_noise(&Noise { steps: 1, stretches: short }).expect("a machine");
+    assert_eq!((found.floor, found.comparisons), (None, 11));
+    assert_eq!(found.cpus[0].slowdown, None);
+    assert!(found.disturbances.is_empty());
+}

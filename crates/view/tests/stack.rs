@@ -1,0 +1,452 @@
+//! Speedup stacks and the warnings that go with traces, on views whose truth is set.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
+
+mod studies;
+
+use morecores_study::trace::TraceSource;
+use morecores_study::*;
+use morecores_view::view;
+use morecores_view::*;
+use proptest::prelude::*;
+use studies::{add, clean, quiet_times, study};
+
+/// A traced run of this many seconds, all of it unexplained until told.
+fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
+    TraceView {
+        cpus,
+        n,
+        cpu_set: (0..cpus).map(CpuId).collect(),
+        source: TraceSource::Bpf,
+        elapsed_s,
+        overhead: None,
+        events: 1000,
+        lost_events: 0,
+        misfits: Misfits::default(),
+        components: Components::default(),
+        unexplained_by_cpu: Vec::new(),
+        overaccounted_s: 0.0,
+        user_spin_s: Some(0.0),
+        outside_cpu_s: 0.0,
+        outside_tree_s: 0.0,
+        kernel_ratio: None,
+        kernel_ratio_estimator: "ticks".into(),
+        waiting_ratio: None,
+        lock_ratio: None,
+        parallelism: Parallelism::default(),
+        workers: None,
+        serial_phases: Vec::new(),
+        serial_gap_s: 0.001,
+        serial_minimum_s: 0.01,
+        parts: SerialAndParallel { serial_s: 0.0, parallel_s: elapsed_s },
+        commands: Vec::new(),
+        locks: Vec::new(),
+        culprits: Vec::new(),
+        others: Vec::new(),
+        untold_others_s: None,
+        behind_user_lock: BehindLock::default(),
+        untraced: Vec::new(),
+    }
+}
+
+/// Divides the CPU-seconds of a trace: the first 16 components by these weights of the whole, unexplained the rest.
+fn divide(trace: &mut TraceView, weights: [f64; 16]) {
+    let whole = f64::from(trace.cpus) * trace.elapsed_s;
+    let [user, kernel, interrupt, spin, others, tracer, steal, scheduling, held, pinned, rest @ ..] =
+        weights.map(|weight| weight * whole);
+    let [kernel_lock, user_lock, disk, peer, timer, too_little] = rest;
+    trace.components = Components {
+        user_work_s: user,
+        kernel_work_s: Some(kernel),
+        interrupt_s: Some(interrupt),
+        kernel_lock_spin_s: Some(spin),
+        other_processes_s: others,
+        tracer_s: tracer,
+        steal_s: Some(steal),
+        idle_scheduling_s: scheduling,
+        idle_held_s: Some(held),
+        idle_pinned_s: Some(pinned),
+        idle_kernel_lock_s: Some(kernel_lock),
+        idle_user_lock_s: Some(user_lock),
+        idle_disk_s: Some(disk),
+        idle_peer_s: Some(peer),
+        idle_device_s: Some(0.0),
+        idle_rcu_s: Some(0.0),
+        idle_uninterruptible_s: Some(0.0),
+        idle_timer_s: Some(timer),
+        idle_too_little_work_s: too_little,
+        unexplained_s: whole * (1.0 - weights.iter().sum::<f64>()),
+    };
+}
+
+/// The sum of all losses that are told.
+fn total(losses: &Losses) -> f64 {
+    let value = serde_json::to_value(losses).unwrap();
+    value.as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum()
+}
+
+fn near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
+}
+
+/// 10 s on one CPU, of which 4 are serial: on two CPUs 7 s, 4 of them with an idle CPU.
+#[test]
+fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
+    let mut made = study(&[1, 2]);
+    add(&mut made, 1, &[10.0; 6]);
+    add(&mut made, 2, &[7.0; 6]);
+    let mut one = trace(1, 1, 10.0);
+    divide(&mut one, [0.9, 0.1, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    one.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 6.0 };
+    let mut two = trace(2, 2, 7.0);
+    let idle = 4.0 / 14.0;
+    divide(&mut two, [9.0 / 14.0, 1.0 / 14.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., idle]);
+    two.parts = SerialAndParallel { serial_s: 4.0, parallel_s: 3.0 };
+    two.culprits = vec![Culprit { name: "ld".into(), lost_cpus: 4.0, waiting_in: Some("wait4".into()) }];
+
+    let view = view(&made, &[two, one]);
+    assert_eq!(view.traces.iter().map(|t| t.cpus).collect::<Vec<_>>(), [1, 2]);
+    let [stack] = &view.stack[..] else { panic!("{:?}", view.stack) };
+    assert_eq!((stack.cpus, stack.n, stack.base_cpus, stack.base_n), (2, 2, 1, 1));
+    near(stack.speedup, 10.0 / 7.0);
+    near(stack.losses.idle_too_little_work, 4.0 / 7.0);
+    near(stack.losses.user_work, 0.0);
+    near(stack.losses.kernel_work.unwrap(), 0.0);
+    near(total(&stack.losses), 2.0 - 10.0 / 7.0);
+    let [ld] = &stack.culprits[..] else { panic!("{:?}", stack.culprits) };
+    near(ld.lost_cpus, 4.0 / 7.0);
+    assert_eq!((&*ld.name, ld.waiting_in.as_deref()), ("ld", Some("wait4")));
+    near(stack.serial_speedup.unwrap(), 1.0);
+    near(stack.parallel_speedup.unwrap(), 2.0);
+}
+
+/// Perfect scaling, 10 s of work; others took 2 s of one traced run, on two CPUs or on one, and nothing of the timed ones.
+#[test]
+fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
+    let stack_of = |one_s: f64, two_s: f64, around: f64| {
+        let mut made = study(&[1, 2]);
+        add(&mut made, 1, &[10.0; 6]);
+        add(&mut made, 2, &[5.0; 6]);
+        studies::around(&mut made, 2, |s| s.busy_allotted_ns += studies::seconds(around));
+        let traced = |cpus: u32, elapsed_s: f64| {
+            let mut trace = trace(cpus, cpus, elapsed_s);
+            let whole = f64::from(cpus) * elapsed_s;
+            let [user, kernel] = [9.0 / whole, 1.0 / whole];
+            divide(
+                &mut trace,
+                [user, kernel, 0., 0., 1.0 - user - kernel, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.],
+            );
+            trace
+        };
+        view(&made, &[traced(1, one_s), traced(2, two_s)]).stack[0].losses
+    };
+    for losses in [stack_of(10.0, 6.0, 0.0), stack_of(12.0, 5.0, 0.0)] {
+        near(losses.user_work, 0.0);
+        near(losses.kernel_work.unwrap(), 0.0);
+        near(losses.other_processes, 0.0);
+        near(total(&losses), 0.0);
+    }
+    // Where others took as much of each timed run, the traced run is like them and what the stack says stays.
+    let losses = stack_of(10.0, 6.0, 5.0 / 3.0);
+    near(losses.user_work, 9.0 / 6.0 - 2.0 * 0.9);
+    near(losses.other_processes, 2.0 / 6.0);
+}
+
+/// The same work costs more CPU time on two CPUs: a positive loss of user work. Kernel work that gets less is below zero.
+#[test]
+fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
+    let mut made = study(&[1, 2]);
+    add(&mut made, 1, &[10.0; 6]);
+    add(&mut made, 2, &[5.5; 6]);
+    let mut one = trace(1, 1, 10.0);
+    divide(&mut one, [0.8, 0.2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    let mut two = trace(2, 2, 5.5);
+    divide(&mut two, [9.5 / 11.0, 1.5 / 11.0, 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.]);
+    let stack = &view(&made, &[one, two]).stack[0];
+    near(stack.losses.user_work, 1.5 / 5.5);
+    near(stack.losses.kernel_work.unwrap(), -0.5 / 5.5);
+    near(total(&stack.losses), 2.0 - stack.speedup);
+}
+
+/// What the baseline's culprits no longer lose is told under their names.
+#[test]
+fn culprits_are_less_the_baselines_share_and_add_up() {
+    let mut made = study(&[2, 4]);
+    add(&mut made, 2, &[6.0; 6]);
+    add(&mut made, 4, &[4.0; 6]);
+    let culprit = |name: &str, lost_cpus| Culprit { name: name.into(), lost_cpus, waiting_in: None };
+    let mut two = trace(2, 2, 6.0);
+    two.components.idle_too_little_work_s = 3.0;
+    two.culprits = vec![culprit("ld", 2.0), culprit("once", 1.0)];
+    let mut four = trace(4, 4, 4.0);
+    four.components.idle_too_little_work_s = 7.0;
+    four.culprits = vec![culprit("cc1", 1.0), culprit("ld", 6.0)];
+    let view = view(&made, &[two, four]);
+    let stack = &view.stack[0];
+    let found: Vec<(&str, f64)> = stack.culprits.iter().map(|c| (&*c.name, c.lost_cpus)).collect();
+    assert_eq!(found, [("ld", 1.5 - 1.5 / 3.0), ("cc1", 0.25), ("once", -1.5 / 6.0)]);
+    near(found.iter().map(|(_, lost)| lost).sum(), stack.losses.idle_too_little_work);
+    assert_eq!((stack.base_cpus, stack.base_n), (2, 2));
+}
+
+#[test]
+fn a_part_too_short_to_divide_has_no_speedup() {
+    let mut made = study(&[1, 2]);
+    add(&mut made, 1, &[10.0; 6]);
+    add(&mut made, 2, &[5.0; 6]);
+    let mut one = trace(1, 1, 10.0);
+    one.parts = SerialAndParallel { serial_s: 0.2, parallel_s: 9.8 };
+    let mut two = trace(2, 2, 5.0);
+    two.parts = SerialAndParallel { serial_s: 0.009, parallel_s: 4.991 };
+    let stack = view(&made, &[one.clone(), two.clone()]).stack.remove(0);
+    assert_eq!(stack.serial_speedup, None);
+    near(stack.parallel_speedup.unwrap(), 9.8 / 4.991);
+    // Of a program that runs for a fixed time, the parts of the elapsed time say nothing.
+    made.header.plan.metric =
+        Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
+    for run in &mut made.runs {
+        run.metric = Some(f64::from(run.cpus));
+    }
+    two.parts.serial_s = 0.1;
+    let stack = view(&made, &[one, two]).stack.remove(0);
+    assert_eq!((stack.serial_speedup, stack.parallel_speedup), (None, None));
+    near(stack.speedup, 2.0);
+}
+
+/// `make -j1` does one thing after the other: its one long serial phase is not the serial part of `make -j2`.
+#[test]
+fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone() {
+    let mut made = study(&[1, 2]);
+    add(&mut made, 1, &[10.0; 6]);
+    add(&mut made, 2, &[5.5; 6]);
+    let mut one = trace(1, 1, 10.0);
+    one.parts = SerialAndParallel { serial_s: 9.9, parallel_s: 0.1 };
+    let mut two = trace(2, 2, 5.5);
+    two.parts = SerialAndParallel { serial_s: 1.0, parallel_s: 4.5 };
+    let stack = view(&made, &[one, two]).stack.remove(0);
+    assert_eq!(stack.serial_speedup, None);
+    near(stack.parallel_speedup.unwrap(), (10.0 - 1.0) / 4.5);
+}
+
+/// The plan holds `{n}` at 4 in some points and lets it follow the CPUs in others.
+#[test]
+fn the_baseline_is_the_one_most_like_it() {
+    let mut made = study(&[1, 2]);
+    made.header.plan.points = vec![
+        studies::point(1, 1),
+        studies::point(1, 4),
+        studies::point(2, 2),
+        studies::point(2, 4),
+        studies::point(4, 4),
+        studies::point(2, 3),
+    ];
+    for point in made.header.plan.points.clone() {
+        add(&mut made, point.cpus, &quiet_times(8.0 / f64::from(point.cpus)));
+        let count = made.runs.len();
+        made.runs[count - 8..].iter_mut().for_each(|run| run.n = point.n);
+    }
+    let traces: Vec<TraceView> = made
+        .header
+        .plan
+        .points
+        .iter()
+        .map(|point| trace(point.cpus, point.n, 8.0 / f64::from(point.cpus)))
+        .collect();
+    let bases: Vec<((u32, u32), u32)> =
+        view(&made, &traces).stack.iter().map(|s| ((s.cpus, s.n), s.base_n)).collect();
+    assert_eq!(bases, [((2, 2), 1), ((2, 3), 1), ((2, 4), 4), ((4, 4), 4)]);
+}
+
+#[test]
+fn no_stack_where_there_is_nothing_to_compare() {
+    let made = clean(&[1, 2]);
+    assert!(view(&made, &[]).stack.is_empty());
+    assert!(view(&made, &[trace(2, 2, 4.0)]).stack.is_empty());
+    // Traced, but never timed.
+    assert!(view(&made, &[trace(1, 1, 8.0), trace(4, 4, 2.0)]).stack.is_empty());
+    assert!(view(&made, &[trace(1, 1, 8.0), trace(2, 2, 0.0)]).stack.is_empty());
+    // Perf events tell less than BPF programs: the difference would look like a loss.
+    let by = |source, mut trace: TraceView| {
+        trace.source = source;
+        trace
+    };
+    let stacks =
+        |base, other| view(&made, &[by(base, trace(1, 1, 8.0)), by(other, trace(2, 2, 4.0))]).stack.len();
+    assert_eq!(
+        (stacks(TraceSource::Perf, TraceSource::Bpf), stacks(TraceSource::Bpf, TraceSource::Perf)),
+        (0, 0)
+    );
+    assert_eq!(stacks(TraceSource::Perf, TraceSource::Perf), 1);
+    assert_eq!(stacks(TraceSource::BpfWithSystemCalls, TraceSource::Bpf), 1);
+}
+
+#[test]
+fn overhead_is_over_the_untraced_median_of_the_same_point() {
+    let made = clean(&[1, 2]);
+    let view = view(&made, &[trace(2, 2, 4.2), trace(1, 1, 8.0), trace(4, 4, 2.0)]);
+    let overheads: Vec<Option<f64>> = view.traces.iter().map(|t| t.overhead).collect();
+    near(overheads[0].unwrap(), 0.0);
+    near(overheads[1].unwrap(), 0.05);
+    assert_eq!(overheads[2], None);
+}
+
+/// What is said of a trace at 2 CPUs and 4 s that nothing was wrong with before `spoil`.
+fn warned(spoil: impl FnOnce(&mut TraceView)) -> Vec<Warning> {
+    let mut spoilt = trace(2, 2, 4.0);
+    spoil(&mut spoilt);
+    view(&clean(&[1, 2]), &[spoilt]).warnings
+}
+
+#[test]
+fn a_spoilt_trace_is_warned_of() {
+    assert_eq!(warned(|_| ()), []);
+    let lossy = Warning::LossyTrace { cpus: 2, lost_events: 250, share: 0.2 };
+    assert_eq!(warned(|t| t.lost_events = 250), [lossy]);
+    let outside = Warning::RanOutsideCpus { cpus: 2, share: 0.5, evidence: OutsideEvidence::Trace };
+    assert_eq!(warned(|t| t.outside_tree_s = 4.0), [outside]);
+    assert_eq!(warned(|t| t.outside_tree_s = 0.07), []);
+    // Kernel threads working for the tree elsewhere do not spoil the point.
+    assert_eq!(warned(|t| t.outside_cpu_s = 4.0), []);
+    let found = warned(|t| t.elapsed_s = 5.0);
+    assert!(
+        matches!(found[..], [Warning::TraceOverhead { cpus: 2, overhead }] if (overhead - 0.25).abs() < 1e-9),
+        "{found:?}"
+    );
+    assert_eq!(warned(|t| t.elapsed_s = 4.3), []);
+    for share in [0.25, -0.25] {
+        assert_eq!(
+            warned(|t| t.components.unexplained_s = share * 8.0),
+            [Warning::UnexplainedTime { cpus: 2, share }]
+        );
+    }
+    assert_eq!(warned(|t| t.components.unexplained_s = -0.2), []);
+    assert_eq!(warned(|t| t.user_spin_s = Some(1.0)), [Warning::UserSpinning { cpus: 2, share: 0.125 }]);
+    assert_eq!(warned(|t| t.user_spin_s = Some(0.3)), []);
+    assert_eq!(warned(|t| t.user_spin_s = None), []);
+}
+
+#[test]
+fn what_a_trace_measures_stands_in_for_a_bound() {
+    let mut made = clean(&[1, 2]);
+    for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
+        run.cpu.user_ns = run.elapsed_ns + run.elapsed_ns;
+    }
+    let mut trace = trace(1, 1, 8.0);
+    trace.outside_tree_s = 8.5;
+    let found = view(&made, &[trace]).warnings;
+    let shares: Vec<_> = found
+        .iter()
+        .filter_map(|w| match w {
+            Warning::RanOutsideCpus { cpus, share, evidence } => Some((*cpus, *share, *evidence)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shares.len(), 1, "{found:?}");
+    assert_eq!((shares[0].0, shares[0].2), (1, OutsideEvidence::Trace));
+    near(shares[0].1, 8.5 / 8.0);
+}
+
+#[test]
+fn a_base_with_more_threads_than_cpus_is_warned_of() {
+    let crowded = |cpus, n, threads, change: fn(&mut Study)| {
+        let mut made = clean(&[1, 2]);
+        made.header.host.topology.online = (0..4).map(CpuId).collect();
+        change(&mut made);
+        let mut base = trace(cpus, n, 8.0 / f64::from(cpus));
+        base.workers = Some(Workers { name: "pool".to_owned(), threads });
+        let is_it = |w: &Warning| matches!(w, Warning::CrowdedBase { .. });
+        view(&made, &[base]).warnings.into_iter().find(is_it)
+    };
+    let warning = |threads, machine_sized| {
+        let workers = Workers { name: "pool".to_owned(), threads };
+        Some(Warning::CrowdedBase { cpus: 1, workers, machine_sized, told: true })
+    };
+    assert_eq!(crowded(1, 1, 4, |_| ()), warning(4, true));
+    assert_eq!(crowded(1, 1, 7, |_| ()), warning(7, false));
+    assert_eq!(crowded(1, 1, 1, |_| ()), None);
+    assert_eq!(crowded(2, 2, 4, |_| ()), None, "no base");
+    assert_eq!(crowded(1, 4, 4, |_| ()), None, "a run for a prediction, told 4");
+    assert_eq!(crowded(1, 1, 4, |made| made.header.plan.points.truncate(1)), None, "nothing to compare");
+}
+
+/// Two traces of as much of each component, on one CPU and on two, of which one or the other cannot tell some.
+#[test]
+fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
+    let stack_of = |change: fn(&mut TraceView, &mut TraceView)| {
+        let mut made = study(&[1, 2]);
+        add(&mut made, 1, &[4.0; 6]);
+        add(&mut made, 2, &[4.0; 6]);
+        let (mut one, mut two) = (trace(1, 1, 4.0), trace(2, 2, 4.0));
+        divide(&mut one, [1.0 / 17.0; 16]);
+        divide(&mut two, [1.0 / 17.0; 16]);
+        change(&mut one, &mut two);
+        let view = view(&made, &[one, two]);
+        let losses = view.stack[0].losses;
+        near(1.0 + total(&losses), 2.0);
+        losses
+    };
+    let told = stack_of(|_, _| ());
+    near(told.user_work, 1.0 / 17.0);
+    assert!(told.kernel_work.is_some() && told.idle_timer.is_some());
+    // The baseline has its work in the kernel in its user work.
+    let losses = stack_of(|one, _| {
+        one.components.user_work_s += one.components.kernel_work_s.take().unwrap();
+    });
+    assert_eq!((losses.kernel_work, losses.kernel_lock_spin.is_some()), (None, true));
+    near(losses.user_work, 2.0 / 17.0);
+    // Spinning is in the kernel's work here, and with it in user work where that is not told either.
+    let losses = stack_of(|_, two| {
+        *two.components.kernel_work_s.as_mut().unwrap() += two.components.kernel_lock_spin_s.take().unwrap();
+    });
+    assert_eq!(losses.kernel_lock_spin, None);
+    near(losses.kernel_work.unwrap(), 2.0 / 17.0);
+    let losses = stack_of(|one, two| {
+        for c in [&mut one.components, &mut two.components] {
+            c.user_work_s += c.kernel_lock_spin_s.take().unwrap() + c.kernel_work_s.take().unwrap();
+        }
+    });
+    near(losses.user_work, 3.0 / 17.0);
+    // Waits, pinned threads and those held back.
+    let losses = stack_of(|_, two| {
+        let c = &mut two.components;
+        c.idle_too_little_work_s += c.idle_disk_s.take().unwrap() + c.idle_kernel_lock_s.take().unwrap();
+        c.idle_scheduling_s += c.idle_pinned_s.take().unwrap() + c.idle_held_s.take().unwrap();
+    });
+    assert_eq!((losses.idle_disk, losses.idle_kernel_lock), (None, None));
+    assert_eq!((losses.idle_held, losses.idle_pinned), (None, None));
+    near(losses.idle_too_little_work, 3.0 / 17.0);
+    near(losses.idle_scheduling, 3.0 / 17.0);
+}
+
+fn weights() -> impl Strategy<Value = [f64; 16]> {
+    prop::array::uniform16(0.0..0.1f64)
+}
+
+proptest! {
+    /// `n = S·b + Σ losses`, whatever the components, also where they are more than the whole.
+    #[test]
+    fn the_stack_is_as_high_as_there_are_cpus(
+        base in 1u32..4, more in 1u32..60,
+        (base_elapsed, elapsed) in (0.01..1e4f64, 0.01..1e4f64),
+        (timed_base, timed) in (0.01..1e4f64, 0.01..1e4f64),
+        here in weights(), there in weights(), rate: bool,
+    ) {
+        let cpus = base + more;
+        let mut made = study(&[base, cpus]);
+        add(&mut made, base, &[timed_base]);
+        add(&mut made, cpus, &[timed]);
+        if rate {
+            made.header.plan.metric = Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
+            made.runs.iter_mut().for_each(|run| run.metric = Some(run.elapsed_ns.as_secs_f64()));
+        }
+        let (mut one, mut many) = (trace(base, base, base_elapsed), trace(cpus, cpus, elapsed));
+        divide(&mut one, there);
+        divide(&mut many, here);
+        let view = view(&made, &[one, many]);
+        let stack = &view.stack[0];
+        let sum = stack.speedup * f64::from(base) + total(&stack.losses);
+        // Sums of 16 rounded numbers of the size of the speedup.
+        let slack = 1e-12 * (f64::from(cpus) + stack.speedup * f64::from(base));
+        prop_assert!((sum - f64::from(cpus)).abs() <= slack, "{sum} instead of {cpus}");
+        prop_assert_eq!(stack.speedup, view.points[1].speedup.value);
+    }
+}

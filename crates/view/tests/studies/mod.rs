@@ -1,0 +1,114 @@
+//! Studies made up run by run, so that every figure of their view is known beforehand.
+// Each test binary holds this module and uses a part of it.
+#![allow(dead_code)]
+
+use morecores_study::*;
+/// deserves a warning.
+pub(crate) fn study(counts: &[u32]) -> Study {
+    Study::new(Header {
+        schema: STUDY_SCHEMA.into(),
+        tool: "0.1.0".into(),
+        created_at_ns: Nanos(1),
+        command: program("make -j{n}"),
+        plan: Plan {
+            limit: Limit::Hotplug,
+            stop: Stop { precision: None, min_runs: 6, max_runs: 20, max_time: None, budget: None },
+            ignore_failure: true,
+            ..morecores_testkit::plan(counts.iter().map(|&cpus| point(cpus, cpus)).collect())
+        },
+        host: Host {
+            topology: Topology { online: first_cpus(64), ..Topology::default() },
+            ..Host::default()
+        },
+        closing: Some(Closing {
+            ended_at_ns: Nanos(9),
+            reason: StopReason::RunsExhausted,
+            neighbours: vec![Neighbour { name: "daemon".into(), cpu_ns: seconds(3.0) }],
+            quiet: None,
+        }),
+        unknown: Default::default(),
+    })
+}
+
+/// The study of [`study`] with times in the proportion of perfect scaling, eight runs a point, noise below 1%.
+pub(crate) fn clean(counts: &[u32]) -> Study {
+    let mut made = study(counts);
+    for &cpus in counts {
+        add(&mut made, cpus, &quiet_times(8.0 / f64::from(cpus)));
+    }
+    made
+}
+
+/// Eight times around `middle` within 0.4%, in no order.
+pub(crate) fn quiet_times(middle: f64) -> Vec<f64> {
+    [0.0, 3.0, -2.0, 1.0, -4.0, 4.0, -1.0, 0.0].map(|part| middle * (1.0 + part / 1000.0)).to_vec()
+}
+
+/// A command without a shell.
+pub(crate) fn program(line: &str) -> Command {
+    Command::Program { argv: line.split(' ').map(Into::into).collect() }
+}
+
+/// The point of the first `cpus` CPUs.
+pub(crate) fn point(cpus: u32, n: u32) -> Point {
+    Point { n, ..morecores_testkit::point(cpus) }
+}
+
+fn first_cpus(count: u32) -> CpuSet {
+    (0..count).map(CpuId).collect()
+}
+
+/// A time in the record's unit.
+pub(crate) fn seconds(s: f64) -> Nanos {
+    Nanos::from_secs_f64(s)
+}
+
+/// Appends timed runs that took these seconds and kept all their CPUs busy, a tenth of it in the kernel.
+pub(crate) fn add(study: &mut Study, cpus: u32, elapsed: &[f64]) {
+    for &elapsed in elapsed {
+        let run = run(study, cpus, elapsed);
+        study.runs.push(run);
+    }
+}
+
+/// A run as [`add`] makes it.
+pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
+    let index = study.runs.len() as u32;
+    Run {
+        index,
+        round: index,
+        limit: study.header.plan.limit,
+        started_at_ns: Nanos(5),
+        cpu: cpu(elapsed * f64::from(cpus) * 0.9, elapsed * f64::from(cpus) * 0.1, CpuEstimator::Cgroup),
+        rusage: Rusage { max_rss_bytes: Bytes(1 << 30), ..Rusage::default() },
+        max_rss_floor_bytes: Bytes(1 << 20),
+        surroundings: Some(alone(elapsed, cpus)),
+        ..morecores_testkit::run(&point(cpus, cpus), seconds(elapsed))
+    }
+}
+
+/// User and system time in seconds.
+pub(crate) fn cpu(user: f64, system: f64, estimator: CpuEstimator) -> CpuTime {
+    CpuTime { user_ns: seconds(user), system_ns: seconds(system), estimator }
+}
+
+/// Nobody but the tree did anything, and nothing was taken from it.
+pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
+    let tree = seconds(elapsed * f64::from(cpus));
+    Surroundings {
+        covers_ns: seconds(elapsed),
+        steal_ns: Nanos::ZERO,
+        throttled_ns: Some(Nanos::ZERO),
+        busy_allotted_ns: tree,
+        busy_elsewhere_ns: Nanos::ZERO,
+        tree_ns: tree,
+        own_ns: Nanos::ZERO,
+        devices: Vec::new(),
+    }
+}
+
+/// Changes what went on around every run on `cpus` CPUs.
+pub(crate) fn around(study: &mut Study, cpus: u32, change: impl Fn(&mut Surroundings)) {
+    let ours = study.runs.iter_mut().filter(|run| run.cpus == cpus);
+    ours.filter_map(|run| run.surroundings.as_mut()).for_each(change);
+}

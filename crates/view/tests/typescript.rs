@@ -1,0 +1,32 @@
+//! The viewer's types are those of the record. Runs with the feature `typescript` alone, as `tools/test.sh` does.
+#![cfg(feature = "typescript")]
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use morecores_view::page::{Page, PictureOrder};
+use ts_rs::{Config, TS};
+
+fn texts(directory: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let named = |path: std::path::PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).expect("a file"))
+    };
+    entries.map(named).collect()
+}
+
+#[test]
+fn the_viewers_types_are_up_to_date() {
+    let new = tempfile::tempdir().expect("a directory");
+    let config =
+        Config::new().with_out_dir(new.path()).with_large_int("number").with_import_extension(Some("ts"));
+    Page::export_all(&config).expect("types");
+    PictureOrder::export_all(&config).expect("types");
+    let committed = texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/record"));
+    for (name, text) in texts(new.path()) {
+        assert!(committed.get(&name) == Some(&text), "viewer/src/record/{name} differs: run `make generate`");
+    }
+}
