@@ -51,7 +51,7 @@ const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
 /// Input that is kept, unless the user says otherwise: as much as fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
 /// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
-const LEAST_RUNS: u32 = 6;
+const LEAST_RUNS: u32 = morecores_statistics::MIN_RUNS as u32;
 
 /// What `morecores run` is to do.
 #[derive(Debug)]

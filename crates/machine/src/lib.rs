@@ -15,6 +15,7 @@ pub mod limit;
 pub mod noise;
 pub mod placement;
 pub mod process;
+pub mod taskstats;
 pub mod topology;
 pub mod tree;
 pub mod undo;

@@ -5,8 +5,8 @@
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;
 
-use crate::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
 use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
+use morecores_machine::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
 
 /// Which estimators may tell user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

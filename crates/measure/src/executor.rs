@@ -24,12 +24,12 @@ use crate::environment::Environment;
 use crate::input::{Input, Size};
 use crate::program;
 use crate::spawn::{self, ChildStack, Image, Terminal};
-use crate::taskstats::TaskstatsError;
 use crate::witness::{Nobody, Witness, Witnessed};
 use morecores_machine::activity::{Neighbours, Watch};
 use morecores_machine::cgroup::Hierarchies;
 use morecores_machine::group::{GroupError, OomKills, StudyGroup};
 use morecores_machine::limit::{LimitError, Limiter};
+use morecores_machine::taskstats::TaskstatsError;
 use morecores_machine::undo::{Journal, UndoError};
 
 pub use crate::account::Accounting;

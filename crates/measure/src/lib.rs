@@ -19,5 +19,4 @@ pub mod schedule;
 mod spared;
 pub mod spawn;
 pub mod sweep;
-pub mod taskstats;
 pub mod witness;

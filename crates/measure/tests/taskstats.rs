@@ -7,10 +7,10 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use morecores_machine::process;
+use morecores_machine::taskstats::TaskstatsAccount;
 use morecores_measure::control::Control;
 use morecores_measure::executor::{Accounting, Executor, ProcessExecutor, Trial};
 use morecores_measure::input::Input;
-use morecores_measure::taskstats::TaskstatsAccount;
 use morecores_study::*;
 use morecores_testkit::skipped;
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use morecores_statistics::median;
 use morecores_study::{Exit, Phase, Run, Study};
 use serde::Serialize;
 
@@ -66,7 +67,7 @@ fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
         command: command::for_a_shell(&study.header.command, &study.header.plan.env, n),
         mean: mean_of(|r| r.elapsed_ns.as_secs_f64()),
         stddev: standard_deviation(&times),
-        median: median(&sorted),
+        median: median(&times).unwrap_or(f64::NAN),
         user: mean_of(|r| r.cpu.user_ns.as_secs_f64()),
         system: mean_of(|r| r.cpu.system_ns.as_secs_f64()),
         min: sorted[0],
@@ -84,12 +85,6 @@ fn code(exit: Exit) -> Option<i32> {
         Exit::Code(code) => Some(code),
         Exit::Signal(_) | Exit::Stopped(_) | Exit::TimedOut => None,
     }
-}
-
-/// Of a sorted sample that is not empty.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
 /// The sample's standard deviation with n - 1 below the line, as hyperfine has it; none for a single value.

@@ -169,7 +169,7 @@ fn settings(config: &Config) -> Settings {
         huge_pages,
         pressure: fs::read("/proc/pressure/cpu").is_ok(),
         pressure_built: built_in(config, "CONFIG_PSI"),
-        taskstats: probe::taskstats::family(),
+        taskstats: crate::taskstats::probe(),
         boost_switch: boost_switch.map(|(file, off)| ((*file).to_owned(), (*off).to_owned())),
         smt_control: fs::read_to_string("/sys/devices/system/cpu/smt/control")
             .ok()

@@ -6,7 +6,6 @@ pub(super) mod bpf;
 pub(super) mod counters;
 pub(super) mod groups;
 pub(super) mod perf;
-pub(super) mod taskstats;
 
 use std::collections::BTreeSet;
 use std::fs;

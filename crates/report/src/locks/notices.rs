@@ -1,5 +1,6 @@
 //! What has to be known to read the figures of a study of locks, the most serious first.
 
+use morecores_statistics::MIN_RUNS;
 use morecores_view::LocksView;
 
 use crate::format::{list, percent};
@@ -9,8 +10,6 @@ use crate::{Notice, Severity};
 /// Steal above this share is warned of, as of any study: 1% of the CPUs' time.
 const STEAL: f64 = 0.01;
 
-/// The rounds that an interval takes.
-const ROUNDS_OF_AN_INTERVAL: u32 = 6;
 
 /// The notices of `view`.
 pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
@@ -47,12 +46,12 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
             ),
         );
     }
-    if view.rounds < ROUNDS_OF_AN_INTERVAL {
+    if (view.rounds as usize) < MIN_RUNS {
         let rounds = if view.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", view.rounds) };
         say(
             Severity::Caution,
             format!(
-                "No intervals: {rounds} of the {ROUNDS_OF_AN_INTERVAL} that an interval takes. Small differences may be noise."
+                "No intervals: {rounds} of the {MIN_RUNS} that an interval takes. Small differences may be noise."
             ),
         );
     }

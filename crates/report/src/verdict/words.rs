@@ -3,6 +3,7 @@
 //! Only wording: whatever is said here was decided before.
 
 use super::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict};
+use morecores_statistics::MIN_RUNS;
 use morecores_study::Limit;
 use morecores_view::{Estimate, Workers};
 
@@ -10,8 +11,6 @@ use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
 use crate::word_cause;
 
-/// The fewest runs that give an interval of 95%.
-const MIN_RUNS: u32 = 6;
 
 /// The verdict as one paragraph on one line. It begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
@@ -262,7 +261,7 @@ fn no_interval(gain: &Gain) -> String {
 }
 
 fn more_runs(planned: &Planned) -> String {
-    let option = match (planned.out_of_time, planned.runs < MIN_RUNS) {
+    let option = match (planned.out_of_time, (planned.runs as usize) < MIN_RUNS) {
         (false, _) => "--runs 6",
         (true, false) => "the time ran out before, so use a longer --max-time",
         (true, true) => "--runs 6, with a longer --max-time",

@@ -17,7 +17,7 @@ use morecores_study::Nanos;
 
 use socket::{Incomplete, Listener};
 
-pub use socket::TaskstatsError;
+pub use socket::{TaskstatsError, probe};
 
 /// Room for waiting records, in bytes. The kernel doubles the number, and counts a record as 1280 bytes with its
 /// book-keeping (2304 for a process with several threads): 200,000 processes or 110,000 threads exit before one is
@@ -75,9 +75,7 @@ impl TaskstatsAccount {
     pub fn end(&mut self, spared: &[u32]) -> Option<TreeTimes> {
         let mut records = Vec::new();
         match self.listener.drain(|record| records.push(record)) {
-            Ok(()) => {
-                Some(tree::sum(&records, std::process::id(), spared, morecores_machine::process::parent))
-            }
+            Ok(()) => Some(tree::sum(&records, std::process::id(), spared, crate::process::parent)),
             Err(Incomplete) => {
                 self.incomplete_runs += 1;
                 None

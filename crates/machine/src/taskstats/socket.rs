@@ -32,6 +32,9 @@ const DEREGISTER_CPUMASK: u16 = 4;
 /// Longest wait for an answer of the kernel. One comes within microseconds, where the family is there at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The same for the doctor, which needs no answer.
+const PROBE_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Longer than any record: two structures of 416 bytes in version 13.
 const LONGEST: usize = 8192;
 
@@ -52,6 +55,22 @@ pub enum TaskstatsError {
     /// The kernel refuses them.
     #[error("the kernel sends exit records only to root outside of containers (CAP_NET_ADMIN): {0}")]
     Refused(io::Error),
+}
+
+/// Asks whether the kernel has the family of taskstats.
+///
+/// # Errors
+/// `ENOENT` without such a family; `EAGAIN` where nothing answers, as in a sandbox that swallows the question.
+pub fn probe() -> Result<(), Errno> {
+    let errno = |error| match error {
+        TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,
+        TaskstatsError::Io { source, .. } | TaskstatsError::Refused(source) => {
+            Errno::from_io_error(&source).unwrap_or(Errno::IO)
+        }
+        TaskstatsError::NoFamily => Errno::NOENT,
+    };
+    let socket = netlink_socket(PROBE_PATIENCE).map_err(errno)?;
+    family(&socket).map(|_| ()).map_err(errno)
 }
 
 /// Records were lost.
