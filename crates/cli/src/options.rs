@@ -44,13 +44,13 @@ pub(crate) use metrics::note_of_older_figures;
 /// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
 /// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
 const DEFAULT_RUNS: u32 = 30;
-/// The precision, unless the user says otherwise: docs/methods.md, "Stopping rule".
+/// The precision, unless the user says otherwise: docs/methods/measure.md, "Stopping rule".
 const DEFAULT_PRECISION: &str = "1%";
 /// Time for the whole study, unless the user says otherwise: as long as one waits for an answer without having been asked.
 const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
 /// Input that is kept, unless the user says otherwise: as much as fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
-/// The least that bears a 95% interval (docs/methods.md, "Median and its interval").
+/// The fewest runs with a 95% interval (docs/methods/measure.md, "Median and its interval").
 const LEAST_RUNS: u32 = morecores_statistics::MIN_RUNS as u32;
 
 /// What `morecores run` is to do.

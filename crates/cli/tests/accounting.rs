@@ -33,7 +33,7 @@ fn waited_for(run: &Run) -> f64 {
     (run.rusage.user_ns + run.rusage.system_ns).as_secs_f64()
 }
 
-/// The split of short processes into user and system time is compared in docs/methods.md.
+/// The split of short processes into user and system time is compared in docs/methods/measure.md.
 #[test]
 fn short_processes_cost_no_less_than_getrusage_knows() {
     let run = World::new().one_run("", &sh("i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"));

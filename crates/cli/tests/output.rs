@@ -142,7 +142,7 @@ fn the_json_has_the_keys_of_the_contract() {
         has_keys(&point["speedup"], &["value", "ci95"]);
         let elapsed = &point["elapsed_s"];
         let (low, high) = (elapsed["ci95"][0].as_f64(), elapsed["ci95"][1].as_f64());
-        // Six runs: the interval is from the least to the greatest (docs/methods.md).
+        // Six runs: the interval is from the least to the greatest (docs/methods/measure.md).
         assert_eq!((low, high), (elapsed["min"].as_f64(), elapsed["max"].as_f64()));
         assert!(elapsed["median"].as_f64().is_some_and(|median| median > 0.0));
     }

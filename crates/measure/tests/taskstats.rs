@@ -1,5 +1,5 @@
 //! CPU time by exit records, on trees of which the truth is known. How the estimators split it into user and system time
-//! is compared in docs/methods.md.
+//! is compared in docs/methods/measure.md.
 //!
 //! Exit records need root outside of containers.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]

@@ -78,7 +78,7 @@ pub(crate) fn looks() -> impl Iterator<Item = usize> {
 
 /// How much of `ALPHA` may be spent up to the look at `runs`: all at once for the first look, the rest with the
 /// square root of the runs, never all. The exponent is chosen by simulation: a larger one serves quiet programs,
-/// a smaller one noisy ones (docs/methods.md, "Stopping rule").
+/// a smaller one noisy ones (docs/methods/measure.md, "Stopping rule").
 fn spent_by(runs: usize) -> f64 {
     ALPHA - (ALPHA - FIRST_SPEND) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }

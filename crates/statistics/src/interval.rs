@@ -1,7 +1,7 @@
 //! The interval of a median by exact order statistics.
 //!
 //! Nothing about the shape of the noise is assumed but that the runs are independent and alike; see
-//! `docs/methods.md` for what drift and dependence do to it.
+//! `docs/methods/measure.md` for what drift and dependence do to it.
 
 use crate::design::Design;
 use crate::summary::sorted;

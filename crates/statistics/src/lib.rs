@@ -1,7 +1,7 @@
 //! Statistics of samples: medians and their intervals, ratios, noise, and when to stop.
 //!
 //! Pure functions: the same numbers always give the same answer, and a seed is an argument where chance is used. Methods,
-//! their sources and their measured coverage are in `docs/methods.md`. This crate must not do I/O, read a clock, print, or
+//! their sources and their measured coverage are in `docs/methods/measure.md`. This crate must not do I/O, read a clock, print, or
 //! know studies.
 //!
 //! Values are `f64` in the caller's unit (seconds, requests per second). Every function is scale-equivariant, so the unit

@@ -1,7 +1,7 @@
 //! The noise floor: how different two measurements of the same thing look.
 //!
 //! A difference inside the floor is not called a difference. The floor knows the noise between runs only; what
-//! changes between sessions (a reboot, a new link order) is not in it, see `docs/methods.md`.
+//! changes between sessions (a reboot, a new link order) is not in it, see `docs/methods/measure.md`.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,7 @@ const WORK: usize = 4_000_000;
 ///
 /// It is the interval of the ratio of this sample's median to that of another one like it. It is meant for samples
 /// of the same number of runs as `values`, and speaks of chance between runs alone. Dividing the sample at random
-/// into halves, the customary way, knows less: `docs/methods.md`, "Noise floor".
+/// into halves, the customary way, knows less: `docs/methods/measure.md`, "Noise floor".
 pub fn noise_floor(values: &[f64]) -> Option<f64> {
     Some(ratio_interval(values, values, Design::Fixed)?.hi - 1.0)
 }

@@ -23,7 +23,7 @@ const ACCURACY: f64 = 1e-10;
 /// & Sheather do (Statistics & Probability Letters 4, 1986; Nyblom, ibid. 14, 1992). The interval holds the middle
 /// 95% of the quotient of the two. That is a smoothed bootstrap of the median with the resampling carried out in
 /// full instead of drawn: there is no seed, and the same runs give the same interval. How it was chosen, and what
-/// it covers beside the plain bootstrap, is in `docs/methods.md`, "Ratio of medians".
+/// it covers beside the plain bootstrap, is in `docs/methods/measure.md`, "Ratio of medians".
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
     let alpha = design.ratio_alpha(numerator.len())?.max(design.ratio_alpha(denominator.len())?);
     ratio_interval_missing(numerator, denominator, alpha)

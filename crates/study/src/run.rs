@@ -43,7 +43,7 @@ impl Exit {
     }
 }
 
-/// Where the user and system times of a run come from; see `docs/methods.md`, "User and system time".
+/// Where the user and system times of a run come from; see `docs/methods/measure.md`, "User and system time".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]

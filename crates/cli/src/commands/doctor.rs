@@ -9,7 +9,7 @@ use morecores_view::machine_noise;
 use crate::args::DoctorArgs;
 use crate::{exit, terminal};
 
-/// Time for the fixed loop: enough repetitions for a floor known to a fifth (docs/methods.md).
+/// Time for the fixed loop: enough repetitions for a floor known to a fifth (docs/methods/measure.md).
 const NOISE_BUDGET: Duration = Duration::from_secs(10);
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {

@@ -1,6 +1,6 @@
 //! The idle rule: to what each idle CPU was lost, at each instant of a run.
 //!
-//! One sweep over the changes of state in the order of time. Between two changes the rule (docs/methods.md, "Idle
+//! One sweep over the changes of state in the order of time. Between two changes the rule (docs/methods/measure.md, "Idle
 //! CPUs") is a matter of a few counts, which the sweep keeps; nothing here looks at all threads at once.
 
 mod result;

@@ -1,6 +1,6 @@
 //! Noise whose true median is known, for the coverage of intervals.
 //!
-//! Shared by the tests and by the example that prints the tables of `docs/methods.md`.
+//! Shared by the tests and by the example that prints the tables of `docs/methods/measure.md`.
 // Each of the two uses only part of it.
 #![allow(dead_code)]
 
