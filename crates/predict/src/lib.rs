@@ -2,7 +2,7 @@
 //!
 //! `demand` turns a timeline into a program without its waits, `replay` runs that program on virtual CPUs, `models` fits
 //! closed forms to the measured times, and `forecast` weighs all of them. Pure functions: a seed is an argument where chance
-//! is used. Methods and their measured coverage are in `docs/methods/measure.md`.
+//! is used. Methods and their measured coverage are in `docs/methods/predict.md`.
 #![forbid(unsafe_code)]
 
 pub mod demand;

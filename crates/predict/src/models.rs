@@ -1,7 +1,7 @@
 //! Closed forms of elapsed time against CPUs: what the field has, each fitted to measured points.
 //!
 //! A model is a promise about counts that were not measured; which one to trust is decided elsewhere, by test. Formulas and
-//! their sources are in `docs/methods/measure.md`. Knows nothing of traces and studies.
+//! their sources are in `docs/methods/predict.md`. Knows nothing of traces and studies.
 
 mod contest;
 mod fit;

@@ -59,7 +59,7 @@ export const METHOD = [
   "Timed runs are never traced: the stack, the timeline and the tables below it are of one more run of each count.",
   "A speedup stack divides the CPUs of each count into the speedup and what was lost, so that they add up to the count; a negative loss is drawn below zero.",
   "A prediction has a 90% band and is withheld where the data cannot bear one.",
-  "Formulas, sources and limits: docs/methods.md of morecores.",
+  "Formulas, sources and limits: docs/methods of morecores.",
 ];
 
 export const LOCK_METHOD = [
@@ -68,7 +68,7 @@ export const LOCK_METHOD = [
   "A share of the fastest is of the rates of the same round, lock by lock, so that what slows a whole round down cancels out.",
   "Waits are timed in contests of their own: to time them costs readings of the clock, so that the rates of those contests count for nothing.",
   "CPUs burned are those busy beyond what the holds and the time away from the lock took.",
-  "Formulas, sources and limits: docs/methods.md of morecores.",
+  "Formulas, sources and limits: docs/methods/locks.md of morecores.",
 ];
 
 /** A view as a file. A study's is without its timelines, whose form is the page's own. */

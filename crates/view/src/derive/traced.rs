@@ -11,7 +11,7 @@ const ELSEWHERE: f64 = 0.01;
 /// loss worth reporting.
 const OVERHEAD: f64 = 0.1;
 /// Share of the allotted CPUs' time that no rule explains: what the components may be off on programs whose truth is
-/// known (docs/methods/measure.md, "Accuracy").
+/// known (docs/methods/explain.md, "Accuracy").
 const UNEXPLAINED: f64 = 0.03;
 /// Share of the allotted CPUs' time spent in spinning loops that is more than a library's short spin before it sleeps.
 const SPINNING: f64 = 0.05;
