@@ -1,7 +1,8 @@
 //! Where the CPU-seconds of a traced run went: from its events to the state of each thread and CPU at each instant,
 //! to what ended each wait, and to the components.
 //!
-//! Pure functions of the recorded events; methods, sources and limits are in `docs/methods/explain.md`.
+//! Pure functions of the recorded events; methods, sources and limits are in
+//! `docs/methods/explain.md`.
 
 mod build;
 mod call;

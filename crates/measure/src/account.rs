@@ -1,6 +1,7 @@
 //! Tells what a run cost, from the counters around it, by the best estimator this machine offers.
 //!
-//! The ladder, and why getrusage is its last rung, is in docs/methods/measure.md, "User and system time".
+//! The ladder, and why getrusage is its last rung, is in docs/methods/measure.md,
+//! "User and system time".
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;

@@ -9,7 +9,8 @@ use morecores_study::{Nanos, Phase, Point, Run};
 use crate::executor::Trial;
 
 /// Factor by which a traced run is taken to last longer: one that is slower than this is measured as disturbed
-/// (docs/methods/explain.md, "Tracing cost": 1% to 10% on programs with hundreds of thousands of events a second).
+/// (docs/methods/explain.md, "Tracing cost": 1% to 10% on programs with hundreds of thousands of events
+/// a second).
 const TRACED: f64 = 1.2;
 
 /// What runs took, by CPU count: each from the start of its preparation to the end of its accounting.

@@ -1,4 +1,5 @@
-//! Prints the tables of `docs/methods/measure.md`: how often each interval holds the truth, and how wide it is.
+//! Prints the tables of `docs/methods/measure.md`: how often each interval holds the truth, and how
+//! wide it is.
 //!
 //!     cargo run --release -p morecores-statistics --example coverage [SEED [TRIALS]]
 //!

@@ -11,7 +11,8 @@ use crate::median_interval;
 use crate::summary::sorted;
 
 /// The share of the median's interval that one gap between neighbours must fill. By simulation: 3% of six normal
-/// runs and 1% or fewer of more do so, and 96% of samples of two speeds as likely (docs/methods/measure.md).
+/// runs and 1% or fewer of more do so, and 96% of samples of two speeds as likely
+/// (docs/methods/measure.md).
 const GAP_SHARE: f64 = 0.7;
 
 /// The fewest runs for the normal approximation of Bartels's ratio: Bartels, JASA 77(377), 1982, section 3.

@@ -1,7 +1,8 @@
 //! The noise floor: how different two measurements of the same thing look.
 //!
 //! A difference inside the floor is not called a difference. The floor knows the noise between runs only; what
-//! changes between sessions (a reboot, a new link order) is not in it, see `docs/methods/measure.md`.
+//! changes between sessions (a reboot, a new link order) is not in it, see
+//! `docs/methods/measure.md`.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -9,7 +9,8 @@ use morecores_view::machine_noise;
 use crate::args::DoctorArgs;
 use crate::{exit, terminal};
 
-/// Time for the fixed loop: enough repetitions for a floor known to a fifth (docs/methods/measure.md).
+/// Time for the fixed loop: enough repetitions for a floor known to a fifth
+/// (docs/methods/measure.md, "Noise of a machine").
 const NOISE_BUDGET: Duration = Duration::from_secs(10);
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {

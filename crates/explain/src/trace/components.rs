@@ -1,6 +1,7 @@
 //! The components: the CPU-seconds of the allotted CPUs over a run, divided without overlap.
 //!
-//! Adds up what the timeline and the idle rule tell; formulas and limits are in `docs/methods/explain.md`, "Components".
+//! Adds up what the timeline and the idle rule tell; formulas and limits are in
+//! `docs/methods/explain.md`, "Components".
 
 use std::collections::HashMap;
 

@@ -30,7 +30,7 @@ const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
 /// choice: twice the overhead that is warned of.
 const SLOWER: f64 = 0.2;
 /// Least such difference in seconds. The tracer itself makes each run, however short, 0.1 to 0.2 ms longer
-/// (docs/methods/explain.md): five times as much.
+/// (docs/methods/explain.md, "Speedup stack"): five times as much.
 const SLOWER_BY: f64 = 0.001;
 /// Most attempts at one trace.
 const ATTEMPTS: u32 = 3;
