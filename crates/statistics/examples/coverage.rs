@@ -1,10 +1,9 @@
-//! Prints the tables of `docs/methods/measure.md`: how often each interval holds the truth, and how
-//! wide it is.
+//! Prints the tables of `docs/methods.md`: the coverage of each interval, and its width.
 //!
 //!     cargo run --release -p morecores-statistics --example coverage [SEED [TRIALS]]
 //!
-//! Widths are relative to the truth, which is near 1.
-// An example has no other way to answer.
+//! Widths are relative to the true value, which is near 1.
+// Printing is the only output of an example.
 #![allow(clippy::print_stdout)]
 
 use std::env;
@@ -22,7 +21,8 @@ use support::{Noise, Shown, normal, trials, until_stopped};
 
 const EVEN: Noise = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
 
-/// What runs remember of the run before, and how they drift in 30 runs.
+/// Dependences between runs: a name, the correlation of each run with the previous run, and the
+/// drift over 30 runs.
 const DEPENDENCES: [(&str, f64, f64); 6] = [
     ("not at all", 0.0, 0.0),
     ("correlation 0.2 with the run before", 0.2, 0.0),
@@ -47,7 +47,7 @@ fn main() {
     checks(seed, count);
 }
 
-/// `97.1% ±0.0123`: coverage and half of the mean width.
+/// Text of coverage and half of the mean width, such as `97.1% ±0.0123`.
 fn cell(shown: &Shown) -> String {
     format!("{:.1}% ±{:.4}", 100.0 * shown.coverage(), shown.mean_width() / 2.0)
 }
@@ -56,7 +56,7 @@ fn row(cells: impl IntoIterator<Item = String>) {
     println!("| {} |", cells.into_iter().collect::<Vec<_>>().join(" | "));
 }
 
-/// A heading and the head of a Markdown table.
+/// Prints a heading and the head of a Markdown table.
 fn table(title: &str, heads: &[&str]) {
     println!("\n### {title}\n");
     row(heads.iter().map(|h| (*h).to_owned()));
@@ -76,7 +76,7 @@ fn medians(seed: u64, count: usize) {
                     runs,
                 );
             });
-            // 400 draws from 1,000 values cost as much as all the rest; fewer trials show enough.
+            // 400 draws from 1,000 values cost as much as all other rows; fewer trials show enough.
             let resampled = trials(if runs > 100 { count / 10 } else { count }, seed, |rng, shown| {
                 let values = noise.runs(runs, rng);
                 shown.add(percentiles(400, || middle_of_resample(&values, rng)), noise.median(), runs);
@@ -86,13 +86,13 @@ fn medians(seed: u64, count: usize) {
     }
 }
 
-/// The median of as many values drawn with replacement.
+/// Median of a resample: as many values as the sample has, drawn with replacement.
 fn middle_of_resample(values: &[f64], rng: &mut ChaCha8Rng) -> f64 {
     let drawn: Vec<f64> = values.iter().map(|_| values[rng.random_range(0..values.len())]).collect();
     median(&drawn).expect("as many as there were")
 }
 
-/// The middle 95% of `draws` draws: Efron's percentile interval.
+/// Middle 95% of `draws` draws: Efron's percentile interval.
 fn percentiles(draws: usize, draw: impl FnMut() -> f64) -> Interval {
     let mut drawn: Vec<f64> = std::iter::repeat_with(draw).take(draws).collect();
     drawn.sort_unstable_by(f64::total_cmp);
@@ -130,7 +130,8 @@ fn interval(values: &[f64], design: Design) -> Interval {
     median_interval(values, design).expect("the rule ends no study before six runs")
 }
 
-/// What the rule protects from: looking after every round, each time with the ordinary interval.
+/// Shows the error that the rule prevents: a look after every round, each time with the ordinary
+/// interval.
 fn peeking(seed: u64, count: usize) {
     table("Looking after every round with ordinary intervals, up to 100", &["noise", "median", "runs"]);
     for (name, noise) in Noise::three(0.02).into_iter().chain([("two speeds 49:51", EVEN)]) {
@@ -145,7 +146,7 @@ fn peeking(seed: u64, count: usize) {
     }
 }
 
-/// Pairs of noises, as base and here.
+/// Pairs of noises, the first for `base` and the second for `here`.
 fn pairs(spread: f64) -> Vec<(&'static str, Noise, Noise)> {
     let [(_, normal), (_, lognormal), (_, bimodal)] = Noise::three(spread);
     let quiet = Noise::Normal { sd: spread / 5.0 };
@@ -203,7 +204,8 @@ fn stopped_ratios(seed: u64, count: usize) {
     }
 }
 
-/// Runs that are not independent: each remembers the one before, or all get slower together.
+/// Shows runs that are not independent: each run depends on the previous run, or all runs get
+/// slower together.
 fn dependence(seed: u64, count: usize) {
     let heads = ["runs depend", "10 runs", "30 runs", "100 runs", "rule, up to 100", "runs", "ratio 30+30"];
     table("Normal noise of 2% that is not independent", &heads);
@@ -233,8 +235,8 @@ fn dependence(seed: u64, count: usize) {
     }
 }
 
-/// Normal noise of 2%, each run correlated by `memory` with the one before, plus `drift` in 30 runs. The truth of a
-/// drift is the median at its middle.
+/// Normal noise of 2%, plus a drift of `drift` over 30 runs; each run has the correlation `memory`
+/// with the previous run. The true value of a drift is the median at its middle.
 fn dependent(runs: usize, memory: f64, drift: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut state = normal(rng);
     let mut run = |i| {
@@ -245,7 +247,7 @@ fn dependent(runs: usize, memory: f64, drift: f64, rng: &mut ChaCha8Rng) -> Vec<
     (0..runs).map(&mut run).collect()
 }
 
-/// How often the checks of the assumptions speak up.
+/// Shows the share of samples in which the checks of the assumptions warn.
 fn checks(seed: u64, count: usize) {
     let share = |hits: usize| format!("{:.1}%", 100.0 * hits as f64 / count as f64);
     let share_of = |check: &dyn Fn(&mut ChaCha8Rng) -> bool| {
@@ -271,8 +273,8 @@ fn checks(seed: u64, count: usize) {
     }
 }
 
-/// How often two samples without a true difference differ by more than the floor that one of them gave, and how
-/// the floor compares with the true 95% quantile of that difference.
+/// Shows the share of pairs without a true difference that differ by more than the floor of one
+/// sample. It also compares the floor with the true 95% quantile of that difference.
 fn floors(seed: u64, count: usize) {
     let heads =
         ["noise 2%", "runs", "floor, mean", "true 95% quantile", "within the floor", "within, both pooled"];

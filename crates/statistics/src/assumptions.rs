@@ -1,8 +1,8 @@
-//! Checks of what the intervals take for granted: that runs are independent, and that a median has a value to be
-//! near.
+//! Checks of the assumptions behind the intervals: runs are independent, and there are values near
+//! the median.
 //!
-//! They only detect; the words of a warning are the report's. What a failed check costs in coverage is measured in
-//! `docs/methods/measure.md`.
+//! The checks only detect; the report words the warnings. `docs/methods.md` gives the measured loss
+//! of coverage after a failed check.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -10,18 +10,21 @@ use crate::design::Design;
 use crate::median_interval;
 use crate::summary::sorted;
 
-/// The share of the median's interval that one gap between neighbours must fill. By simulation: 3% of six normal
-/// runs and 1% or fewer of more do so, and 96% of samples of two speeds as likely
-/// (docs/methods/measure.md).
+/// Smallest share of the median's interval that one gap between neighbours must fill. By
+/// simulation, 3% of samples of six normal runs reach this share, and 1% or less of larger ones. Of
+/// samples with two equally likely speeds, 96% reach it (docs/methods.md).
 const GAP_SHARE: f64 = 0.7;
 
-/// The fewest runs for the normal approximation of Bartels's ratio: Bartels, JASA 77(377), 1982, section 3.
+/// Minimum number of runs for the normal approximation of Bartels's ratio: Bartels, JASA 77(377),
+/// 1982, section 3.
 const FEWEST_FOR_CORRELATION: usize = 10;
 
-/// Whether the runs fall into two groups with the median in doubt between them: one gap fills most of its interval.
+/// Returns whether the runs fall into two groups and the median may lie in either: one gap fills
+/// most of the median's interval.
 ///
-/// Such a program has two speeds and no typical time. The interval of its median still holds, but is as wide as the
-/// gap; that of a ratio may cover far less than 95%. False for too few runs to tell.
+/// Such a program has two speeds and no typical time. The interval of its median still holds, but
+/// is as wide as the gap. The interval of a ratio may cover far less than 95%. The result is false
+/// if there are too few runs to decide.
 pub fn two_speeds(values: &[f64]) -> bool {
     let Some(interval) = median_interval(values, Design::Fixed) else { return false };
     let inside: Vec<f64> = sorted(values).into_iter().filter(|v| interval.contains(*v)).collect();
@@ -29,21 +32,22 @@ pub fn two_speeds(values: &[f64]) -> bool {
     widest > GAP_SHARE * (interval.hi - interval.lo)
 }
 
-/// How much a run resembles the run before it.
+/// Similarity of each run to the previous run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SerialCorrelation {
-    /// About the correlation of the ranks of neighbours, `1 - RVN/2`; a pure number, 0 for independent runs, up to 1.
+    /// Approximate rank correlation of neighbouring runs, `1 - RVN/2`; dimensionless, 0 for
+    /// independent runs, at most 1.
     pub coefficient: f64,
-    /// The chance of at least as much resemblance between independent runs.
+    /// Probability of at least this similarity between independent runs.
     pub chance: f64,
 }
 
-/// The rank version of von Neumann's ratio, for `values` in the order in which they were measured: Bartels, *The Rank
-/// Version of von Neumann's Ratio Test for Randomness*, JASA 77(377), 1982, with its normal approximation. None for
-/// fewer than ten values or all equal ones.
+/// Rank version of von Neumann's ratio, with its normal approximation, for `values` in the order of
+/// measurement. Source: Bartels, *The Rank Version of von Neumann's Ratio Test for Randomness*,
+/// JASA 77(377), 1982. `None` for fewer than ten values or if all values are equal.
 ///
-/// Where the chance is small (below 1%, say), runs depend on one another or drift, and every interval here is too
-/// narrow.
+/// A small probability (below 1%, for example) means that the runs depend on each other or drift.
+/// Every interval of this crate is then too narrow.
 pub fn serial_correlation(values: &[f64]) -> Option<SerialCorrelation> {
     if values.len() < FEWEST_FOR_CORRELATION {
         return None;
@@ -54,14 +58,14 @@ pub fn serial_correlation(values: &[f64]) -> Option<SerialCorrelation> {
     let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
     let spread: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
     let ratio = steps / spread;
-    // Bartels 1982, equation for the variance of RVN; its mean is 2.
+    // Variance of RVN by Bartels 1982; the mean of RVN is 2.
     let variance = 4.0 * (runs - 2.0) * (5.0 * runs * runs - 2.0 * runs - 9.0)
         / (5.0 * runs * (runs + 1.0) * (runs - 1.0).powi(2));
     let chance = Normal::standard().cdf((ratio - 2.0) / variance.sqrt());
     (spread > 0.0).then_some(SerialCorrelation { coefficient: 1.0 - ratio / 2.0, chance })
 }
 
-/// The rank of each value, from 1; equal values share the mean of theirs.
+/// Rank of each value, from 1; equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let ordered = sorted(values);
     let rank = |v: &f64| {
@@ -83,7 +87,7 @@ mod tests {
         let two = [1.0, 1.01, 1.02, 1.2, 1.21, 1.22, 1.0, 1.2];
         assert!(two_speeds(&two));
         assert!(!two_speeds(&[1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07]));
-        // A small second group does not put the median in doubt.
+        // A small second group leaves no doubt about the median.
         assert!(!two_speeds(&[1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.3]));
         assert!(!two_speeds(&[1.0; 9]));
         assert!(!two_speeds(&two[..5]));

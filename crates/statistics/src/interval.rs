@@ -1,42 +1,43 @@
-//! The interval of a median by exact order statistics.
+//! Interval of a median by exact order statistics.
 //!
-//! Nothing about the shape of the noise is assumed but that the runs are independent and alike; see
-//! `docs/methods/measure.md` for what drift and dependence do to it.
+//! The method assumes only that the runs are independent and identically distributed, and nothing
+//! about the shape of the noise. `docs/methods.md` gives the effects of drift and dependence.
 
 use crate::design::Design;
 use crate::summary::sorted;
 
-/// A closed interval; its ends are in the unit of the values it was made from, `lo <= hi`.
+/// Closed interval with `lo <= hi`; its ends are in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end.
     pub lo: f64,
-    /// The upper end.
+    /// Upper end.
     pub hi: f64,
 }
 
 impl Interval {
-    /// Half its length, in its unit: the number behind a `±`.
+    /// Half of the length, in the interval's unit: the number after a `±`.
     pub fn half_width(self) -> f64 {
         (self.hi - self.lo) / 2.0
     }
 
-    /// Whether `value` is inside or at an end.
+    /// Returns whether `value` is inside the interval or at an end.
     pub fn contains(self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 }
 
-/// The 95% interval of the median of whatever `values` were drawn from; None for fewer than
-/// [`MIN_RUNS`](crate::MIN_RUNS).
+/// 95% interval of the median of the distribution of `values`; `None` for fewer than
+/// [`MIN_RUNS`](crate::MIN_RUNS) values.
 ///
-/// From the `r`-th smallest to the `r`-th largest value with `r` of [`Design::rank`]. It covers the median in at
-/// least 95% of studies, for noise of any shape: David & Nagaraja, *Order Statistics*, 3rd edition, section 7.1.
+/// The interval reaches from the `r`-th smallest to the `r`-th largest value, with `r` from
+/// [`Design::rank`]. It covers the median in at least 95% of studies, for noise of any shape: David
+/// & Nagaraja, *Order Statistics*, 3rd edition, section 7.1.
 pub fn median_interval(values: &[f64], design: Design) -> Option<Interval> {
     interval_of_sorted(&sorted(values), design)
 }
 
-/// As [`median_interval`], of values already in order.
+/// Interval as in [`median_interval`], for values already in order.
 pub(crate) fn interval_of_sorted(sorted: &[f64], design: Design) -> Option<Interval> {
     let rank = design.rank(sorted.len())?;
     Some(Interval { lo: sorted[rank - 1], hi: sorted[sorted.len() - rank] })

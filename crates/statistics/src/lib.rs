@@ -1,11 +1,11 @@
-//! Statistics of samples: medians and their intervals, ratios, noise, and when to stop.
+//! Statistics of samples: medians and their intervals, ratios, noise, and the stopping rule.
 //!
-//! Pure functions: the same numbers always give the same answer, and a seed is an argument where chance is used. Methods,
-//! their sources and their measured coverage are in `docs/methods/measure.md`. This crate must not do I/O, read a clock, print, or
-//! know studies.
+//! All functions are pure: the same numbers always give the same result, and randomised functions
+//! take a seed as an argument. `docs/methods.md` gives the methods, their sources and their
+//! measured coverage. This crate must not do I/O, read a clock, print, or depend on studies.
 //!
-//! Values are `f64` in the caller's unit (seconds, requests per second). Every function is scale-equivariant, so the unit
-//! never matters. No value may be NaN.
+//! Values are `f64` in the caller's unit (seconds, requests per second). Every function is
+//! scale-equivariant, so that the unit never matters. No value may be NaN.
 #![forbid(unsafe_code)]
 
 mod assumptions;

@@ -1,8 +1,8 @@
-//! The noise floor: how different two measurements of the same thing look.
+//! Noise floor: the difference that two measurements of an unchanged program can show.
 //!
-//! A difference inside the floor is not called a difference. The floor knows the noise between runs only; what
-//! changes between sessions (a reboot, a new link order) is not in it, see
-//! `docs/methods/measure.md`.
+//! A difference within the floor is not reported as a difference. The floor covers only the noise
+//! between runs. It does not cover changes between sessions (a reboot, a new link order); see
+//! `docs/methods.md`.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,43 +11,47 @@ use crate::design::{Design, MIN_RUNS};
 use crate::ratio::ratio_interval;
 use crate::summary::{median_of_sorted, sorted};
 
-/// The share of chance differences that stay within the floor.
+/// Share of random differences that stay within the floor.
 const QUANTILE: f64 = 0.95;
 
-/// The most divisions drawn; the floor is then known to about a twentieth.
+/// Maximum number of divisions drawn; the floor is then accurate to about a twentieth.
 const MOST_DRAWS: usize = 2000;
 
-/// The fewest divisions drawn, for samples so large that each costs much.
+/// Minimum number of divisions drawn, for samples so large that each division is expensive.
 const FEWEST_DRAWS: usize = 200;
 
-/// Values handled over all divisions, to bound the time to some tens of milliseconds.
+/// Values processed over all divisions, to limit the time to some tens of milliseconds.
 const WORK: usize = 4_000_000;
 
-/// The relative difference, larger over smaller less one, that the medians of two samples like `values` stay within
-/// in 95% of cases though nothing changed between them; a pure number, 0.01 is 1%. None for fewer than
-/// [`MIN_RUNS`](crate::MIN_RUNS) values or one that is not positive.
+/// Relative difference, larger over smaller less one, between the medians of two samples like
+/// `values`. In 95% of cases, the difference stays within this floor if nothing changed between the
+/// samples. Dimensionless, 0.01 is 1%. `None` for fewer than [`MIN_RUNS`](crate::MIN_RUNS) values
+/// or if a value is not positive.
 ///
-/// It is the interval of the ratio of this sample's median to that of another one like it. It is meant for samples
-/// of the same number of runs as `values`, and speaks of chance between runs alone. Dividing the sample at random
-/// into halves, the customary way, knows less: `docs/methods/measure.md`, "Noise floor".
+/// The floor is the interval of the ratio of this sample's median to that of another, similar
+/// sample. It is meant for samples with as many runs as `values`, and covers random variation
+/// between runs only. The customary random division of the sample into halves uses less
+/// information: `docs/methods.md`, "Noise floor".
 pub fn noise_floor(values: &[f64]) -> Option<f64> {
     Some(ratio_interval(values, values, Design::Fixed)?.hi - 1.0)
 }
 
-/// Two samples of the same configuration, compared (an A/A test).
+/// Comparison of two samples of the same configuration (an A/A test).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SameConfiguration {
-    /// The relative difference of the two medians, `|ratio - 1|`, larger over smaller. A pure number.
+    /// Relative difference of the two medians, `|ratio - 1|`, larger over smaller. Dimensionless.
     pub difference: f64,
-    /// What that difference stays within in 95% of cases if only chance decides which run is in which sample.
+    /// Bound on that difference in 95% of cases, if each run is in one of the samples at random.
     pub floor: f64,
 }
 
-/// Compares two samples of the same configuration; None for fewer than [`MIN_RUNS`](crate::MIN_RUNS) values in
-/// both together or three in one, or one that is not positive.
+/// Compares two samples of the same configuration. `None` for fewer than
+/// [`MIN_RUNS`](crate::MIN_RUNS) values in both samples together, for fewer than three in one
+/// sample, or if a value is not positive.
 ///
-/// A difference beyond the floor says that the machine itself changed between the two (Fisher's permutation test,
-/// *The Design of Experiments*, 1935, at 5%): then intervals, which take runs for independent, are too narrow.
+/// A difference beyond the floor shows that the machine itself changed between the two samples
+/// (Fisher's permutation test, *The Design of Experiments*, 1935, at 5%). Intervals are then too
+/// narrow, because they assume independent runs.
 pub fn compare_same(first: &[f64], second: &[f64], seed: u64) -> Option<SameConfiguration> {
     let pooled = [first, second].concat();
     let floor = chance_difference(&pooled, first.len(), second.len(), seed)?;
@@ -55,13 +59,13 @@ pub fn compare_same(first: &[f64], second: &[f64], seed: u64) -> Option<SameConf
     medians.map(|(a, b)| SameConfiguration { difference: difference(a, b), floor })
 }
 
-/// How much the larger is above the smaller.
+/// Relative excess of the larger value over the smaller value.
 fn difference(a: f64, b: f64) -> f64 {
     f64::max(a, b) / f64::min(a, b) - 1.0
 }
 
-/// The 95% quantile of the difference between the medians of `first` and `second` values taken at random, all
-/// different, out of `values`.
+/// 95% quantile of the difference between the medians of `first` and `second` values. The values
+/// are drawn at random, without replacement, from `values`.
 fn chance_difference(values: &[f64], first: usize, second: usize, seed: u64) -> Option<f64> {
     let enough = values.len() >= MIN_RUNS && first.min(second) >= MIN_RUNS / 2;
     if !enough || !values.iter().all(|v| v.is_finite() && *v > 0.0) {
@@ -82,8 +86,9 @@ fn chance_difference(values: &[f64], first: usize, second: usize, seed: u64) -> 
     Some(*quantile)
 }
 
-/// Deals the sorted `values` at random into `first` for the one part, `second` for the other and the rest for
-/// neither, each division as likely. Dealt in order, both parts come out sorted.
+/// Deals the sorted `values` at random: `first` values for one part, `second` for the other, and
+/// the rest for neither. All divisions have equal probability. Because the values are dealt in
+/// order, both parts are sorted.
 fn divide(
     values: &[f64],
     first: usize,
@@ -134,8 +139,9 @@ mod tests {
         assert!(same.difference == 0.0 && same.floor > 0.0, "{same:?}");
     }
 
-    /// Six values have ten divisions into halves; {1,2,3} and {4,5,6} differ most, by 5/2, and being one in ten that
-    /// is within what the 5% leave out.
+    /// Checks the quantile for six values, which have ten divisions into halves. {1,2,3} and
+    /// {4,5,6} differ most, by 5/2. This division is one in ten, more than the 5% above the
+    /// quantile, so that the quantile is its difference.
     #[test]
     fn the_quantile_is_that_of_all_divisions() {
         let same = compare_same(&[1.0, 4.0, 6.0], &[2.0, 3.0, 5.0], 3).unwrap();

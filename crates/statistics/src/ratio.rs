@@ -1,6 +1,7 @@
-//! The interval of a ratio of two medians: what a speedup is.
+//! Interval of a ratio of two medians, such as a speedup.
 //!
-//! It must not assume that the two samples are alike: one CPU is often quiet where four are noisy.
+//! The method must not assume that the two samples have the same noise: one CPU is often quiet
+//! where four are noisy.
 
 use crate::design::{Design, MIN_RUNS, fair_coin};
 use crate::interval::Interval;
@@ -8,41 +9,45 @@ use crate::summary::sorted;
 
 use statrs::distribution::Discrete;
 
-/// Points by which each sample's distribution is represented. The chance below an end is off by at most half a
-/// point, 0.025%, to the wide side.
+/// Number of points that represent each sample's distribution. The probability below an end is off
+/// by at most half a point, 0.025%, on the conservative side.
 const POINTS: usize = 2000;
 
-/// Ends are found to this relative accuracy: a nanosecond in ten seconds.
+/// Relative accuracy of the ends: a nanosecond in ten seconds.
 const ACCURACY: f64 = 1e-10;
 
-/// The 95% interval of `median(numerator) / median(denominator)`; None where either has fewer than
-/// [`MIN_RUNS`](crate::MIN_RUNS) values or one that is not positive and finite.
+/// 95% interval of `median(numerator) / median(denominator)`. `None` if either sample has fewer
+/// than [`MIN_RUNS`](crate::MIN_RUNS) values, or a value that is not positive and finite.
 ///
-/// Each median is given the distribution that its sample supports: the chance of being below the `r`-th smallest
-/// value is the binomial tail behind the exact interval, and between two values it is interpolated as Hettmansperger
-/// & Sheather do (Statistics & Probability Letters 4, 1986; Nyblom, ibid. 14, 1992). The interval holds the middle
-/// 95% of the quotient of the two. That is a smoothed bootstrap of the median with the resampling carried out in
-/// full instead of drawn: there is no seed, and the same runs give the same interval. How it was chosen, and what
-/// it covers beside the plain bootstrap, is in `docs/methods/measure.md`, "Ratio of medians".
+/// Each median has the distribution that its sample supports. The probability of being below the
+/// `r`-th smallest value is the binomial tail of the exact interval. Between two values, the
+/// probability is interpolated by the method of Hettmansperger & Sheather (Statistics & Probability
+/// Letters 4, 1986; Nyblom, ibid. 14, 1992). The interval holds the middle 95% of the quotient of
+/// the two medians. The method is a smoothed bootstrap of the median with the resampling carried
+/// out in full instead of drawn. It needs no seed, and the same runs give the same interval.
+/// `docs/methods.md`, "Ratio of medians", gives the choice of the method, and its coverage beside
+/// that of the plain bootstrap.
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
     let alpha = design.ratio_alpha(numerator.len())?.max(design.ratio_alpha(denominator.len())?);
     ratio_interval_missing(numerator, denominator, alpha)
 }
 
-/// As [`ratio_interval`], but missing the ratio with a chance of `alpha`. What the samples cannot bear is not given: an end is
-/// never beyond what the extremes of the two say.
+/// Interval as in [`ratio_interval`], but with the probability `alpha` of missing the ratio. An end
+/// never lies beyond the quotients of the samples' extremes, because the samples support no such
+/// value.
 pub fn ratio_interval_missing(numerator: &[f64], denominator: &[f64], alpha: f64) -> Option<Interval> {
     let above = median_points(numerator)?;
     let below = median_points(denominator)?;
     let tail = (alpha / 2.0 * (POINTS * POINTS) as f64) as usize;
     let lo = tail_quotient(&above, &below, tail);
-    // The greatest quotients are the least ones upside down, so both ends are found alike and swapping the
-    // samples inverts the interval.
+    // The largest quotients are the reciprocals of the smallest inverse quotients. The method is
+    // therefore the same for both ends, and swapping the samples inverts the interval.
     let hi = 1.0 / tail_quotient(&below, &above, tail);
     Some(Interval { lo, hi: hi.max(lo) })
 }
 
-/// The median's distribution as `POINTS` ascending values, each as likely; None where no interval can be had.
+/// Distribution of the median as `POINTS` ascending values of equal probability; `None` if there is
+/// no interval.
 fn median_points(values: &[f64]) -> Option<Vec<f64>> {
     if values.len() < MIN_RUNS || !values.iter().all(|v| v.is_finite() && *v > 0.0) {
         return None;
@@ -61,7 +66,8 @@ fn median_points(values: &[f64]) -> Option<Vec<f64>> {
             tail = next_tail;
             next_tail += coin.pmf(rank as u64);
         }
-        // Below the smallest value the sample says nothing; the smallest stands for all of it.
+        // The sample gives no information below its smallest value, so the smallest value
+        // represents that range.
         let weight =
             if rank == 0 { 1.0 } else { interpolation(runs, rank, (chance - tail) / (next_tail - tail)) };
         let between = |near: usize, far: usize| values[near] + weight * (values[far] - values[near]);
@@ -73,16 +79,18 @@ fn median_points(values: &[f64]) -> Option<Vec<f64>> {
     Some(lower)
 }
 
-/// How far from the `rank`-th value towards the next the interpolated end lies, where `share` of the chance
-/// between them is used up: `(n-r)s / (r + (n-2r)s)`, exact for double-exponential noise and close to it for any
-/// smooth one (Hettmansperger & Sheather 1986, Nyblom 1992).
+/// Relative position of the interpolated end between the `rank`-th value and the next, if `share`
+/// of the probability between the two values is used. The formula `(n-r)s / (r + (n-2r)s)` is exact
+/// for double-exponential noise and close for any smooth noise (Hettmansperger & Sheather 1986,
+/// Nyblom 1992).
 fn interpolation(runs: usize, rank: usize, share: f64) -> f64 {
     let (runs, rank) = (runs as f64, rank as f64);
     (runs - rank) * share / (rank + (runs - 2.0 * rank) * share)
 }
 
-/// The `tail`-th smallest of all quotients of a point of `above` by one of `below`: found by halving the range, each
-/// time counting the quotients below the middle in one sweep over both.
+/// Quotient of rank `tail`, in ascending order, among all quotients of a point of `above` and a
+/// point of `below`. The search bisects the range. Each step counts the quotients up to the middle
+/// in one sweep over both lists.
 fn tail_quotient(above: &[f64], below: &[f64], tail: usize) -> f64 {
     let mut lo = above[0] / below[POINTS - 1];
     let mut hi = above[POINTS - 1] / below[0];
@@ -129,9 +137,10 @@ mod tests {
         assert_eq!(ratio_interval(&[1.0, 1.0, 1.0, 1.0, 1.0, f64::INFINITY], &[1.0; 6], Design::Fixed), None);
     }
 
-    /// Against a denominator without noise the interval is Hettmansperger and Sheather's of the numerator alone.
-    /// For ten values at 95% that is between the second interval (97.9%) and the third (89.1%):
-    /// share (0.025 - 0.010742) / (0.054688 - 0.010742), so 0.655 of the way.
+    /// Checks the interval against a denominator without noise: it is Hettmansperger and Sheather's
+    /// interval of the numerator alone. For ten values at 95%, that is between the second interval
+    /// (97.9%) and the third (89.1%). The share is (0.025 - 0.010742) / (0.054688 - 0.010742), so
+    /// that the end is 0.655 of the way.
     #[test]
     fn a_quiet_denominator_leaves_the_numerators_interval() {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();

@@ -1,6 +1,6 @@
 //! Speedup, efficiency and serial fraction, with their intervals.
 //!
-//! These are formulas of two medians. What the program lost its time to is not their business.
+//! The formulas take two medians. They do not explain where the program lost its time.
 
 use morecores_study::Better;
 
@@ -9,20 +9,20 @@ use crate::interval::Interval;
 use crate::ratio::ratio_interval;
 use crate::summary::median;
 
-/// A derived value and, where there are runs enough, its 95% interval. A pure number.
+/// Derived value and, if there are enough runs, its 95% interval. Dimensionless.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The value computed from the medians.
+    /// Value computed from the medians.
     pub value: f64,
-    /// What the value could be by the noise of the runs; None for fewer than [`MIN_RUNS`](crate::MIN_RUNS) runs
-    /// on either side.
+    /// 95% interval of the value, from the noise of the runs; `None` for fewer than
+    /// [`MIN_RUNS`](crate::MIN_RUNS) runs on either side.
     pub interval: Option<Interval>,
 }
 
-/// The speedup of the runs `here` over the runs at one CPU `base`, as a ratio of medians: of times
-/// `T(1)/T(n)`, of rates `X(n)/X(1)`; None where either is
-/// empty or has a median that is not positive. `base` and `here` must be different runs: a sample has no speedup
-/// over itself, its point is 1 by definition.
+/// Speedup of the runs `here` over the runs `base` at one CPU, as a ratio of medians: `T(1)/T(n)`
+/// for times, `X(n)/X(1)` for rates. `None` if either sample is empty or has a median that is not
+/// positive. `base` and `here` must be different runs: the base has no measured speedup over
+/// itself, and its point is 1 by definition.
 pub fn speedup(base: &[f64], here: &[f64], better: Better, design: Design) -> Option<Estimate> {
     let (numerator, denominator) = match better {
         Better::Lower => (base, here),
@@ -33,18 +33,19 @@ pub fn speedup(base: &[f64], here: &[f64], better: Better, design: Design) -> Op
     (value.is_finite() && value > 0.0).then_some(Estimate { value, interval })
 }
 
-/// The efficiency `S(n)/n` of a speedup on `cpus` CPUs; None for no CPUs.
+/// Efficiency `S(n)/n` of a speedup on `cpus` CPUs; `None` for zero CPUs.
 pub fn efficiency(speedup: Estimate, cpus: u32) -> Option<Estimate> {
     let share = |s: f64| s / f64::from(cpus);
     let interval = speedup.interval.map(|i| Interval { lo: share(i.lo), hi: share(i.hi) });
     (cpus > 0).then_some(Estimate { value: share(speedup.value), interval })
 }
 
-/// The serial fraction `(1/S - 1/n) / (1 - 1/n)` of a speedup on `cpus` CPUs: Karp & Flatt, *Measuring parallel
-/// processor performance*, CACM 33(5), 1990. None below two CPUs, where it is not defined.
+/// Serial fraction `(1/S - 1/n) / (1 - 1/n)` of a speedup on `cpus` CPUs: Karp & Flatt, *Measuring
+/// parallel processor performance*, CACM 33(5), 1990. `None` below two CPUs, where the fraction is
+/// not defined.
 ///
-/// Negative for a speedup beyond the CPUs, above 1 for a slowdown. It falls as the speedup rises, so the ends of
-/// the interval change places.
+/// The fraction is negative for a speedup above the number of CPUs, and above 1 for a slowdown. The
+/// fraction falls as the speedup rises, so that the ends of the interval swap.
 pub fn serial_fraction(speedup: Estimate, cpus: u32) -> Option<Estimate> {
     let per_cpu = 1.0 / f64::from(cpus);
     let fraction = |s: f64| (1.0 / s - per_cpu) / (1.0 - per_cpu);
@@ -61,8 +62,8 @@ mod tests {
         Estimate { value, interval: None }
     }
 
-    /// A kernel build on a dual SMP machine took 104 s with one CPU and 70 s with two: an extra-CPU utilisation
-    /// of 65%, which is one minus the serial fraction.
+    /// Checks a published kernel build on a dual SMP machine: 104 s with one CPU and 70 s with two.
+    /// The extra-CPU utilisation is 65%, which is one minus the serial fraction.
     #[test]
     fn the_serial_fraction_is_one_minus_the_use_of_the_extra_cpus() {
         let s = speedup(&[104.0], &[70.0], Better::Lower, Design::Fixed).unwrap();

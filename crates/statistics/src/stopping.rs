@@ -1,7 +1,7 @@
-//! When there are runs enough: the sequential stopping rule.
+//! Sequential stopping rule: the decision that there are enough runs.
 //!
-//! It only says; starting runs and keeping time is the experiment's. The intervals of what it stopped are those of
-//! [`Design::Sequential`], which knows how often it looked.
+//! The rule only decides; the experiment starts runs and keeps time. Intervals of a stopped sample
+//! use [`Design::Sequential`], which accounts for the number of looks.
 
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
@@ -13,57 +13,60 @@ use crate::design::{Design, MIN_RUNS, looks};
 use crate::interval::interval_of_sorted;
 use crate::summary::{median_of_sorted, sorted};
 
-/// Probability that the number of rounds lies in the range that is told, if the noise is all that is unknown. A range that
-/// were right more often would be too wide to tell a waiting person anything.
+/// Probability that the number of rounds lies in the displayed range, if the noise is the only
+/// unknown. A range with a higher probability would be too wide to inform a waiting person.
 const LIKELY: f64 = 0.5;
 
-/// Rounds of runs, one at every point a round, go on until the 95% interval of every point's median is within
-/// `precision` of it, or `max_runs` are done. It looks at 6, 9, 14, 21, 32, … rounds, never between.
+/// Stopping rule for rounds of runs, with one run at every point per round. The rounds end when the
+/// 95% interval of every point's median is within `precision` of the median, or after `max_runs`
+/// rounds. The rule looks after 6, 9, 14, 21, 32, … rounds, never in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoppingRule {
-    /// The half-width to reach, as a share of the median: 0.01 is 1%.
+    /// Target half-width, as a share of the median: 0.01 is 1%.
     pub precision: f64,
-    /// The fewest rounds, even if the first look would be content. Fewer than six changes nothing.
+    /// Minimum number of rounds, even if the first look would be precise enough. Values below six
+    /// have no effect.
     pub min_runs: usize,
-    /// The most rounds.
+    /// Maximum number of rounds.
     pub max_runs: usize,
 }
 
-/// What the rule says after a round.
+/// Decision of the rule after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Another round.
+    /// Continue with another round.
     Continue,
     /// Stop: every interval is narrow enough.
     Precise,
-    /// Stop: there are `max_runs` rounds, and some interval is still too wide.
+    /// Stop: there are `max_runs` rounds, and at least one interval is still too wide.
     RunsExhausted,
 }
 
 impl StoppingRule {
-    /// The rule of a plan; none where the plan has only a number of runs.
+    /// Rule of a plan; `None` if the plan has only a number of runs.
     pub fn of_stop(stop: &Stop) -> Option<Self> {
         let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
         stop.precision.map(|precision| Self { precision, min_runs, max_runs })
     }
 
-    /// The design to give to the intervals of a study that this rule has stopped, or would have.
+    /// Design for the intervals of a study that this rule has stopped, or would have stopped.
     pub fn design(&self) -> Design {
         Design::Sequential { max_runs: self.max_runs }
     }
 
-    /// The least number of rounds after `rounds` at which the rule looks at the values; until then it says
-    /// [`Decision::Continue`] whatever they are.
+    /// Number of rounds at the next look after `rounds`. Until then, the decision is
+    /// [`Decision::Continue`] for any values.
     pub fn next_look(&self, rounds: usize) -> usize {
         let least = (rounds + 1).max(self.min_runs);
         looks().find(|&look| look >= least).unwrap_or(self.max_runs).min(self.max_runs)
     }
 
-    /// What to do after a round. `samples` holds the values of each point, in the order in which they were
-    /// measured; no points are precise.
+    /// Decision after a round. `samples` holds the values of each point, in the order of
+    /// measurement; an empty list of points is precise.
     ///
-    /// Points may have different numbers of runs where some failed. Then the longest counts as the rounds done,
-    /// and each is judged by its first runs, as many as the shortest has: those are what a look is allowed at.
+    /// Failed runs can leave the points with different numbers of runs. The number of rounds is
+    /// then that of the longest point. Each point is judged by its first runs, as many as the
+    /// shortest point has, because a look is valid only at that number.
     pub fn decide(&self, samples: &[&[f64]]) -> Decision {
         let rounds = samples.iter().map(|s| s.len()).max().unwrap_or(0);
         let common = samples.iter().map(|s| s.len()).min().unwrap_or(0);
@@ -79,10 +82,12 @@ impl StoppingRule {
         }
     }
 
-    /// Rounds that the rule will take in all where it goes on after these, as likely as not, for a progress display: the
-    /// first looks at which the noise seen so far, at the least and at the most that it may really be, would be precise
-    /// enough; at most `max_runs`. It knows nothing before the second round. From the sixth on each point is judged by its
-    /// own noise, before by that of all points together.
+    /// Likely range of the total number of rounds, for a progress display; it holds with a
+    /// probability of one half. The ends are the first looks that would be precise enough with the
+    /// lowest and the highest plausible noise, given the values so far. Both ends are at most
+    /// `max_runs`. Before the second round, the range is from the next look to `max_runs`. From the
+    /// sixth round on, each point is judged by its own noise; before that, by the noise of all
+    /// points together.
     pub fn rounds_expected(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
         let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
         let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
@@ -94,7 +99,7 @@ impl StoppingRule {
         least..=most
     }
 
-    /// Whether the rule looks at the values after `rounds` rounds.
+    /// Returns whether the rule looks at the values after `rounds` rounds.
     pub fn is_look(&self, rounds: usize) -> bool {
         rounds > 0 && self.next_look(rounds - 1) == rounds
     }
@@ -108,14 +113,15 @@ impl StoppingRule {
         interval.zip(median_of_sorted(&values)).is_some_and(within)
     }
 
-    /// The standard error of the relative median if there were one run, judged by the ordinary interval.
+    /// Standard error of the relative median for a single run, estimated from the ordinary
+    /// interval.
     fn noise(&self, sorted: &[f64]) -> Option<f64> {
         let interval = interval_of_sorted(sorted, Design::Fixed)?;
         let relative = interval.half_width() / median_of_sorted(sorted)?.abs();
         Some(relative * (sorted.len() as f64).sqrt() / deviations(Design::Fixed, sorted.len())?)
     }
 
-    /// The first look behind `rounds` that `noise` would pass.
+    /// First look after `rounds` that is precise enough with this `noise`.
     fn runs_for(&self, noise: f64, rounds: usize) -> usize {
         let wide = |look: &usize| {
             let deviations = deviations(self.design(), *look).unwrap_or(f64::INFINITY);
@@ -129,8 +135,9 @@ impl StoppingRule {
     }
 }
 
-/// The same as [`StoppingRule::noise`] of all points together, where none has runs enough for an interval, and its degrees
-/// of freedom; none before the second round. For the median of normal values it is sqrt(pi/2) standard deviations.
+/// Noise of all points together, as in [`StoppingRule::noise`], and its degrees of freedom. It
+/// serves while no point has enough runs for an interval; `None` before the second round. For the
+/// median of normal values, the noise is sqrt(pi/2) standard deviations.
 fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
     let (mut squares, mut freedom) = (0.0, 0);
     for sample in samples.iter().filter(|sample| sample.len() > 1) {
@@ -142,7 +149,8 @@ fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
     noise.is_finite().then_some((noise, freedom))
 }
 
-/// By which factors a standard deviation of so many degrees of freedom may be off, with probability [`LIKELY`].
+/// Range of factors by which a standard deviation with `freedom` degrees of freedom may be off,
+/// with a probability of 0.5.
 fn likely_factors(freedom: usize) -> [f64; 2] {
     let freedom = freedom.max(1) as f64;
     let tail = (1.0 - LIKELY) / 2.0;
@@ -151,7 +159,7 @@ fn likely_factors(freedom: usize) -> [f64; 2] {
     [factor(1.0 - tail), factor(tail)]
 }
 
-/// How many standard errors the interval of `design` reaches out at `runs`.
+/// Half-width of the interval of `design` at `runs`, in standard errors.
 fn deviations(design: Design, runs: usize) -> Option<f64> {
     Some(Normal::standard().inverse_cdf(1.0 - design.pointwise_alpha(runs.max(MIN_RUNS))? / 2.0))
 }
@@ -162,7 +170,7 @@ mod tests {
 
     const RULE: StoppingRule = StoppingRule { precision: 0.01, min_runs: 6, max_runs: 30 };
 
-    /// `runs` values around 1, the widest `spread` away on either side.
+    /// Creates `runs` values around 1; the extreme values are `spread` away on either side.
     fn noisy(runs: usize, spread: f64) -> Vec<f64> {
         (0..runs).map(|i| 1.0 + spread * (2.0 * (i * 7 % runs) as f64 / (runs - 1) as f64 - 1.0)).collect()
     }

@@ -1,34 +1,34 @@
-//! Describing one sample: its middle, its ends and the values far from the rest.
+//! Description of one sample: its median, its extremes and its outliers.
 //!
-//! Nothing here removes a value. An outlier is a fact about the measurement, to be shown.
+//! Nothing here removes a value. An outlier is a fact about the measurement and is to be shown.
 
-/// Modified z-scores beyond this are outliers: Iglewicz & Hoaglin, *How to Detect and Handle Outliers*, ASQC
-/// 1993, chapter 3. No unit.
+/// Modified z-score beyond which a value is an outlier: Iglewicz & Hoaglin, *How to Detect and
+/// Handle Outliers*, ASQC 1993, chapter 3. Dimensionless.
 const OUTLIER_SCORE: f64 = 3.5;
 
-/// Makes the median absolute deviation of normal noise its standard deviation: the normal quantile of 3/4.
+/// Median absolute deviation of normal noise in standard deviations: the normal quantile of 3/4.
 const MAD_TO_SIGMA: f64 = 0.674_489_750_196_081_7;
 
-/// Makes the mean absolute deviation of normal noise its standard deviation: sqrt(2/pi).
+/// Mean absolute deviation of normal noise in standard deviations: sqrt(2/pi).
 const MEAN_DEVIATION_TO_SIGMA: f64 = 0.797_884_560_802_865_4;
 
-/// A sorted copy.
+/// Sorted copy of the values.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
     values
 }
 
-/// The median of values already in order; the mean of the two middle ones where their number is even.
+/// Median of values already in order; the mean of the two middle values if their number is even.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     let lower = sorted[(sorted.len() - 1) / 2];
-    // Not (lower + upper) / 2, which could leave the two by rounding or overflow.
+    // The form (lower + upper) / 2 could fall outside the two values through rounding or overflow.
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The median, in the unit of the values; the mean of the two middle values where their number is even. None
-/// for no values.
+/// Median, in the unit of the values; the mean of the two middle values if their number is even.
+/// `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     let middle = values.len() / 2;
@@ -41,38 +41,39 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// A sample in a few numbers, all in the unit of its values.
+/// Summary of a sample, in the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values there are.
+    /// Number of values.
     pub runs: usize,
-    /// The middle value; what morecores means by "the time" of several runs.
+    /// Median; morecores calls it "the time" of several runs.
     pub median: f64,
-    /// The arithmetic mean, for comparison with tools that report it.
+    /// Arithmetic mean, for comparison with tools that report it.
     pub mean: f64,
-    /// The least value.
+    /// Smallest value.
     pub min: f64,
-    /// The greatest value.
+    /// Largest value.
     pub max: f64,
 }
 
 impl Summary {
-    /// Summarises `values`; None for no values.
+    /// Summarises `values`; `None` for no values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let (min, max) = values
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), &v| (f64::min(min, v), f64::max(max, v)));
-        // Rounding of the sum must not put the mean of equal values outside them.
+        // Rounding of the sum must not put the mean of equal values outside their range.
         let mean = (values.iter().sum::<f64>() / values.len() as f64).clamp(min, max);
         Some(Self { runs: values.len(), median, mean, min, max })
     }
 }
 
-/// The indices of the values whose modified z-score, `0.6745 (x - median) / MAD`, is beyond 3.5 either way.
+/// Indices of the values whose modified z-score, `0.6745 (x - median) / MAD`, is beyond 3.5 in
+/// either direction.
 ///
-/// Where more than half of the values are equal the median absolute deviation (MAD) is zero; the mean absolute
-/// deviation then takes its place with the factor that fits it. Indices are in ascending order.
+/// If more than half of the values are equal, the median absolute deviation (MAD) is zero. The mean
+/// absolute deviation, with its own factor, then replaces it. Indices are in ascending order.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values) else { return Vec::new() };
     let deviations: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(summary, Summary { runs: 4, median: 1.5, mean: 2.0, min: 1.0, max: 4.0 });
     }
 
-    // Worked by hand: median 10, MAD 1, so 14 scores 2.7 and 16 scores 4.05.
+    // By hand: the median is 10 and the MAD is 1, so that 14 scores 2.7 and 16 scores 4.05.
     #[test]
     fn far_values_are_named_by_index() {
         assert_eq!(outliers(&[9.0, 10.0, 11.0, 9.0, 16.0, 10.0, 11.0]), [4]);

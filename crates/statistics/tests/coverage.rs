@@ -1,13 +1,15 @@
-//! The 95% intervals hold the truth: 2,000 seeded trials on noise whose median is known.
+//! Tests that the 95% intervals hold the true value: 2,000 seeded trials on noise with a known
+//! median.
 //!
-//! The whole tables, with widths, are printed by `cargo run --release -p morecores-statistics --example coverage`.
+//! `cargo run --release -p morecores-statistics --example coverage` prints the whole tables, with
+//! widths.
 
 use morecores_statistics::{Design, StoppingRule, median_interval, ratio_interval};
 
 mod support;
 use support::{Noise, trials, until_stopped};
 
-/// What the product promises of an interval called 95%.
+/// Coverage that the product promises for an interval called 95%.
 const PROMISED: f64 = 0.94;
 const TRIALS: usize = 2000;
 
@@ -24,8 +26,9 @@ fn of_a_median_at_6_10_and_30_runs() {
     }
 }
 
-/// Spreads below, at and above the precision, and a noise with two speeds nearly as likely: for a rule that looks
-/// after every round with ordinary intervals that one is the worst (81% at 100 runs).
+/// Covers spreads below, at and above the precision, and a noise with two almost equally likely
+/// speeds. That noise is the worst case of a rule that looks after every round with ordinary
+/// intervals (81% at 100 runs).
 #[test]
 fn of_a_median_under_the_stopping_rule() {
     let even = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
@@ -40,7 +43,8 @@ fn of_a_median_under_the_stopping_rule() {
     }
 }
 
-/// A quarter of the trials, as a ratio is slow to compute without optimisation; the example does them all.
+/// Runs a quarter of the trials, because a ratio is slow to compute without optimisation; the
+/// example runs all trials.
 #[test]
 fn of_a_ratio_at_6_10_and_30_runs() {
     for (name, noise) in Noise::three(0.05) {

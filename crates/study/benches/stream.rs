@@ -1,8 +1,10 @@
-//! What an event costs in the event stream: encoding by compression level, encoding alone, decoding. Run by hand on
-//! a quiet machine: `cargo bench -p morecores-study --bench stream`.
+//! Cost of an event in the event stream: encoding by compression level, encoding alone, and
+//! decoding. Run the benchmark by hand on a quiet machine: `cargo bench -p morecores-study --bench
+//! stream`.
 //!
-//! The events are made up in the proportions of a traced kernel build on two CPUs: short and long gaps, threads
-//! that come and go, run times that differ from the time between switches by what interrupts took.
+//! The events are synthetic, in the proportions of a traced kernel build on two CPUs. There are
+//! short and long gaps, and threads that start and end. Interrupts make the run times differ from
+//! the time between switches.
 #![allow(clippy::unwrap_used, reason = "a panic is how a bench fails")]
 
 use std::io;
@@ -27,12 +29,13 @@ fn eprintln_sizes(name: &str, level: i32, bytes: f64) {
     eprintln!("{name:>8}  level {level:>3}  {bytes:5.2} bytes an event");
 }
 
-/// Events of one frame as the tracer's reader drains them: some tens of milliseconds of a busy CPU.
+/// Number of events of one frame as the tracer's reader drains them: some tens of milliseconds of a
+/// busy CPU.
 const FRAME: usize = 8192;
 const EVENTS: usize = 512 * 1024;
 const LEVELS: [i32; 7] = [3, 1, -1, -2, -3, -5, -7];
 
-/// xorshift64: the same events in every run.
+/// Xorshift64 generator; it gives the same events in every run.
 struct Random(u64);
 
 impl Random {
@@ -43,7 +46,7 @@ impl Random {
         (self.0 >> 11) % limit
     }
 
-    /// Between 1 and `limit`, small values as often as large ones.
+    /// Random number between 1 and `limit`; small values are as frequent as large ones.
     fn skewed(&mut self, limit: u64) -> u64 {
         let bits = self.below(u64::from(limit.ilog2()) + 1);
         1 + self.below((2 << bits).min(limit))
@@ -54,7 +57,7 @@ fn event(at: u64, kind: EventKind) -> Event {
     Event { at: Nanos(at), cpu: CpuId(0), kind }
 }
 
-/// A kernel build: compilers that come and go, waking each other seldom.
+/// Events of a kernel build: compilers that start and end, and that rarely wake each other.
 fn build(count: usize) -> Vec<Event> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut runtimes = std::collections::HashMap::<u32, u64>::new();
@@ -147,7 +150,7 @@ fn accounts(random: &mut Random) -> Accounts {
     }
 }
 
-/// `perf bench sched pipe` on one CPU: two threads that wake each other.
+/// Events of `perf bench sched pipe` on one CPU: two threads that wake each other.
 fn pipe(count: usize) -> Vec<Event> {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let (mut at, mut runtimes) = (5_000_000_000, [1_000_000_u64; 2]);
@@ -177,7 +180,7 @@ fn pipe(count: usize) -> Vec<Event> {
     events
 }
 
-/// The same events on two CPUs at the same time, so that decoding has to merge each of them.
+/// Stream of the same events on two CPUs at the same time, so that decoding must merge each event.
 fn encoded(events: &[Event], level: i32) -> Vec<u8> {
     let mut writer = StreamWriter::with_level(Vec::new(), level).unwrap();
     for frame in events[..events.len() / 2].chunks(FRAME) {
@@ -219,7 +222,7 @@ fn decode_pipe(bencher: Bencher) {
     bencher.counter(ItemsCount::new(EVENTS)).bench_local(|| read_events(stream.as_slice()).unwrap());
 }
 
-/// Frame by frame, without the merge and without keeping them.
+/// Measures decoding frame by frame, without the merge and without keeping the frames.
 #[divan::bench(sample_count = 20)]
 fn decode_frames_of_build(bencher: Bencher) {
     let stream = encoded(&build(EVENTS), 1);

@@ -1,56 +1,58 @@
-//! The classic benchmarks: for each, what the sources published and the studies that measure it again.
+//! Classic benchmarks: for each one, the published results and the studies that measure it again.
 //!
-//! A table of names and arguments. It must not run anything, and holds no figure: those are in
-//! [`Published`](crate::published::Published) and in the studies.
+//! This module is a table of names and arguments. It must not run anything and holds no figure: the
+//! figures are in [`Published`](crate::published::Published) and in the studies.
 
-/// A benchmark of the suite.
+/// Benchmark of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Benchmark {
-    /// The workload's name.
+    /// Name of the workload.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub title: &'static str,
-    /// What is measured of it, in the order in which it is shown.
+    /// Measured parts, in the order in which they are shown.
     pub parts: &'static [BenchmarkPart],
 }
 
-/// One study of a benchmark beside what was published of the same.
+/// One study of a benchmark, and the corresponding published results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BenchmarkPart {
     /// Name of the study; parts with the same name are shown from one study.
     pub study: &'static str,
-    /// What sets it apart within the benchmark.
+    /// Property that distinguishes the part within the benchmark.
     pub what: &'static str,
-    /// How the ids of the published rows begin.
+    /// Prefixes of the identifiers of the published rows.
     pub published: &'static [&'static str],
-    /// Arguments of the workload with which a run takes some tenths of a second; `{n}` becomes the CPU count.
+    /// Workload arguments for a run of some tenths of a second; `{n}` becomes the CPU count.
     pub quick: &'static str,
-    /// Arguments with which it takes as long as its defaults: seconds.
+    /// Workload arguments for a run as long as with the workload's defaults: seconds.
     pub full: &'static str,
-    /// What is compared.
+    /// Compared quantity.
     pub measure: Measure,
 }
 
-/// What of a benchmark is compared.
+/// Compared quantity of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Elapsed time.
     Elapsed,
-    /// The time of the parallel part, which the workload prints in seconds: a regular expression whose first group it is.
-    /// What is left of the elapsed time is the serial part.
+    /// Time of the parallel part, which the workload prints in seconds. The first group of the
+    /// regular expression is that time. The rest of the elapsed time is the serial part.
     ParallelPart(&'static str),
-    /// A figure that the workload prints: a regular expression whose first group it is, and its unit. More is better.
+    /// Figure that the workload prints; more is better. The first group of the regular expression
+    /// is the figure; the second string is its unit.
     Figure(&'static str, &'static str),
 }
 
 impl Measure {
-    /// Whether a ratio of two measured values is a speedup. It is not for a share in percent.
+    /// Returns whether a ratio of two measured values is a speedup. A ratio of shares in percent is
+    /// not.
     pub fn is_speed(self) -> bool {
         !matches!(self, Self::Figure(_, unit) if unit.starts_with('%'))
     }
 }
 
-/// A part that is compared by its elapsed time.
+/// Creates a part that is compared by its elapsed time.
 const fn part(
     study: &'static str,
     what: &'static str,
@@ -67,24 +69,26 @@ impl BenchmarkPart {
     }
 }
 
-/// The program that holds the workloads, as it is found on the PATH.
+/// Program that holds the workloads, as it is found on the PATH.
 pub const WORK: &str = "morecores-work";
 
 impl Benchmark {
-    /// The benchmark that a command is a run of, if it is one: `morecores-work build …`.
+    /// Benchmark that a command such as `morecores-work build …` runs; `None` for any other
+    /// command.
     pub fn of_command(words: &[String]) -> Option<&'static Self> {
         let [program, name, ..] = words else { return None };
         let is_ours = program.rsplit('/').next() == Some(WORK);
         if is_ours { Self::named(name) } else { None }
     }
 
-    /// All of them, in alphabetical order.
+    /// All benchmarks, in alphabetical order.
     pub const ALL: &'static [Self] = &[
         Self {
             name: "build",
             title: "a parallel build",
             parts: &[
-                // Of a project that there is wherever a compiler is; `--source debian` builds a kernel, in minutes.
+                // The project exists wherever there is a compiler; `--source debian` builds a
+                // kernel, in minutes.
                 part(
                     "build",
                     "all of it",
@@ -338,7 +342,7 @@ impl Benchmark {
         },
     ];
 
-    /// The one of this name.
+    /// Benchmark with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|benchmark| benchmark.name == name)
     }

@@ -1,4 +1,4 @@
-//! The command under measurement, as its user wrote it, and as it reads at one CPU count.
+//! Measured command, as the user wrote it and with `{n}` replaced for one CPU count.
 //!
 //! Nothing here looks for a program or runs one.
 
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::os_text::{self, NotHex};
 
-/// The command, with `{n}` not yet replaced.
+/// Command in which `{n}` is not yet replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "CommandFields", into = "CommandFields")]
 pub enum Command {
-    /// A program and its arguments, started without a shell.
+    /// Program and its arguments, started without a shell.
     Program {
-        /// `argv`; never empty.
+        /// Program name and arguments; never empty.
         argv: Vec<OsString>,
     },
-    /// One line for `/bin/sh -c`.
+    /// Line for `/bin/sh -c`.
     Shell {
-        /// The line.
+        /// Text of the line.
         line: OsString,
     },
 }
 
-/// The same as it stands in JSON.
+/// JSON form of [`Command`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum CommandFields {
     Program {
         argv: Vec<String>,
-        /// All of `argv` in hexadecimal, where one of them is not UTF-8.
+        /// All of `argv` in hexadecimal; present if one of the arguments is not UTF-8.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         argv_hex: Option<Vec<String>>,
     },
     Shell {
         line: String,
-        /// The line in hexadecimal, where it is not UTF-8.
+        /// Line in hexadecimal; present if the line is not UTF-8.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line_hex: Option<String>,
     },
@@ -79,7 +79,7 @@ impl TryFrom<CommandFields> for Command {
 }
 
 impl Command {
-    /// The command's own words, the program's name first.
+    /// Words of the command, the program's name first.
     pub fn argv(&self) -> Vec<OsString> {
         match self {
             Self::Program { argv } => argv.clone(),
@@ -87,12 +87,12 @@ impl Command {
         }
     }
 
-    /// The same for reading: with U+FFFD for each byte that is not UTF-8.
+    /// Readable words of the command, with U+FFFD for each byte that is not UTF-8.
     pub fn words(&self) -> Vec<String> {
         self.argv().iter().map(|word| os_text::readable(word)).collect()
     }
 
-    /// The command at one CPU count: `{n}` is replaced, `{{n}}` has become a literal `{n}`.
+    /// Command at one CPU count: `{n}` is replaced, and `{{n}}` becomes a literal `{n}`.
     pub fn at(&self, n: u32) -> Self {
         match self {
             Self::Program { argv } => {
@@ -102,7 +102,7 @@ impl Command {
         }
     }
 
-    /// Whether the command differs from one CPU count to another.
+    /// Returns whether the command differs between CPU counts.
     pub fn uses_n(&self) -> bool {
         self.at(0) != self.at(1)
     }

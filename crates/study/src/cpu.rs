@@ -1,6 +1,6 @@
-//! CPU numbers and sets of them, in the kernel's list format.
+//! CPU numbers and sets of CPU numbers, in the kernel's list format.
 //!
-//! A set says nothing about what the CPUs are; that is the topology's business.
+//! A set says nothing about the properties of its CPUs; the topology holds those.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The number the kernel gave a logical CPU (one hardware thread). Numbers may have gaps.
+/// Number that the kernel gave a logical CPU (one hardware thread). The numbers may have gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
@@ -20,72 +20,73 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// Largest CPU number accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`), so a larger number is
-/// a slip of the keyboard, and a range up to it must not allocate gigabytes.
+/// Largest accepted CPU number. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`), so that a
+/// larger number is a typing error. A range up to such a number must not allocate gigabytes.
 pub(crate) const MAX_CPU: u32 = 8191;
 
-/// An ordered set of CPUs. Text form: the kernel's list format, `0-3,8,10-11`; also its form in JSON.
+/// Ordered set of CPUs. The text form is the kernel's list format, `0-3,8,10-11`; JSON uses the
+/// same form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(as = "String"))]
 pub struct CpuSet(BTreeSet<CpuId>);
 
 impl CpuSet {
-    /// The empty set.
+    /// Creates the empty set.
     pub const fn new() -> Self {
         Self(BTreeSet::new())
     }
 
-    /// How many CPUs are in the set.
+    /// Number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set has no CPUs.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `cpu` is in the set.
+    /// Returns whether `cpu` is in the set.
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// Adds `cpu`; false where it was there already.
+    /// Adds `cpu`; returns false if the CPU was already in the set.
     pub fn insert(&mut self, cpu: CpuId) -> bool {
         self.0.insert(cpu)
     }
 
-    /// Removes `cpu`; false where it was not there.
+    /// Removes `cpu`; returns false if the CPU was not in the set.
     pub fn remove(&mut self, cpu: CpuId) -> bool {
         self.0.remove(&cpu)
     }
 
-    /// The lowest CPU of the set.
+    /// Lowest CPU of the set.
     pub fn first(&self) -> Option<CpuId> {
         self.0.first().copied()
     }
 
-    /// The CPUs in both sets.
+    /// CPUs in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         self.0.intersection(&other.0).copied().collect()
     }
 
-    /// The CPUs of this set that are not in `other`.
+    /// CPUs of this set that are not in `other`.
     pub fn difference(&self, other: &Self) -> Self {
         self.0.difference(&other.0).copied().collect()
     }
 
-    /// The CPUs in either set.
+    /// CPUs in either set.
     pub fn union(&self, other: &Self) -> Self {
         self.0.union(&other.0).copied().collect()
     }
 
-    /// Whether every CPU of this set is in `other`.
+    /// Returns whether every CPU of this set is in `other`.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.0.is_subset(&other.0)
     }
 
-    /// The CPUs in ascending order.
+    /// CPUs in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = CpuId> + '_ {
         self.0.iter().copied()
     }
@@ -98,7 +99,7 @@ impl FromIterator<CpuId> for CpuSet {
 }
 
 impl fmt::Display for CpuSet {
-    /// The kernel's list format, `%*pbl`: runs of consecutive numbers as ranges, joined by commas.
+    /// Writes the kernel's list format, `%*pbl`: ranges of consecutive numbers, joined by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut cpus = self.iter().map(|c| c.0).peekable();
         let mut separator = "";
@@ -117,7 +118,7 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// Why a text is not a CPU list.
+/// Error for a text that is not a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{part}` is not a CPU number or range: write a list like 0-3,8")]
 pub struct ParseCpuSetError {
@@ -127,8 +128,8 @@ pub struct ParseCpuSetError {
 impl FromStr for CpuSet {
     type Err = ParseCpuSetError;
 
-    /// Reads the kernel's list format; the empty text is the empty set. Strides (`0-31:2/4`) are not read:
-    /// the kernel accepts them but never prints them.
+    /// Parses the kernel's list format; the empty text is the empty set. Strides (`0-31:2/4`) are
+    /// rejected: the kernel accepts them but never prints them.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut set = Self::new();
         for part in text.trim().split(',').map(str::trim).filter(|_| !text.trim().is_empty()) {
@@ -141,7 +142,7 @@ impl FromStr for CpuSet {
     }
 }
 
-/// A CPU number in digits only; `u32::from_str` would also take a sign.
+/// Parses a CPU number that consists of digits only; `u32::from_str` would also accept a sign.
 fn number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|&n| digits && n <= MAX_CPU)

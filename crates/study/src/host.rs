@@ -1,48 +1,49 @@
-//! The machine a study was made on.
+//! Machine on which a study was made.
 //!
-//! What a reader needs in order to judge or repeat a measurement; nothing that identifies a person.
+//! The fields are those that a reader needs to judge or repeat a measurement; none of them
+//! identifies a person.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Topology};
 
-/// What keeps the clock rate where it is, as far as the kernel tells.
+/// Settings that control the clock rate, as far as the kernel reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Frequency {
-    /// The cpufreq governor, where there is one (`performance`, `schedutil`, …).
+    /// Cpufreq governor, if there is one (`performance`, `schedutil`, …).
     pub governor: Option<String>,
-    /// The cpufreq driver.
+    /// Cpufreq driver.
     pub driver: Option<String>,
     /// Whether the clock may rise above its nominal rate.
     pub boost: Option<bool>,
 }
 
-/// The machine.
+/// Machine of a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub hostname: String,
-    /// The distribution's own words, `PRETTY_NAME` of os-release.
+    /// Name of the distribution, `PRETTY_NAME` of os-release.
     pub os: String,
-    /// `uname -r`.
+    /// Kernel release, from `uname -r`.
     pub kernel: String,
-    /// `uname -m`.
+    /// Hardware architecture, from `uname -m`.
     pub arch: String,
-    /// The CPU's own name.
+    /// Model name that the CPU reports.
     pub cpu_model: String,
-    /// The hypervisor, where the CPU says that there is one.
+    /// Hypervisor; absent if the CPU does not report one.
     pub hypervisor: Option<String>,
     /// Memory that the kernel manages.
     pub memory_bytes: Bytes,
-    /// `tsc`, `kvm-clock`, `hpet`, …
+    /// Kernel clock source: `tsc`, `kvm-clock`, `hpet`, …
     pub clocksource: Option<String>,
-    /// Clock rate and who changes it.
+    /// Settings that control the clock rate.
     pub frequency: Frequency,
-    /// Its CPUs, and why fewer of them may be usable.
+    /// CPUs of the machine, and the reasons why fewer of them may be usable.
     pub topology: Topology,
-    /// Fields written by a later version.
+    /// Fields that a later version wrote.
     #[serde(flatten)]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub unknown: serde_json::Map<String, serde_json::Value>,

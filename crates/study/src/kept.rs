@@ -1,6 +1,8 @@
-//! What studies of every kind have in common: a directory with a head and a file of lines, and how it is kept on a disk.
+//! Common parts of all kinds of study: a directory with a header and a file of lines, and its
+//! storage on disk.
 //!
-//! What a head and a line say is the kinds' own business: [`Study`] is of a command, [`LockStudy`] of locks.
+//! Each kind defines the content of its header and lines: [`Study`] for a command, [`LockStudy`]
+//! for locks.
 
 mod directory;
 mod error;
@@ -15,20 +17,20 @@ pub(crate) use directory::{StudyWriter, read};
 pub use error::StudyError;
 pub(crate) use error::io_error;
 
-/// A study of any kind.
+/// Study of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kept {
-    /// Of a command.
+    /// Study of a command.
     Command(Box<Study>),
-    /// Of locks.
+    /// Study of locks.
     Locks(Box<LockStudy>),
 }
 
 impl Kept {
-    /// Reads a study, whatever it is of.
+    /// Reads a study of any kind.
     ///
     /// # Errors
-    /// As [`Study::read`] and [`LockStudy::read`].
+    /// The errors of [`Study::read`] and [`LockStudy::read`].
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         match Study::read(path) {
             Err(StudyError::OfLocks(_)) => LockStudy::read(path).map(|study| Self::Locks(Box::new(study))),
@@ -52,19 +54,19 @@ impl Kept {
     }
 }
 
-/// State of a study on a disk.
+/// State of a study on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StudyState {
-    /// A process adds to it.
+    /// A process adds to the study.
     Measuring,
-    /// It has its end.
+    /// The study has ended.
     Ended,
-    /// It has no end, and no process adds to it.
+    /// The study has no end, and no process adds to it.
     Killed,
 }
 
 impl StudyState {
-    /// The state in a word, as lists show it.
+    /// One-word name of the state, as lists show it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measuring => "measuring",

@@ -1,9 +1,11 @@
-//! A study on disk: its plan, its runs, its traces, and the nouns of which they consist.
+//! Study on disk: its plan, its runs, its traces, and the types of which they consist.
 //!
-//! Plain data that other crates fill in or compute from. Nothing here is derived. This crate must not measure, decide,
-//! compute statistics or print; its only system calls keep a study, and the events of its traces, on a disk.
+//! The types are plain data that other crates fill in or compute from. Nothing here is derived.
+//! This crate must not measure, decide, compute statistics or print. Its only system calls keep a
+//! study, and the events of its traces, on a disk.
 
-// Here because every other crate but the locks is built on this one: one line, and cargo goes no further.
+// The check is here because every other crate except the locks depends on this crate: cargo shows
+// one line and stops.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!(
     "morecores supports Linux on x86-64 only; this target is another (README.md, \"What it runs on\")"

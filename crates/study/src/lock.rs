@@ -1,7 +1,7 @@
-//! Locks as they are measured: which there are, what is measured of them, and one measurement.
+//! Measured locks: the list of locks, the plan of their measurement, and one measurement.
 //!
-//! Names and shapes. How a lock works is in `morecores-locks`, how it is measured in the workloads, and what follows
-//! from the measurements in the analysis.
+//! This module holds names and data types. The locks themselves are in `morecores-locks`, their
+//! measurement is in the workloads, and the analysis derives results from the measurements.
 
 mod kept;
 mod name;

@@ -1,69 +1,69 @@
-//! The noise of a machine: how long the same work takes again and again, on one CPU and on many at once.
+//! Noise of a machine: repeated times of the same work, on one CPU and on many CPUs at once.
 //!
-//! Only what was measured.
+//! This module holds measurements only.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuId, CpuSet, Nanos};
 
-/// With whom a CPU ran the loop.
+/// Other CPUs that ran the loop at the same time as a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Company {
-    /// By itself.
+    /// No other CPU.
     Alone,
-    /// With another hardware thread of its core.
+    /// Another hardware thread of the same core.
     Siblings,
-    /// With another core of its package.
+    /// Another core of the same package.
     Cores,
-    /// With a core of another package.
+    /// Core of another package.
     Packages,
-    /// With every CPU that may be used.
+    /// All CPUs that may be used.
     All,
 }
 
-/// What one CPU did during a stretch.
+/// Measurements of one CPU during a stretch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopThread {
-    /// The CPU; the thread could run on no other.
+    /// CPU of the thread; the thread could run on no other CPU.
     pub cpu: CpuId,
-    /// How long each repetition of the loop took, in order, wall-clock time.
+    /// Wall-clock time of each repetition of the loop, in order.
     pub times_ns: Vec<Nanos>,
-    /// How often the thread was taken off the CPU.
+    /// Number of times the thread was preempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub involuntary_switches: Option<u64>,
-    /// How long it was ready to run and did not, because something else did.
+    /// Time for which the thread was ready but did not run, because something else ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<Nanos>,
     /// Time that a hypervisor took from the CPU, in steps of 10 ms.
     pub steal_ns: Nanos,
 }
 
-/// A time during which some CPUs ran the loop at once, each in a thread of its own.
+/// Stretch of time in which some CPUs ran the loop at once, each in its own thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// The round it belongs to, from 0. Every round holds each combination of CPUs once.
+    /// Round of the stretch, from 0. Every round holds each combination of CPUs once.
     pub round: u32,
-    /// What the CPUs are to each other.
+    /// Relation of the CPUs to each other.
     pub company: Company,
-    /// From its first repetition to its last.
+    /// Time from the first repetition to the last.
     pub lasted_ns: Nanos,
-    /// One for each CPU.
+    /// Measurements of each CPU.
     pub threads: Vec<LoopThread>,
 }
 
 impl Stretch {
-    /// The CPUs that ran.
+    /// CPUs that ran the loop.
     pub fn cpus(&self) -> CpuSet {
         self.threads.iter().map(|thread| thread.cpu).collect()
     }
 }
 
-/// Everything measured.
+/// All measurements of a machine's noise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noise {
-    /// Steps of the loop in one repetition: the same for every CPU.
+    /// Steps of the loop in one repetition; the same for every CPU.
     pub steps: u64,
-    /// In the order measured.
+    /// Stretches, in the order of measurement.
     pub stretches: Vec<Stretch>,
 }

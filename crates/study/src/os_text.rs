@@ -1,28 +1,30 @@
-//! Text of the operating system in JSON: arguments and paths may hold bytes that are not UTF-8.
+//! Operating-system text in JSON: arguments and paths may hold bytes that are not UTF-8.
 //!
-//! Such a text is written twice: readable, with U+FFFD for each wrong byte, and beside it in hexadecimal under a key that
-//! ends in `_hex`. The hexadecimal one is read back. Text that is UTF-8 has no such key.
+//! Such a text is written twice. One form is readable, with U+FFFD for each invalid byte. The other
+//! is in hexadecimal, under a key that ends in `_hex`. The hexadecimal form is read back. Text that
+//! is UTF-8 has no such key.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Text under a key that ends in `_hex` that is no hexadecimal number of whole bytes.
+/// Error for text under a key that ends in `_hex` but that is not a hexadecimal number of whole
+/// bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not pairs of hexadecimal digits")]
 pub(crate) struct NotHex(String);
 
-/// The text as people read it.
+/// Readable form of the text.
 pub(crate) fn readable(text: &OsStr) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// The bytes of a text in hexadecimal; none where it is UTF-8, and so readable without loss.
+/// Bytes of a text in hexadecimal; `None` if the text is UTF-8, and so readable without loss.
 pub(crate) fn hex(text: &OsStr) -> Option<String> {
     text.to_str().is_none().then(|| always_hex(text))
 }
 
-/// The bytes of a text in hexadecimal.
+/// Bytes of a text in hexadecimal.
 pub(crate) fn always_hex(text: &OsStr) -> String {
     text.as_bytes().iter().fold(String::new(), |mut out, byte| {
         // Writing to a string cannot fail.
@@ -31,12 +33,12 @@ pub(crate) fn always_hex(text: &OsStr) -> String {
     })
 }
 
-/// The text that `readable` and `hex` were made of.
+/// Text from which `readable` and `hex` were made.
 pub(crate) fn from_json(readable: String, hex: Option<&str>) -> Result<OsString, NotHex> {
     hex.map_or_else(|| Ok(readable.into()), from_hex)
 }
 
-/// The text of these hexadecimal digits.
+/// Text of these hexadecimal digits.
 pub(crate) fn from_hex(hex: &str) -> Result<OsString, NotHex> {
     let wrong = || NotHex(hex.to_owned());
     let pair = |pair: &[u8]| {

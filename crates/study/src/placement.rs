@@ -1,6 +1,6 @@
-//! In which order a sweep adds CPUs, and what kind of CPU each step adds.
+//! Order in which a sweep adds CPUs, and the kind of CPU that each step adds.
 //!
-//! The names only; the order itself is worked out from a topology elsewhere.
+//! This module has the names only; other code computes the order from a topology.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::CpuId;
 
-/// A policy for the order in which CPUs are added.
+/// Policy for the order in which CPUs are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// A thread of every core before a second thread of any.
+    /// One hardware thread of every core before a second thread of any core.
     #[default]
     CoresFirst,
-    /// All threads of a core before the next core, near cores before far ones.
+    /// All hardware threads of a core before the next core, near cores before far ones.
     Compact,
-    /// Each CPU as far as possible from those already there; cores before siblings.
+    /// Each CPU as far as possible from the CPUs already added; cores before siblings.
     Spread,
 }
 
 impl fmt::Display for Placement {
-    /// As written on the command line.
+    /// Writes the name that the command line uses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CoresFirst => "cores-first",
@@ -33,32 +33,33 @@ impl fmt::Display for Placement {
     }
 }
 
-/// What a CPU is to the CPUs added before it.
+/// Relation of a CPU to the CPUs added before it.
 ///
-/// Where a CPU is several of these, the last in the order of declaration counts, except that a second thread
-/// of a core is always an [`SmtSibling`](Self::SmtSibling): sharing a core weighs more than where it is.
-/// All but `SmtSibling` compare with the *first* CPU of the order, so that all cores of a second node are of
-/// one kind and a curve can be fitted, or not, to each kind.
+/// If several kinds apply to a CPU, the last one in the order of declaration counts. The exception
+/// is a second hardware thread of a core, which is always an [`SmtSibling`](Self::SmtSibling):
+/// sharing a core matters more than its location. All kinds except `SmtSibling` compare with the
+/// *first* CPU of the order. All cores of a second node are therefore of one kind, and a curve can
+/// be fitted, or not, to each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuKind {
-    /// The first CPU.
+    /// First CPU.
     First,
-    /// A further core, of the same package, node and type as the first.
+    /// Further core, of the same package, node and type as the first.
     Core,
-    /// A further thread of a core that is already in.
+    /// Further hardware thread of a core that is already in use.
     SmtSibling,
-    /// A core of another NUMA node in the same package.
+    /// Core of another NUMA node in the same package.
     OtherNode,
-    /// A core of another package.
+    /// Core of another package.
     OtherPackage,
-    /// A core of another type, such as an efficiency core.
+    /// Core of another type, such as an efficiency core.
     OtherCoreType,
 }
 
 impl fmt::Display for CpuKind {
-    /// As in JSON: `smt-sibling`.
+    /// Writes the name that JSON uses, such as `smt-sibling`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::First => "first",
@@ -71,12 +72,12 @@ impl fmt::Display for CpuKind {
     }
 }
 
-/// One step of an order: the CPU added and what it is to those before it.
+/// One step of an order: the added CPU and its relation to the previous CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PlacedCpu {
-    /// The CPU.
+    /// Added CPU.
     pub cpu: CpuId,
-    /// What it is.
+    /// Relation of the CPU to the previous CPUs.
     pub kind: CpuKind,
 }

@@ -1,7 +1,7 @@
-//! How a command is to be measured: the CPU counts and the rules of the sweep.
+//! Plan of a measurement: the CPU counts and the rules of the sweep.
 //!
-//! A plan is decided before anything runs and kept with the study, so that the study can be repeated and
-//! resumed. It holds no results.
+//! A plan is complete before anything runs. The study keeps the plan, so that the measurement can
+//! be repeated and resumed. A plan holds no results.
 
 mod hooks;
 mod input;
@@ -20,17 +20,18 @@ pub use input::{InputContent, InputSource};
 pub use metric::{Better, DecimalMark, FurtherMetric, Metric};
 pub use variable::{Variable, holds_n};
 
-/// By what means a run is held to its allotted CPUs.
+/// Mechanism that holds a run to its allotted CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// `sched_setaffinity(2)`; a program can widen it again.
+    /// `sched_setaffinity(2)`; a program can widen the mask again.
     #[default]
     Affinity,
-    /// A cgroup's cpuset, version 1 or 2; a program cannot widen it.
+    /// Cpuset of a cgroup, version 1 or 2; a program cannot widen the cpuset.
     Cpuset,
-    /// All other CPUs are taken offline; CPU 0 always stays. Interrupts and kernel threads move too.
+    /// All other CPUs are taken offline; CPU 0 always stays online. Interrupts and kernel threads
+    /// move too.
     Hotplug,
 }
 
@@ -48,165 +49,173 @@ impl fmt::Display for Limit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Point {
-    /// How many CPUs are allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` becomes.
+    /// Number that replaces `{n}`.
     pub n: u32,
-    /// Which CPUs are allotted; `cpus` of them.
+    /// Allotted CPUs; the set holds `cpus` CPUs.
     pub cpu_set: CpuSet,
-    /// Kinds of CPU that this count adds to the one before.
+    /// Kinds of CPU that this count adds to the previous count.
     pub adds: BTreeSet<CpuKind>,
 }
 
-/// When a sweep has measured enough.
+/// Rules for the end of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stop {
-    /// Half-width of the 95% interval of every median, as a share of that median, at which to stop; none: go
-    /// on to `max_runs`.
+    /// Target half-width of every median's 95% interval, as a share of that median. The sweep stops
+    /// at this precision. Absent: the sweep continues to `max_runs`.
     pub precision: Option<f64>,
-    /// Runs of each point before `precision` may stop the sweep.
+    /// Runs of each point before `precision` can stop the sweep.
     pub min_runs: u32,
-    /// Runs of each point at which the sweep ends whatever the precision.
+    /// Runs of each point at which the sweep ends, whatever the precision.
     pub max_runs: u32,
-    /// Time for the whole study that the user gave, warm-up and traced runs included; the run under way is ended then.
+    /// Time limit that the user gave for the whole study, including warm-up and traced runs. The
+    /// current run is ended at the limit.
     pub max_time: Option<Nanos>,
-    /// Time for the whole study where the user gave none: no run begins that is not expected to end in it; the run under
-    /// way is finished.
+    /// Time limit for the whole study if the user gave none. No run starts unless it is expected to
+    /// end within the limit. The current run is finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
 }
 
 impl Stop {
-    /// Time for the whole study; none where it is not limited.
+    /// Time limit for the whole study; `None` if the time is not limited.
     pub fn time(&self) -> Option<Nanos> {
         self.max_time.or(self.budget)
     }
 }
 
-/// The state of the page cache before each run.
+/// State of the page cache before each run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Cache {
-    /// As the run before left it, after the warm-up runs.
+    /// The state that the previous run left, after the warm-up runs.
     Warm,
-    /// Written back and dropped before each run; the named file systems mounted anew too, the protocol of the
-    /// Linux Gazette's benchmark (source 000).
+    /// The cache is written back and dropped before each run, and the named file systems are
+    /// remounted. This is the protocol of the Linux Gazette's benchmark (source 000).
     Cold {
-        /// Mount points to mount anew.
+        /// Mount points to remount.
         remount: Vec<String>,
     },
 }
 
-/// Where the command's standard output and error go.
+/// Destination of the command's standard output and standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// To a file in memory whose end is shown when the command fails.
+    /// File in memory; the end of the file is shown if the command fails.
     #[default]
     Captured,
-    /// To `/dev/null`.
+    /// `/dev/null`.
     Null,
-    /// To the terminal or pipe of morecores itself.
+    /// Terminal or pipe of morecores itself.
     Inherited,
 }
 
-/// Whether runs are traced after the timing runs.
+/// Rule for tracing runs after the timed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceMode {
-    /// Never.
+    /// No run is traced.
     Off,
-    /// Where the machine allows it.
+    /// Runs are traced if the machine allows it.
     #[default]
     Auto,
-    /// Always; where it cannot be done, the study does not start.
+    /// Runs are traced; the study does not start if tracing is impossible.
     On,
 }
 
-/// Everything that was decided before the first run.
+/// All decisions made before the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Plan {
-    /// The CPU counts, ascending.
+    /// CPU counts, in ascending order.
     pub points: Vec<Point>,
-    /// How runs are held to their CPUs.
+    /// Mechanism that holds runs to their CPUs.
     pub limit: Limit,
-    /// By which policy CPUs are added; none where the user listed them.
+    /// Policy for the order of the CPUs; absent if the user listed the CPUs.
     pub placement: Option<Placement>,
     /// Seed of the shuffle of every round and of every resampling in the analysis.
     pub seed: u64,
-    /// Runs of each point before the timed ones.
+    /// Warm-up runs of each point before the timed runs.
     pub warmup: u32,
-    /// When to stop.
+    /// Rules for the end of the sweep.
     pub stop: Stop,
-    /// The page cache before each run.
+    /// State of the page cache before each run.
     pub cache: Cache,
-    /// The user's commands around the runs.
+    /// User commands around the runs.
     pub hooks: Hooks,
-    /// After how long a run is ended and counts as failed.
+    /// Time limit of one run; a run that exceeds the limit is ended and counts as failed.
     pub timeout: Option<Nanos>,
-    /// What is measured instead of the elapsed time.
+    /// Figure that is measured instead of the elapsed time.
     pub metric: Option<Metric>,
-    /// Figures that are kept and shown beside the metric; none without one.
+    /// Figures that are kept and shown beside the metric; empty if there is no metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_metrics: Vec<FurtherMetric>,
-    /// The mark before the fraction of the command's figures; absent: told from the figures, or not known.
+    /// Decimal mark of the command's figures; absent if it is inferred from the figures or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub decimal_mark: Option<DecimalMark>,
-    /// Whether OMP_NUM_THREADS and its like were set to `n`.
+    /// Whether OMP_NUM_THREADS and similar variables were set to `n`.
     pub thread_env: bool,
-    /// Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.
+    /// Environment variables of the command that the user gave, by `--env` or by `{n}` in the value
+    /// of a variable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<Variable>,
-    /// Exit statuses of runs that count.
+    /// Exit statuses of successful runs.
     #[serde(default = "zero_alone")]
     pub success: BTreeSet<u8>,
     /// Whether a failing run ends the study.
     pub ignore_failure: bool,
-    /// Whether the study goes on where the first run leaves the later ones next to nothing to do.
+    /// Whether the study continues if the first run leaves almost no work to the later runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incremental: bool,
     /// Whether processes that outlive the command are left alone.
     pub keep_survivors: bool,
-    /// What becomes the command's standard input.
+    /// Source of the command's standard input.
     #[serde(flatten)]
     #[cfg_attr(feature = "typescript", ts(flatten))]
     pub input: InputSource,
-    /// Where the command's output goes.
+    /// Destination of the command's output.
     pub output: Output,
-    /// Whether runs are traced.
+    /// Rule for tracing runs.
     pub trace: TraceMode,
-    /// Whether a trace holds every system call with its object; else only those that blocked, without.
+    /// Whether a trace holds every system call with its object; otherwise it holds only blocking
+    /// calls, without their objects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub syscalls: bool,
-    /// CPU counts beyond the measured ones for which runs are traced, so that they can be predicted.
+    /// CPU counts above the measured counts for which runs are traced, so that these counts can be
+    /// predicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predict: Vec<u32>,
 }
 
-/// What success is unless somebody says otherwise, and was in every study before it could be said.
+/// Default set of successful exit statuses: 0 alone. It also applies to studies from before the set
+/// could be chosen.
 pub fn zero_alone() -> BTreeSet<u8> {
     [0].into()
 }
 
 impl Plan {
-    /// Whether a run that ends so succeeds, as far as its end tells; a signal never does.
+    /// Returns whether a run with this exit succeeds, as far as the exit shows; a signal is never a
+    /// success.
     pub fn is_success(&self, exit: Exit) -> bool {
         matches!(exit, Exit::Code(status) if u8::try_from(status).is_ok_and(|own| self.success.contains(&own)))
     }
 
-    /// Whether the command is told how many CPUs there are: by its words or by its environment.
+    /// Returns whether the command receives the number of CPUs, in its arguments or in its
+    /// environment.
     pub fn tells_n(&self, command: &Command) -> bool {
         command.uses_n() || self.thread_env || self.env.iter().any(Variable::uses_n)
     }
 
-    /// The runs that are traced for a prediction beside those of the sweep: the command told each predicted count on the most
-    /// CPUs there are, and told those on the fewest, to test the prediction by what was measured.
+    /// Additional traced runs for a prediction. On the largest set of CPUs, the command is given
+    /// each predicted count. On the smallest set, the command is given the largest measured count,
+    /// to test the prediction against a measurement.
     pub fn oversubscribed(&self) -> Vec<Point> {
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return Vec::new() };
         if self.predict.is_empty() {

@@ -1,101 +1,102 @@
-//! What the sources published: the measurements that the built-in workloads repeat, as they were printed.
+//! Published measurements that the built-in workloads repeat, as the sources printed them.
 //!
-//! The facts are in `fixtures/published.json`; this module reads them and knows which of two values to believe where a
-//! source contradicts itself. It must not compare them with anything.
+//! The facts are in `fixtures/published.json`. This module reads them and decides between two
+//! values if a source contradicts itself. This module must not compare the facts with anything.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// All of it.
+/// All published facts.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Published {
-    /// Author and title of each source, by its number.
+    /// Author and title of each source, by the source's number.
     pub sources: BTreeMap<String, String>,
-    /// Year of each source that has a known one, by its number.
+    /// Year of each source with a known year, by the source's number.
     pub years: BTreeMap<String, u32>,
-    /// The machines.
+    /// Machines of the sources, by key.
     pub systems: BTreeMap<String, PublishedSystem>,
-    /// The measurements, in the order of the sources.
+    /// Measurements, in the order of the sources.
     pub measurements: Vec<PublishedRow>,
 }
 
-/// A machine of a source.
+/// Machine of a source.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PublishedSystem {
-    /// Its processors.
+    /// Processors of the machine.
     pub cpu: String,
-    /// The same in our own words, for a narrow table.
+    /// Processors of the machine in morecores' own words, for a narrow table.
     pub short: String,
-    /// How many.
+    /// Number of processors.
     pub n_cpus: u32,
-    /// Its operating system.
+    /// Operating system of the machine.
     pub os: String,
 }
 
-/// A value as it was printed: most are numbers.
+/// Value as it was printed; most values are numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Printed {
-    /// A number.
+    /// Number.
     Number(f64),
-    /// Words: `less than 0.1`.
+    /// Words, such as `less than 0.1`.
     Text(String),
 }
 
-/// A row of a table, or a figure of a text. What a source does not give is absent.
+/// Row of a table, or figure in a text. A value that the source does not give is absent.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct PublishedRow {
-    /// Source, table and row: `003.T1.2CPU`.
+    /// Identifier: source, table and row, such as `003.T1.2CPU`.
     pub id: String,
-    /// The source's number.
+    /// Number of the source.
     pub source: String,
-    /// The table or section.
+    /// Table or section of the source.
     #[serde(rename = "where", default)]
     pub place: String,
-    /// The machine's key in [`Published::systems`].
+    /// Key of the machine in [`Published::systems`].
     pub system: Option<String>,
-    /// What was run.
+    /// Workload that was run.
     #[serde(default)]
     pub workload: String,
-    /// On what, in the source's words.
+    /// Configuration of the machine, in the source's words.
     pub config: Option<String>,
-    /// On how many CPUs.
+    /// Number of CPUs.
     pub n_cpus: Option<u32>,
-    /// The number of CPUs and what sets the row apart from others on as many, in our own words: `2, average`.
+    /// Number of CPUs, and the difference from other rows on the same number, in morecores' own
+    /// words: `2, average`.
     pub label: Option<String>,
     #[serde(rename = "elapsed_s_printed")]
     elapsed_s: Option<f64>,
     #[serde(rename = "speedup_printed")]
     speedup: Option<f64>,
-    /// Operations a second.
+    /// Operations per second.
     #[serde(rename = "throughput_ops_s_printed")]
     pub operations_per_s: Option<f64>,
     /// Time holding the kernel's lock over CPU time, in percent.
     #[serde(rename = "lock_ratio_pct_printed")]
     pub lock_ratio_percent: Option<Printed>,
-    /// Time waiting for it over CPU time, in percent.
+    /// Time waiting for the kernel's lock over CPU time, in percent.
     #[serde(rename = "waiting_ratio_pct_printed")]
     pub waiting_ratio_percent: Option<Printed>,
     /// CPU time in user mode, in seconds.
     #[serde(rename = "user_s_printed")]
     pub user_s: Option<f64>,
-    /// In the kernel.
+    /// CPU time in the kernel, in seconds.
     #[serde(rename = "system_s_printed")]
     pub system_s: Option<f64>,
-    /// The part that one process did alone, in minutes.
+    /// Part that one process did alone, in minutes.
     #[serde(rename = "serial_part_min_printed")]
     pub serial_minutes: Option<f64>,
-    /// Of a command: how often it was begun.
+    /// Number of starts of a command; only in rows about a command.
     pub calls: Option<u64>,
-    /// Of a command: its share of the time, in percent.
+    /// Share of a command in the time, in percent; only in rows about a command.
     #[serde(rename = "exec_time_ratio_pct_printed")]
     pub cpu_ratio_percent: Option<f64>,
     #[serde(default)]
     derived: Derived,
 }
 
-/// What follows from a row, or is right where what was printed cannot be.
+/// Values derived from a row, or corrections of printed values that cannot be right.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Derived {
     elapsed_s: Option<f64>,
@@ -105,27 +106,27 @@ struct Derived {
 }
 
 impl Published {
-    /// The facts that come with this build.
+    /// Reads the facts that are part of this build.
     ///
     /// # Errors
-    /// None but with a damaged build: the text is part of it.
+    /// Fails only if the build is damaged, because the text is part of the build.
     pub fn read() -> Result<Self, serde_json::Error> {
         serde_json::from_str(include_str!("../../../fixtures/published.json"))
     }
 
-    /// The rows whose id begins like this, in order.
+    /// Rows whose identifier starts with `prefix`, in order.
     pub fn rows<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a PublishedRow> {
         self.measurements.iter().filter(move |row| row.id.starts_with(prefix))
     }
 }
 
 impl PublishedRow {
-    /// Elapsed time in seconds; the corrected one where the printed one stands in the wrong column.
+    /// Elapsed time in seconds; the corrected time if the printed time is in the wrong column.
     pub fn elapsed_s(&self) -> Option<f64> {
         self.derived.elapsed_s.or(self.elapsed_s)
     }
 
-    /// Speedup over one CPU; from the times where it was not printed.
+    /// Speedup over one CPU; computed from the times if the source did not print a speedup.
     pub fn speedup(&self) -> Option<f64> {
         let Derived { speedup, speedup_over_uniprocessor, .. } = self.derived;
         speedup.or(self.speedup).or(speedup_over_uniprocessor)
@@ -159,7 +160,7 @@ mod tests {
         }
         let mut names = std::collections::BTreeSet::new();
         for system in published.systems.values() {
-            // The narrowest to which the terminal cuts a column of names.
+            // Smallest width to which the terminal cuts a column of names.
             assert!(system.short.len() <= 14 && names.insert(&system.short), "{}", system.short);
         }
     }

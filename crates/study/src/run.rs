@@ -1,6 +1,7 @@
-//! One run of the command: the line that is appended to `runs.jsonl` the moment the run ends.
+//! One run of the command: the line that is appended to `runs.jsonl` as soon as the run ends.
 //!
-//! Only what was measured; a median or a ratio has no place here. What could not be read is absent, never zero.
+//! A run holds measurements only, no medians or ratios. A value that could not be read is absent,
+//! never zero.
 
 mod failure;
 
@@ -10,58 +11,61 @@ use crate::{Bytes, CpuSet, Limit, Nanos};
 
 pub use failure::{Failure, MissingFigure};
 
-/// Whether a run counts.
+/// Phase of a run; the phase decides whether the run counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Before the timed runs; recorded, never used for an estimate.
+    /// Run before the timed runs; it is recorded and never used for an estimate.
     Warmup,
-    /// Counts.
+    /// Run that counts.
     Timed,
-    /// Traced, after the timed ones: kept with its trace and not among the runs, never used for an estimate of time.
+    /// Traced run, after the timed runs. It is kept with its trace, not among the runs, and never
+    /// used for an estimate of time.
     Traced,
 }
 
-/// How the main process of a run ended.
+/// End of a run's main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// It exited with this status.
+    /// Exit status of the process.
     Code(i32),
-    /// This signal ended it.
+    /// Signal that ended the process.
     Signal(i32),
-    /// This signal stopped it, nothing let it go on, and it was ended.
+    /// Signal that stopped the process; nothing continued the process, and morecores ended it.
     Stopped(i32),
-    /// It ran past the time limit and was ended.
+    /// Time limit exceeded; morecores ended the process.
     TimedOut,
 }
 
 impl Exit {
-    /// Whether a process ended by itself with status 0. Whether a run of a study counts, its plan says: [`Run::counts`].
+    /// Returns whether a process ended by itself with status 0. The plan decides whether a run of a
+    /// study counts: [`Run::counts`].
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Code(0))
     }
 }
 
-/// Where the user and system times of a run come from; see `docs/methods/measure.md`, "User and system time".
+/// Source of a run's user and system times; see `docs/methods.md`, "User and system time".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuEstimator {
     /// `cpu.stat` of a version 2 cgroup that held the tree.
     Cgroup,
-    /// `cpuacct` of a version 1 cgroup that held the tree, its exact usage split by its raw ticks.
+    /// `cpuacct` of a version 1 cgroup that held the tree; the exact usage is split by the raw
+    /// ticks.
     CgroupV1,
-    /// The raw ticks in user mode that the kernel reports of each task that exits (taskstats), and the rest of the
-    /// exact total.
+    /// Taskstats: the user time is the sum of the raw user ticks that the kernel reports for each
+    /// exiting task. The system time is the rest of the exact total.
     Taskstats,
-    /// `getrusage(2)`: scaled per process, so that a short process is all user time. Also misses processes
-    /// that nobody waited for.
+    /// `getrusage(2)`: scaled per process, so that a short process shows user time only. Processes
+    /// that nobody waited for are missing too.
     Getrusage,
 }
 
 impl CpuEstimator {
-    /// The name used beside every figure.
+    /// Name of the estimator, as shown beside every figure.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cgroup => "cgroup",
@@ -75,52 +79,55 @@ impl CpuEstimator {
 /// User and system time of the command's tree, with their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
-    /// In user mode.
+    /// Time in user mode.
     pub user_ns: Nanos,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system_ns: Nanos,
-    /// How it was told.
+    /// Source of the two times.
     pub estimator: CpuEstimator,
 }
 
-/// What the kernel counted for the command's tree in `struct rusage`: the main process, every descendant that
-/// was waited for, and the orphans that fell to morecores.
+/// Counts of the kernel for the command's tree, from `struct rusage`. The tree is the main process,
+/// every descendant that was waited for, and the orphans that morecores adopted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rusage {
-    /// User time as scaled by the kernel per process.
+    /// User time, as scaled by the kernel per process.
     pub user_ns: Nanos,
-    /// System time, likewise.
+    /// System time, as scaled by the kernel per process.
     pub system_ns: Nanos,
-    /// Largest resident set of any one process. Never below what the starting process itself had resident
-    /// (`exec` inherits the mark), which is [`Run::max_rss_floor_bytes`].
+    /// Largest resident set of any one process. It is never below the resident set of the process
+    /// that started the command, because `exec` inherits the mark. That lower bound is
+    /// [`Run::max_rss_floor_bytes`].
     pub max_rss_bytes: Bytes,
     /// Page faults served without a device.
     pub minor_faults: u64,
     /// Page faults that needed a device.
     pub major_faults: u64,
-    /// Times a thread gave up its CPU to wait.
+    /// Number of times a thread gave up its CPU to wait.
     pub voluntary_switches: u64,
-    /// Times a thread was taken off its CPU.
+    /// Number of times a thread was preempted.
     pub involuntary_switches: u64,
-    /// Read from block devices.
+    /// Bytes read from block devices.
     pub block_read_bytes: Bytes,
-    /// Written towards block devices.
+    /// Bytes written towards block devices.
     pub block_written_bytes: Bytes,
 }
 
-/// What only a cgroup can tell of the tree as a whole.
+/// Resource usage of the whole tree that only a cgroup reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeUsage {
-    /// Peak memory of the whole tree, page cache that it brought in included.
+    /// Peak memory of the whole tree, including the page cache that the tree filled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<Bytes>,
-    /// The same without what was still charged when the tree had ended, page cache for the most part: what it needed.
+    /// Memory that the tree needed: the peak without the memory still charged after the tree ended,
+    /// which is mostly page cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_memory_bytes: Option<Bytes>,
-    /// The smallest memory limit of the cgroups around it.
+    /// Smallest memory limit of the enclosing cgroups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<Bytes>,
-    /// What the kernel killed for memory; absent where that was nothing, or is not known.
+    /// Processes that the kernel killed for memory; absent if there were none or the number is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_for_memory: Option<MemoryKills>,
     /// Pages read back from swap.
@@ -129,10 +136,10 @@ pub struct TreeUsage {
     /// Pages written to swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swapped_out_pages: Option<u64>,
-    /// Read from block devices, also by processes that nobody waited for.
+    /// Bytes read from block devices, including reads by processes that nobody waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_read_bytes: Option<Bytes>,
-    /// Written to block devices, likewise.
+    /// Bytes written to block devices, including writes by processes that nobody waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_written_bytes: Option<Bytes>,
 }
@@ -140,58 +147,60 @@ pub struct TreeUsage {
 /// Processes that the kernel killed for memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryKills {
-    /// Number of processes, by `oom_kill` of the cgroup.
+    /// Number of killed processes, from the cgroup's `oom_kill`.
     pub count: u64,
-    /// Their names, each once; empty where the kernel's log does not tell them.
+    /// Names of the killed processes, each once; empty if the kernel's log does not name them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
-/// What the machine did since it was last looked at: over the run, and over any shorter runs before it, since
-/// its clocks count in steps of 10 ms and are not read more often than that.
+/// Activity of the machine since the previous reading. The period covers the run and any shorter
+/// runs before it: the clocks count in steps of 10 ms and are not read more often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
-    /// The wall time that these figures cover.
+    /// Wall-clock time that these figures cover.
     pub covers_ns: Nanos,
     /// Time that a hypervisor took from the allotted CPUs.
     pub steal_ns: Nanos,
-    /// Time for which a CPU quota of this or an enclosing cgroup held the tree back.
+    /// Time for which a CPU quota of this or an enclosing cgroup throttled the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<Nanos>,
-    /// Time for which the allotted CPUs did any work, the tree's and everybody else's, interrupts included.
+    /// Busy time of the allotted CPUs: the work of the tree and of all other programs, and
+    /// interrupts.
     pub busy_allotted_ns: Nanos,
-    /// The same for all other online CPUs.
+    /// Busy time of all other online CPUs, counted in the same way.
     pub busy_elsewhere_ns: Nanos,
-    /// CPU time of the tree meanwhile.
+    /// CPU time of the tree in the covered period.
     pub tree_ns: Nanos,
-    /// CPU time of morecores itself meanwhile.
+    /// CPU time of morecores itself in the covered period.
     pub own_ns: Nanos,
-    /// Disks and wires that were busy for a hundredth of the time or more, the busiest first, whoever used them.
+    /// Disks and network links that were busy for at least 1% of the time, the busiest first, for
+    /// any user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceTime>,
 }
 
-/// How long a disk had anything to do, or how long the wire of a network interface takes for what went through it in the busier
-/// direction.
+/// Busy time of a disk, or the transmission time of a network interface. The transmission time is
+/// that of the traffic in the busier direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTime {
-    /// As the kernel calls it.
+    /// Name of the device in the kernel.
     pub name: String,
-    /// How long.
+    /// Busy or transmission time.
     pub busy_ns: Nanos,
 }
 
-/// A figure that the command printed.
+/// Figure that the command printed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Name of its metric; absent where that has none.
+    /// Name of the figure's metric; absent if the metric has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its value, in the unit of the study's first figure of this metric.
+    /// Value of the figure, in the unit of the study's first figure of this metric.
     pub value: f64,
-    /// The number as the command printed it.
+    /// Number as the command printed it.
     pub text: String,
-    /// The unit that the command printed beside it, if it did.
+    /// Unit that the command printed beside the number, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
 }
@@ -199,58 +208,58 @@ pub struct Figure {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Position in the order of execution, from 0, counting every run of the study.
+    /// Position in the order of execution over all runs of the study, from 0.
     pub index: u32,
-    /// The round it belongs to, from 0; warm-up rounds have numbers of their own.
+    /// Round of the run, from 0; warm-up rounds are numbered separately.
     pub round: u32,
-    /// Whether it counts.
+    /// Phase of the run; the phase decides whether the run counts.
     pub phase: Phase,
-    /// How many CPUs it was allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Number that replaced `{n}`.
     pub n: u32,
-    /// The CPUs it was allotted.
+    /// Allotted CPUs.
     pub cpu_set: CpuSet,
-    /// How it was held to them.
+    /// Mechanism that held the run to its CPUs.
     pub limit: Limit,
-    /// When it began: nanoseconds of `CLOCK_REALTIME` since 1970.
+    /// Start of the run, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub started_at_ns: Nanos,
-    /// From the main process's `exec` to its exit.
+    /// Time from the main process's `exec` to its exit.
     pub elapsed_ns: Nanos,
-    /// How the main process ended.
+    /// End of the main process.
     pub exit: Exit,
-    /// User and system time by the best estimator there was.
+    /// User and system time, by the best available estimator.
     pub cpu: CpuTime,
-    /// The kernel's own counts for the tree.
+    /// Counts of the kernel for the tree.
     pub rusage: Rusage,
-    /// What `rusage.max_rss_bytes` can at least be on this machine.
+    /// Lower bound of `rusage.max_rss_bytes` on this machine.
     pub max_rss_floor_bytes: Bytes,
-    /// What the tree's cgroup told.
+    /// Figures of the tree's cgroup.
     #[serde(default)]
     pub tree: TreeUsage,
-    /// What went on around the run.
+    /// Activity of the machine around the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Surroundings>,
-    /// The figure that the command printed, where one was asked for.
+    /// Figure that the command printed, if the plan asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<f64>,
-    /// All figures that were asked for, in the order of the plan, that of `metric` first; none in studies of versions
-    /// that kept the value alone.
+    /// All figures that the plan asks for, in the order of the plan; the figure of `metric` comes
+    /// first. Empty in studies of versions that kept only the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// The figure that was asked for and is not there, or cannot be told from another; the run has then failed.
+    /// Requested figure that is missing or ambiguous; the run has then failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<MissingFigure>,
-    /// Processes that outlived the main process, by name.
+    /// Names of the processes that outlived the main process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub survivors: Vec<String>,
-    /// Fields written by a later version.
+    /// Fields that a later version wrote.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Run {
-    /// The value of the figure of this name.
+    /// Value of the figure with this name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name.as_deref() == Some(name)).map(|figure| figure.value)
     }

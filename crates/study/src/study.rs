@@ -1,14 +1,14 @@
-//! A study: everything recorded about one command on one machine, and the directory that keeps it.
+//! Study: all records about one command on one machine, and the directory that keeps them.
 //!
 //! ```text
 //! NAME.study/
-//!   study.json    schema, tool, command, plan, host; rewritten whole, once more when the study ends
-//!   runs.jsonl    one line a run, appended the moment the run ends
-//!   traces/       of each traced run a JSON file and the stream of its events
+//!   study.json    schema, tool, command, plan, host; rewritten whole, also when the study ends
+//!   runs.jsonl    one line a run, appended as soon as the run ends
+//!   traces/       a JSON file and an event stream for each traced run
 //! ```
 //!
-//! Only measurements are kept; every derived figure is computed again from them. A line that cannot be read is
-//! counted and left where it is.
+//! A study keeps only measurements; every derived figure is computed again from them. A line that
+//! cannot be read is counted and left in place.
 
 mod kept;
 mod traces;
@@ -24,12 +24,12 @@ pub use traces::{DamagedTrace, TraceWriter, read_trace_events, trace_events_path
 /// Name of the schema that this version reads and writes.
 pub const STUDY_SCHEMA: &str = "morecores.study/1";
 
-/// Why a sweep ended.
+/// Reason for the end of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// Every median is known as closely as was asked.
+    /// Every median reached the requested precision.
     Precise,
     /// The largest number of runs was reached.
     RunsExhausted,
@@ -37,91 +37,95 @@ pub enum StopReason {
     TimeExhausted,
     /// A run failed.
     RunFailed,
-    /// The first run left the later ones next to nothing to do.
+    /// The first run left almost no work to the later runs.
     AlreadyDone,
     /// The user or the system asked morecores to stop.
     Interrupted,
 }
 
-/// Processes of one name, outside the tree of what was measured, that used CPU time while the study was made.
+/// Processes of one name, outside the measured tree, that used CPU time during the study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Neighbour {
-    /// Their name.
+    /// Name of the processes.
     pub name: String,
-    /// CPU time that they used between the first and the last run, and that of processes that they started and waited for.
+    /// CPU time that the processes used between the first and the last run, including that of
+    /// children that they waited for.
     pub cpu_ns: Nanos,
 }
 
 impl Neighbour {
-    /// The share of others' CPU time from which one is named: a quarter. A choice: a process that did less does not explain it.
+    /// Smallest share of the other processes' CPU time for naming one process: a quarter. This is a
+    /// choice: a smaller share does not explain the CPU time.
     pub const GOOD_PART: f64 = 0.25;
 
-    /// Whether this one explains a good part of `all` that others used.
+    /// Returns whether these processes explain a good part of `all`, the CPU time of all other
+    /// processes.
     pub fn is_good_part_of(&self, all: Nanos) -> bool {
         all > Nanos::ZERO && self.cpu_ns.as_secs_f64() >= Self::GOOD_PART * all.as_secs_f64()
     }
 }
 
-/// What is known only at the end.
+/// Facts that are known only at the end of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Closing {
-    /// When the last run had ended: nanoseconds of `CLOCK_REALTIME` since 1970.
+    /// End of the last run, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub ended_at_ns: Nanos,
-    /// Why no more runs were made.
+    /// Reason for the end of the sweep.
     pub reason: StopReason,
-    /// The busiest processes outside the command's tree, busiest first.
+    /// Busiest processes outside the command's tree, busiest first.
     pub neighbours: Vec<Neighbour>,
-    /// How busy the machine was between runs, where the runs were long enough to spend time on that.
+    /// Load of the machine between runs; absent if the runs were too short to spend time on this
+    /// measurement.
     pub quiet: Option<Quiet>,
 }
 
-/// How busy the machine was while nothing was being measured.
+/// Load of the machine while nothing was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quiet {
-    /// How long it was watched.
+    /// Length of the observation.
     pub watched_ns: Nanos,
-    /// CPU time used meanwhile by everything, over all online CPUs.
+    /// CPU time of all processes during the observation, over all online CPUs.
     pub busy_ns: Nanos,
-    /// Steal meanwhile.
+    /// Steal time during the observation.
     pub steal_ns: Nanos,
 }
 
-/// The content of `study.json`.
+/// Content of `study.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`STUDY_SCHEMA`].
+    /// Schema of the study: [`STUDY_SCHEMA`].
     pub schema: String,
     /// Version of the tool that made the study.
     pub tool: String,
-    /// When it was begun: nanoseconds of `CLOCK_REALTIME` since 1970.
+    /// Start of the study, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub created_at_ns: Nanos,
-    /// What was measured.
+    /// Measured command.
     pub command: Command,
-    /// How.
+    /// Plan of the measurement.
     pub plan: Plan,
-    /// On what.
+    /// Machine of the measurement.
     pub host: Host,
-    /// Absent while the study is being made, and after it was killed.
+    /// Facts about the end; absent while the study is running and after it was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing: Option<Closing>,
-    /// Fields written by a later version, kept when the file is rewritten.
+    /// Fields that a later version wrote; they are kept when the file is rewritten.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A study in memory.
+/// Study in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
-    /// `study.json`.
+    /// Content of `study.json`.
     pub header: Header,
-    /// The runs that could be read, in the order they were made.
+    /// Readable runs, in the order of execution.
     pub runs: Vec<Run>,
-    /// How many lines of `runs.jsonl` could not be read.
+    /// Number of unreadable lines in `runs.jsonl`.
     pub damaged_lines: usize,
-    /// The traced runs, by CPUs, then n.
+    /// Traced runs, sorted by CPUs, then by `n`.
     pub traces: Vec<TraceHeader>,
     /// Traces that could not be read.
     pub damaged_traces: Vec<DamagedTrace>,

@@ -1,171 +1,175 @@
-//! What CPUs a machine has and how they hang together.
+//! CPUs of a machine, and their relations to each other.
 //!
-//! Everything is as the kernel tells it; what it does not tell is absent rather than guessed. Nothing here
-//! reads a file or decides which CPUs to use.
+//! All facts are those that the kernel reports; a fact that the kernel does not report is absent
+//! rather than guessed. Nothing here reads a file or decides which CPUs to use.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuId, CpuSet, Kilohertz, Usable};
 
-/// The machine's CPUs, their order of kinship, and which of them may be used.
+/// CPUs of the machine, their grouping, and the CPUs that may be used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Topology {
-    /// CPU numbers the kernel could ever use, places for hotplug included.
+    /// CPU numbers that the kernel could ever use, including places for hotplug.
     pub possible: CpuSet,
-    /// CPUs that are there, online or not.
+    /// CPUs that are present, online or not.
     pub present: CpuSet,
-    /// CPUs the scheduler uses.
+    /// CPUs that the scheduler uses.
     pub online: CpuSet,
-    /// CPUs that are there but switched off.
+    /// CPUs that are present but switched off.
     pub offline: CpuSet,
-    /// Physical packages (sockets), by number. Without the offline CPUs: the kernel does not place those.
+    /// Physical packages (sockets), by number. Offline CPUs are missing, because the kernel does
+    /// not place them.
     pub packages: Vec<Package>,
-    /// NUMA nodes, by number; empty where the kernel names none.
+    /// NUMA nodes, by number; empty if the kernel names none.
     pub nodes: Vec<NumaNode>,
-    /// Dies, where a package has more than one.
+    /// Dies; empty unless a package has more than one.
     pub dies: Vec<CpuSet>,
-    /// Clusters, where they are larger than a core and smaller than a package: cores that share a cache or
-    /// a bus below the last level.
+    /// Clusters: cores that share a cache or a bus below the last level. Only clusters larger than
+    /// a core and smaller than a package are listed.
     pub clusters: Vec<CpuSet>,
     /// Cores, by their lowest CPU.
     pub cores: Vec<Core>,
-    /// Kinds of core, the fastest first; exactly one where all are alike.
+    /// Kinds of core, the fastest first; exactly one if all cores are alike.
     pub core_types: Vec<CoreType>,
-    /// Every cache once, by level, kind and lowest CPU.
+    /// Caches, each once, by level, kind and lowest CPU.
     pub caches: Vec<CpuCache>,
-    /// Which CPUs the measured command may use, and why not more.
+    /// CPUs that the measured command may use, and the reasons for the limit.
     pub usable: Usable,
-    /// What could not be read, and what is therefore unknown.
+    /// Files that could not be read, and the facts that are therefore unknown.
     pub unread: Vec<Unread>,
 }
 
-/// A physical package.
+/// Physical package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Package {
-    /// The kernel's number of it; absent where it gives none, as in some virtual machines.
+    /// Number of the package in the kernel; absent if the kernel gives none, as in some virtual
+    /// machines.
     pub id: Option<u32>,
-    /// Its online CPUs.
+    /// Online CPUs of the package.
     pub cpus: CpuSet,
 }
 
-/// A NUMA node.
+/// NUMA node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NumaNode {
-    /// Its number; numbers may have gaps.
+    /// Number of the node; the numbers may have gaps.
     pub id: u32,
-    /// Its CPUs; none in a node of memory alone.
+    /// CPUs of the node; empty if the node has only memory.
     pub cpus: CpuSet,
-    /// Distance to every online node, in the order of [`Topology::nodes`]; 10 is a node's distance to itself
-    /// (ACPI 6.5, table "SLIT"). Empty where unknown.
+    /// Distance to every online node, in the order of [`Topology::nodes`]; 10 is a node's distance
+    /// to itself (ACPI 6.5, table "SLIT"). Empty if unknown.
     pub distances: Vec<u32>,
 }
 
-/// A core: hardware threads that share execution units.
+/// Core: hardware threads that share execution units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Core {
-    /// Its online hardware threads; more than one with SMT.
+    /// Online hardware threads of the core; more than one with SMT.
     pub cpus: CpuSet,
     /// Index into [`Topology::core_types`].
     pub core_type: usize,
-    /// Highest clock rate its cpufreq driver promises.
+    /// Highest clock rate that the core's cpufreq driver reports.
     pub max_frequency: Option<Kilohertz>,
 }
 
-/// A kind of core.
+/// Kind of core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CoreType {
-    /// What sets it apart.
+    /// Property that distinguishes this kind.
     pub class: CoreClass,
-    /// Its online CPUs.
+    /// Online CPUs of this kind.
     pub cpus: CpuSet,
 }
 
-/// By what a kind of core is known.
+/// Property by which a kind of core is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CoreClass {
-    /// All cores are alike, or the kernel does not tell them apart.
+    /// All cores are alike, or the kernel does not distinguish them.
     Uniform,
-    /// Intel's performance cores, `/sys/devices/cpu_core`.
+    /// Performance cores of Intel, `/sys/devices/cpu_core`.
     Performance,
-    /// Intel's efficiency cores, `/sys/devices/cpu_atom`.
+    /// Efficiency cores of Intel, `/sys/devices/cpu_atom`.
     Efficiency,
-    /// Intel's low-power efficiency cores, `/sys/devices/cpu_lowpower`.
+    /// Low-power efficiency cores of Intel, `/sys/devices/cpu_lowpower`.
     LowPower,
-    /// Cores of this capacity, where the fastest have 1024 (`cpu_capacity`); the highest of its cores.
+    /// Highest capacity of the kind's cores, on a scale on which the fastest cores have 1024
+    /// (`cpu_capacity`).
     Capacity(u32),
-    /// Cores whose highest performance on AMD's scale is this (`amd_pstate_highest_perf`); the highest of its cores. A
-    /// caution: no file says that the kinds differ.
+    /// Highest performance of the kind's cores, on AMD's scale (`amd_pstate_highest_perf`). This is
+    /// a caution: no file says that the kinds differ.
     HighestPerformance(u32),
-    /// Cores of this highest clock rate; the highest of its cores. A caution, likewise.
+    /// Highest clock rate of the kind's cores. This is a caution too: no file says that the kinds
+    /// differ.
     MaxClock(Kilohertz),
 }
 
-/// A cache and the CPUs that share it.
+/// Cache and the CPUs that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CpuCache {
-    /// 1 is nearest to the core.
+    /// Level of the cache; 1 is nearest to the core.
     pub level: u8,
-    /// What it holds.
+    /// Content of the cache.
     pub kind: CacheKind,
-    /// Its size, where told.
+    /// Size of the cache; absent if the kernel does not report it.
     pub size: Option<Bytes>,
-    /// The online CPUs that share it.
+    /// Online CPUs that share the cache.
     pub cpus: CpuSet,
 }
 
-/// What a cache holds.
+/// Content of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// Data alone.
+    /// Data only.
     Data,
-    /// Instructions alone.
+    /// Instructions only.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     Unified,
 }
 
-/// Something the kernel did not tell.
+/// Fact that the kernel did not report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Unread {
-    /// The file or directory.
+    /// File or directory that could not be read.
     pub path: String,
-    /// Why not, and what is unknown without it.
+    /// Reason for the failure, and the fact that is unknown as a result.
     pub why: String,
 }
 
 impl Topology {
-    /// The package that `cpu` is in.
+    /// Package of `cpu`.
     pub fn package_of(&self, cpu: CpuId) -> Option<&Package> {
         self.packages.iter().find(|p| p.cpus.contains(cpu))
     }
 
-    /// The NUMA node that `cpu` is in.
+    /// NUMA node of `cpu`.
     pub fn node_of(&self, cpu: CpuId) -> Option<&NumaNode> {
         self.nodes.iter().find(|n| n.cpus.contains(cpu))
     }
 
-    /// The core that `cpu` is a thread of.
+    /// Core of which `cpu` is a hardware thread.
     pub fn core_of(&self, cpu: CpuId) -> Option<&Core> {
         self.cores.iter().find(|c| c.cpus.contains(cpu))
     }
 
-    /// The most online hardware threads that any core has; 1 without SMT.
+    /// Largest number of online hardware threads of a core; 1 without SMT.
     pub fn threads_per_core(&self) -> usize {
         self.cores.iter().map(|c| c.cpus.len()).max().unwrap_or(1).max(1)
     }
 
-    /// How many cores have at least one thread in `cpus`.
+    /// Number of cores with at least one hardware thread in `cpus`.
     pub fn cores_in(&self, cpus: &CpuSet) -> usize {
         self.cores.iter().filter(|c| c.cpus.iter().any(|cpu| cpus.contains(cpu))).count()
     }

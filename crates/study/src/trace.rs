@@ -1,8 +1,8 @@
-//! A traced run: what the kernel told of it, event by event, and what is needed to read the events.
+//! Traced run: the events that the kernel reported, and the data needed to read them.
 //!
-//! Only what was observed; which CPU was lost to what is computed from it elsewhere. A trace is told by one of two
-//! sources (BPF programs, or the context-switch records of perf events that an ordinary user gets), and both tell it
-//! in these events, the poorer one in fewer of them.
+//! A trace holds observations only; other code computes from them where each CPU's time was lost.
+//! One of two sources records a trace: BPF programs, or the context-switch records of perf events
+//! that an unprivileged user gets. Both sources use these events; perf events supply fewer of them.
 
 mod event;
 mod header;

@@ -1,7 +1,7 @@
 //! Newtypes for quantities with a unit.
 //!
-//! A bare number never crosses a public boundary. Arithmetic that could lose precision or sign is spelled
-//! out by the caller.
+//! A bare number never crosses a public boundary. The caller writes out arithmetic that can lose
+//! precision or the sign.
 
 use std::fmt;
 use std::iter::Sum;
@@ -13,43 +13,44 @@ use serde::{Deserialize, Serialize};
 /// Nanoseconds per second.
 const NANOS_PER_SEC: f64 = 1e9;
 
-/// A length of time in whole nanoseconds, the unit of `clock_gettime(2)`; enough for 584 years.
+/// Length of time in whole nanoseconds, the unit of `clock_gettime(2)`; the range is 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: Self = Self(0);
 
-    /// From whole microseconds, the unit of `struct timeval` and of a cgroup's `cpu.stat`.
+    /// Converts whole microseconds, the unit of `struct timeval` and of a cgroup's `cpu.stat`.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// From whole milliseconds.
+    /// Converts whole milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// From seconds, rounded to the nearest nanosecond; negative and non-finite values become zero.
+    /// Converts seconds, rounded to the nearest nanosecond; negative and non-finite values become
+    /// zero.
     pub fn from_secs_f64(s: f64) -> Self {
-        // The cast saturates, so an absurdly long time becomes the longest one.
+        // The cast saturates, so that an excessive time becomes the longest time.
         Self((s * NANOS_PER_SEC).round() as u64)
     }
 
-    /// In seconds.
+    /// Time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC
     }
 
-    /// So many times this time.
+    /// Product of this time and `count`; it saturates.
     pub const fn times(self, count: usize) -> Self {
         Self(self.0.saturating_mul(count as u64))
     }
 
-    /// The time from `earlier` to `self`, zero where the order is the other way round.
+    /// Time from `earlier` to `self`; zero if `self` is the earlier one.
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
@@ -86,21 +87,22 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// An amount of memory or data in bytes.
+/// Amount of memory or data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// From kibibytes, the unit of `ru_maxrss` on Linux and of cache sizes in sysfs.
+    /// Converts kibibytes, the unit of `ru_maxrss` on Linux and of cache sizes in sysfs.
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib * 1024)
     }
 }
 
 impl fmt::Display for Bytes {
-    /// With a binary prefix and up to one decimal: `512 B`, `1.5 MiB`, `32 MiB`.
+    /// Writes the amount with a binary prefix and at most one decimal: `512 B`, `1.5 MiB`, `32
+    /// MiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const PREFIXES: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
         if self.0 < 1024 {
@@ -121,14 +123,14 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A clock rate in kilohertz, the unit of cpufreq's files in sysfs.
+/// Clock rate in kilohertz, the unit of cpufreq's files in sysfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Kilohertz(pub u64);
 
 impl fmt::Display for Kilohertz {
-    /// In GHz with up to two decimals: `3 GHz`, `4.7 GHz`.
+    /// Writes the rate in GHz with at most two decimals: `3 GHz`, `4.7 GHz`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} GHz", (self.0 as f64 / 1e4).round() / 1e2)
     }

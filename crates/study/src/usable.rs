@@ -1,7 +1,7 @@
-//! Which CPUs a command may use, and every restriction that makes them fewer.
+//! CPUs that a command may use, and every restriction that reduces them.
 //!
-//! A restriction is a fact with the file it was read from. What follows from all of them together is
-//! computed where they are read.
+//! A restriction is a fact with the file from which it was read. The code that reads all
+//! restrictions computes their combined effect.
 
 use std::fmt;
 
@@ -9,32 +9,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Limit, Nanos};
 
-/// The CPUs that may be used, how many of them at once, and why not more.
+/// CPUs that may be used, the number of CPUs that can run at once, and the reasons for the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Usable {
     /// Online CPUs that the affinity mask and all cpusets allow.
     pub cpus: CpuSet,
-    /// How many can run at full speed at once: the least of `cpus` and the smallest quota, rounded down but
-    /// at least 1. Rounded down because the last CPU of 3 under a quota of 2.5 would be throttled half of
-    /// the time, and the curve would show the quota instead of the program. Up to all of `cpus` can be allotted.
+    /// Number of CPUs that can run at full speed at once: the smaller of the number of `cpus` and
+    /// the smallest quota. The quota is rounded down, but to at least 1. Otherwise, under a quota
+    /// of 2.5, the last of 3 CPUs would be throttled half of the time. The curve would then show
+    /// the quota instead of the program. Up to all of `cpus` can be allotted.
     pub count: usize,
-    /// The smallest quota in force, unrounded, in CPUs; none where there is no quota.
+    /// Smallest quota in force, unrounded, in CPUs; absent if there is no quota.
     pub quota_cpus: Option<f64>,
-    /// Every restriction found, also those that a narrower one hides.
+    /// All restrictions found, including those hidden by a narrower one.
     pub restrictions: Vec<Restriction>,
 }
 
 impl Usable {
-    /// The largest count that is measured unless the user says otherwise. Where a quota feeds one whole CPU and a part
-    /// of another, that is two: of one count alone nothing is learned.
+    /// Largest count that is measured by default. The count is 2 if a quota supplies one whole CPU
+    /// and a part of another, because a single count shows nothing.
     pub fn default_count(&self) -> usize {
         let part = self.count == 1 && self.quota_cpus.is_some_and(|quota| quota > 1.0);
         if part { self.cpus.len().min(2) } else { self.count }
     }
 
-    /// The restrictions that make the count smaller than the number of CPUs in the machine: those that take
-    /// CPUs away, and the quotas that are below the CPUs left.
+    /// Restrictions that make the count smaller than the number of CPUs in the machine. They are
+    /// those that remove CPUs, and the quotas below the number of remaining CPUs.
     pub fn why_fewer(&self) -> impl Iterator<Item = &Restriction> + '_ {
         self.restrictions.iter().filter(|restriction| match restriction {
             Restriction::Offline { .. } | Restriction::Affinity { .. } | Restriction::Cpuset { .. } => true,
@@ -45,8 +46,8 @@ impl Usable {
         })
     }
 
-    /// The usable CPUs that are not load-balanced where runs are held to them by `limit`: a cpuset of version 1 that is
-    /// made for the runs has balancing on, which is without effect for CPUs isolated at boot.
+    /// Usable CPUs that are not load-balanced if `limit` holds the runs to them. A version 1 cpuset
+    /// made for the runs has balancing on; balancing has no effect on CPUs isolated at boot.
     pub fn not_balanced(&self, limit: Limit) -> CpuSet {
         let of = |restriction: &Restriction| match restriction {
             Restriction::Isolated { cpus } => cpus.clone(),
@@ -58,70 +59,73 @@ impl Usable {
     }
 }
 
-/// Something that keeps CPUs, or time on them, from a command.
+/// Restriction that denies a command CPUs, or time on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Restriction {
-    /// CPUs that are there but switched off.
+    /// CPUs that are present but switched off.
     Offline {
-        /// The CPUs switched off.
+        /// CPUs that are switched off.
         cpus: CpuSet,
-        /// Whether SMT was switched off as a whole (`/sys/devices/system/cpu/smt/control`).
+        /// Whether SMT as a whole was switched off (`/sys/devices/system/cpu/smt/control`).
         smt_off: bool,
     },
-    /// The affinity mask leaves out online CPUs that the cpusets would allow.
+    /// Affinity mask that excludes online CPUs which the cpusets would allow.
     Affinity {
-        /// The online CPUs allowed.
+        /// Online CPUs that the mask allows.
         cpus: CpuSet,
     },
-    /// A cpuset leaves out online CPUs.
+    /// Cpuset that excludes online CPUs.
     Cpuset {
-        /// Whose it is.
+        /// Cgroup that sets the cpuset.
         level: CgroupLevel,
-        /// The online CPUs allowed.
+        /// Online CPUs that the cpuset allows.
         cpus: CpuSet,
-        /// The file that says so.
+        /// File that states the restriction.
         file: String,
     },
-    /// A cgroup may use only so much CPU time.
+    /// Limit on the CPU time of a cgroup.
     Quota {
-        /// Whose it is.
+        /// Cgroup that has the quota.
         level: CgroupLevel,
-        /// How much.
+        /// Amount of CPU time.
         quota: Quota,
-        /// The file that says so.
+        /// File that states the restriction.
         file: String,
     },
-    /// CPUs taken out of the scheduler's load balancing at boot (`isolcpus`). They are used only by threads
-    /// bound to them, and nothing moves those on: information, not a limit.
+    /// CPUs excluded from the scheduler's load balancing at boot (`isolcpus`). Only threads bound
+    /// to these CPUs use them, and the scheduler does not move those threads. This is information,
+    /// not a limit.
     Isolated {
-        /// The CPUs.
+        /// Isolated CPUs.
         cpus: CpuSet,
     },
-    /// CPUs whose cpusets, from the process's own up to the root, all have `cpuset.sched_load_balance` off (version 1).
-    /// Nothing moves a ready thread from one of them to another: information, not a limit.
+    /// CPUs whose cpusets, from the process's own up to the root, all have
+    /// `cpuset.sched_load_balance` off (version 1). The scheduler moves no ready thread between
+    /// these CPUs. This is information, not a limit.
     NotBalanced {
-        /// The CPUs.
+        /// CPUs without load balancing.
         cpus: CpuSet,
-        /// The file of the process's own cpuset.
+        /// File of the process's own cpuset.
         file: String,
     },
-    /// CPUs without a periodic tick while one thread runs (`nohz_full`): information, not a limit. Their user
-    /// and system times are taken at every switch between the modes instead of estimated.
+    /// CPUs without a periodic tick while one thread runs (`nohz_full`). On these CPUs, user and
+    /// system times are measured at every mode switch instead of estimated. This is information,
+    /// not a limit.
     NohzFull {
-        /// The CPUs.
+        /// CPUs without a periodic tick.
         cpus: CpuSet,
     },
 }
 
-/// How far up from the process a cgroup is: 0 is its own, 1 the parent of that, and so on.
+/// Distance of a cgroup from the process: 0 is the process's own cgroup, 1 its parent, and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct CgroupLevel(pub u32);
 
-/// So much CPU time in every period, over all CPUs together.
+/// CPU time allowed in every period, over all CPUs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quota {
@@ -132,14 +136,14 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// How many CPUs the quota keeps busy.
+    /// Number of CPUs that the quota keeps busy.
     pub fn cpus(self) -> f64 {
         self.time.0 as f64 / self.period.0 as f64
     }
 
-    /// How many whole CPUs the quota keeps busy, at least 1.
+    /// Number of whole CPUs that the quota keeps busy, at least 1.
     pub fn whole_cpus(self) -> usize {
-        // In integers: 300 ms of 100 ms must be 3 and not a hair less.
+        // Integers keep this exact: 300 ms of 100 ms must be 3 and not slightly less.
         usize::try_from(self.time.0 / self.period.0.max(1)).unwrap_or(usize::MAX).max(1)
     }
 }
@@ -155,7 +159,7 @@ impl fmt::Display for CgroupLevel {
 }
 
 impl fmt::Display for Quota {
-    /// `2.5 CPUs, 250 ms in every 100 ms`.
+    /// Writes text such as `2.5 CPUs, 250 ms in every 100 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpus = (self.cpus() * 1000.0).round() / 1000.0;
         let ms = |time: Nanos| (time.as_secs_f64() * 1e6).round() / 1e3;
@@ -165,7 +169,7 @@ impl fmt::Display for Quota {
 }
 
 impl fmt::Display for Restriction {
-    /// One clause without a full stop, such as `affinity mask allows CPUs 0-3`.
+    /// Writes one clause without a full stop, such as `affinity mask allows CPUs 0-3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Offline { cpus, smt_off: false } => write!(f, "{} offline", named(cpus)),
@@ -186,7 +190,7 @@ impl fmt::Display for Restriction {
     }
 }
 
-/// `CPU 3`, `CPUs 0-3` or `no CPU`.
+/// Text for a set: `CPU 3`, `CPUs 0-3` or `no CPU`.
 fn named(cpus: &CpuSet) -> String {
     match cpus.len() {
         0 => "no CPU".to_owned(),

@@ -1,5 +1,5 @@
-//! The directory of a study of locks keeps what was measured, as that of a study of a command does, and each kind is
-//! told from the other.
+//! Tests that the directory of a study of locks keeps the measurements, as that of a study of a
+//! command does. They also test that the two kinds are distinguished.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs::{self, OpenOptions};
@@ -47,7 +47,7 @@ fn what_was_appended_is_read_back_and_closed() {
     let study = LockStudy::read(&path).unwrap();
     assert_eq!(study.runs, [run(0), run(1), run(2)]);
     assert_eq!(study.header.closing, Some(closing));
-    // Gone on with, it has no end again.
+    // A resumed study has no end.
     drop(LockStudyWriter::resume(&path, |_| ()).unwrap());
     assert_eq!(LockStudy::read(&path).unwrap().header.closing, None);
 }
@@ -71,7 +71,7 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_line() {
         let ends = whole[..cut].iter().filter(|&&b| b == b'\n').count();
         let (resumed, mut writer) = LockStudyWriter::resume(&path, |_| ()).unwrap();
         let left = resumed.runs.len();
-        // A line that only lacks its line feed is whole.
+        // A line that lacks only its line feed is whole.
         assert!(left == ends || left == ends + 1, "cut at {cut}");
         writer.append(&run(9)).unwrap();
         drop(writer);

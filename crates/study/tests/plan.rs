@@ -1,4 +1,4 @@
-//! What a plan says of the runs that it does not list.
+//! Tests of the runs that a plan adds to those it lists.
 
 use morecores_study::{Plan, Point};
 use morecores_testkit::{plan, point};
@@ -16,7 +16,7 @@ fn every_predicted_count_is_told_on_the_most_cpus_and_the_most_on_the_fewest() {
 
 #[test]
 fn what_the_sweep_runs_anyway_is_not_run_again() {
-    // One count is its own back-test.
+    // A single count is its own back-test.
     assert_eq!(told(&[(2, 2)], &[8]), [(2, 8)]);
     assert_eq!(told(&[(1, 1), (1, 4), (4, 4), (4, 8)], &[8, 16]), [(4, 16)]);
 }

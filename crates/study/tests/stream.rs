@@ -1,4 +1,5 @@
-//! What was written to an event stream is read back, in the promised order, by the documented bytes.
+//! Tests that the reader returns the events that were written, in the documented order and from the
+//! documented bytes.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod support;
@@ -21,7 +22,8 @@ proptest! {
         let decoded = read_events(stream(&frames).as_slice()).unwrap();
         prop_assert!(decoded.is_whole());
         prop_assert_eq!(decoded.unknown_events, 0);
-        // In order of time, then of CPU, then as written: a stable sort of the CPUs one after the other.
+        // The order is by time, then by CPU, then as written: a stable sort of all CPUs' events in
+        // sequence.
         let mut expected: Vec<Event> = Vec::new();
         for cpu in 0..3 {
             expected.extend(frames.iter().filter(|frame| frame.0 == cpu).flat_map(|frame| frame.1.clone()));
@@ -39,7 +41,7 @@ proptest! {
     }
 }
 
-/// Without it a kind that the strategy forgets would count as tested.
+/// Without this test, a kind missing from the strategy would count as tested.
 #[test]
 fn the_arbitrary_events_are_of_every_kind() {
     let mut runner = TestRunner::deterministic();
@@ -83,7 +85,7 @@ fn a_cpu_that_no_kernel_has_is_refused() {
 
 #[test]
 fn what_is_written_stays_small() {
-    // Two threads that wake each other by a pipe, one event a microsecond.
+    // Two threads wake each other through a pipe, one event per microsecond.
     let events: Vec<Event> = (0..20_000_u32)
         .map(|index| {
             let (me, peer) = (Tid(7301 + index / 2 % 2), Tid(7302 - index / 2 % 2));
@@ -106,14 +108,14 @@ fn what_is_written_stays_small() {
     assert!(bytes < 3 * 20_000, "{bytes} bytes");
 }
 
-/// The example of docs/format.md, byte by byte.
+/// Tests the example of docs/format.md, byte by byte.
 #[test]
 fn the_documented_bytes_are_written_and_read() {
     let raw = [
         0x40, 0x01, 0x63, 0x01,
-        0x51, // switch at once from the running thread, asleep in call 4, to 0 + 19
-        0x41, 0x42, 0x1f, 0x07, // waking 2,000 ns later, of 19 - 1, by the running thread
-        0x8c, 0x03, 0x0f, // lost, 1 ns earlier: 7
+        0x51, // switch after 0 ns from the running thread, asleep in call 4, to 0 + 19
+        0x41, 0x42, 0x1f, 0x07, // waking of 19 - 1, 2,000 ns later, by the running thread
+        0x8c, 0x03, 0x0f, // 7 events lost, 1 ns earlier
     ];
     let switch = Switch {
         prev: Tid::IDLE,
@@ -142,7 +144,7 @@ fn the_documented_bytes_are_written_and_read() {
 
 #[test]
 fn kinds_of_a_later_version_are_passed_over_and_counted() {
-    let known = [0x0c, 0x03, 0x05]; // lost, 1 ns later: two
+    let known = [0x0c, 0x03, 0x05]; // two events lost, 1 ns later
     let unknown = [0x1f, 0x03, 0x07, 0xaa, 0xbb, 0xcc]; // kind 31, 1 ns later, three bytes
     let raw = [known.as_slice(), &unknown, &known].concat();
     let header = RawFrame { events: 3, time: 10, ..Default::default() };

@@ -1,4 +1,5 @@
-//! A stream that was cut off or damaged gives all the rest, says what is missing, and never a panic.
+//! Tests that a cut or damaged stream yields all other events, reports the losses, and never
+//! panics.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod support;
@@ -10,7 +11,7 @@ use morecores_study::trace::*;
 use morecores_study::*;
 use support::*;
 
-/// Three frames of one CPU and two of another, by turns.
+/// Three frames of one CPU and two frames of another, alternating.
 fn sample() -> (Vec<(u32, Vec<Event>)>, Vec<u8>) {
     let frames: Vec<_> = (0..5_u32)
         .map(|index| (index % 2, plain(index % 2, 100_000 * u64::from(index), 20 + u64::from(index))))
@@ -23,7 +24,7 @@ fn is_lost(event: &Event) -> bool {
     matches!(event.kind, EventKind::Lost { .. })
 }
 
-/// Lost events as the events tell them.
+/// Number of lost events that the events report.
 fn told(decoded: &Decoded) -> u64 {
     let lost = |event: &Event| if let EventKind::Lost { events } = event.kind { events } else { 0 };
     decoded.events.iter().map(lost).sum()
@@ -61,7 +62,7 @@ fn a_flipped_bit_costs_one_frame_and_is_counted() {
             assert_eq!(kept + decoded.lost_events, total, "bit {bit}");
             assert!(!decoded.cut_off && !decoded.is_whole(), "bit {bit}");
         } else {
-            // The end of the stream.
+            // The flipped bit is in the end of the stream.
             assert!(decoded.cut_off && kept == total, "bit {bit}");
         }
     }
@@ -71,7 +72,7 @@ fn a_flipped_bit_costs_one_frame_and_is_counted() {
 fn a_loss_stands_where_it_was_on_its_cpu() {
     let (frames, written) = sample();
     let starts = frame_starts(&written);
-    // The second frame of CPU 0, and the last of CPU 1.
+    // Damages the second frame of CPU 0, and the last frame of CPU 1.
     let mut damaged = written.clone();
     damaged[starts[2] + FRAME_HEADER + 3] ^= 1;
     damaged[starts[3] + 17] ^= 1;
@@ -81,7 +82,7 @@ fn a_loss_stands_where_it_was_on_its_cpu() {
     let latest = frames[4].1.last().unwrap().at;
     let expected = [
         Event { at: frames[4].1[0].at, cpu: CpuId(0), kind: EventKind::Lost { events: 22 } },
-        // Only the end tells of it.
+        // Only the end of the stream reports this loss.
         Event { at: latest, cpu: CpuId(1), kind: EventKind::Lost { events: 23 } },
     ];
     assert_eq!(lost, expected.iter().collect::<Vec<_>>());
@@ -106,13 +107,13 @@ fn missing_repeated_and_foreign_bytes_between_frames_are_passed_over() {
     for junk in [vec![0; 1], vec![0xf7; 4000], part(0)[..60].to_vec(), [0xf7, b'M', b'C'].repeat(50)] {
         let with_junk = [&written[..starts[2]], &junk, &written[starts[2]..]].concat();
         let decoded = read_events(with_junk.as_slice()).unwrap();
-        // A whole header counts as a frame, and takes the one behind it with it.
+        // A whole header counts as a frame, and the frame after it is lost too.
         assert!(decoded.damaged_frames <= 2, "{} bytes", junk.len());
         assert!(decoded.events.len() + 23 >= total, "{} bytes", junk.len());
     }
 }
 
-/// Accepts so many bytes, then is killed.
+/// Writer that accepts a given number of bytes and then fails like a killed process.
 struct Killed<'a> {
     file: &'a mut Vec<u8>,
     left: usize,
@@ -176,8 +177,8 @@ fn the_largest_counts_do_not_overflow() {
     assert_eq!(decoded.lost_events, u64::MAX);
 }
 
-/// The fuzz target of fuzz/, for a second and without coverage: mutated streams, and mutated content in frames whose
-/// checksums are right.
+/// Runs the fuzz target of fuzz/ for a second and without coverage. The target reads mutated
+/// streams, and mutated content in frames with correct checksums.
 #[test]
 fn a_second_of_random_mutations() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -218,7 +219,7 @@ fn a_second_of_random_mutations() {
     assert!(tried > 100, "only {tried} mutations in a second");
 }
 
-/// Frames' contents before compression, with the number of events, of arbitrary events.
+/// Contents of frames of arbitrary events before compression, with the number of events.
 fn contents_of_every_kind() -> Vec<(u32, Vec<u8>)> {
     use proptest::strategy::{Strategy, ValueTree};
     let mut runner = proptest::test_runner::TestRunner::deterministic();

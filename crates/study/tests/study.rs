@@ -1,4 +1,5 @@
-//! The study directory keeps what was measured, whatever happens to the process that writes it.
+//! Tests that the study directory keeps the measurements, whatever happens to the process that
+//! writes it.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs::{self, OpenOptions};
@@ -68,7 +69,7 @@ fn a_study_cut_at_any_byte_loses_at_most_the_last_run() {
         fs::write(path.join("runs.jsonl"), &whole[..cut]).unwrap();
         let ends = whole[..cut].iter().filter(|&&b| b == b'\n').count();
         let study = Study::read(&path).unwrap();
-        // A line that only lacks its line feed is whole.
+        // A line that lacks only its line feed is whole.
         assert!(study.runs.len() == ends || study.runs.len() == ends + 1, "cut at {cut}");
 
         let (resumed, mut writer) = StudyWriter::resume(&path, |_| ()).unwrap();

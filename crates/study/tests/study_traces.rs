@@ -1,4 +1,5 @@
-//! A study holds its traces whole or not at all, whenever the process that records one is killed.
+//! Tests that a study holds each trace whole or not at all, whenever the recording process is
+//! killed.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod support;
@@ -15,7 +16,7 @@ fn header() -> Header {
     morecores_testkit::header(plan(vec![point(1)]))
 }
 
-/// A trace of a run on so many CPUs, told apart from others by its number of events.
+/// Trace of a run on `cpus` CPUs; its number of events distinguishes it from other traces.
 fn trace(cpus: u32, n: u32, events: u64) -> TraceHeader {
     TraceHeader {
         schema: TRACE_SCHEMA.into(),
@@ -50,7 +51,7 @@ fn empty_study() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Records a trace up to, but without, its commit.
+/// Records a trace and stops before its commit.
 fn recorded(study: &Path, cpus: u32, n: u32, events: u64) -> TraceWriter {
     let trace = TraceWriter::create(study, cpus, n).unwrap();
     let mut stream = StreamWriter::new(trace.sink().unwrap()).unwrap();
@@ -111,7 +112,7 @@ fn a_new_trace_takes_the_place_of_an_old_one() {
     assert_eq!(read_trace_events(&path, &study.traces[0]).unwrap().events.len(), 20);
 }
 
-/// The states in which a kill can leave the folder, in the order of the system calls of a commit.
+/// Covers the states in which a kill can leave the folder, in the order of a commit's system calls.
 #[test]
 fn a_kill_at_any_point_leaves_no_trace_or_a_whole_one() {
     let stream = {
@@ -178,7 +179,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
     fs::write(file("3.json"), "{\"schema\": \"morecores.trace/1\"}").unwrap();
     fs::remove_file(file("4.events")).unwrap();
     fs::copy(file("5.json"), file("7.json")).unwrap();
-    // A header that cannot be read at all, and one that went between listing and reading.
+    // One header cannot be read at all, and one was removed between listing and reading.
     fs::create_dir(file("8.json")).unwrap();
     std::os::unix::fs::symlink("gone", file("9.json")).unwrap();
 
@@ -201,7 +202,7 @@ fn a_damaged_trace_is_said_and_costs_only_itself() {
     for ((name, reason), expected) in said.iter().zip(expected) {
         assert!(reason.contains(expected), "{name}: {reason}");
     }
-    // Left where they are, also by a resume: somebody may want to repair them.
+    // Damaged traces stay in place, even after a resume: a user may want to repair them.
     drop(StudyWriter::resume(&path, |_| ()).unwrap());
     assert_eq!(Study::read(&path).unwrap().damaged_traces, study.damaged_traces);
 }

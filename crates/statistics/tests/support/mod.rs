@@ -1,7 +1,7 @@
-//! Noise whose true median is known, for the coverage of intervals.
+//! Noise with a known true median, for the coverage of intervals.
 //!
-//! Shared by the tests and by the example that prints the tables of `docs/methods/measure.md`.
-// Each of the two uses only part of it.
+//! The tests share this module with the example that prints the tables of `docs/methods.md`.
+// The tests and the example each use only a part of this module.
 #![allow(dead_code)]
 
 use morecores_statistics::{Decision, Interval, StoppingRule};
@@ -9,23 +9,24 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// A shape of noise around 1, so that a spread of 0.01 is 1%.
+/// Shape of noise around 1, so that a spread of 0.01 is 1%.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Noise {
-    /// Symmetric, light tails.
+    /// Symmetric noise with light tails.
     Normal { sd: f64 },
-    /// Skewed to the slow side, as times are.
+    /// Noise skewed to the slow side, like that of times.
     Lognormal { sigma: f64 },
-    /// Two speeds, as from page placement or a boost clock: `slow` of the runs take `gap` longer.
+    /// Two speeds, as from page placement or a boost clock: a share `slow` of the runs takes `gap`
+    /// longer.
     Bimodal { slow: f64, gap: f64, sd: f64 },
-    /// A hard floor and a long tail.
+    /// Noise with a hard minimum and a long tail.
     Exponential { mean: f64 },
-    /// No noise at all.
+    /// No noise.
     None,
 }
 
 impl Noise {
-    /// A normal noise, a lognormal and a bimodal one, each of about this spread.
+    /// Normal, lognormal and bimodal noise, each of about this spread.
     pub(crate) fn three(spread: f64) -> [(&'static str, Self); 3] {
         [
             ("normal", Self::Normal { sd: spread }),
@@ -34,7 +35,7 @@ impl Noise {
         ]
     }
 
-    /// One run.
+    /// Draws one run.
     pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         match self {
             Self::Normal { sd } => 1.0 + sd * normal(rng),
@@ -48,12 +49,12 @@ impl Noise {
         }
     }
 
-    /// Some runs.
+    /// Draws several runs.
     pub(crate) fn runs(self, runs: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         (0..runs).map(|_| self.draw(rng)).collect()
     }
 
-    /// The true median.
+    /// True median.
     pub(crate) fn median(self) -> f64 {
         match self {
             Self::Normal { .. } | Self::Lognormal { .. } | Self::None => 1.0,
@@ -74,35 +75,36 @@ impl Noise {
     }
 }
 
-/// A standard normal number.
+/// Draws a standard normal number.
 pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     // Box & Muller 1958; one minus a number below one is never zero.
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
-/// The generator of a trial; trials differ by their number alone, so a table row can be run again by itself.
+/// Generator of a trial. Trials differ by their number alone, so that a table row can be repeated
+/// by itself.
 pub(crate) fn generator(seed: u64, trial: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(trial as u64);
     rng
 }
 
-/// What some trials showed of an interval.
+/// Results of some trials of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
-    /// Trials done.
+    /// Number of trials.
     pub(crate) trials: usize,
-    /// Trials whose interval held the truth.
+    /// Number of trials whose interval held the true value.
     pub(crate) held: usize,
-    /// The sum of the widths.
+    /// Sum of the widths.
     pub(crate) width: f64,
-    /// The sum of the runs of one point.
+    /// Sum of the runs of one point.
     pub(crate) runs: usize,
 }
 
 impl Shown {
-    /// Counts one trial's interval.
+    /// Counts the interval of one trial.
     pub(crate) fn add(&mut self, interval: Interval, truth: f64, runs: usize) {
         // The ends of a ratio are found to 1e-10.
         let slack = 1e-9 * truth;
@@ -112,23 +114,23 @@ impl Shown {
         self.runs += runs;
     }
 
-    /// The share of trials whose interval held the truth.
+    /// Share of trials whose interval held the true value.
     pub(crate) fn coverage(&self) -> f64 {
         self.held as f64 / self.trials as f64
     }
 
-    /// The mean width, in the unit of the interval.
+    /// Mean width, in the unit of the interval.
     pub(crate) fn mean_width(&self) -> f64 {
         self.width / self.trials as f64
     }
 
-    /// The mean number of runs of a point.
+    /// Mean number of runs of a point.
     pub(crate) fn mean_runs(&self) -> f64 {
         self.runs as f64 / self.trials as f64
     }
 }
 
-/// Does `trials` trials of `trial`, each with a generator of its own.
+/// Runs `trials` trials of `trial`, each with its own generator.
 pub(crate) fn trials(trials: usize, seed: u64, mut trial: impl FnMut(&mut ChaCha8Rng, &mut Shown)) -> Shown {
     let mut shown = Shown::default();
     for number in 0..trials {
@@ -137,12 +139,12 @@ pub(crate) fn trials(trials: usize, seed: u64, mut trial: impl FnMut(&mut ChaCha
     shown
 }
 
-/// Measures points with these noises, a round at a time, until `rule` stops.
+/// Measures points with these noises, round by round, until `rule` stops.
 pub(crate) fn until_stopped(rule: &StoppingRule, noises: &[Noise], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut points = vec![Vec::new(); noises.len()];
     let mut rounds = 0;
     loop {
-        // Between looks the rule says to go on, whatever the values; its own test shows that.
+        // Between looks, the rule continues for any values; a test of the rule shows this.
         let next = rule.next_look(rounds);
         for (point, noise) in points.iter_mut().zip(noises) {
             point.extend(noise.runs(next - rounds, rng));

@@ -1,7 +1,8 @@
-//! The study directory on a disk: created, appended to, read, resumed.
+//! Study directory on disk: creation, appending, reading and resuming.
 //!
-//! Each line is one `write(2)` to a file opened for appending, so that a kill leaves at most one incomplete last line.
-//! There is no `fsync`: it would cost more than a short run, and protects only against the machine itself failing.
+//! Each line is one `write(2)` to a file opened for appending, so that a kill leaves at most one
+//! incomplete last line. There is no `fsync`: it would cost more than a short run, and it protects
+//! only against a failure of the machine itself.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -17,31 +18,31 @@ use crate::lock::LOCK_STUDY_SCHEMA;
 
 const HEADER_FILE: &str = "study.json";
 
-/// A kind of study: what its head and its lines are, and what it keeps besides.
+/// Kind of study: the types of its header and lines, and its additional data.
 pub trait Studied: Sized {
-    /// The content of `study.json`.
+    /// Content of `study.json`.
     type Header: Clone + Debug + Serialize + DeserializeOwned;
-    /// A line of [`LINES`](Self::LINES).
+    /// Line of [`LINES`](Self::LINES).
     type Line: Serialize + DeserializeOwned;
-    /// What is known only at the end.
+    /// Facts that are known only at the end.
     type Closing;
     /// Name of the schema that this version reads and writes, with its number.
     const SCHEMA: &'static str;
     /// Name of the file of lines.
     const LINES: &'static str;
-    /// What is done with a line, as an error names it.
+    /// Action on a line, as an error message names it.
     const APPEND: &'static str;
 
-    /// A study in memory, without what it keeps besides.
+    /// Creates a study in memory, without its additional data.
     fn of(header: Self::Header, lines: Vec<Self::Line>, damaged_lines: usize) -> Self;
 
-    /// Its head.
+    /// Header of the study.
     fn header(&mut self) -> &mut Self::Header;
 
-    /// Writes down how it ended, or that it has not.
+    /// Records the end of the study; `None` records that the study has not ended.
     fn close(header: &mut Self::Header, closing: Option<Self::Closing>);
 
-    /// Reads what it keeps besides.
+    /// Reads the additional data.
     ///
     /// # Errors
     /// [`StudyError`].
@@ -49,7 +50,7 @@ pub trait Studied: Sized {
         Ok(())
     }
 
-    /// Removes what a killed process left of that.
+    /// Removes what a killed process left of the additional data.
     ///
     /// # Errors
     /// [`StudyError`].
@@ -58,15 +59,15 @@ pub trait Studied: Sized {
     }
 }
 
-/// A study that is being made. Holds a lock on its file of lines for as long as it lives.
+/// Writer of a study. It holds a lock on the file of lines for its whole lifetime.
 #[derive(Debug)]
 pub struct StudyWriter<S: Studied> {
     path: PathBuf,
     header: S::Header,
     lines: File,
-    /// Whether it was created by this writer, and so holds nothing of anybody else's.
+    /// Whether this writer created the study; such a study holds no data of other writers.
     new: bool,
-    /// Kept between lines, so that appending does not allocate.
+    /// Buffer that is kept between lines, so that appending does not allocate.
     line: Vec<u8>,
 }
 
@@ -74,14 +75,17 @@ impl<S: Studied> StudyWriter<S> {
     /// Creates the directory and its two files.
     ///
     /// # Errors
-    /// [`StudyError::Exists`] where anything is at `path`; [`StudyError::Io`] where it cannot be written.
+    /// [`StudyError::Exists`] if anything exists at `path`; [`StudyError::Io`] if the directory
+    /// cannot be written.
     pub fn create(path: &Path, header: S::Header) -> Result<Self, StudyError> {
         if path.symlink_metadata().is_ok() {
             return Err(StudyError::Exists(path.to_owned()));
         }
-        // Without a slash at its end: the other name is beside it, not in it.
+        // A trailing slash is removed, so that the temporary name is beside the directory, not in
+        // it.
         let path: &Path = &path.components().collect::<PathBuf>();
-        // Made under another name, so that a kill never leaves half a study at `path`.
+        // The directory is made under another name, so that a kill never leaves half a study at
+        // `path`.
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".new-{}", std::process::id()));
         let new = PathBuf::from(new);
@@ -105,10 +109,12 @@ impl<S: Studied> StudyWriter<S> {
         Ok(Self { path: path.to_owned(), header, lines, new: true, line: Vec::new() })
     }
 
-    /// Opens a study to go on with it, and returns what it holds. `adjust` may change what the plan leaves open.
+    /// Opens a study to continue it, and returns its content. `adjust` may change what the plan
+    /// leaves open.
     ///
     /// # Errors
-    /// As reading it; [`StudyError::Busy`] while another process writes to it.
+    /// The errors of reading the study; [`StudyError::Busy`] while another process writes to the
+    /// study.
     pub fn resume(path: &Path, adjust: impl FnOnce(&mut S::Header)) -> Result<(S, Self), StudyError> {
         let mut study: S = read(path)?;
         let mut lines = open_lines(path, S::LINES)?;
@@ -123,14 +129,14 @@ impl<S: Studied> StudyWriter<S> {
         Ok((study, writer))
     }
 
-    /// Where the study is.
+    /// Path of the study.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes a study of this writer's own making that turned out to be impossible before its first line. One that
-    /// holds lines is left alone, and so is one that was gone on with: it was worth keeping before, and may hold
-    /// traces without a run.
+    /// Removes a study that this writer created and that turned out to be impossible before its
+    /// first line. A study with lines is left alone. A resumed study is left alone too: it was
+    /// worth keeping before, and may hold traces without a run.
     ///
     /// # Errors
     /// [`StudyError::Io`].
@@ -146,14 +152,14 @@ impl<S: Studied> StudyWriter<S> {
     /// Appends one line.
     ///
     /// # Errors
-    /// [`StudyError::Io`], for example on a full disk; the lines before are whole.
+    /// [`StudyError::Io`], for example on a full disk; the previous lines are intact.
     pub fn append(&mut self, line: &S::Line) -> Result<(), StudyError> {
         self.line.clear();
         let encoded = serde_json::to_writer(&mut self.line, line).map_err(io::Error::from);
         encoded.and_then(|()| self.write_line()).map_err(io_error(S::APPEND, &self.path.join(S::LINES)))
     }
 
-    /// Writes the buffered line whole or not at all, as far as the file system lets us.
+    /// Writes the buffered line whole or not at all, as far as the file system allows.
     fn write_line(&mut self) -> io::Result<()> {
         self.line.push(b'\n');
         let before = self.lines.seek(SeekFrom::End(0))?;
@@ -164,7 +170,7 @@ impl<S: Studied> StudyWriter<S> {
         written
     }
 
-    /// Writes what is known only at the end.
+    /// Writes the facts that are known only at the end.
     ///
     /// # Errors
     /// [`StudyError::Io`]; the study stays readable as an unfinished one.
@@ -183,12 +189,12 @@ pub(crate) fn read<S: Studied>(path: &Path) -> Result<S, StudyError> {
     Ok(study)
 }
 
-/// The lines that can be read, in their order, and how many cannot.
+/// Readable lines, in order, and the number of unreadable lines.
 fn read_lines<L: DeserializeOwned>(file: &Path) -> Result<(Vec<L>, usize), StudyError> {
     let (mut lines, mut damaged) = (Vec::new(), 0);
     let mut reader = match File::open(file) {
         Ok(file) => BufReader::new(file),
-        // Killed between making the two files: a study of which nothing was measured.
+        // The writer was killed between the two files: nothing was measured in this study.
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((lines, damaged)),
         Err(e) => return Err(io_error("read", file)(e)),
     };
@@ -204,7 +210,7 @@ fn read_lines<L: DeserializeOwned>(file: &Path) -> Result<(Vec<L>, usize), Study
     Ok((lines, damaged))
 }
 
-/// Replaces `study.json` whole, so that a kill leaves the old one or the new one.
+/// Replaces `study.json` whole, so that a kill leaves the old file or the new one.
 fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> {
     let (file, new) = (path.join(HEADER_FILE), path.join("study.json.new"));
     let text = serde_json::to_vec_pretty(header).map_err(io::Error::from);
@@ -216,7 +222,7 @@ fn write_header(path: &Path, header: &impl Serialize) -> Result<(), StudyError> 
     .map_err(io_error("write", &file))
 }
 
-/// A schema's name, and its number.
+/// Name of a schema, and its number.
 fn parts_of(schema: &str) -> Option<(&str, u32)> {
     let (name, number) = schema.rsplit_once('/')?;
     Some((name, number.parse().ok().filter(|number| *number > 0)?))
@@ -232,7 +238,7 @@ fn read_header<H: DeserializeOwned>(path: &Path, known: &'static str) -> Result<
         Err(e) => return Err(io_error("read", &file)(e)),
     };
     let damaged = |reason: String| StudyError::DamagedHeader { path: file.clone(), reason };
-    // The schema is looked at before anything else is understood.
+    // The schema is checked before anything else is interpreted.
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
     let schema = value.get("schema").and_then(|s| s.as_str()).unwrap_or_default();
     let is_of = |kind: &str| parts_of(schema).map(|(name, _)| name) == parts_of(kind).map(|(name, _)| name);
@@ -265,15 +271,16 @@ fn open_lines(path: &Path, name: &str) -> Result<File, StudyError> {
     }
 }
 
-/// Whether a process adds to the study at `path`: a writer holds a lock on its file of lines as long as it lives.
+/// Returns whether a process adds to the study at `path`: a writer holds a lock on the file of
+/// lines for its whole lifetime.
 pub(super) fn is_written_to<S: Studied>(path: &Path) -> bool {
-    // The lock that this takes where nobody holds one is gone with the file, at once.
+    // If nobody holds a lock, this call takes one; closing the file releases it at once.
     let lines = File::open(path.join(S::LINES));
     lines.is_ok_and(|lines| matches!(lines.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
-/// Ends an incomplete last line, so that it stays a line of its own: damaged and counted, but not lost, and not
-/// the beginning of the next.
+/// Ends an incomplete last line, so that it stays a separate line. The line is damaged and counted,
+/// but it is not lost, and it does not become the beginning of the next line.
 fn end_last_line(lines: &mut File) -> io::Result<()> {
     if lines.seek(SeekFrom::End(0))? == 0 {
         return Ok(());

@@ -1,52 +1,52 @@
-//! Why a study could not be kept or read, in words that say what to do.
+//! Errors of keeping or reading a study, with messages that say what to do.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::trace::StreamError;
 
-/// Why a study could not be kept or read.
+/// Error of keeping or reading a study.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The directory to be created is there already, or what is no directory.
+    /// The path of the new directory is taken, by a directory or another file.
     #[error("{} exists: {}name another with -o", .0.display(), if .0.is_dir() { "go on with it by --resume, or " } else { "" })]
     Exists(PathBuf),
-    /// There is no study at the path.
+    /// No study exists at the path.
     #[error("{}", not_a_study(.0))]
     NotAStudy(PathBuf),
-    /// It is of locks, and one of a command is wanted.
+    /// The study is of locks, and a study of a command is wanted.
     #[error("{name} is a study of locks, not of a command: see it with morecores show {name}", name = .0.display())]
     OfLocks(PathBuf),
-    /// It is of a command, and one of locks is wanted.
+    /// The study is of a command, and a study of locks is wanted.
     #[error("{name} is a study of a command, not of locks: see it with morecores show {name}", name = .0.display())]
     OfCommand(PathBuf),
-    /// It was written by a later version.
+    /// A later version wrote the study.
     #[error("{} has schema {found}; this version reads up to {known}: use a newer morecores", .path.display())]
     NewerSchema {
-        /// The study, or a trace in it.
+        /// Study, or a trace in the study.
         path: PathBuf,
-        /// What it says of itself.
+        /// Schema that the file names.
         found: String,
-        /// The newest schema that this version reads.
+        /// Newest schema that this version reads.
         known: &'static str,
     },
-    /// `study.json` is not what it should be.
+    /// `study.json` is damaged.
     #[error("{}: {reason}: restore the file, what was measured is beside it and untouched", .path.display())]
     DamagedHeader {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Defect of the file.
         reason: String,
     },
-    /// A trace's events are not what they should be.
+    /// The events of a trace are damaged.
     #[error("{}: {source}", .path.display())]
     Events {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Defect of the file.
         source: StreamError,
     },
-    /// A trace was to be kept under the name of another run's.
+    /// A trace was to be kept under the name of another run's trace.
     #[error("{} is not where this trace belongs: it is of a run on other CPUs", .0.display())]
     OtherTrace(PathBuf),
     /// Another morecores is writing to the study.
@@ -55,16 +55,16 @@ pub enum StudyError {
     /// A system call failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// On what.
+        /// Path of the action.
         path: PathBuf,
-        /// Why it failed.
+        /// Error of the system call.
         source: io::Error,
     },
 }
 
-/// Why a path is no study.
+/// Reason why a path is no study.
 fn not_a_study(path: &Path) -> String {
     let name = path.display();
     match fs::metadata(path) {
@@ -74,7 +74,7 @@ fn not_a_study(path: &Path) -> String {
     }
 }
 
-/// Adds what was tried, and on what, to a system call's error.
+/// Adds the attempted action and its path to the error of a system call.
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StudyError {
     let path = path.to_owned();
     move |source| StudyError::Io { action, path, source }

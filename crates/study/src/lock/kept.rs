@@ -1,11 +1,11 @@
-//! How a study of locks is kept: `study.json`, and a line of `cells.jsonl` for each cell that was measured.
+//! Storage of a study of locks: `study.json`, and one line of `cells.jsonl` for each measured cell.
 
 use std::path::Path;
 
 use super::{LOCK_STUDY_SCHEMA, LockClosing, LockHeader, LockRun, LockStudy};
 use crate::kept::{self, Studied, StudyError};
 
-/// A study of locks that is being made.
+/// Writer of a study of locks.
 pub type LockStudyWriter = kept::StudyWriter<LockStudy>;
 
 impl Studied for LockStudy {

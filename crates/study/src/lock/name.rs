@@ -1,37 +1,37 @@
-//! The table of locks that the laboratory knows: names, and how each waits.
+//! Table of locks that the laboratory knows: their names, and the way each lock waits.
 
 use serde::{Deserialize, Serialize};
 
-/// Who made a lock.
+/// Origin of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// `morecores-locks`.
+    /// Lock of `morecores-locks`.
     Ours,
-    /// The C library, the standard library, another crate, the kernel.
+    /// Lock of the C library, the standard library, another crate or the kernel.
     System,
 }
 
-/// What a thread does while another has the lock.
+/// Behaviour of a thread while another thread has the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Spins until it is free.
+    /// Spins until the lock is free.
     Spins,
     /// Sleeps for a fixed time between tries.
     Sleeps,
-    /// Is woken by who unlocks.
+    /// Blocks until the unlocking thread wakes it.
     Blocks,
-    /// Spins for a bounded time, then is woken.
+    /// Spins for a bounded time, then blocks until it is woken.
     SpinsThenBlocks,
 }
 
-/// A lock of the laboratory.
+/// Lock of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum LockName {
-    /// Implementation 1: spins until it is free (test and test-and-set).
+    /// Implementation 1: spins until the lock is free (test and test-and-set).
     Spin,
-    /// The same, waiting longer after each failed try.
+    /// Implementation 1 with a longer wait after each failed try.
     SpinBackoff,
     /// Implementation 2: sleeps between tries.
     Sleep,
@@ -39,9 +39,10 @@ pub enum LockName {
     Block,
     /// Implementation 4: spins a bounded number of times, then blocks.
     Adaptive,
-    /// First come, first served, spinning.
+    /// Spinning lock that serves waiters in their order of arrival.
     Ticket,
-    /// The same, each waiter spinning on a word of its own (Mellor-Crummey and Scott).
+    /// Spinning lock that serves waiters in order; each waiter spins on its own word
+    /// (Mellor-Crummey and Scott).
     Mcs,
     /// `std::sync::Mutex`.
     Std,
@@ -53,14 +54,14 @@ pub enum LockName {
     PthreadAdaptive,
     /// `pthread_spinlock_t`.
     PthreadSpin,
-    /// A C11 `atomic_flag` and a loop.
+    /// Loop around a C11 `atomic_flag`.
     C11Spin,
-    /// A lock of the kernel's, met by a system call that takes it.
+    /// Kernel lock, reached through a system call that takes it.
     Kernel,
 }
 
 impl LockName {
-    /// Every lock, ours first, in the order in which they are shown.
+    /// All locks, those of `morecores-locks` first, in the order in which they are shown.
     pub const ALL: [Self; 14] = [
         Self::Spin,
         Self::SpinBackoff,
@@ -78,25 +79,25 @@ impl LockName {
         Self::Kernel,
     ];
 
-    /// What `adaptive` is held against: the locks that programs use today.
+    /// Locks with which `adaptive` is compared: the locks that programs use today.
     pub const PEERS: [Self; 4] = [Self::Std, Self::ParkingLot, Self::PthreadNormal, Self::PthreadAdaptive];
 
-    /// Its name on the command line, in tables and in JSON.
+    /// Name of the lock on the command line, in tables and in JSON.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// Who made it.
+    /// Origin of the lock.
     pub const fn whose(self) -> Whose {
         self.row().1
     }
 
-    /// What its waiters do.
+    /// Behaviour of the lock's waiters.
     pub const fn waits(self) -> Waits {
         self.row().2
     }
 
-    /// What it is, in a few words.
+    /// Short description of the lock.
     pub const fn title(self) -> &'static str {
         self.row().3
     }
@@ -133,7 +134,7 @@ impl std::fmt::Display for LockName {
     }
 }
 
-/// A name that no lock has.
+/// Error for a name that no lock has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no lock `{0}`; there are: {names}", names = LockName::ALL.map(LockName::name).join(", "))]
 pub struct UnknownLock(pub String);

@@ -1,23 +1,23 @@
-//! What a study of locks measures.
+//! Plan of a study of locks.
 
 use serde::{Deserialize, Serialize};
 
 use super::{LockCell, LockName};
 use crate::{CpuSet, Nanos};
 
-/// What a thread does between two holds of the lock.
+/// Think time of a thread: its work between two holds of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Think {
-    /// It computes for as long as it held the lock.
+    /// Computing for as long as the thread held the lock.
     Hold,
-    /// It computes for so long.
+    /// Computing for a fixed time.
     Fixed(Nanos),
 }
 
 impl Think {
-    /// How long, where the lock is held for `hold`.
+    /// Length of the think time if the lock is held for `hold`.
     pub const fn after(self, hold: Nanos) -> Nanos {
         match self {
             Self::Hold => hold,
@@ -26,34 +26,35 @@ impl Think {
     }
 }
 
-/// A study of locks: which, and under what contention.
+/// Plan of a study of locks: the locks and the contention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockPlan {
-    /// The locks, in the order in which they are shown.
+    /// Locks, in the order in which they are shown.
     pub locks: Vec<LockName>,
-    /// The CPUs that threads are pinned to, in turn.
+    /// CPUs to which threads are pinned, in turn.
     pub cpus: CpuSet,
     /// Numbers of threads.
     pub threads: Vec<u32>,
-    /// For how long the lock is held.
+    /// Hold times: the times for which the lock is held.
     pub holds: Vec<Nanos>,
-    /// How long a thread stays away from it.
+    /// Think times: the times for which a thread stays away from the lock.
     pub thinks: Vec<Think>,
-    /// How often each cell is measured.
+    /// Number of measurements of each cell.
     pub rounds: u32,
-    /// For how long one contest goes on.
+    /// Length of one contest.
     pub window_ns: Nanos,
-    /// For how long one contest goes on in which every wait is timed, and one with an owner that is off its CPU.
+    /// Length of one contest in which every wait is timed, and of one with a preempted owner.
     pub watched_ns: Nanos,
-    /// How many of the rounds have watched contests too: from the first on.
+    /// Number of rounds that also have watched contests, counted from the first round.
     pub watched_rounds: u32,
-    /// Of the order of cells within a round.
+    /// Seed of the order of cells within a round.
     pub seed: u64,
 }
 
 impl LockPlan {
-    /// For how long a cell goes on: longer where waits are timed, the longest of which are rare.
+    /// Length of a cell's measurement. It is longer if waits are timed, because the longest waits
+    /// are rare.
     pub const fn window_of(&self, cell: &LockCell) -> Nanos {
         match cell {
             LockCell::Contest { watched: true, .. } | LockCell::Preempted { .. } => self.watched_ns,
@@ -61,7 +62,8 @@ impl LockPlan {
         }
     }
 
-    /// Points of contention: threads, hold and think, without repetition where a think equals another.
+    /// Points of contention: threads, hold and think time. A think time equal to an earlier one is
+    /// not repeated.
     pub fn points(&self) -> Vec<(u32, Nanos, Nanos)> {
         let mut points = Vec::new();
         for &threads in &self.threads {
@@ -76,7 +78,7 @@ impl LockPlan {
         points
     }
 
-    /// Everything that round `round`, from 0 on, measures, in the order of the plan.
+    /// Cells that round `round` measures, in the order of the plan; rounds count from 0.
     pub fn cells(&self, round: u32) -> Vec<LockCell> {
         let cpus: Vec<_> = self.cpus.iter().collect();
         let mut cells = vec![LockCell::Switch];
@@ -119,7 +121,8 @@ mod tests {
             seed: 1,
         };
         assert_eq!(plan.points().len(), 2 * 3);
-        // Switch, one line, free, hand-over, preempted; contests, and in the first round watched ones.
+        // Switch, one line, free, hand-over, preempted; contests, and watched contests in the first
+        // round.
         assert_eq!(plan.cells(0).len(), 5 + 2 * 6);
         assert_eq!(plan.cells(1).len(), 5 + 6);
     }

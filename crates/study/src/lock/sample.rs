@@ -5,85 +5,88 @@ use serde::{Deserialize, Serialize};
 use super::LockName;
 use crate::{CpuId, Nanos, Surroundings};
 
-/// What is measured by one process of the laboratory.
+/// Cell: the subject of a measurement by one process of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum LockCell {
-    /// A lock and an unlock by one thread of a lock that nobody else wants.
+    /// Lock and unlock by one thread, of a lock that no other thread wants.
     Free {
-        /// Which lock.
+        /// Measured lock.
         lock: LockName,
     },
-    /// From an unlock on one CPU until a thread that waited on another has the lock.
+    /// Time from an unlock on one CPU until a waiting thread on another CPU has the lock.
     HandOver {
-        /// Which lock.
+        /// Measured lock.
         lock: LockName,
     },
     /// Threads that hold the lock and stay away from it in turn.
     Contest {
-        /// Which lock.
+        /// Measured lock.
         lock: LockName,
-        /// How many threads, pinned to the plan's CPUs in turn.
+        /// Number of threads, pinned to the plan's CPUs in turn.
         threads: u32,
-        /// CPU time for which the lock is held each time.
+        /// CPU time of each hold of the lock.
         hold_ns: Nanos,
         /// CPU time between two holds of a thread.
         think_ns: Nanos,
-        /// Whether every wait is timed, which costs two readings of the clock each time: such a contest is longer, and
-        /// its throughput counts for nothing.
+        /// Whether every wait is timed, which costs two readings of the clock each time. Such a
+        /// contest is longer, and its throughput is not used.
         watched: bool,
     },
-    /// Waiting for an owner that shares its CPU with a busy thread and so is taken off it while it holds the lock.
+    /// Wait for an owner that is preempted while it holds the lock, because it shares its CPU with
+    /// a busy thread.
     Preempted {
-        /// Which lock.
+        /// Measured lock.
         lock: LockName,
     },
-    /// From one thread to another on the same CPU, each blocking for the other.
+    /// Switch from one thread to another on the same CPU; each thread blocks for the other.
     Switch,
-    /// A cache line's way from one CPU to another that wants to write it.
+    /// Transfer of a cache line from one CPU to another CPU that wants to write it.
     Line {
-        /// Where it is.
+        /// CPU that has the line.
         from: CpuId,
-        /// Where it is wanted.
+        /// CPU that wants the line.
         to: CpuId,
     },
 }
 
-/// What came of a contest.
+/// Result of a contest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContestSample {
-    /// From the start of all threads to the end.
+    /// Time from the start of all threads to the end.
     pub window_ns: Nanos,
-    /// How often each thread had the lock.
+    /// Number of turns of each thread with the lock.
     pub turns: Vec<u64>,
-    /// User time of the threads together, over the window.
+    /// User time of all threads together, over the window.
     pub user_ns: Nanos,
-    /// System time of the threads together, over the window.
+    /// System time of all threads together, over the window.
     pub system_ns: Nanos,
-    /// The longest wait of each thread, one that the end of the window cut short included. Watched contests alone.
+    /// Longest wait of each thread, including a wait that the end of the window cut short. Present
+    /// only for watched contests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_waits_ns: Option<Vec<Nanos>>,
 }
 
-/// What one process of the laboratory found. A time of single operations is the median over many, in nanoseconds with a
-/// fraction.
+/// Result of one process of the laboratory. A time of single operations is the median over many, in
+/// fractional nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum LockSample {
-    /// Of [`LockCell::Free`], [`LockCell::HandOver`], [`LockCell::Switch`] and [`LockCell::Line`].
+    /// Result of [`LockCell::Free`], [`LockCell::HandOver`], [`LockCell::Switch`] and
+    /// [`LockCell::Line`].
     Time {
-        /// The median.
+        /// Median time of one operation, in nanoseconds.
         ns: f64,
     },
-    /// Of [`LockCell::Contest`].
+    /// Result of [`LockCell::Contest`].
     Contest(ContestSample),
-    /// Of [`LockCell::Preempted`].
+    /// Result of [`LockCell::Preempted`].
     Preempted {
-        /// For how long the waiter waited, all its waits together.
+        /// Total length of all waits.
         waited_ns: Nanos,
-        /// Its CPU time meanwhile.
+        /// CPU time of the waiter during the waits.
         burned_ns: Nanos,
-        /// How many waits these were.
+        /// Number of waits.
         waits: u64,
     },
 }
@@ -91,20 +94,22 @@ pub enum LockSample {
 /// One line of `cells.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockRun {
-    /// Which round, from 0 on.
+    /// Round of the measurement, from 0.
     pub round: u32,
-    /// What was measured.
+    /// Measured cell.
     pub cell: LockCell,
-    /// What was found.
+    /// Result of the measurement.
     pub sample: LockSample,
-    /// Time that the hypervisor took from the CPUs meanwhile, where it tells.
+    /// Time that the hypervisor took from the CPUs during the measurement; absent if the hypervisor
+    /// does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<Nanos>,
-    /// What the machine did since the reading before, with the process of the laboratory as its tree. Absent where that is too short to be
-    /// read, and in studies of versions that did not look.
+    /// Activity of the machine since the previous reading; the process of the laboratory is the
+    /// tree. Absent if the period is too short to read, and in studies of versions that did not
+    /// record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Surroundings>,
-    /// Fields written by a later version.
+    /// Fields that a later version wrote.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }

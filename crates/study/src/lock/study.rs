@@ -1,4 +1,4 @@
-//! A study of locks: what was to be measured, on what, and what was.
+//! Study of locks: its plan, its machine, and its measurements.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,49 +8,51 @@ use crate::{Host, Nanos, Neighbour, Quiet, StopReason};
 /// Name of the schema that this version reads and writes.
 pub const LOCK_STUDY_SCHEMA: &str = "morecores.locks/1";
 
-/// The content of `study.json` of a study of locks.
+/// Content of `study.json` of a study of locks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockHeader {
-    /// [`LOCK_STUDY_SCHEMA`].
+    /// Schema of the study: [`LOCK_STUDY_SCHEMA`].
     pub schema: String,
     /// Version of the tool that made the study.
     pub tool: String,
-    /// When it was begun: nanoseconds of `CLOCK_REALTIME` since 1970.
+    /// Start of the study, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub created_at_ns: Nanos,
-    /// What is measured.
+    /// Plan of the measurement.
     pub plan: LockPlan,
-    /// On what.
+    /// Machine of the measurement.
     pub host: Host,
-    /// Absent while the study is being made, and after it was killed.
+    /// Facts about the end; absent while the study is running and after it was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing: Option<LockClosing>,
-    /// Fields written by a later version, kept when the file is rewritten.
+    /// Fields that a later version wrote; they are kept when the file is rewritten.
     #[serde(flatten)]
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is known only at the end.
+/// Facts that are known only at the end of a study of locks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockClosing {
-    /// When the last cell had ended: nanoseconds of `CLOCK_REALTIME` since 1970.
+    /// End of the last cell, in nanoseconds of `CLOCK_REALTIME` since 1970.
     pub ended_at_ns: Nanos,
-    /// Why no more were measured.
+    /// Reason for the end of the measurement.
     pub reason: StopReason,
-    /// The busiest other processes, busiest first; empty also in studies of versions that did not look.
+    /// Busiest other processes, busiest first; also empty in studies of versions that did not
+    /// record them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighbours: Vec<Neighbour>,
-    /// How busy the machine was before the first cell; absent in studies of versions that did not look.
+    /// Load of the machine before the first cell; absent in studies of versions that did not record
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<Quiet>,
 }
 
-/// A study of locks in memory.
+/// Study of locks in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockStudy {
-    /// `study.json`.
+    /// Content of `study.json`.
     pub header: LockHeader,
-    /// What could be read of `cells.jsonl`, in the order measured.
+    /// Readable lines of `cells.jsonl`, in the order of measurement.
     pub runs: Vec<LockRun>,
-    /// How many lines could not.
+    /// Number of unreadable lines.
     pub damaged_lines: usize,
 }

@@ -1,21 +1,21 @@
-//! How long `adaptive` spins on a machine, and how that was found.
+//! Spin bound of `adaptive` on a machine, and the measurements behind it.
 
 use serde::{Deserialize, Serialize};
 
-/// The spin bound of a machine: one JSON line of `morecores-work tune-spin`. How it follows from the times is the lock's own
-/// business.
+/// Spin bound of a machine: one JSON line of `morecores-work tune-spin`. The lock itself derives
+/// the bound from the times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpinTuning {
-    /// CPUs that this process may use; on one, spinning is useless and `spins` is 0.
+    /// CPUs that this process may use; on one CPU, spinning is useless and `spins` is 0.
     pub cpus: u32,
-    /// What a sleep and a wake-up cost, in nanoseconds: the median of `sleeps`.
+    /// Cost of a sleep and a wake-up, in nanoseconds: the median of `sleeps`.
     pub sleep_ns: f64,
-    /// Each measurement of it, in nanoseconds, in the order made.
+    /// Measurements of a sleep and a wake-up, in nanoseconds, in order.
     pub sleeps: Vec<f64>,
-    /// What one turn of the spinning loop takes, in nanoseconds.
+    /// Time of one turn of the spinning loop, in nanoseconds.
     pub spin_ns: f64,
-    /// How many turns a waiter makes at most before it sleeps: as many as take about as long as a sleep and a wake-up, or a small
-    /// multiple of that.
+    /// Largest number of turns that a waiter makes before it sleeps. These turns take about as long
+    /// as a sleep and a wake-up, or a small multiple of that time.
     pub spins: u32,
 }
 

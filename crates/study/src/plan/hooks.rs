@@ -1,6 +1,6 @@
-//! Commands of the user's around the runs.
+//! User commands around the runs.
 //!
-//! Nothing here runs them.
+//! Nothing here runs the commands.
 
 use std::ffi::OsString;
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::os_text::{self, NotHex};
 
-/// Commands of the user's that run around the measured ones, through `/bin/sh -c`, and are never measured.
+/// User commands that run around the measured ones, through `/bin/sh -c`, and are never measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(try_from = "HookFields", into = "HookFields")]
 pub struct Hooks {
-    /// Once, before the first run.
+    /// Command that runs once, before the first run.
     #[cfg_attr(feature = "typescript", ts(type = "string | null"))]
     pub setup: Option<OsString>,
-    /// Before every run.
+    /// Command that runs before every run.
     #[cfg_attr(feature = "typescript", ts(type = "string | null"))]
     pub prepare: Option<OsString>,
-    /// Once, after the last run, also when the study failed.
+    /// Command that runs once, after the last run, even if the study failed.
     #[cfg_attr(feature = "typescript", ts(type = "string | null"))]
     pub cleanup: Option<OsString>,
 }
 
-/// The same as they stand in JSON; what is not UTF-8 has its bytes beside it in hexadecimal.
+/// JSON form of [`Hooks`]; text that is not UTF-8 also has its bytes in hexadecimal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct HookFields {
     setup: Option<String>,

@@ -1,6 +1,6 @@
-//! Where the command's standard input comes from.
+//! Source of the command's standard input.
 //!
-//! Nothing here opens or reads it.
+//! Nothing here opens or reads the source.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,11 @@ use crate::os_text::{self, NotHex};
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(try_from = "InputFields", into = "InputFields")]
 pub struct InputSource {
-    /// The file, or `-` for the standard input of morecores; `/dev/null` where absent.
+    /// Path of the file, or `-` for the standard input of morecores; absent for `/dev/null`.
     #[cfg_attr(feature = "typescript", ts(rename = "input", type = "string | null"))]
     pub path: Option<PathBuf>,
-    /// Size and checksum of input that no later morecores finds by that path: of a pipe, or of standard input.
+    /// Size and checksum of input that a later morecores cannot find by the path: a pipe, or
+    /// standard input.
     #[cfg_attr(feature = "typescript", ts(rename = "input_content", optional))]
     pub content: Option<InputContent>,
 }
@@ -26,13 +27,13 @@ pub struct InputSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct InputContent {
-    /// Its size.
+    /// Size of the input.
     pub bytes: Bytes,
-    /// CRC-32 of its content, as `crc32` and zip compute it.
+    /// CRC-32 of the content, as `crc32` and zip compute it.
     pub crc32: u32,
 }
 
-/// The same as it stands in the plan's JSON.
+/// Form of [`InputSource`] in the plan's JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct InputFields {
     input: Option<String>,

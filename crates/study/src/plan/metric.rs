@@ -1,57 +1,59 @@
-//! Figures that the command prints: by which expression each is found, and what is known of it beforehand.
+//! Figures that the command prints: the expression that finds each figure, and its properties known
+//! beforehand.
 //!
 //! Nothing here reads a figure.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether more or less of a metric is better.
+/// Better direction of a metric: more or less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// A rate: operations a second.
+    /// Rate, such as operations per second: more is better.
     Higher,
-    /// A cost: seconds an operation.
+    /// Cost, such as seconds per operation: less is better.
     Lower,
 }
 
-/// A figure that the command prints and that is measured instead of its elapsed time.
+/// Figure that the command prints and that is measured instead of the command's elapsed time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Metric {
-    /// Its name, where the user gave one.
+    /// Name of the metric, if the user gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub name: Option<String>,
-    /// Regular expression; its first group, or the whole match, is the number. The last match counts.
+    /// Regular expression; the first group, or else the whole match, is the number. The last match
+    /// counts.
     pub regex: String,
-    /// Unit to print behind the number.
+    /// Unit to print after the number.
     pub unit: Option<String>,
-    /// The better direction.
+    /// Better direction of the metric.
     pub better: Better,
 }
 
-/// A figure that is kept and shown beside the metric, and decides nothing.
+/// Figure that is kept and shown beside the metric, and that decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FurtherMetric {
-    /// Its name; no other metric of the plan has the same.
+    /// Name of the figure; it is unique among the metrics of the plan.
     pub name: String,
     /// Regular expression, as in [`Metric::regex`].
     pub regex: String,
-    /// Unit to print behind the number.
+    /// Unit to print after the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub unit: Option<String>,
 }
 
-/// What stands before the fraction of a number; the other of the two may stand between its thousands.
+/// Decimal mark of a number; the other of the two marks may separate thousands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum DecimalMark {
-    /// `1,234.5`
+    /// Decimal point: `1,234.5`.
     Point,
-    /// `1.234,5`
+    /// Decimal comma: `1.234,5`.
     Comma,
 }

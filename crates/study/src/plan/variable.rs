@@ -1,6 +1,6 @@
-//! A variable of the command's environment that the user gave.
+//! Environment variable of the command that the user gave.
 //!
-//! Nothing here reads or sets one.
+//! Nothing here reads or sets a variable.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,37 +9,39 @@ use serde::{Deserialize, Serialize};
 use crate::os_text::{self, NotHex};
 use crate::substitute;
 
-/// A variable of the command's environment that it does not simply inherit.
+/// Environment variable of the command that the command does not simply inherit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(try_from = "VariableFields", into = "VariableFields")]
 pub struct Variable {
-    /// Its name; never empty.
+    /// Name of the variable; never empty.
     #[cfg_attr(feature = "typescript", ts(type = "string"))]
     pub name: OsString,
-    /// Its value, with `{n}` not yet replaced; absent: passed on from the environment of morecores as it is.
+    /// Value of the variable, with `{n}` not yet replaced; absent if the value is inherited
+    /// unchanged from morecores.
     #[cfg_attr(feature = "typescript", ts(type = "string", optional))]
     pub value: Option<OsString>,
 }
 
 impl Variable {
-    /// The value at one CPU count, `{n}` replaced; none where the variable is passed on.
+    /// Value at one CPU count, with `{n}` replaced; `None` if the value is inherited.
     pub fn value_at(&self, n: u32) -> Option<OsString> {
         self.value.as_deref().map(|value| substitute(value, n))
     }
 
-    /// Whether the value differs from one CPU count to another.
+    /// Returns whether the value differs between CPU counts.
     pub fn uses_n(&self) -> bool {
         self.value.as_deref().is_some_and(holds_n)
     }
 }
 
-/// Whether a text differs from one CPU count to another: whether it holds `{n}`, and not only `{{n}}`.
+/// Returns whether a text differs between CPU counts: whether it contains `{n}`, and not only
+/// `{{n}}`.
 pub fn holds_n(text: &OsStr) -> bool {
     substitute(text, 0) != substitute(text, 1)
 }
 
-/// The same as it stands in JSON; what is not UTF-8 has its bytes beside it in hexadecimal.
+/// JSON form of [`Variable`]; text that is not UTF-8 also has its bytes in hexadecimal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct VariableFields {
     name: String,

@@ -1,17 +1,17 @@
-//! Whether a run counts, and how one failed that does not.
+//! Failure of a run, and the rule that decides whether a run counts.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Exit, Run};
 use crate::Plan;
 
-/// The figure that a run should have printed, and that could not be read.
+/// Figure that the run should have printed and that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingFigure {
-    /// Name of its metric; absent where that has none.
+    /// Name of the figure's metric; absent if the metric has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the expression matched; absent where it matched nothing.
+    /// Text that the expression matched; absent if the expression matched nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -21,18 +21,18 @@ pub struct MissingFigure {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// Its exit status is none of success.
+    /// Exit status that the plan does not count as success.
     Status(i32),
-    /// A signal ended it, or stopped it for good.
+    /// Signal that ended the run or stopped it for good.
     Signal(i32),
-    /// It ran past the time limit.
+    /// Time limit exceeded.
     TimedOut,
-    /// A figure that was asked for is missing, or can be read in more than one way; of the metric of this name.
+    /// Requested figure that is missing or ambiguous, with the name of its metric.
     NoFigure(Option<String>),
 }
 
 impl Run {
-    /// Failure of the run, by what the plan calls success; none where it counts.
+    /// Failure of the run, by the plan's definition of success; `None` if the run counts.
     pub fn failure(&self, plan: &Plan) -> Option<Failure> {
         match self.exit {
             Exit::Signal(signal) | Exit::Stopped(signal) => Some(Failure::Signal(signal)),
@@ -45,7 +45,7 @@ impl Run {
         }
     }
 
-    /// Whether the run counts by what the plan calls success.
+    /// Returns whether the run counts, by the plan's definition of success.
     pub fn counts(&self, plan: &Plan) -> bool {
         self.failure(plan).is_none()
     }
@@ -57,7 +57,8 @@ mod tests {
 
     use super::*;
 
-    /// A plan and a run as versions wrote them that knew neither exit statuses of success nor missing figures.
+    /// Plan and run in the format of versions that knew neither successful exit statuses nor
+    /// missing figures.
     fn older(metric: serde_json::Value) -> (Plan, Run) {
         let stop = json!({"precision": null, "min_runs": 1, "max_runs": 1, "max_time": null});
         let plan = json!({

@@ -1,4 +1,4 @@
-//! How a study of a command is kept: runs, and traces beside them.
+//! Storage of a study of a command: its runs, and its traces beside them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{Closing, Header, STUDY_SCHEMA, Study, traces};
 use crate::Run;
 use crate::kept::{self, Studied, StudyError};
 
-/// A study of a command that is being made.
+/// Writer of a study of a command.
 pub type StudyWriter = kept::StudyWriter<Study>;
 
 impl Studied for Study {
@@ -41,17 +41,18 @@ impl Studied for Study {
 }
 
 impl Study {
-    /// A study of which only `study.json` is known: without runs and traces.
+    /// Creates a study from `study.json` alone, without runs and traces.
     pub const fn new(header: Header) -> Self {
         Self { header, runs: Vec::new(), damaged_lines: 0, traces: Vec::new(), damaged_traces: Vec::new() }
     }
 
-    /// Reads a study, finished or not. Lines and traces that cannot be read are kept apart, not fatal. The events of
-    /// traces are not read: [`read_trace_events`](crate::read_trace_events).
+    /// Reads a study, finished or not. Lines and traces that cannot be read are not fatal; they are
+    /// kept separately. The events of the traces are not read; use
+    /// [`read_trace_events`](crate::read_trace_events).
     ///
     /// # Errors
-    /// [`StudyError::NotAStudy`], [`StudyError::OfLocks`], [`StudyError::NewerSchema`], [`StudyError::DamagedHeader`],
-    /// [`StudyError::Io`].
+    /// [`StudyError::NotAStudy`], [`StudyError::OfLocks`], [`StudyError::NewerSchema`],
+    /// [`StudyError::DamagedHeader`], [`StudyError::Io`].
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         kept::read(path)
     }

@@ -1,9 +1,9 @@
-//! The traces of a study on a disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` where `{n}` was not the
-//! number of CPUs.
+//! Traces of a study on disk: `traces/CPUS.json` and `traces/CPUS.events`, or `CPUS-nN` if `{n}`
+//! was not the number of CPUs.
 //!
-//! A trace is there when its JSON file is: it is renamed into place last, and removed first where a trace is
-//! replaced. Whatever else a kill leaves is taken away when the study is resumed. What is in a stream is none of this
-//! module's business.
+//! A trace exists if its JSON file exists. The JSON file is renamed into place last, and removed
+//! first if a trace is replaced. Resuming the study removes any other remains of a kill. The
+//! content of a stream does not concern this module.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -16,19 +16,19 @@ use crate::trace::{Decoded, TRACE_SCHEMA, TraceHeader, read_events};
 const FOLDER: &str = "traces";
 const HEADER: &str = "json";
 const EVENTS: &str = "events";
-/// Behind the name of a file that is being written.
+/// Suffix of the name of a file that is being written.
 const UNFINISHED: &str = "new";
 
-/// A trace that is there but cannot be read.
+/// Trace that exists but cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedTrace {
-    /// Its JSON file.
+    /// JSON file of the trace.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Defect of the trace.
     pub reason: String,
 }
 
-/// Where the events of a trace are: of the run on `cpus` CPUs in which `{n}` was `n`.
+/// Path of a trace's events: the trace of the run on `cpus` CPUs in which `{n}` was `n`.
 pub fn trace_events_path(study: &Path, cpus: u32, n: u32) -> PathBuf {
     path_of(study, cpus, n, EVENTS)
 }
@@ -36,7 +36,8 @@ pub fn trace_events_path(study: &Path, cpus: u32, n: u32) -> PathBuf {
 /// Reads the events of one of [`Study::traces`](crate::Study::traces).
 ///
 /// # Errors
-/// [`StudyError::Io`] where the file cannot be opened, [`StudyError::Events`] where it cannot be read.
+/// [`StudyError::Io`] if the file cannot be opened, [`StudyError::Events`] if its content cannot be
+/// read.
 pub fn read_trace_events(study: &Path, trace: &TraceHeader) -> Result<Decoded, StudyError> {
     let path = trace_events_path(study, trace.run.cpus, trace.run.n);
     let file = File::open(&path).map_err(io_error("open", &path))?;
@@ -51,7 +52,7 @@ fn stem(cpus: u32, n: u32) -> String {
     if n == cpus { cpus.to_string() } else { format!("{cpus}-n{n}") }
 }
 
-/// A trace that is being recorded. Dropped without [`TraceWriter::commit`], it leaves nothing.
+/// Writer of a trace. If it is dropped without [`TraceWriter::commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct TraceWriter {
     study: PathBuf,
@@ -62,8 +63,8 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Creates the file of events, under another name until the trace is whole. The study belongs to the caller: only
-    /// one who holds its [`StudyWriter`](crate::StudyWriter) may add to it.
+    /// Creates the file of events, under another name until the trace is whole. The study belongs
+    /// to the caller: only the holder of its [`StudyWriter`](crate::StudyWriter) may add to it.
     ///
     /// # Errors
     /// [`StudyError::Io`].
@@ -75,19 +76,19 @@ impl TraceWriter {
         Ok(Self { study: study.to_owned(), cpus, n, events, committed: false })
     }
 
-    /// The file of events, empty until somebody writes a stream to it.
+    /// File of events, empty until the caller writes a stream to it.
     ///
     /// # Errors
-    /// [`StudyError::Io`] where there are too many open files.
+    /// [`StudyError::Io`] if there are too many open files.
     pub fn sink(&self) -> Result<File, StudyError> {
         self.events.try_clone().map_err(io_error("open", &self.path(EVENTS)))
     }
 
-    /// Makes the trace part of the study, in place of one of the same point, if there was one.
+    /// Adds the trace to the study; it replaces a trace of the same point, if there is one.
     ///
     /// # Errors
-    /// [`StudyError::OtherTrace`] where `header` is of a run on other CPUs; [`StudyError::Io`]. The
-    /// study is then without this trace.
+    /// [`StudyError::OtherTrace`] if `header` is of a run on other CPUs; [`StudyError::Io`]. In
+    /// both cases the study is without this trace.
     pub fn commit(mut self, header: &TraceHeader) -> Result<(), StudyError> {
         if (header.run.cpus, header.run.n) != (self.cpus, self.n) {
             return Err(StudyError::OtherTrace(self.path(HEADER)));
@@ -95,7 +96,7 @@ impl TraceWriter {
         let (json, events) = (self.path(HEADER), self.path(EVENTS));
         let text = serde_json::to_vec(header).map_err(io::Error::from);
         text.and_then(|text| fs::write(unfinished(&json), text)).map_err(io_error("write", &json))?;
-        // Never an old header with new events, also when killed here.
+        // A kill at this point must not leave an old header with new events.
         remove_if_there(&json)?;
         fs::rename(unfinished(&events), &events).map_err(io_error("create", &events))?;
         fs::rename(unfinished(&json), &json).map_err(io_error("create", &json))?;
@@ -111,17 +112,17 @@ impl TraceWriter {
 impl Drop for TraceWriter {
     fn drop(&mut self) {
         if !self.committed {
-            // What cannot be removed now is removed when the study is resumed.
+            // Resuming the study removes the files that cannot be removed now.
             let _ = fs::remove_file(unfinished(&self.path(EVENTS)));
             let _ = fs::remove_file(unfinished(&self.path(HEADER)));
         }
     }
 }
 
-/// What was found in the folder.
+/// Traces found in the folder.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
-    /// By CPUs, then n.
+    /// Headers of the readable traces, by CPUs, then by `n`.
     pub(super) whole: Vec<TraceHeader>,
     pub(super) damaged: Vec<DamagedTrace>,
 }
@@ -135,7 +136,7 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
         }
         let text = match fs::read(&path) {
             Ok(text) => text,
-            // Its place is being taken by a newer one.
+            // A newer trace is replacing this one.
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             Err(e) => {
                 traces.damaged.push(DamagedTrace { path, reason: e.to_string() });
@@ -151,9 +152,9 @@ pub(super) fn read(study: &Path) -> Result<Traces, StudyError> {
     Ok(traces)
 }
 
-/// A trace's header, or what is wrong with it.
+/// Header of a trace, or the defect of the trace.
 fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, StudyError> {
-    // The schema is looked at before anything else is understood.
+    // The schema is checked before anything else is interpreted.
     let value: serde_json::Value = match serde_json::from_slice(text) {
         Ok(value) => value,
         Err(e) => return Ok(Err(e.to_string())),
@@ -170,7 +171,7 @@ fn understand(path: &Path, text: &[u8]) -> Result<Result<TraceHeader, String>, S
     Ok(serde_json::from_value(value).map_err(|e| e.to_string()).and_then(|header| belongs(path, header)))
 }
 
-/// A header, if it stands under its own name and beside its events.
+/// Header, if the file has the header's own name and its events are beside it.
 fn belongs(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
     let Run { cpus, n, .. } = header.run;
     if path.file_stem().is_none_or(|name| name.to_string_lossy() != stem(cpus, n)) {
@@ -182,8 +183,8 @@ fn belongs(path: &Path, header: TraceHeader) -> Result<TraceHeader, String> {
     Ok(header)
 }
 
-/// Removes what a killed process left: unfinished files, and events without a header. Only the study's one writer
-/// may do so.
+/// Removes what a killed process left: unfinished files, and events without a header. Only the
+/// study's single writer may do so.
 pub(super) fn clean(study: &Path) -> Result<(), StudyError> {
     for path in files(study)? {
         let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
@@ -194,7 +195,7 @@ pub(super) fn clean(study: &Path) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// The files of the folder, in the order of their names; none where there is no folder.
+/// Files of the folder, sorted by name; empty if there is no folder.
 fn files(study: &Path) -> Result<Vec<PathBuf>, StudyError> {
     let folder = study.join(FOLDER);
     let entries = match fs::read_dir(&folder) {

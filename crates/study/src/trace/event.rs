@@ -1,8 +1,8 @@
-//! What happened: the events of a trace, as the analysis reads them.
+//! Events of a trace, in the form in which the analysis reads them.
 //!
-//! Times are those of `CLOCK_MONOTONIC`. The events of one CPU are in the order in which they happened, except that an
-//! interrupt's may stand before the event that it interrupted, with the later time. Nothing here knows how events are
-//! recorded or stored.
+//! Times are those of `CLOCK_MONOTONIC`. The events of one CPU are in the order in which they
+//! happened, with one exception. The event of an interrupt may precede the event that it
+//! interrupted, although its time is later. Nothing here knows how events are recorded or stored.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuId, CpuSet, Nanos};
 
-/// A thread's number in the first pid namespace, whatever namespace the thread is in; where perf events told the trace,
-/// in the pid namespace of who traced. Numbers are used again: a [`Fork`] begins a new thread, whoever had its number
-/// before.
+/// Number of a thread in the first pid namespace, whatever namespace the thread is in. In a trace
+/// from perf events, it is the number in the tracer's pid namespace. Numbers are reused: a [`Fork`]
+/// starts a new thread, even if another thread had its number before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tid(pub u32);
 
 impl Tid {
-    /// The idle loop of any CPU.
+    /// Idle loop of any CPU.
     pub const IDLE: Self = Self(0);
-    /// A thread that the source of the trace does not show: somebody else, or nobody.
+    /// Thread that the source of the trace does not show: another program's thread, or no thread.
     pub const UNSEEN: Self = Self(u32::MAX);
 }
 
-/// A thread's name as the kernel keeps it: at most 15 bytes and a zero.
+/// Name of a thread as the kernel keeps it: at most 15 bytes and a zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// From text, cut to what the kernel would keep.
+    /// Converts text, cut to the length that the kernel keeps.
     pub fn new(text: &str) -> Self {
         let mut name = [0; 16];
         for (to, from) in name.iter_mut().take(15).zip(text.bytes()) {
@@ -49,375 +49,386 @@ impl fmt::Display for Comm {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// On which CPU.
+    /// CPU of the event.
     pub cpu: CpuId,
-    /// What.
+    /// Kind of the event, with its details.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// Kind of an event, with its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// The CPU went from one thread to another.
+    /// The CPU switched from one thread to another.
     Switch(Switch),
-    /// A thread was made runnable: woken, or begun.
+    /// A thread became runnable: it was woken or started.
     Waking(Waking),
-    /// A thread or process was made.
+    /// A thread or process was created.
     Fork(Fork),
-    /// A process became another program.
+    /// A process started another program.
     Exec(Exec),
-    /// A thread was given another name.
+    /// A thread was renamed.
     Rename {
-        /// Which.
+        /// Renamed thread.
         tid: Tid,
-        /// Its name from now on.
+        /// New name of the thread.
         name: Comm,
     },
     /// A thread ended. It still runs for a moment, until its last [`Switch`].
     Exit(Exit),
-    /// A kernel worker took up, or laid down, a piece of queued work.
+    /// A kernel worker started or finished a piece of queued work.
     Work(Work),
     /// A thread's wait for a kernel lock ended.
     Contention(Contention),
-    /// What a thread was doing at a random instant.
+    /// Activity of a thread at a random instant.
     Sample(Sample),
-    /// The thread on this CPU is about to wait for this; stands right before its [`Switch`].
+    /// The thread on this CPU is about to wait for an object; the event is right before the
+    /// thread's [`Switch`].
     Awaits {
-        /// Who.
+        /// Thread that is about to wait.
         tid: Tid,
-        /// For what.
+        /// Object of the wait.
         object: Object,
     },
-    /// The arguments of the futex call in which the thread on this CPU is about to wait; stands right before its
-    /// [`Awaits`](Self::Awaits).
+    /// Arguments of the futex call in which the thread on this CPU is about to wait. The event is
+    /// right before the thread's [`Awaits`](Self::Awaits).
     FutexWait {
-        /// Who.
+        /// Thread that is about to wait.
         tid: Tid,
-        /// The arguments.
+        /// Arguments of the call.
         wait: FutexWait,
     },
-    /// A runnable thread may not use all CPUs that the run was allotted.
+    /// A runnable thread may not use all CPUs that were allotted to the run.
     Confined {
-        /// Who.
+        /// Confined thread.
         tid: Tid,
-        /// The CPUs it may use, until said otherwise.
+        /// CPUs that the thread may use, until a later event changes them.
         allowed: CpuSet,
     },
-    /// A thread that is ready may not run, whatever CPU is idle: from now on, until it runs or is woken. Stands right
-    /// before its [`Switch`], or right behind its [`Waking`].
+    /// A ready thread may not run, even on an idle CPU, from now until it runs or is woken. The
+    /// event is right before the thread's [`Switch`], or right after its [`Waking`].
     Held {
-        /// The thread.
+        /// Thread that is held back.
         tid: Tid,
-        /// What holds it back.
+        /// Cause of the delay.
         by: HeldBy,
     },
     /// A system call returned; exact traces only.
     SystemCall(SystemCall),
-    /// So many events of this CPU were lost before this instant, since the event before on it.
+    /// Events of this CPU were lost between the CPU's previous event and this instant.
     Lost {
-        /// How many.
+        /// Number of lost events.
         events: u64,
     },
 }
 
-/// What holds back a thread that is ready.
+/// Cause that holds back a ready thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeldBy {
-    /// Its group has used up its quota of CPU time for this period (`cpu.max`, `cpu.cfs_quota_us`).
+    /// The thread's group has used up its quota of CPU time for this period (`cpu.max`,
+    /// `cpu.cfs_quota_us`).
     Quota,
-    /// Its group is frozen.
+    /// The thread's group is frozen.
     Freezer,
-    /// It, or its group, has used up its budget of real-time CPU time for this period (`SCHED_DEADLINE`,
-    /// `cpu.rt_runtime_us`, `sched_rt_runtime_us`).
+    /// The thread or its group has used up its budget of real-time CPU time for this period
+    /// (`SCHED_DEADLINE`, `cpu.rt_runtime_us`, `sched_rt_runtime_us`).
     RealTimeBudget,
 }
 
-/// Why a thread left its CPU.
+/// Reason why a thread left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Left {
-    /// It did not want to: it is still runnable.
+    /// The thread was preempted: it is still runnable.
     Preempted,
-    /// It waits, and a signal may end the wait.
+    /// The thread waits, and a signal can end the wait.
     Asleep,
-    /// It waits, and nothing but what it waits for ends that: most often a device.
+    /// The thread waits, and only the awaited object ends the wait; most often a device.
     Uninterruptible,
-    /// A signal or a debugger stopped it.
+    /// A signal or a debugger stopped the thread.
     Stopped,
-    /// For good.
+    /// The thread ended.
     Dead,
-    /// It waits for more work; of kernel threads, whose idling is nobody's wait.
+    /// The thread waits for more work; only for kernel threads, whose idling delays nobody.
     Idle,
-    /// The source of the trace does not tell, except that it was not preempted.
+    /// The source of the trace does not report the reason, but the thread was not preempted.
     Unknown,
 }
 
-/// In which system call a thread left its CPU.
+/// System call in which a thread left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// This one, by its number on this architecture.
+    /// System call with this number on this architecture.
     Number(u16),
-    /// In none: a page fault, or it was stopped or traced.
+    /// No system call: a page fault, or the thread was stopped or traced.
     Fault,
-    /// Not looked at: it was preempted, is a kernel thread, or the source of the trace does not tell.
+    /// Unknown: the thread was preempted, is a kernel thread, or the source of the trace does not
+    /// report the call.
     Unknown,
 }
 
-/// The CPU went from one thread to another.
+/// Switch of a CPU from one thread to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Who ran until now.
+    /// Thread that ran until now.
     pub prev: Tid,
-    /// Why it stopped.
+    /// Reason why `prev` left the CPU.
     pub left: Left,
-    /// In which call.
+    /// System call in which `prev` left the CPU.
     pub call: Call,
-    /// The CPU time that the kernel has accounted to `prev` in its life; zero for the idle loop and where not told.
-    /// Time that a hypervisor took is not in it.
+    /// CPU time that the kernel has accounted to `prev` over its lifetime. Zero for the idle loop,
+    /// and if the source does not report it. The figure excludes time that a hypervisor took.
     pub prev_runtime: Nanos,
-    /// Interrupts on this CPU since its switch before, in nanoseconds.
+    /// Time of interrupts on this CPU since its previous switch, in nanoseconds.
     pub interrupts: Nanos,
-    /// Who runs from now on.
+    /// Thread that runs from now on.
     pub next: Tid,
 }
 
-/// An interrupt, by its source.
+/// Source of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interrupt {
-    /// Of a device: its number in /proc/interrupts.
+    /// Device, by its number in /proc/interrupts.
     Device(u32),
-    /// Of the CPU's own timer.
+    /// Timer of the CPU itself.
     Timer,
-    /// Of another CPU, or not told.
+    /// Another CPU, or a source that is not reported.
     Other,
 }
 
-/// Who did something to a thread, or queued something: decided by the context in which it was done.
+/// Origin of a wake-up or of queued work, decided by the context in which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waker {
-    /// A thread, in its own time.
+    /// Thread, in its own time.
     Thread(Tid),
-    /// A hard interrupt.
+    /// Hard interrupt.
     Interrupt(Interrupt),
-    /// A soft interrupt that a thread raised: on loopback, the sender.
+    /// Soft interrupt that a thread raised; on loopback, the sender.
     SoftIrqOfThread {
-        /// Its number: `enum` in `include/linux/interrupt.h`; 3 is reception from the network, 4 block devices.
+        /// Vector of the soft interrupt: `enum` in `include/linux/interrupt.h`; 3 is reception from
+        /// the network, 4 is block devices.
         vector: u8,
-        /// Who raised it.
+        /// Thread that raised the soft interrupt.
         tid: Tid,
     },
-    /// A soft interrupt that a hard one raised.
+    /// Soft interrupt that a hard interrupt raised.
     SoftIrqOfInterrupt {
-        /// Its number.
+        /// Vector of the soft interrupt.
         vector: u8,
-        /// Who raised it.
+        /// Hard interrupt that raised the soft interrupt.
         interrupt: Interrupt,
     },
-    /// Not told.
+    /// Origin that is not reported.
     Unknown,
 }
 
-/// A thread was made runnable.
+/// Transition of a thread to the runnable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waking {
-    /// Who.
+    /// Thread that became runnable.
     pub tid: Tid,
-    /// By whom.
+    /// Origin of the wake-up.
     pub by: Waker,
-    /// Whether the kernel counts its wait as one for a device (`iowait`).
+    /// Whether the kernel counts the thread's wait as a wait for a device (`iowait`).
     pub io_wait: bool,
 }
 
-/// A thread or process was made.
+/// Creation of a thread or process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {
-    /// By whom.
+    /// Thread that created the new thread.
     pub parent: Tid,
-    /// The new one.
+    /// New thread.
     pub child: Tid,
-    /// The process that the new one belongs to: `child` itself where it is a process of its own.
+    /// Process of the new thread: `child` itself if the new thread is a process of its own.
     pub process: Tid,
 }
 
-/// What the kernel has accounted to a thread in its life.
+/// Figures that the kernel has accounted to a thread over its lifetime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// CPU time, exact.
     pub runtime: Nanos,
-    /// Ticks that found it in user mode, as time.
+    /// Ticks that found the thread in user mode, as time.
     pub user: Nanos,
-    /// Ticks that found it in the kernel, as time.
+    /// Ticks that found the thread in the kernel, as time.
     pub system: Nanos,
     /// Page faults served without a device.
     pub minor_faults: u64,
-    /// Page faults that needed one.
+    /// Page faults that needed a device.
     pub major_faults: u64,
 }
 
-/// A process became another program.
+/// Start of another program by a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exec {
-    /// Its thread from now on.
+    /// Thread of the process from now on.
     pub tid: Tid,
-    /// The thread that asked, where it was not the process's first: that number is gone.
+    /// Thread that made the call, if it was not the first thread of the process; its number no
+    /// longer exists.
     pub was: Tid,
-    /// Its name from now on.
+    /// Name of the thread from now on.
     pub name: Comm,
-    /// What was accounted to the thread before.
+    /// Figures accounted to the thread before the call.
     pub accounts: Accounts,
 }
 
-/// A thread ended.
+/// End of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// Who.
+    /// Thread that ended.
     pub tid: Tid,
-    /// What was accounted to it.
+    /// Figures accounted to the thread.
     pub accounts: Accounts,
 }
 
-/// A kernel worker and its work.
+/// Start or end of work by a kernel worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The kernel thread.
+    /// Kernel thread.
     pub worker: Tid,
-    /// Who queued what it begins; absent where it ends.
+    /// Origin of the work that the worker starts; absent if the work ends.
     pub queued_by: Option<Waker>,
 }
 
-/// What the kernel says of a lock when the wait for it begins: bits of `LCB_F_*` in
+/// Description of a lock by the kernel at the start of a wait: bits of `LCB_F_*` in
 /// `include/trace/events/lock.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LockFlags(pub u8);
 
 impl LockFlags {
-    /// The waiter spins: a spinlock, or a mutex's owner is running.
+    /// The waiter spins: the lock is a spinlock, or a mutex whose owner is running.
     pub const SPIN: u8 = 1;
-    /// It wants to read.
+    /// The waiter wants to read.
     pub const READ: u8 = 2;
-    /// It wants to write.
+    /// The waiter wants to write.
     pub const WRITE: u8 = 4;
-    /// An rt-mutex.
+    /// The lock is an rt-mutex.
     pub const RT: u8 = 8;
-    /// A per-CPU reader-writer semaphore.
+    /// The lock is a per-CPU reader-writer semaphore.
     pub const PERCPU: u8 = 16;
-    /// A mutex.
+    /// The lock is a mutex.
     pub const MUTEX: u8 = 32;
 }
 
-/// A thread's wait for a kernel lock, told when it ends. The part of it that the thread was on a CPU, it spun.
+/// Wait of a thread for a kernel lock, reported at its end. The thread spun for the part of the
+/// wait that it was on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contention {
-    /// Who waited.
+    /// Thread that waited.
     pub tid: Tid,
     /// Address of the lock.
     pub lock: u64,
-    /// For how long, from the first try.
+    /// Length of the wait, from the first try.
     pub waited: Nanos,
-    /// Of all tries together.
+    /// Flags of all tries together.
     pub flags: LockFlags,
-    /// The lock by comparison with known ones, where it is one of them.
+    /// Known lock with the same address, if any.
     pub known: KnownLock,
-    /// Where the thread was: a key of the header's stacks; of long waits and of a share of the short ones.
+    /// Kernel stack of the thread: a key of the header's stacks. Present for long waits and for a
+    /// share of the short waits.
     pub stack: Option<u32>,
 }
 
-/// A lock recognised by its address.
+/// Lock recognised by its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KnownLock {
-    /// None that is known.
+    /// Unknown lock.
     #[default]
     None,
     /// The `mmap_lock` of the thread's own memory.
     MmapLock,
-    /// A CPU's runqueue.
+    /// Runqueue of a CPU.
     RunQueue,
 }
 
-/// In which mode a sample found its CPU.
+/// Mode in which a sample found its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleMode {
-    /// In the thread's own code.
+    /// The thread's own code.
     User,
-    /// In the kernel for the thread.
+    /// The kernel, working for the thread.
     Kernel,
-    /// In an interrupt.
+    /// Interrupt.
     Interrupt,
 }
 
-/// What a thread was doing at an instant of the sampling clock.
+/// Activity of a thread at an instant of the sampling clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Who.
+    /// Sampled thread.
     pub tid: Tid,
-    /// In which mode.
+    /// Mode of the CPU.
     pub mode: SampleMode,
-    /// The address of the instruction.
+    /// Address of the instruction.
     pub address: u64,
-    /// Whether it waits in a loop of its own: in user mode PAUSE, TPAUSE or UMWAIT is close by, in the kernel it is in
-    /// `sched_yield`.
+    /// Whether the thread waits in its own loop. In user mode, a PAUSE, TPAUSE or UMWAIT
+    /// instruction is close by; in the kernel, the thread is in `sched_yield`.
     pub spins: bool,
 }
 
-/// What a thread waits for, or what a call was about.
+/// Object of a wait or of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
-    /// A futex, by its address in the process.
+    /// Futex, by its address in the process.
     Futex(u64),
-    /// A pipe, socket or file, by its inode.
+    /// Pipe, socket or file, by its inode.
     Inode(u64),
-    /// A process or thread.
+    /// Process or thread.
     Process(Tid),
-    /// None, or not known.
+    /// No object, or an unknown one.
     None,
 }
 
-/// The arguments of a futex call that tell what its caller waits for.
+/// Arguments of a futex call that describe what its caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FutexWait {
-    /// The operation with its options: `FUTEX_*` in `include/uapi/linux/futex.h`; zero, `FUTEX_WAIT`, of a call that has no
-    /// other.
+    /// Operation with its options: `FUTEX_*` in `include/uapi/linux/futex.h`. Zero, `FUTEX_WAIT`,
+    /// for a call that has no other operation.
     pub operation: u32,
-    /// The value at which the word was to be for the wait to begin. Of no meaning where the kernel takes the lock itself.
+    /// Value that the word must have for the wait to begin. Meaningless if the kernel takes the
+    /// lock itself.
     pub expected: u32,
 }
 
 impl FutexWait {
-    /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`, which say nothing of what is waited for.
+    /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`, which say nothing about the object of the
+    /// wait.
     const OPTIONS: u32 = 128 | 256;
     /// `FUTEX_LOCK_PI` and `FUTEX_LOCK_PI2`.
     const LOCKS: [u32; 2] = [6, 13];
-    /// `FUTEX_WAITERS`: the word holds the owner's number, and others wait.
+    /// `FUTEX_WAITERS`: the word holds the owner's number, and other threads wait.
     const WAITERS: u32 = 1 << 31;
-    /// The word of a lock that is taken and waited for; 0 is a free and 1 a taken one (U. Drepper, *Futexes are tricky*, 2011).
-    /// So in glibc, Rust's standard library, and Go.
+    /// Word of a lock that is taken and has waiters; 0 is a free lock and 1 a taken one (U.
+    /// Drepper, *Futexes are tricky*, 2011). glibc, Rust's standard library and Go use these
+    /// values.
     const CONTENDED: u32 = 2;
 
-    /// Whether the kernel itself takes the lock for the caller.
+    /// Returns whether the kernel itself takes the lock for the caller.
     pub const fn takes_a_lock(self) -> bool {
         let operation = self.operation & !Self::OPTIONS;
         operation == Self::LOCKS[0] || operation == Self::LOCKS[1]
     }
 
-    /// Whether the word stands, by the conventions of locks, for one that is taken and waited for. A counter may pass
-    /// this value too.
+    /// Returns whether the expected word, by the conventions of locks, means a taken lock with
+    /// waiters. A counter may also pass this value.
     pub const fn expects_a_taken_lock(self) -> bool {
         self.takes_a_lock() || self.expected == Self::CONTENDED || self.expected & Self::WAITERS != 0
     }
 }
 
-/// A system call that returned.
+/// Return of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemCall {
-    /// Who made it.
+    /// Thread that made the call.
     pub tid: Tid,
-    /// Its number.
+    /// Number of the call.
     pub number: u16,
-    /// How long ago it was entered; zero where the thread was off its CPU meanwhile, which its switches tell.
+    /// Time since the entry into the call. Zero if the thread was off its CPU meanwhile; the
+    /// thread's switches show such a time.
     pub took: Nanos,
-    /// What it returned; the largest number of 31 bits stands for all that are larger.
+    /// Return value; the largest number of 31 bits stands for all larger values.
     pub result: i64,
-    /// What it was about.
+    /// Object of the call.
     pub object: Object,
 }

@@ -1,14 +1,14 @@
-//! The event stream: how the events of a trace are kept in a file.
+//! Event stream: the file format for the events of a trace.
 //!
 //! ```text
 //! magic, version
-//! frame: header, compressed events of one CPU      as many as there were
-//! end: the number of events of each CPU            absent where the writer was killed
+//! frame: header, compressed events of one CPU      any number of times
+//! end: the number of events of each CPU            absent if the writer was killed
 //! ```
 //!
-//! A frame says all that is needed to read it, so that a file cut off by a kill, or damaged in one place, loses the
-//! frames there and no others, and what is lost is known by number. docs/format.md gives every byte. Nothing here knows what events mean,
-//! or in which directory the file is.
+//! Each frame holds all data needed to read it. A file that is cut off by a kill, or damaged in one
+//! place, loses only the frames at that place. The number of lost events is known. docs/format.md
+//! gives every byte. Nothing here knows the meaning of events, or the directory of the file.
 
 mod decode;
 mod encode;
@@ -23,25 +23,26 @@ pub use merge::{Decoded, read_events};
 pub use reader::{EventFrame, StreamReader};
 pub use writer::StreamWriter;
 
-/// The first bytes of a stream.
+/// First bytes of a stream.
 const MAGIC: [u8; 8] = *b"MCEVENTS";
 
-/// The version of the format. A new kind of event or of frame does not change it: readers pass over those.
+/// Version of the format. A new kind of event or frame does not change the version, because readers
+/// skip unknown kinds.
 const VERSION: u32 = 1;
 
 /// Bytes before the first frame: [`MAGIC`] and the version.
 const FILE_HEADER_BYTES: usize = 12;
 
-/// Why a stream cannot be read at all. What is damaged within a stream is counted instead.
+/// Reason why a stream cannot be read at all. Damage within a stream is counted instead.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// It does not begin like one.
+    /// The file does not begin like a stream.
     #[error("this is no event stream of morecores: trace again")]
     NotAStream,
-    /// It was written by a later version.
+    /// A later version wrote the stream.
     #[error("the event stream has version {found}; this morecores reads up to {VERSION}: use a newer one")]
     NewerVersion {
-        /// What it says of itself.
+        /// Version that the stream names.
         found: u32,
     },
     /// A system call failed.

@@ -1,32 +1,34 @@
-//! The tracepoints that a trace by BPF programs is made from: what the tracer attaches to and `morecores doctor` looks for.
+//! Tracepoints that a BPF trace uses: the tracer attaches to them, and `morecores doctor` looks for
+//! them.
 //!
-//! Names alone; which of them a kernel has is found out elsewhere.
+//! This module holds names only; other code finds out which tracepoints a kernel has.
 
-/// The first Linux whose tracepoints tell enough: `sched_switch` hands a program the state of the thread that leaves since
-/// then, as its last argument. All else that the programs use is older.
+/// First Linux version whose tracepoints report enough. Since this version, `sched_switch` passes
+/// the state of the leaving thread to a program, as its last argument. Everything else that the
+/// programs use is older.
 pub const LEAST_LINUX: (u32, u32) = (5, 19);
 
-/// What a tracepoint is there for.
+/// Purpose of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// No trace can do without it.
+    /// Any trace; no trace works without the tracepoint.
     Every,
-    /// Waits for kernel locks.
+    /// Recording of waits for kernel locks.
     Locks,
-    /// The exact trace, of every system call.
+    /// Exact trace of every system call.
     SystemCalls,
-    /// The timer's interrupts where they are no device's: on x86.
+    /// Timer interrupts on x86; there, they are not interrupts of a device.
     X86Timer,
 }
 
-/// A tracepoint.
+/// Tracepoint of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracepoint {
-    /// Its directory in tracefs.
+    /// Directory of the tracepoint in tracefs.
     pub group: &'static str,
-    /// Its name.
+    /// Name of the tracepoint.
     pub name: &'static str,
-    /// What it is there for.
+    /// Purpose of the tracepoint.
     pub need: Need,
 }
 
@@ -34,7 +36,7 @@ const fn tracepoint(group: &'static str, name: &'static str, need: Need) -> Trac
     Tracepoint { group, name, need }
 }
 
-/// All of them.
+/// All tracepoints that a BPF trace uses.
 pub const TRACEPOINTS: [Tracepoint; 22] = [
     tracepoint("sched", "sched_switch", Need::Every),
     tracepoint("sched", "sched_waking", Need::Every),

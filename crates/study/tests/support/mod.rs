@@ -1,16 +1,16 @@
-//! Arbitrary events, and streams put together byte by byte after docs/format.md rather than by the writer.
-// Each test binary holds this module and uses a part of it.
+//! Arbitrary events, and streams built byte by byte from docs/format.md rather than by the writer.
+// Each test binary includes this module and uses a part of it.
 #![allow(dead_code)]
 
 use morecores_study::trace::*;
 use morecores_study::*;
 use proptest::prelude::*;
 
-/// Length of the file's header, and of a frame's.
+/// Length of the file's header and of a frame's header.
 pub(crate) const FILE_HEADER: usize = 12;
 pub(crate) const FRAME_HEADER: usize = 52;
 
-/// The fields of a frame's header that a test may want to be wrong.
+/// Fields of a frame's header that a test may set to wrong values.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RawFrame {
     pub(crate) kind: u32,
@@ -21,18 +21,18 @@ pub(crate) struct RawFrame {
     pub(crate) time: u64,
 }
 
-/// The beginning of every stream.
+/// First bytes of every stream.
 pub(crate) fn file_header() -> Vec<u8> {
     [b"MCEVENTS".as_slice(), &1_u32.to_le_bytes()].concat()
 }
 
-/// A frame whose checksums are right, whatever is in it.
+/// Frame with correct checksums, whatever its content.
 pub(crate) fn frame(header: RawFrame, raw: &[u8]) -> Vec<u8> {
     let content = zstd::bulk::compress(raw, 1).unwrap();
     frame_of(header, raw.len() as u32, &content)
 }
 
-/// The same with content that may not be zstd's.
+/// Frame with correct checksums, and with content that may not be zstd data.
 pub(crate) fn frame_of(header: RawFrame, raw: u32, content: &[u8]) -> Vec<u8> {
     let mut covered = Vec::new();
     for word in [
@@ -52,7 +52,7 @@ pub(crate) fn frame_of(header: RawFrame, raw: u32, content: &[u8]) -> Vec<u8> {
     [[0xf7, b'M', b'C', 0x9e].as_slice(), &checksum, &covered, content].concat()
 }
 
-/// Where the frames of a stream begin, its end included, and where it is over.
+/// Positions of the frames of a stream, including the frame of its end and the end of the bytes.
 pub(crate) fn frame_starts(stream: &[u8]) -> Vec<usize> {
     let mut starts = vec![FILE_HEADER];
     while let Some(stored) = stream.get(starts[starts.len() - 1] + 16..) {
@@ -62,7 +62,7 @@ pub(crate) fn frame_starts(stream: &[u8]) -> Vec<usize> {
     starts
 }
 
-/// A stream of the events as given, one frame each.
+/// Stream of the given events, one frame for each entry.
 pub(crate) fn stream(frames: &[(u32, Vec<Event>)]) -> Vec<u8> {
     let mut writer = StreamWriter::new(Vec::new()).unwrap();
     for (cpu, events) in frames {
@@ -71,7 +71,7 @@ pub(crate) fn stream(frames: &[(u32, Vec<Event>)]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// As many plain events of one CPU, from a time on, one a microsecond.
+/// Creates `count` plain events of one CPU, starting at time `from`, one per microsecond.
 pub(crate) fn plain(cpu: u32, from: u64, count: u64) -> Vec<Event> {
     (0..count)
         .map(|index| Event {
@@ -90,7 +90,7 @@ pub(crate) fn tid() -> impl Strategy<Value = Tid> {
     prop_oneof![Just(Tid::IDLE), Just(Tid::UNSEEN), (1_u32..5).prop_map(Tid), any::<u32>().prop_map(Tid)]
 }
 
-/// Small, large and extreme.
+/// Small, large and extreme numbers.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), 0_u64..10_000, any::<u64>()]
 }
@@ -154,7 +154,7 @@ fn cpu_set() -> impl Strategy<Value = CpuSet> {
         .prop_map(|cpus| cpus.into_iter().map(CpuId).collect())
 }
 
-/// Any event of any kind, each kind as often as another.
+/// Event of any kind, all kinds with equal probability.
 pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
     let known = prop::sample::select(vec![KnownLock::None, KnownLock::MmapLock, KnownLock::RunQueue]);
     let held_by = prop::sample::select(vec![HeldBy::Quota, HeldBy::Freezer, HeldBy::RealTimeBudget]);
@@ -210,7 +210,7 @@ pub(crate) fn kind() -> impl Strategy<Value = EventKind> {
     ]
 }
 
-/// Events of one CPU at any times.
+/// Events of one CPU at arbitrary times.
 pub(crate) fn events(cpu: u32) -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec((nanos(), kind()), 0..60).prop_map(move |events| {
         events.into_iter().map(|(at, kind)| Event { at, cpu: CpuId(cpu), kind }).collect()

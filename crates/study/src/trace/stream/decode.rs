@@ -1,5 +1,6 @@
-//! The bytes of a frame back into events: the inverse of `encode`. The bytes may be anything; what comes out is then
-//! anything too, or [`Damaged`], within the bounds of a frame.
+//! Decoder of a frame's bytes into events: the inverse of `encode`. The input may be any bytes. For
+//! other input than an encoder's, the result is arbitrary events or [`Damaged`], within the bounds
+//! of a frame.
 
 use crate::cpu::MAX_CPU;
 use crate::trace::{
@@ -12,10 +13,11 @@ use super::frame::{FrameHeader, MOST_CONFINED_CPUS};
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure, kind};
 use super::varint::{Damaged, In};
 
-/// Reads all events of a frame; returns them and how many were of a kind that this version does not know.
+/// Decodes all events of a frame; returns them, and the number of events whose kind this version
+/// does not know.
 pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>, u64), Damaged> {
     let mut decoder = Decoder { input: In::new(padded), state: State::new(header.time), confined: 0 };
-    // Within bounds: FrameHeader::parse has seen to it.
+    // `FrameHeader::parse` ensures the bounds.
     let mut events = Vec::with_capacity(header.events as usize);
     let mut unknown = 0;
     for _ in 0..header.events {
@@ -30,12 +32,12 @@ pub(super) fn decode(header: &FrameHeader, padded: &[u8]) -> Result<(Vec<Event>,
 struct Decoder<'a> {
     input: In<'a>,
     state: State,
-    /// CPUs in the sets of the frame so far.
+    /// Number of CPUs in the sets of the frame so far.
     confined: u32,
 }
 
 impl Decoder<'_> {
-    /// The next event; none where its kind is not known.
+    /// Next event; `None` if its kind is unknown.
     #[inline]
     fn event(&mut self) -> Result<Option<(Nanos, EventKind)>, Damaged> {
         let first = self.input.byte()?;
@@ -113,7 +115,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Fields behind those that are known are a later version's.
+    /// Decodes a futex wait. Fields after the known ones come from a later version.
     fn futex_wait(&mut self) -> Result<EventKind, Damaged> {
         let length = self.input.number()?;
         let before = self.input.left();
@@ -124,7 +126,7 @@ impl Decoder<'_> {
         Ok(EventKind::FutexWait { tid, wait })
     }
 
-    /// Fields behind those that are known are a later version's.
+    /// Decodes a held thread. Fields after the known ones come from a later version.
     fn held(&mut self, by: u8) -> Result<EventKind, Damaged> {
         let by = match by {
             0 => HeldBy::Quota,
@@ -238,7 +240,8 @@ impl Decoder<'_> {
             let first = free.checked_add(distance - 1).ok_or(Damaged)?;
             let last =
                 first.checked_add(self.input.small()?).filter(|&last| last <= MAX_CPU).ok_or(Damaged)?;
-            // A few bytes can stand for thousands of CPUs: they are counted, so that they cannot fill the memory.
+            // A few bytes can stand for thousands of CPUs. The CPUs are counted, so that they
+            // cannot fill the memory.
             self.confined += last - first + 1;
             if self.confined > MOST_CONFINED_CPUS {
                 return Err(Damaged);

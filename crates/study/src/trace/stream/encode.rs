@@ -1,5 +1,5 @@
-//! One event after another into the bytes of a frame. docs/format.md, "Events", says the same in words; the
-//! inverse is `decode`. Allocates nothing.
+//! Encoder of events into the bytes of a frame. docs/format.md, "Events", describes the encoding in
+//! words; the inverse is `decode`. The encoder allocates nothing.
 
 use crate::CpuSet;
 use crate::trace::{
@@ -10,11 +10,12 @@ use crate::trace::{
 use super::state::{EARLIER, FLAG, FLAGS_SHIFT, State, departure_code, kind};
 use super::varint::{Out, length_of};
 
-/// Most bytes of one event: the set of every second CPU of as many as a CPU's number may tell, three bytes for
-/// each distance and length. All other kinds stay below 100 bytes.
+/// Maximum length of one event, in bytes. The longest event holds the set of every second CPU, over
+/// all possible CPU numbers. Each distance and length in it takes at most three bytes. All other
+/// kinds stay below 100 bytes.
 pub(super) const LONGEST_EVENT: usize = 32 << 10;
 
-/// Writes events of one frame.
+/// Encoder for the events of one frame.
 pub(super) struct Encoder<'a> {
     out: &'a mut Out,
     state: State,
@@ -25,12 +26,12 @@ impl<'a> Encoder<'a> {
         Self { out, state: State::new(time) }
     }
 
-    /// How many bytes there are so far.
+    /// Number of bytes written so far.
     pub(super) fn length(&self) -> usize {
         self.out.written().len()
     }
 
-    /// Writes one event. The caller has made sure of room for [`LONGEST_EVENT`].
+    /// Writes one event. The caller must ensure room for [`LONGEST_EVENT`].
     #[inline]
     pub(super) fn event(&mut self, event: &Event) {
         match &event.kind {
@@ -239,7 +240,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Ranges from below: the distance from the end of the one before and one, the length less one; then a zero.
+    /// Writes the ranges in ascending order, and then a zero. Each range has two numbers: its
+    /// distance from the end of the previous range plus one, and its length less one.
     fn cpus(&mut self, cpus: &CpuSet) {
         let mut cpus = cpus.iter().map(|cpu| u64::from(cpu.0)).peekable();
         let mut free = 0;

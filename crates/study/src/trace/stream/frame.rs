@@ -1,59 +1,59 @@
-//! The header of a frame: its layout, its checksum, and the bounds that keep a damaged or hostile file from taking
-//! memory. Nothing here knows what is in a frame.
+//! Header of a frame: its layout, its checksum, and its bounds. The bounds prevent a damaged or
+//! hostile file from taking memory. Nothing here knows the content of a frame.
 
 use crate::cpu::MAX_CPU;
 
-/// The first bytes of a frame, by which a reader finds the next one behind damage. Neither text nor a
-/// beginning of zstd's.
+/// First bytes of a frame, by which a reader finds the next frame after damage. They are neither
+/// text nor the beginning of zstd data.
 pub(super) const FRAME_MAGIC: [u8; 4] = [0xf7, b'M', b'C', 0x9e];
 
 /// Length of a frame's header.
 pub(super) const FRAME_HEADER_BYTES: usize = 52;
 
-/// Where the part begins that the header's checksum covers.
+/// Start of the part that the header's checksum covers.
 const COVERED: usize = 8;
 
-/// Most events of one frame. With the 88 bytes of an event in memory, 6 MiB.
+/// Maximum number of events in one frame. With the 88 bytes of an event in memory, this is 6 MiB.
 pub(super) const MOST_EVENTS: u32 = 1 << 16;
 
-/// Most bytes of one frame before compression.
+/// Maximum length of one frame before compression, in bytes.
 pub(super) const MOST_RAW_BYTES: u32 = 1 << 20;
 
-/// Most bytes of one frame after compression. zstd adds at most 1/256, and 64 bytes, to what it cannot compress
-/// (`ZSTD_COMPRESSBOUND` in zstd.h).
+/// Maximum length of one frame after compression, in bytes. For data that zstd cannot compress, it
+/// adds at most 1/256 and 64 bytes (`ZSTD_COMPRESSBOUND` in zstd.h).
 pub(super) const MOST_STORED_BYTES: u32 = MOST_RAW_BYTES + MOST_RAW_BYTES / 256 + 64;
 
-/// Most CPUs in all the sets of one frame.
+/// Maximum number of CPUs in all sets of one frame together.
 pub(super) const MOST_CONFINED_CPUS: u32 = 1 << 20;
 
-/// Fewest bytes of an event: its kind and its time.
+/// Minimum length of an event, in bytes: its kind and its time.
 const LEAST_EVENT_BYTES: u32 = 2;
 
-/// A frame of events.
+/// Frame of events.
 pub(super) const EVENTS: u32 = 0;
-/// The end of the stream, written last.
+/// End of the stream, written last.
 pub(super) const END: u32 = 1;
 
-/// What stands before a frame's content.
+/// Header before a frame's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// CRC-32 of the stored content.
     pub(super) checksum: u32,
-    /// [`EVENTS`], [`END`], or one to be passed over.
+    /// Kind of the frame: [`EVENTS`], [`END`], or a kind to be skipped.
     pub(super) kind: u32,
     /// Bytes of content that follow.
     pub(super) stored: u32,
     /// Bytes of content before compression.
     pub(super) raw: u32,
-    /// Events in the content.
+    /// Number of events in the content.
     pub(super) events: u32,
-    /// Whose.
+    /// CPU of the events.
     pub(super) cpu: u32,
-    /// Frames before this one in the stream.
+    /// Number of previous frames in the stream.
     pub(super) number: u32,
-    /// Events of this CPU in the frames before.
+    /// Number of this CPU's events in the previous frames.
     pub(super) before: u64,
-    /// The time from which the first event's is counted.
+    /// Time from which the first event's time is counted.
     pub(super) time: u64,
 }
 
@@ -72,7 +72,8 @@ impl FrameHeader {
         bytes
     }
 
-    /// The header at the beginning of `bytes`; none where they are not one, or one that no writer writes.
+    /// Parses the header at the beginning of `bytes`; `None` if they are not a header, or if no
+    /// writer writes such a header.
     pub(super) fn parse(bytes: &[u8; FRAME_HEADER_BYTES]) -> Option<Self> {
         let word = |at: usize| bytes[at..].first_chunk().map(|chunk| u32::from_le_bytes(*chunk));
         let long = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));

@@ -1,4 +1,4 @@
-//! All events of a stream in order of time. Nothing here knows how they are stored.
+//! Merge of all events of a stream in time order. Nothing here knows how the events are stored.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,33 +10,36 @@ use crate::{CpuId, Nanos};
 
 use super::{StreamError, StreamReader};
 
-/// All that a stream tells.
+/// Content of a whole stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// In order of time; at one time by CPU, and of one CPU as they were written. What damage has cost is told in place,
-    /// as [`EventKind::Lost`](crate::trace::EventKind::Lost).
+    /// Events in time order; events of equal time are sorted by CPU, and those of one CPU keep the
+    /// written order. Each loss from damage is shown in its place, as
+    /// [`EventKind::Lost`](crate::trace::EventKind::Lost).
     pub events: Vec<Event>,
-    /// Frames that could not be read.
+    /// Number of frames that could not be read.
     pub damaged_frames: u64,
-    /// Events in those, as far as the rest of the stream tells.
+    /// Number of events in the unreadable frames, as far as the rest of the stream reports it.
     pub lost_events: u64,
-    /// Events of kinds that only a later version knows, passed over.
+    /// Number of skipped events, whose kinds only a later version knows.
     pub unknown_events: u64,
     /// Whether the end of the stream is missing: its writer was killed, or is still writing.
     pub cut_off: bool,
 }
 
 impl Decoded {
-    /// Whether the events are all there are.
+    /// Returns whether no events are missing.
     pub const fn is_whole(&self) -> bool {
         self.damaged_frames == 0 && self.lost_events == 0 && !self.cut_off
     }
 }
 
-/// Reads a whole stream. Takes 88 bytes of memory per event; [`StreamReader`] reads frame by frame.
+/// Reads a whole stream. The events take 88 bytes of memory each; [`StreamReader`] reads frame by
+/// frame.
 ///
 /// # Errors
-/// [`StreamError`] where it cannot be read at all; damage within it is counted instead.
+/// [`StreamError`] if the stream cannot be read at all; damage within the stream is counted
+/// instead.
 pub fn read_events(input: impl Read) -> Result<Decoded, StreamError> {
     let mut reader = StreamReader::new(input)?;
     let mut lanes = BTreeMap::<CpuId, Lane>::new();
@@ -53,18 +56,18 @@ pub fn read_events(input: impl Read) -> Result<Decoded, StreamError> {
     })
 }
 
-/// The events of one CPU, kept frame by frame so that a merged frame's memory is free again.
+/// Events of one CPU, kept frame by frame, so that the memory of a merged frame is released.
 #[derive(Default)]
 struct Lane {
     frames: Vec<Vec<Event>>,
     latest: Nanos,
-    /// Whether a frame holds something earlier than one before it.
+    /// Whether a frame holds an event that is earlier than an event of a previous frame.
     overlapping: bool,
 }
 
 impl Lane {
     fn push(&mut self, mut events: Vec<Event>) {
-        // An interrupt's event may stand before that of what it interrupted.
+        // The event of an interrupt may precede the event that it interrupted.
         if !events.is_sorted_by_key(|event| event.at) {
             events.sort_by_key(|event| event.at);
         }
@@ -87,14 +90,14 @@ impl Lane {
     }
 }
 
-/// A place in a lane.
+/// Position in a lane.
 struct Cursor {
     frame: vec::IntoIter<Event>,
     later: vec::IntoIter<Vec<Event>>,
 }
 
 impl Cursor {
-    /// Goes on to the next frame where this one is used up. No frame is empty.
+    /// Moves to the next frame after the last event of the current frame. No frame is empty.
     fn refill(&mut self) {
         if self.frame.as_slice().is_empty()
             && let Some(next) = self.later.next()
@@ -131,7 +134,8 @@ fn merge(lanes: impl Iterator<Item = Lane>) -> Vec<Event> {
 mod tests {
     use super::*;
 
-    /// Said of [`read_events`], and what the bounds of a frame are computed from.
+    /// Checks a size that the documentation of [`read_events`] states and from which the bounds of
+    /// a frame are computed.
     #[test]
     fn an_event_in_memory_is_as_large_as_is_said() {
         assert_eq!(size_of::<Event>(), 88);

@@ -1,5 +1,5 @@
-//! Reading a stream frame by frame, passing over what is damaged and counting it. Takes memory for one frame, whatever
-//! the file says of itself.
+//! Reader of a stream, frame by frame. It skips damaged parts and counts them. It takes memory for
+//! one frame, whatever sizes the file states.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
@@ -17,28 +17,29 @@ use super::frame::{
 use super::varint::{Damaged, In};
 use super::{FILE_HEADER_BYTES, MAGIC, StreamError, VERSION};
 
-/// Events of one CPU, in the order in which they were written. Where frames of this CPU were lost before, the first
-/// event is an [`EventKind::Lost`] that says how many events were in them.
+/// Events of one CPU, in the order in which they were written. If previous frames of this CPU were
+/// lost, the first event is an [`EventKind::Lost`] with the number of lost events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFrame {
-    /// Whose.
+    /// CPU of the events.
     pub cpu: CpuId,
-    /// What happened there.
+    /// Events of the CPU.
     pub events: Vec<Event>,
 }
 
-/// Reads an event stream: an iterator over its frames, in the order in which they were written. What was
-/// lost up to then can be asked at any time, and is final after the last frame.
+/// Reader of an event stream: an iterator over its frames, in the order in which they were written.
+/// The losses so far are available at any time, and are final after the last frame.
 pub struct StreamReader<R> {
     input: Window<R>,
     decompressor: Decompressor<'static>,
-    /// The content of a frame and [`In::PADDING`].
+    /// Content of a frame, and [`In::PADDING`].
     raw: Vec<u8>,
-    /// Frames to be handed out before the next is read: what only the end of the stream tells.
+    /// Frames to return before the next frame is read: losses that only the end of the stream
+    /// reveals.
     ready: VecDeque<EventFrame>,
-    /// Events of each CPU that were read or are known to be lost.
+    /// Number of events of each CPU that were read or are known to be lost.
     accounted: BTreeMap<u32, u64>,
-    /// The number of the next frame, if none is lost.
+    /// Number of the next frame, if no frame is lost.
     expected: u32,
     damaged_frames: u64,
     lost_events: u64,
@@ -57,10 +58,10 @@ impl<R> std::fmt::Debug for StreamReader<R> {
 }
 
 impl<R: Read> StreamReader<R> {
-    /// Reads the beginning. Needs no buffered `input`.
+    /// Reads the beginning of a stream. `input` needs no buffer.
     ///
     /// # Errors
-    /// [`StreamError`]. A file cut off within its first bytes is a stream without events.
+    /// [`StreamError`]. A file that is cut off within its first bytes is a stream without events.
     pub fn new(input: R) -> Result<Self, StreamError> {
         let mut input = Window::new(input);
         let beginning = input.want(FILE_HEADER_BYTES)?;
@@ -89,23 +90,24 @@ impl<R: Read> StreamReader<R> {
         })
     }
 
-    /// Frames that could not be read.
+    /// Number of frames that could not be read.
     pub const fn damaged_frames(&self) -> u64 {
         self.damaged_frames
     }
 
-    /// Events in those, as far as later frames or the end of the stream tell. They are also told in place, as
-    /// [`EventKind::Lost`].
+    /// Number of events in the unreadable frames, as far as later frames or the end of the stream
+    /// report it. The events also show each loss in its place, as [`EventKind::Lost`].
     pub const fn lost_events(&self) -> u64 {
         self.lost_events
     }
 
-    /// Events of kinds that only a later version knows, passed over.
+    /// Number of skipped events, whose kinds only a later version knows.
     pub const fn unknown_events(&self) -> u64 {
         self.unknown_events
     }
 
-    /// Whether the end of the stream is missing: its writer was killed, or is still writing.
+    /// Returns whether the end of the stream is missing: its writer was killed, or is still
+    /// writing.
     pub const fn cut_off(&self) -> bool {
         !self.ended
     }
@@ -115,11 +117,11 @@ impl<R: Read> StreamReader<R> {
             let Some(header) = self.next_header()? else { return Ok(None) };
             let content = self.input.want(header.stored as usize)?;
             if content.len() < header.stored as usize {
-                // Cut off within this frame.
+                // The stream is cut off within this frame.
                 return Ok(None);
             }
             let intact = crc32fast::hash(content) == header.checksum
-                // What a later version put in a frame of its own may not even be compressed.
+                // The content of a later version's frame kind may not even be compressed.
                 && (!matches!(header.kind, EVENTS | END)
                     || expand(&mut self.decompressor, content, &header, &mut self.raw).is_some());
             let frame = if self.is_next(&header) && intact { self.content(&header) } else { Err(Damaged) };
@@ -133,7 +135,8 @@ impl<R: Read> StreamReader<R> {
         Ok(None)
     }
 
-    /// Takes note of the frames missing before this one. A number met before is no frame of this stream.
+    /// Counts the frames missing before this one. A frame whose number came before is not a frame
+    /// of this stream.
     fn is_next(&mut self, header: &FrameHeader) -> bool {
         let Some(missing) = header.number.checked_sub(self.expected) else { return false };
         self.damaged_frames += u64::from(missing);
@@ -141,7 +144,7 @@ impl<R: Read> StreamReader<R> {
         true
     }
 
-    /// What is in the frame whose content was expanded; none where it holds no events.
+    /// Events of the frame whose content was expanded; `None` if the frame holds no events.
     fn content(&mut self, header: &FrameHeader) -> Result<Option<EventFrame>, Damaged> {
         let padded = &self.raw[..header.raw as usize + In::PADDING];
         match header.kind {
@@ -169,7 +172,8 @@ impl<R: Read> StreamReader<R> {
         }
     }
 
-    /// The loss to tell of where this CPU should have had `before` events until `at`.
+    /// Event that reports a loss, if this CPU should have had `before` events until `at` and had
+    /// fewer.
     fn missing(&mut self, cpu: u32, before: u64, at: Nanos) -> Option<Event> {
         let accounted = self.accounted.entry(cpu).or_default();
         let events = before.checked_sub(*accounted).filter(|&events| events > 0)?;
@@ -178,13 +182,14 @@ impl<R: Read> StreamReader<R> {
         Some(Event { at, cpu: CpuId(cpu), kind: EventKind::Lost { events } })
     }
 
-    /// The next header that is intact, its content next in the input; none at the end of the input.
+    /// Next intact header, after which the input is at the frame's content; `None` at the end of
+    /// the input.
     fn next_header(&mut self) -> io::Result<Option<FrameHeader>> {
         let mut passed_over = false;
         loop {
             let bytes = self.input.want(FRAME_HEADER_BYTES)?;
             let Some(header) = bytes.first_chunk() else {
-                // How many frames it was cannot be told; one at least.
+                // The number of skipped frames is unknown; it is at least one.
                 self.damaged_frames += u64::from(passed_over);
                 return Ok(None);
             };
@@ -194,7 +199,7 @@ impl<R: Read> StreamReader<R> {
             }
             passed_over = true;
             let next = bytes[1..].windows(FRAME_MAGIC.len()).position(|four| four == FRAME_MAGIC);
-            // Without one, the last bytes may still be the beginning of one.
+            // Without a match, the last bytes may still be the beginning of the magic bytes.
             let skip = next.map_or(bytes.len() - FRAME_MAGIC.len() + 1, |at| at + 1);
             self.input.skip(skip);
         }
@@ -225,7 +230,8 @@ impl<R: Read> Iterator for StreamReader<R> {
     }
 }
 
-/// Expands the content of a frame to the beginning of `padded`; none unless it gives what the header says.
+/// Expands the content of a frame to the beginning of `padded`; `None` unless the length matches
+/// the header.
 fn expand(
     decompressor: &mut Decompressor<'_>,
     content: &[u8],
@@ -236,7 +242,7 @@ fn expand(
     (length == header.raw as usize).then_some(())
 }
 
-/// The number of events of each CPU, as the end of a stream gives it.
+/// Number of events of each CPU, as the end of a stream gives it.
 fn totals(padded: &[u8]) -> Result<Vec<(u32, u64)>, Damaged> {
     let mut input = In::new(padded);
     let cpus: u32 = input.small()?;
@@ -251,27 +257,28 @@ fn totals(padded: &[u8]) -> Result<Vec<(u32, u64)>, Damaged> {
         }
         totals.push((cpu, input.number()?));
     }
-    // A later version may say more here.
+    // A later version may write more here.
     Ok(totals)
 }
 
-/// The part of the input that is looked at, so that a reader can go back to behind a false beginning.
+/// Current section of the input; it allows a reader to return to a position after a false header.
 struct Window<R> {
     input: R,
     bytes: Vec<u8>,
-    /// The part of `bytes` that was read and not yet skipped.
+    /// Section of `bytes` that was read and not yet skipped.
     start: usize,
     end: usize,
 }
 
 impl<R: Read> Window<R> {
     fn new(input: R) -> Self {
-        // One frame, and as much again, so that what is left of a read is not moved at every frame.
+        // The buffer holds two frames, so that the rest of a read is not moved at every frame.
         let size = 2 * (FRAME_HEADER_BYTES + MOST_STORED_BYTES as usize);
         Self { input, bytes: vec![0; size], start: 0, end: 0 }
     }
 
-    /// The next `count` bytes, fewer only at the end of the input. At most a frame's.
+    /// Next `count` bytes, or fewer at the end of the input. `count` is at most the size of a
+    /// frame.
     fn want(&mut self, count: usize) -> io::Result<&[u8]> {
         if self.start + count > self.bytes.len() {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -289,7 +296,7 @@ impl<R: Read> Window<R> {
         Ok(&self.bytes[self.start..self.end.min(self.start + count)])
     }
 
-    /// Passes over bytes that were wanted before.
+    /// Skips bytes that `want` returned before.
     fn skip(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }

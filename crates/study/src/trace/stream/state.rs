@@ -1,5 +1,6 @@
-//! What the encoder and the decoder of one frame both remember of the events before, so that the next one is
-//! short. It begins anew with every frame. The rules are part of the format: docs/format.md, "Events".
+//! State that the encoder and the decoder of one frame both keep about the previous events, so that
+//! the next event is short. Every frame starts with a fresh state. The rules are part of the
+//! format: docs/format.md, "Events".
 
 use crate::trace::{Call, Left, Tid};
 
@@ -20,7 +21,8 @@ pub(super) mod kind {
     pub(in super::super) const CONFINED: u8 = 10;
     pub(in super::super) const SYSTEM_CALL: u8 = 11;
     pub(in super::super) const LOST: u8 = 12;
-    /// From here on, a kind's fields are preceded by their length in bytes, and change nothing of what is remembered.
+    /// From this kind on, the length in bytes precedes the fields of an event, and the event does
+    /// not change the state.
     pub(in super::super) const FIRST_WITH_LENGTH: u8 = 16;
     pub(in super::super) const FUTEX_WAIT: u8 = 16;
     pub(in super::super) const HELD: u8 = 17;
@@ -28,24 +30,24 @@ pub(super) mod kind {
     pub(in super::super) const MASK: u8 = 31;
 }
 
-/// In the first byte of any event: it is earlier than the event before.
+/// Flag in the first byte of any event: the event is earlier than the previous event.
 pub(super) const EARLIER: u8 = 1 << 7;
-/// In the first byte: two bits whose meaning depends on the kind.
+/// Two bits of the first byte; their meaning depends on the kind.
 pub(super) const FLAG: [u8; 2] = [1 << 5, 1 << 6];
-/// Where those two bits begin.
+/// Position of those two bits.
 pub(super) const FLAGS_SHIFT: u32 = 5;
 
-/// Slots of the table of run times. Two threads that share one cost bytes, nothing else.
+/// Slots of the table of run times. Two threads that share a slot only cost additional bytes.
 const RUNTIMES: usize = 256;
 
 /// Code of [`Tid::IDLE`].
 const IDLE_CODE: u64 = 0;
-/// Code of the thread that runs.
+/// Code of the running thread.
 const RUNNING_CODE: u64 = 1;
-/// Codes below this are taken.
+/// First free code; the codes below it are taken.
 const FIRST_DELTA: u64 = 2;
 
-/// A value that is written as its distance from the last of its sort.
+/// Value that is written as its distance from the previous value of the same kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Last(u64);
 
@@ -64,28 +66,28 @@ impl Last {
     }
 }
 
-/// What is remembered.
+/// State of one frame's encoder or decoder.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Of the event before.
+    /// Time of the previous event.
     pub(super) time: u64,
-    /// The thread that the last switch began.
+    /// Thread that the last switch started.
     pub(super) running: Tid,
     pub(super) lock: Last,
     pub(super) futex: Last,
     pub(super) inode: Last,
-    /// Of samples, by mode.
+    /// Addresses of samples, by mode.
     pub(super) address: [Last; 3],
-    /// The last thread named as a distance.
+    /// Last thread that was written as a distance.
     thread: u32,
-    /// When the last switch was.
+    /// Time of the last switch.
     switched: u64,
-    /// By thread number modulo the length.
+    /// Run times, by thread number modulo the length.
     runtimes: [u64; RUNTIMES],
 }
 
 impl State {
-    /// At the beginning of a frame whose header gives this time.
+    /// Creates the state at the beginning of a frame whose header gives this time.
     pub(super) fn new(time: u64) -> Self {
         Self {
             time,
@@ -127,7 +129,7 @@ impl State {
         }
     }
 
-    /// A run time as its distance from what the thread had last, and `ran` since.
+    /// Code of a run time: its distance from the sum of the thread's previous run time and `ran`.
     #[inline]
     pub(super) fn runtime_code(&mut self, tid: Tid, ran: u64, runtime: u64) -> u64 {
         let expected = self.expected(tid, ran);
@@ -142,7 +144,8 @@ impl State {
         runtime
     }
 
-    /// A slot of zero is a thread not met in this frame, or a source that tells no run times.
+    /// Expected run time of a thread. A slot of zero means that this frame has not met the thread,
+    /// or that the source reports no run times.
     #[inline]
     fn expected(&self, tid: Tid, ran: u64) -> u64 {
         match self.runtimes[tid.0 as usize % RUNTIMES] {
@@ -151,13 +154,13 @@ impl State {
         }
     }
 
-    /// Time since the last switch, at the event of now.
+    /// Time from the last switch to the current event.
     #[inline]
     pub(super) fn ran(&self) -> u64 {
         self.time.wrapping_sub(self.switched)
     }
 
-    /// Takes note of a switch at the event of now.
+    /// Records a switch at the current event.
     #[inline]
     pub(super) fn switch(&mut self, next: Tid) {
         self.running = next;
@@ -165,7 +168,7 @@ impl State {
     }
 }
 
-/// Why a thread left, and in which call, as one number: the call's eightfold and the reason.
+/// Reason for leaving and system call, as one number: eight times the call, plus the reason.
 #[inline]
 pub(super) fn departure_code(left: Left, call: Call) -> u64 {
     let left = match left {
@@ -185,7 +188,7 @@ pub(super) fn departure_code(left: Left, call: Call) -> u64 {
     call << 3 | left
 }
 
-/// The inverse of [`departure_code`].
+/// Inverse of [`departure_code`].
 #[inline]
 pub(super) fn departure(code: u64) -> Result<(Left, Call), Damaged> {
     let left = match code & 7 {

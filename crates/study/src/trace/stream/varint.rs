@@ -1,32 +1,34 @@
-//! Whole numbers in as few bytes as they need, and the buffers they are written to and read from.
+//! Whole numbers in as few bytes as possible, and the buffers for writing and reading them.
 //!
-//! The length stands in the first byte: as many low zero bits as further bytes follow, then a one, then the value,
-//! little-endian. A first byte of zero is followed by eight bytes of value. Chosen over the better known
-//! LEB128 because neither side loops over bytes or guesses a branch per byte. Nothing here knows about events.
+//! The first byte holds the length: one low zero bit for each further byte, then a one, then the
+//! value, little-endian. A first byte of zero is followed by eight bytes of value. This format was
+//! preferred to the better known LEB128 because neither side loops over bytes or predicts a branch
+//! per byte. Nothing here knows about events.
 
-/// What was read is not what a writer wrote.
+/// Error for bytes that no writer wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
 /// Longest form of a number, in bytes.
 const LONGEST: usize = 9;
 
-/// Maps small numbers of either sign to small numbers without one: 0, -1, 1, -2, … to 0, 1, 2, 3, …
+/// Maps small numbers of either sign to small numbers without a sign: 0, -1, 1, -2, … to 0, 1, 2,
+/// 3, …
 pub(super) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-/// The inverse of [`zigzag`].
+/// Inverse of [`zigzag`].
 pub(super) const fn unzigzag(code: u64) -> i64 {
     (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
 }
 
-/// Bytes that a number is written in.
+/// Number of bytes in which a number is written.
 pub(super) const fn length_of(value: u64) -> u64 {
     if value >> 56 != 0 { 9 } else { (64 - (value | 1).leading_zeros()).div_ceil(7) as u64 }
 }
 
-/// A buffer of fixed size that is filled from its beginning.
+/// Buffer of fixed size that is filled from its beginning.
 #[derive(Debug)]
 pub(super) struct Out {
     bytes: Box<[u8]>,
@@ -34,7 +36,8 @@ pub(super) struct Out {
 }
 
 impl Out {
-    /// With room for `size` bytes. Writing more is an error of the caller's, and panics.
+    /// Creates a buffer with room for `size` bytes. Writing more is an error of the caller, and
+    /// panics.
     pub(super) fn new(size: usize) -> Self {
         // A number is written as a whole word, of which only its length counts.
         Self { bytes: vec![0; size + LONGEST].into_boxed_slice(), len: 0 }
@@ -81,17 +84,17 @@ impl Out {
 /// Bytes being read.
 #[derive(Debug)]
 pub(super) struct In<'a> {
-    /// What is to be read, and [`In::PADDING`].
+    /// Bytes to be read, and [`In::PADDING`].
     bytes: &'a [u8],
     at: usize,
     end: usize,
 }
 
 impl<'a> In<'a> {
-    /// Bytes that must follow what is read, so that a number can be read as a whole word.
+    /// Number of bytes that must follow the data, so that a number can be read as a whole word.
     pub(super) const PADDING: usize = LONGEST;
 
-    /// Reads `padded` without its last [`In::PADDING`] bytes.
+    /// Creates a reader of `padded` without its last [`In::PADDING`] bytes.
     pub(super) fn new(padded: &'a [u8]) -> Self {
         Self { bytes: padded, at: 0, end: padded.len().saturating_sub(Self::PADDING) }
     }
@@ -105,7 +108,7 @@ impl<'a> In<'a> {
         self.end.saturating_sub(self.at)
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     pub(super) fn skip(&mut self, count: u64) -> Result<(), Damaged> {
         self.bytes(usize::try_from(count).map_err(|_| Damaged)?).map(|_| ())
     }
@@ -143,7 +146,7 @@ impl<'a> In<'a> {
         self.number().map(unzigzag)
     }
 
-    /// A number that fits a smaller type.
+    /// Number that fits a smaller type.
     #[inline]
     pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damaged> {
         T::try_from(self.number()?).map_err(|_| Damaged)
@@ -173,7 +176,7 @@ mod tests {
         out.written().to_vec()
     }
 
-    /// As [`In`] wants it.
+    /// Adds the padding that [`In`] requires.
     fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.extend([0xff; In::PADDING]);
         bytes

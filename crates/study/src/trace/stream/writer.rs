@@ -1,5 +1,5 @@
-//! Writing a stream, while a run is being measured: buffers and the compressor's memory are made once and used for
-//! every frame, and a frame is one write.
+//! Writer of a stream during a measured run. The buffers and the compressor's memory are allocated
+//! once and reused for every frame, and a frame is one write.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,30 +19,34 @@ use super::frame::{
 use super::varint::Out;
 use super::{FILE_HEADER_BYTES, MAGIC, VERSION};
 
-/// How hard zstd tries. By `cargo bench -p morecores-study --bench stream`, whose events are like a build's, level 1 takes
-/// 6.3 bytes and 26 ns an event, encoding included; level -1 7.3 bytes and the same time, level -7 7.4 bytes and 22 ns; level 3
-/// 6.1 bytes and 42 ns.
+/// Compression level of zstd. Costs per event by `cargo bench -p morecores-study --bench stream`,
+/// whose events are like a build's, encoding included:
+///
+/// - level 3: 6.1 bytes and 42 ns
+/// - level 1: 6.3 bytes and 26 ns
+/// - level -1: 7.3 bytes and the same time as level 1
+/// - level -7: 7.4 bytes and 22 ns
 const LEVEL: i32 = 1;
 
-/// A frame is ended where the next event might not fit.
+/// Length from which a frame is ended, because the next event might not fit.
 const FULL: usize = MOST_RAW_BYTES as usize - LONGEST_EVENT;
 
-/// Writes an event stream.
+/// Writer of an event stream.
 ///
-/// Every frame is one write of at most a mebibyte, so `w` needs no buffer of its own, and a kill cuts at most one
-/// frame.
+/// Every frame is one write of at most a mebibyte. The output therefore needs no buffer of its own,
+/// and a kill cuts at most one frame.
 pub struct StreamWriter<W: Write> {
     output: W,
     compressor: Compressor<'static>,
     /// Content of the frame being written.
     raw: Out,
-    /// The frame as it is stored: header and compressed content.
+    /// Frame as it is stored: header and compressed content.
     stored: Box<[u8]>,
-    /// Frames so far.
+    /// Number of frames so far.
     frames: u32,
-    /// Events of each CPU so far.
+    /// Number of events of each CPU so far.
     events: BTreeMap<u32, u64>,
-    /// The latest time so far.
+    /// Latest time so far.
     latest: u64,
 }
 
@@ -53,15 +57,16 @@ impl<W: Write> fmt::Debug for StreamWriter<W> {
 }
 
 impl<W: Write> StreamWriter<W> {
-    /// Begins a stream.
+    /// Starts a stream.
     ///
     /// # Errors
-    /// Those of writing to `output`, and want of memory.
+    /// Errors of writing to `output`, and lack of memory.
     pub fn new(output: W) -> io::Result<Self> {
         Self::with_level(output, LEVEL)
     }
 
-    /// The same with a compression level of zstd's, for the bench that chooses it.
+    /// Starts a stream with a given compression level of zstd, for the benchmark that chooses the
+    /// level.
     #[doc(hidden)]
     pub fn with_level(mut output: W, level: i32) -> io::Result<Self> {
         let mut header = [0; FILE_HEADER_BYTES];
@@ -79,13 +84,15 @@ impl<W: Write> StreamWriter<W> {
         })
     }
 
-    /// Writes the events that one CPU has had since its frame before, in their order; where they are many, as several
-    /// frames. Which CPU is told by `cpu`; what the events say of it is not written. Allocates at a
-    /// CPU's first frame, and zstd's memory at the first ones; never per event.
+    /// Writes the events of one CPU since its previous frame, in their order; many events take
+    /// several frames. `cpu` names the CPU; the CPU numbers in the events are not written. The call
+    /// allocates memory for the first frame of a CPU, and zstd's memory for the first frames, but
+    /// never per event.
     ///
     /// # Errors
-    /// Those of writing: what was not written counts as lost, a reader says so, and later frames may still be written.
-    /// [`io::ErrorKind::InvalidInput`] for a CPU whose number no kernel gives.
+    /// Errors of writing. Events that were not written count as lost, a reader reports them, and
+    /// later frames may still be written. [`io::ErrorKind::InvalidInput`] for a CPU whose number no
+    /// kernel gives.
     pub fn frame(&mut self, cpu: CpuId, events: &[Event]) -> io::Result<()> {
         if cpu.0 > MAX_CPU {
             return Err(impossible_cpu());
@@ -97,7 +104,7 @@ impl<W: Write> StreamWriter<W> {
             let (now, later) = rest.split_at(count);
             rest = later;
             let before = self.events.entry(cpu.0).or_default();
-            // `count` is at most MOST_EVENTS.
+            // `count` is at most `MOST_EVENTS`.
             let header = FrameHeader {
                 kind: EVENTS,
                 events: count as u32,
@@ -113,10 +120,10 @@ impl<W: Write> StreamWriter<W> {
         Ok(())
     }
 
-    /// Says that nothing follows. Without it a reader takes the stream for cut off.
+    /// Writes the end of the stream. Without it, a reader treats the stream as cut off.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Errors of writing.
     pub fn finish(mut self) -> io::Result<W> {
         self.raw.clear();
         self.raw.number(self.events.len() as u64);
@@ -129,7 +136,7 @@ impl<W: Write> StreamWriter<W> {
         Ok(self.output)
     }
 
-    /// Encodes as many events as one frame holds, and returns how many those were.
+    /// Encodes as many events as one frame holds, and returns their number.
     fn encode(&mut self, time: u64, events: &[Event]) -> io::Result<usize> {
         self.raw.clear();
         let mut encoder = Encoder::new(&mut self.raw, time);
@@ -152,7 +159,7 @@ impl<W: Write> StreamWriter<W> {
         Ok(events.len().min(MOST_EVENTS as usize))
     }
 
-    /// Compresses what was encoded and writes it behind its header.
+    /// Compresses the encoded events and writes them after their header.
     fn store(&mut self, header: FrameHeader) -> io::Result<()> {
         let number = self.frames;
         self.frames += 1;
@@ -160,7 +167,7 @@ impl<W: Write> StreamWriter<W> {
         let stored = self.compressor.compress_to_buffer(raw, content)?;
         let header = FrameHeader {
             checksum: crc32fast::hash(&content[..stored]),
-            // Both fit: the buffers are no larger than their bounds, which are of this type.
+            // Both values fit: the buffers are no larger than their bounds, which have this type.
             stored: stored as u32,
             raw: raw.len() as u32,
             number,
