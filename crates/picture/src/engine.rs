@@ -1,18 +1,18 @@
-//! The JavaScript engine that evaluates the viewer's drawing code. That code is ours and asks for nothing; the engine gives it
-//! neither files nor a network.
+//! JavaScript engine that evaluates the viewer's drawing code. This code is part of the project and
+//! needs no input or output; the engine gives it neither files nor a network.
 
 use morecores_view::page::{Page, PictureOrder};
 use rquickjs::{CatchResultExt, CaughtError, Context, Error, Function, Runtime, TypedArray};
 
 use crate::PictureError;
 
-/// The bundled drawing code: `viewer/src/sheet`.
+/// Bundled drawing code, from `viewer/src/sheet`.
 const SHEET: &str = include_str!("../../../viewer/dist/sheet.js");
 
-/// What it defines.
+/// Name of the function that the drawing code defines.
 const FUNCTION: &str = "sheetOf";
 
-/// How deep calls may go, in bytes: the serialising of a picture is recursive.
+/// Stack limit in bytes for the calls of the drawing code; serialising a picture is recursive.
 const STACK: usize = 1 << 20;
 
 pub(crate) fn draw(

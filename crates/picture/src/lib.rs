@@ -1,7 +1,8 @@
-//! One picture of the report page as a file of its own, SVG or PNG, drawn without a browser.
+//! One picture of the report page as an SVG or PNG file, drawn without a browser.
 //!
-//! The page's own drawing code draws it, in a small JavaScript engine, so that both look the same; nothing here knows what is in a
-//! picture. It gets data and gives text or bytes; which files those become is the command line's.
+//! The page's own drawing code draws the picture in a small JavaScript engine, so that both look
+//! the same. This crate knows nothing of the content of a picture. It takes data and returns text
+//! or bytes; the command line writes the files.
 
 mod engine;
 mod raster;
@@ -15,36 +16,37 @@ use thiserror::Error;
 
 pub use raster::png;
 
-/// Why there is no picture.
+/// Reason why there is no picture.
 #[derive(Debug, Error)]
 pub enum PictureError {
-    /// The studies have nothing of the kind that was asked for.
+    /// Study without the data that the picture needs.
     #[error("{study} has no {what}")]
     Nothing {
-        /// The study's name.
+        /// Name of the study.
         study: String,
-        /// What it would have to have.
+        /// Data that the study lacks.
         what: &'static str,
     },
-    /// The studies are not a suite's.
+    /// Studies that are not a suite's.
     #[error("a picture of the suite is of a directory that `morecores suite` made")]
     NoSuite,
-    /// One study at most is in such a picture.
+    /// Several studies for a picture that shows one study.
     #[error("a picture of the {0} is of one study: name one")]
     OneStudy(&'static str),
-    /// The data of a timeline is damaged.
+    /// Damaged data of a timeline.
     #[error("the timeline cannot be read: {0}")]
     Timeline(String),
-    /// The drawing code failed: a fault of ours.
+    /// Failure of the drawing code, which is a defect of morecores.
     #[error("the picture cannot be drawn: {0}")]
     Drawing(String),
 }
 
-/// Draws what `order` asks for of `studies` as an SVG file. Speedup, elapsed time, efficiency and metric may be of several studies.
+/// Draws the picture that `order` requests from the studies of `page` as an SVG file. Pictures of
+/// speedup, elapsed time, efficiency and metric may show several studies.
 ///
 /// # Errors
 ///
-/// [`PictureError`], where the studies have no such picture or it cannot be drawn.
+/// [`PictureError`], if the studies have no such picture or it cannot be drawn.
 pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
     if order.picture == Picture::Suite {
         let suite = page.suite.clone().ok_or(PictureError::NoSuite)?;
@@ -57,7 +59,7 @@ pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
     engine::draw(&page, order, stretches)
 }
 
-/// The timeline that is to be drawn, where one is: the traced run on the most CPUs.
+/// Returns the timeline to draw, if the picture shows one: the traced run on the most CPUs.
 fn timeline_of(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTimeline>, PictureError> {
     let lacks =
         |study: &PageStudy, what: &'static str| PictureError::Nothing { study: study.name.clone(), what };
@@ -88,7 +90,8 @@ fn timeline_of(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTi
     }
 }
 
-/// The study with the one timeline that is drawn, whose stretches go another way.
+/// Returns the study with the drawn timeline only, without its stretches. The engine gets the
+/// stretches separately.
 fn without_stretches(study: &PageStudy, timeline: Option<&PageTimeline>) -> PageStudy {
     let bare = |timeline: &PageTimeline| PageTimeline { data: String::new(), ..timeline.clone() };
     PageStudy { timelines: timeline.map(bare).into_iter().collect(), ..study.clone() }

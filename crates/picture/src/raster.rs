@@ -1,4 +1,4 @@
-//! From SVG to pixels.
+//! Conversion of SVG to pixels.
 
 use std::sync::Arc;
 
@@ -7,16 +7,18 @@ use resvg::usvg::{Options, Tree, fontdb};
 
 use crate::PictureError;
 
-/// Pixels of the file for each of the drawing: what screens of today show sharply.
+/// Pixels of the file per pixel of the drawing, enough for a sharp picture on a high-resolution
+/// screen.
 const SCALE: f32 = 2.0;
 
-/// The picture as a PNG file, twice as many pixels wide as the drawing says.
+/// Renders the picture as a PNG file, twice as many pixels wide as the drawing says.
 ///
-/// Its texts are set in DejaVu Sans, which comes along: the same picture on every machine.
+/// The text is set in DejaVu Sans, which the program includes, so the picture is the same on every
+/// machine.
 ///
 /// # Errors
 ///
-/// [`PictureError::Drawing`], where this is not an SVG file or is too large for memory.
+/// [`PictureError::Drawing`], if `svg` is not an SVG file or is too large for memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, PictureError> {
     let failed = |error: String| PictureError::Drawing(error);
     let mut fonts = fontdb::Database::new();

@@ -1,12 +1,13 @@
-//! Groups of tests that need programs besides those that build morecores. `make test` installs the packages of each where
-//! it can, and `make test SKIP=NAME` leaves a group out.
+//! Groups of tests that need more programs than the build of morecores does. `make test` installs
+//! their packages if it can, and `make test SKIP=NAME` leaves a group out.
 
 use crate::skipped;
 
-/// The variable in which `tools/test.sh` lists the groups that are left out, separated by commas.
+/// Variable in which `tools/test.sh` lists the skipped groups, separated by commas.
 const LEFT_OUT: &str = "MORECORES_LEFT_OUT";
 
-/// Tests that need the same programs; a group of `tools/packages` by the same name has their packages.
+/// Group of tests that need the same programs. The group of the same name in `tools/packages` lists
+/// their packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Opens the report page in a browser.
@@ -15,18 +16,18 @@ pub enum Group {
     Servers,
     /// Runs POV-Ray.
     Raytrace,
-    /// Builds what has the shape of a Linux kernel.
+    /// Builds a source tree with the shape of a Linux kernel.
     KernelBuild,
     /// Checks the lock library for C as its users do.
     CLibrary,
 }
 
 impl Group {
-    /// All of them, in the order of `tools/test.sh`.
+    /// All groups, in the order of `tools/test.sh`.
     pub const ALL: [Self; 5] =
         [Self::Browser, Self::Servers, Self::Raytrace, Self::KernelBuild, Self::CLibrary];
 
-    /// The name of the group in `tools/packages` and after `SKIP=`.
+    /// Returns the name of the group in `tools/packages` and after `SKIP=`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Browser => "browser",
@@ -37,13 +38,13 @@ impl Group {
         }
     }
 
-    /// What a test says that lacks a program of the group.
+    /// Returns the message of a test that lacks a program of the group.
     pub fn missing(self, program: &str) -> String {
         format!("there is no {program}; install it with: tools/install-deps.sh {}", self.name())
     }
 }
 
-/// Whether this group was left out of the tests, which is noted under `test`.
+/// Returns whether this group was left out of the tests; notes it under `test` if so.
 pub fn left_out(test: &str, group: Group) -> bool {
     let left = std::env::var(LEFT_OUT).unwrap_or_default();
     let is = is_among(&left, group);

@@ -1,7 +1,7 @@
-//! What the tests of several crates share: how a test says that it could not run here, how it waits, and plain values of
+//! Helpers for the tests of several crates: notes of skipped tests, waiting, and plain values of
 //! the record.
 //!
-//! For tests alone: no crate may depend on it outside `[dev-dependencies]`.
+//! Only tests use this crate: no crate may depend on it outside `[dev-dependencies]`.
 
 mod group;
 mod locks;
@@ -20,18 +20,19 @@ pub use script::write_script;
 pub use study::{header, plan, point, run};
 pub use wait::wait_until;
 
-/// Notes that the test `name` could not run here, and why, for `tools/test.sh`, which counts and prints such lines.
-/// The test is to return afterwards, and to note at most one line.
+/// Notes that the test `name` could not run on this machine, with the reason. `tools/test.sh`
+/// counts and prints these lines. The test must return afterwards, and may note at most one line.
 ///
 /// # Panics
-/// Where the file that `MORECORES_SKIPPED` names cannot be written: a test must not pass silently.
+/// Panics if the file named by `MORECORES_SKIPPED` cannot be written: a test must not pass
+/// silently.
 #[allow(clippy::print_stdout)]
 pub fn skipped(name: &str, reason: &str) {
     let line = format!("skipped: {name}: {reason}");
     match std::env::var_os("MORECORES_SKIPPED") {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            // One write, so that lines of tests that run at once are not mixed.
+            // A single write keeps the lines of concurrent tests apart.
             file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
                 .expect("MORECORES_SKIPPED");
         }

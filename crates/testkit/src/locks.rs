@@ -1,10 +1,10 @@
-//! Plans, headers and lines of studies of locks with plain values, to be changed where a test is about one.
+//! Plans, headers and lines of studies of locks with plain values, for a test to modify.
 
 use morecores_study::lock::*;
 use morecores_study::*;
 
-/// `adaptive` and `std`, on one thread and on two, pinned to CPUs 0 and 1; held for no time and for 1 µs, and wanted again at
-/// once. Six rounds, of which the first is watched.
+/// Plan of `adaptive` and `std` on one thread and on two, pinned to CPUs 0 and 1. The holds are
+/// zero and 1 µs, the think is zero. The plan has six rounds, of which the first is watched.
 pub fn lock_plan() -> LockPlan {
     LockPlan {
         locks: vec![LockName::Adaptive, LockName::Std],
@@ -20,7 +20,7 @@ pub fn lock_plan() -> LockPlan {
     }
 }
 
-/// The header of an unfinished study of locks, on a machine of which nothing is known.
+/// Header of an unfinished study of locks, on a machine without known properties.
 pub fn lock_header(plan: LockPlan) -> LockHeader {
     LockHeader {
         schema: LOCK_STUDY_SCHEMA.into(),
@@ -33,7 +33,7 @@ pub fn lock_header(plan: LockPlan) -> LockHeader {
     }
 }
 
-/// A cell that took so many nanoseconds, while nothing was stolen.
+/// Result of a cell that took `ns` nanoseconds, without any stolen time.
 pub fn lock_time(round: u32, cell: LockCell, ns: f64) -> LockRun {
     LockRun {
         round,

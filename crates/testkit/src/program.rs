@@ -1,26 +1,28 @@
-//! Small C programs that tests trace, compiled when a test asks for them.
+//! Small C programs that tests trace, compiled on demand.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// An executable file in a directory of its own, which goes with it.
+/// Executable file in a temporary directory of its own, which is removed on drop.
 #[derive(Debug)]
 pub struct CProgram {
-    /// Held for its removal on drop.
+    /// Temporary directory, kept for its removal on drop.
     _home: tempfile::TempDir,
     binary: PathBuf,
 }
 
 impl CProgram {
-    /// Compiles `text`, with threads, by the C compiler that Rust links with. The program is called `name`.
+    /// Compiles `text`, with threads, by the C compiler that Rust links with. `name` names the
+    /// program.
     ///
     /// # Panics
-    /// A program that does not compile without a warning.
+    /// Panics if the program does not compile without a warning.
     pub fn compile(name: &str, text: &str) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let binary = home.path().join(name);
-        // From its text: the user of the test may not be able to reach the source.
+        // The compiler reads the text from a pipe, because the test's user may not reach the
+        // source.
         let mut cc = Command::new("cc")
             .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
             .arg(&binary)
@@ -35,7 +37,7 @@ impl CProgram {
         Self { _home: home, binary }
     }
 
-    /// The executable file.
+    /// Returns the path of the executable file.
     pub fn path(&self) -> &Path {
         &self.binary
     }

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Writes an executable file. A shell writes it: a test has threads that fork, and a fork that holds the file open for
-/// writing keeps it from being executed (ETXTBSY).
+/// Writes an executable file. A shell writes it, because a test has threads that fork. A fork that
+/// holds the file open for writing prevents its execution (ETXTBSY).
 ///
 /// # Panics
-/// Where it cannot be written.
+/// Panics if the file cannot be written.
 pub fn write_script(path: &Path, text: &str) {
     let made = Command::new("sh")
         .args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])

@@ -1,11 +1,12 @@
-//! Headers, plans, points and runs with plain values: a test names what it is about, `Plan { warmup: 2, ..plan(points) }`,
-//! and a new field of the record is added here alone.
+//! Headers, plans, points and runs with plain values. A test names only the values that it is
+//! about, as in `Plan { warmup: 2, ..plan(points) }`. A new field of the record is added here
+//! alone.
 //!
-//! A test must not rest on a value that neither it nor a comment below names.
+//! A test must not rely on a value that neither the test nor a comment below names.
 
 use morecores_study::*;
 
-/// The header of an unfinished study of `true`, on a machine of which nothing is known.
+/// Header of an unfinished study of `true`, on a machine without known properties.
 pub fn header(plan: Plan) -> Header {
     Header {
         schema: STUDY_SCHEMA.into(),
@@ -19,8 +20,8 @@ pub fn header(plan: Plan) -> Header {
     }
 }
 
-/// A sweep of these points by affinity, cores first, without warm-up and without anything that a user must ask for:
-/// 6 to 30 runs of each, until the medians are known within 1%.
+/// Plan of a sweep of these points by affinity, cores first, without a warm-up and without optional
+/// features. It has 6 to 30 runs of each point, until the medians are known within 1%.
 pub fn plan(points: Vec<Point>) -> Plan {
     Plan {
         points,
@@ -49,12 +50,13 @@ pub fn plan(points: Vec<Point>) -> Plan {
     }
 }
 
-/// The first `cpus` CPUs, all of them cores, and as many for `{n}`.
+/// Point of the first `cpus` CPUs, all of them cores, with `{n}` equal to `cpus`.
 pub fn point(cpus: u32) -> Point {
     Point { cpus, n: cpus, cpu_set: (0..cpus).map(CpuId).collect(), adds: [CpuKind::Core].into() }
 }
 
-/// A timed run of this point that succeeded, the first of its study; of its tree and its surroundings nothing is known.
+/// Timed run of this point that succeeded, the first of its study. Its tree and its surroundings
+/// are unknown.
 pub fn run(point: &Point, elapsed: Nanos) -> Run {
     Run {
         index: 0,

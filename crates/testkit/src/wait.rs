@@ -1,20 +1,21 @@
-//! Waiting for what another process or thread is to do. A test must not tell how fast a machine is, so its patience is
-//! that of somebody who gives the test up: no machine on which tests are worth running takes so long.
+//! Waiting for another process or thread. A test must not depend on the speed of the machine. The
+//! time limit is therefore longer than any machine needs on which running tests makes sense.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time after which a test fails rather than waits for ever. What is waited for takes milliseconds on an idle machine; a
-/// process of the lowest priority beside busy ones has a sixtieth of a CPU, and tests run several at once.
+/// Time after which a test fails instead of waiting for ever. On an idle machine the awaited event
+/// takes milliseconds. A process of the lowest priority beside busy ones has a sixtieth of a CPU,
+/// and several tests run at once.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Pause between two looks.
+/// Pause between two checks of the condition.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits until something holds that must come to hold.
+/// Waits until a condition holds.
 ///
 /// # Panics
-/// A condition that does not hold after five minutes.
+/// Panics if the condition does not hold after five minutes.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

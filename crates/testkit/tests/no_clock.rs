@@ -1,5 +1,6 @@
-//! No test of any crate tells how fast a machine is: one that reads a clock asserts, sooner or later, what a busy machine
-//! breaks. A clock is passed in, waiting is `morecores_testkit::wait_until`, speed is a bench's affair.
+//! No test of any crate depends on the speed of the machine. A test that reads a clock will sooner
+//! or later assert something that a busy machine breaks. A test passes a clock in, waits with
+//! `morecores_testkit::wait_until`, and leaves speed to the benches.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;
@@ -8,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// Calls that read the standard library's clocks.
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 
-/// Tests that go on for a time and assert nothing about it; and this one.
+/// Tests that run for a fixed time and assert nothing about it, and this file.
 const EXEMPT: [&str; 3] =
     ["record/tests/stream_damage.rs", "workloads/src/laboratory/lock.rs", "testkit/tests/no_clock.rs"];
 
-/// The Rust sources below a directory.
+/// Lists the Rust sources below a directory.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
@@ -20,8 +21,8 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files.into_iter().filter(is_rust).chain(directories.iter().flat_map(|path| sources(path))).collect()
 }
 
-/// The part of a source that is tests: all of an integration test's, and of a module whose file says so; otherwise what
-/// follows the beginning of its module `tests`.
+/// Returns the part of a source that is tests: the whole file of an integration test or of a module
+/// `tests.rs`, otherwise the text from the start of its module `tests`.
 fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
     let is_test = path.components().any(|part| part.as_os_str() == "tests");
     if is_test || path.file_name().is_some_and(|name| name == "tests.rs") {

@@ -1,4 +1,4 @@
-//! Writes the shapes of the report page as TypeScript into a directory, for the viewer.
+//! Writes the types of the report page as TypeScript into a directory, for the viewer.
 //!
 //!     cargo run -p morecores-view --features typescript --example typescript -- viewer/src/record
 
@@ -10,7 +10,7 @@ use ts_rs::{Config, TS};
 
 fn main() -> ExitCode {
     let Some(directory) = env::args_os().nth(1) else { return ExitCode::from(2) };
-    // Every number of ours is below 2^53.
+    // Every number of these types is below 2^53.
     let config =
         Config::new().with_out_dir(directory).with_large_int("number").with_import_extension(Some("ts"));
     match Page::export_all(&config).and_then(|()| PictureOrder::export_all(&config)) {

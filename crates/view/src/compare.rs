@@ -1,8 +1,10 @@
-//! Two studies beside each other: what is a difference between them, and what is noise.
+//! Comparison of two studies: the differences between them, told from noise.
 //!
-//! Every ratio that is given takes its part of one chance of error of 5%, so that a comparison of two studies of the same
-//! thing calls a difference in at most one case of twenty, however many CPU counts they have. What changes between
-//! sessions (another machine, a reboot, a neighbour) is in no interval; how the two were made is compared and told.
+//! All ratios of a comparison share one 5% probability of error. Two studies of the same thing thus
+//! show a false difference in at most one case of twenty. The number of CPU counts does not matter.
+//!
+//! No interval contains the changes between sessions (another machine, a reboot, another program).
+//! The comparison lists the differences in the making of the two studies instead.
 
 mod condition;
 mod figure;
@@ -24,48 +26,49 @@ use crate::sample::{Sample, design};
 pub use condition::{Condition, ConditionError, judge};
 use ratios::{Measured, Verdicts};
 
-/// One of the two.
+/// One of the two studies.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// Where it is, to be called by.
+    /// Name of the study in messages.
     pub name: &'a str,
-    /// Its runs.
+    /// Study with its runs.
     pub study: &'a Study,
-    /// What was derived from it.
+    /// View derived from the study.
     pub view: &'a View,
 }
 
-/// Why two studies have no ratio.
+/// Reason why two studies have no ratio.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Incomparable {
-    /// No successful run.
+    /// A study without a successful run.
     #[error("{0}: no run succeeded, so there is nothing to compare")]
     NothingMeasured(String),
-    /// No CPU count is in both.
+    /// No CPU count in both studies.
     #[error(
         "no CPU count is in both: BASE has {base}, NEW has {new}; measure one of them again with --cpus {base}"
     )]
     NoCommonCount {
-        /// Counts of BASE.
+        /// CPU counts of BASE.
         base: String,
-        /// Counts of NEW.
+        /// CPU counts of NEW.
         new: String,
     },
-    /// The one has a metric that the other has not.
+    /// Different metrics, or a metric in one study only.
     #[error("BASE measures {base}, NEW {new}: measure both with the same --metric, and the same direction")]
     OtherMetric {
-        /// What BASE measures.
+        /// Metric of BASE.
         base: String,
-        /// What NEW measures.
+        /// Metric of NEW.
         new: String,
     },
 }
 
-/// Compares `new` with `base`; a relative difference below `at_least` is none.
+/// Compares `new` with `base`; a relative difference below `at_least` does not count as a
+/// difference.
 ///
 /// # Errors
 ///
-/// [`Incomparable`] where no figure of the one has a like in the other.
+/// [`Incomparable`] if no figure of one study has a counterpart in the other.
 pub fn compare(base: Side<'_>, new: Side<'_>, at_least: f64) -> Result<Comparison, Incomparable> {
     for side in [base, new] {
         if side.view.points.is_empty() {
@@ -100,7 +103,7 @@ pub fn compare(base: Side<'_>, new: Side<'_>, at_least: f64) -> Result<Compariso
     })
 }
 
-/// Which direction is better, of what both are about.
+/// Returns the better direction of the metric that both studies measure.
 fn same_metric(base: Side<'_>, new: Side<'_>) -> Result<Better, Incomparable> {
     let about = |side: Side<'_>| {
         side.view.plan.metric.as_ref().map_or((None, Better::Lower), |m| (Some(m.unit.clone()), m.better))
@@ -128,7 +131,7 @@ fn compared(side: Side<'_>) -> Compared {
     }
 }
 
-/// The runs of both at one count.
+/// Collects the runs of both studies at one count.
 fn measured(base: Side<'_>, new: Side<'_>, cpus: u32) -> Option<Measured> {
     let values = |side: Side<'_>| {
         let point = side.study.header.plan.points.iter().find(|point| point.cpus == cpus)?;
@@ -169,7 +172,7 @@ fn speedup(here: &Measured, verdicts: &Verdicts<'_>) -> Option<ComparedSpeedup> 
     Some(ComparedSpeedup { base, new, ratio: ratio.estimate, difference: ratio.difference })
 }
 
-/// A ratio, what chance alone makes of it, and what it says.
+/// Ratio, its noise floor, and its verdict.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     estimate: Estimate,

@@ -1,6 +1,6 @@
-//! The derived view of a study: every figure that is computed from the runs, at one place.
+//! Derived view of a study: every figure that is computed from the runs, in one place.
 //!
-//! Which runs count: timed ones that succeeded. What a failed run or a warm-up cost is nobody's estimate.
+//! Only timed runs that succeeded count. No estimate includes a failed run or a warm-up.
 
 mod point;
 mod traced;
@@ -12,8 +12,8 @@ use morecores_study::{Plan, Study};
 use crate::sample::{Sample, design};
 use crate::stack::stacks;
 
-/// Computes the view of a study, finished or not, from its runs and from what `trace_view` says of
-/// its traced ones, in any order.
+/// Computes the view of a study, finished or not, from its runs and from the views of its traced
+/// runs. The traces may come in any order.
 pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let header = &study.header;
     let samples: Vec<Sample<'_>> = header.plan.points.iter().map(|point| Sample::of(study, point)).collect();
@@ -23,7 +23,7 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     let points: Vec<_> = measured.iter().map(|sample| sample.view(measured[0], &plan, design)).collect();
     let traces = traced::beside(&points, traces);
     let mut warnings = warnings::of(study, &samples, &points);
-    // Of a run that is no measured point a prediction says what spoils it.
+    // A prediction reports what spoils a traced run that is no measured point.
     let of_points = traces.iter().filter(|trace| points.is_empty() || trace.overhead.is_some());
     for warning in of_points.flat_map(traced::warnings) {
         traced::add(&mut warnings, warning);
@@ -47,8 +47,8 @@ pub fn view(study: &Study, traces: &[TraceView]) -> View {
     }
 }
 
-/// The plan with units for the metrics that the user gave none: what the command printed beside the first figure, to which
-/// the others were converted.
+/// Returns the plan with units for the metrics that have none from the user. The unit is the one
+/// that the command printed with the first figure, to which the other figures were converted.
 fn with_printed_units(study: &Study) -> Plan {
     let mut plan = study.header.plan.clone();
     let first = |name: Option<&str>| {

@@ -1,9 +1,12 @@
-//! The derived view of a study: every figure that is shown, the types of its JSON, and the figures that follow from
-//! the runs alone.
+//! Derived view of a study: the types of its JSON, and the figures that follow from the runs alone.
 //!
-//! `types` and `page` hold shapes. `derive` computes the view of a study of a command, `locks` that of a study of locks,
-//! `compare` the difference of two views. `morecores-explain` adds what traces say, `morecores-predict` what models say.
-//! Pure functions: no I/O, no clock, no text for people.
+//! - `types` and `page` hold types.
+//! - `derive` computes the view of a study of a command.
+//! - `locks` computes the view of a study of locks.
+//! - `compare` computes the difference between two views.
+//!
+//! `morecores-explain` adds the figures from traces, `morecores-predict` those from models. All
+//! functions are pure: no I/O, no clock, no text for people.
 
 pub mod compare;
 mod derive;

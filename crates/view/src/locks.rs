@@ -1,8 +1,10 @@
-//! What a study of locks says: its derived view, and how one lock stands against others.
+//! View of a study of locks, and comparison of one lock with others.
 //!
-//! A figure is the median over rounds with the exact interval of [`Design::Fixed`](morecores_statistics::Design): how many rounds there are never
-//! depends on what was measured. Two locks are compared in pairs of the same round, which keeps what changes between rounds
-//! out of the ratio. Nothing here knows how a lock works but its name; formulas of the cost model are in `cost_model`.
+//! A figure is the median over rounds, with the exact interval of
+//! [`Design::Fixed`](morecores_statistics::Design): the number of rounds never depends on the
+//! measurements. Two locks are compared in pairs of the same round, which keeps changes between
+//! rounds out of the ratio. This module knows locks by name only; `cost_model` holds the formulas
+//! of the cost model.
 
 mod advice;
 mod cells;
@@ -47,7 +49,7 @@ pub fn locks_view(study: &LockStudy) -> LocksView {
     }
 }
 
-/// Other programs' work before the cells and while they were measured.
+/// Returns the warnings of other programs' work before and during the cells.
 fn warnings(study: &LockStudy) -> Vec<Warning> {
     let others = Others::of_locks(study);
     let cpus = u32::try_from(study.header.plan.cpus.len()).unwrap_or(u32::MAX);
@@ -72,7 +74,7 @@ mod tests {
         assert!(view.locks.iter().all(|lock| lock.free_ns.is_none() && lock.longest_wait_ns.is_none()));
     }
 
-    /// Whole is a study that has every cell of every round, and not with one less.
+    /// A study is whole with every cell of every round, and not with one cell less.
     #[test]
     fn a_study_is_whole_with_its_last_cell() {
         let mut study = Synthetic::of(&[LockName::Spin, LockName::Block]).filled().build();
@@ -80,7 +82,7 @@ mod tests {
         assert_eq!(locks_view(&study).rounds, study.header.plan.rounds);
         let last = study.runs.pop().expect("cells");
         assert!(!locks_view(&study).whole);
-        // A second one of another cell does not take its place.
+        // A second sample of another cell does not replace the missing one.
         let again = study.runs[0].clone();
         study.runs.push(again);
         assert!(!locks_view(&study).whole);
@@ -88,7 +90,7 @@ mod tests {
         assert!(locks_view(&study).whole);
     }
 
-    /// Steal is a share of all CPUs' time, of the contests alone.
+    /// Steal is a share of the time of all CPUs, during contests only.
     #[test]
     fn steal_is_a_share_of_the_cpus_time() {
         let mut study =
@@ -98,12 +100,13 @@ mod tests {
             run.steal_ns = Some(Nanos::from_millis(2));
             let LockCell::Contest { .. } = run.cell else { panic!("contests alone") };
         }
-        // Each contest is 100 ms on two CPUs.
+        // Each contest takes 100 ms on two CPUs.
         let steal = locks_view(&study).steal.expect("told");
         assert!((steal - 0.01).abs() < 1e-12, "{steal}");
     }
 
-    /// CPU time around the cells: the laboratory's 0.1 s a cell on two CPUs, and so much of others.
+    /// Creates a study with CPU time around its cells: 0.1 s of the laboratory per cell on two
+    /// CPUs, and `seconds` of other programs.
     fn with_others(seconds: f64) -> LockStudy {
         let mut study =
             Synthetic::of(&[LockName::Spin]).contest(LockName::Spin, (2, 0, 0), &[1e6; 7]).build();
@@ -152,13 +155,13 @@ mod tests {
         assert!((busy_cpus - 0.5).abs() < 1e-9, "{busy_cpus}");
         assert_eq!(neighbours, std::slice::from_ref(&rustc));
 
-        // As busy before: said once.
+        // Other programs that were as busy before the cells get one warning only.
         study.header.closing = closing(0.25, vec![rustc.clone(), sshd]);
         let expected = Warning::NotQuiet { busy_cpus: 0.5, of_cpus: 2, neighbours: vec![rustc] };
         assert_eq!(locks_view(&study).warnings, [expected]);
     }
 
-    /// The view of JSON has no number that JSON does not know, whatever the cells hold.
+    /// The JSON of the view holds only numbers that JSON can express, whatever the cells hold.
     #[test]
     fn a_contest_in_which_nobody_had_the_lock_is_a_figure_too() {
         let study = Synthetic::of(&[LockName::Spin, LockName::Block])

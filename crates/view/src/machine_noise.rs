@@ -1,7 +1,7 @@
-//! What the repetitions of a fixed loop say of a machine: how small a difference can be seen on it, and how
-//! much its CPUs disturb each other.
+//! Noise of a machine, from the repetitions of a fixed loop: the smallest visible difference, and
+//! the disturbance of the CPUs by each other.
 //!
-//! Nothing here is an estimate of a program's time; a program has noise of its own on top.
+//! No figure here is an estimate of a program's time; a program adds noise of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,20 +13,21 @@ use morecores_statistics::Design;
 use morecores_statistics::median;
 use morecores_statistics::median_interval;
 
-/// Values in each arm of a comparison: what a study of ten runs of each of two commands compares, the number
-/// that hyperfine makes by default.
+/// Number of values in each arm of a comparison. It models a study of ten runs of each of two
+/// commands, the number that hyperfine makes by default.
 const ARM: usize = 10;
 
-/// The share of comparisons that stay within the floor.
+/// Share of comparisons that stay within the floor.
 const QUANTILE: f64 = 0.95;
 
-/// The fewest comparisons of which that quantile is anything but the largest.
+/// Smallest number of comparisons for which the 95% quantile is not simply the largest value.
 const FEWEST_COMPARISONS: usize = 20;
 
-/// Median absolute deviation times this is the standard deviation of a normal distribution, 1/Φ⁻¹(3/4).
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution,
+/// 1/Φ⁻¹(3/4).
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// Derives what is known; None where nothing was measured alone.
+/// Derives the noise of a machine; returns none if nothing was measured alone.
 pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
     let alone: BTreeMap<CpuId, Vec<&Stretch>> = alone(noise);
     let cpus: Vec<CpuNoise> = alone.keys().filter_map(|cpu| cpu_noise(noise, *cpu)).collect();
@@ -45,7 +46,7 @@ pub fn machine_noise(noise: &Noise) -> Option<MachineNoise> {
     })
 }
 
-/// The stretches that each CPU ran alone.
+/// Returns the stretches that each CPU ran alone.
 fn alone(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
     let mut found: BTreeMap<CpuId, Vec<&Stretch>> = BTreeMap::new();
     for stretch in noise.stretches.iter().filter(|stretch| stretch.company == Company::Alone) {
@@ -56,7 +57,7 @@ fn alone(noise: &Noise) -> BTreeMap<CpuId, Vec<&Stretch>> {
     found
 }
 
-/// Seconds of every repetition on `cpu`, in order.
+/// Returns the seconds of every repetition on `cpu`, in order.
 fn times(stretches: &[&Stretch], cpu: CpuId) -> Vec<f64> {
     let threads = stretches.iter().flat_map(|stretch| &stretch.threads).filter(|thread| thread.cpu == cpu);
     threads.flat_map(|thread| &thread.times_ns).map(|time| time.as_secs_f64()).collect()
@@ -97,9 +98,10 @@ fn cpu_noise(noise: &Noise, cpu: CpuId) -> Option<CpuNoise> {
     })
 }
 
-/// Differences of the medians of two interleaved arms of [`ARM`] values of the same work: from every window of
-/// twice as many consecutive values, every other value to each arm. Windows overlap, which makes the
-/// differences dependent but each of them as likely.
+/// Returns the differences of the medians of two interleaved arms of [`ARM`] values of the same
+/// work. Each window of twice as many consecutive values gives one difference; its values go to the
+/// two arms in turn. Windows overlap, which makes the differences dependent but each of them as
+/// likely.
 fn a_a(times: &[f64]) -> Vec<f64> {
     let arm =
         |window: &[f64], first| median(&window.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
@@ -118,13 +120,13 @@ fn quantile(mut differences: Vec<f64>) -> Option<f64> {
     Some(*differences.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
-/// Median of a CPU's repetitions in one stretch.
+/// Returns the median of a CPU's repetitions in one stretch.
 fn round_median(stretch: &Stretch, cpu: CpuId) -> Option<f64> {
     median(&times(&[stretch], cpu)).filter(|time| *time > 0.0)
 }
 
-/// For each round, how many times as long the CPU took in some company as alone: within a round, so that a
-/// slow drift of the machine falls out.
+/// Returns the slowdown of the CPU in each round: its time in this company divided by its time
+/// alone. Both times are from the same round, so a slow drift of the machine cancels out.
 fn slowdowns(noise: &Noise, cpu: CpuId, company: impl Fn(&Stretch) -> bool) -> Vec<f64> {
     let rounds: BTreeSet<u32> = noise.stretches.iter().map(|stretch| stretch.round).collect();
     let of = |round: u32, wanted: &dyn Fn(&Stretch) -> bool| {
@@ -145,7 +147,8 @@ fn disturbances(noise: &Noise) -> Vec<Disturbance> {
         .collect()
 }
 
-/// A round's slowdown is the mean over the CPUs: the factor by which the machine as a whole falls behind.
+/// Computes the slowdown of one company. The slowdown of a round is the mean over the CPUs, the
+/// factor by which the machine as a whole falls behind.
 fn disturbance(noise: &Noise, (company, cpus): (Company, CpuSet)) -> Option<Disturbance> {
     let within = |stretch: &Stretch| stretch.company == company && stretch.cpus() == cpus;
     let by_cpu: Vec<(CpuId, Vec<f64>)> =

@@ -1,7 +1,7 @@
-//! What memory a command needs by its CPUs, and what was killed for want of it.
+//! Memory that a command needs by its number of CPUs, and processes killed for lack of memory.
 //!
-//! A straight line through the medians of the measured counts: what the command needs on any number, and what each
-//! CPU, and the job on it, adds.
+//! The model is a straight line through the medians of the measured counts. Its intercept is the
+//! memory needed on any number of CPUs, its slope the memory that each CPU and its job add.
 
 use crate::Warning;
 use morecores_study::{Point, Run, Study};
@@ -9,17 +9,18 @@ use morecores_study::{Point, Run, Study};
 use crate::sample::Sample;
 use morecores_statistics::median;
 
-/// Memory by CPU count.
+/// Memory demand by CPU count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryDemand {
-    /// Bytes at no CPU.
+    /// Bytes at zero CPUs.
     fixed: f64,
     /// Bytes that each CPU adds, not below zero.
     each: f64,
 }
 
 impl MemoryDemand {
-    /// Fits a line through `(CPUs, bytes)` by least squares; `None` from fewer than two counts.
+    /// Fits a line through `(CPUs, bytes)` by least squares; returns `None` with fewer than two
+    /// counts.
     pub fn fit(points: &[(u32, f64)]) -> Option<Self> {
         let n = points.len() as f64;
         let mean_cpus = points.iter().map(|(cpus, _)| f64::from(*cpus)).sum::<f64>() / n;
@@ -34,18 +35,19 @@ impl MemoryDemand {
         Some(Self { fixed: mean_bytes - each * mean_cpus, each })
     }
 
-    /// Bytes needed on so many CPUs.
+    /// Returns the bytes needed on `cpus` CPUs.
     pub fn at(&self, cpus: u32) -> f64 {
         self.fixed + self.each * f64::from(cpus)
     }
 
-    /// The largest count whose need is within `limit` bytes; infinite where no CPU adds any.
+    /// Returns the largest count that needs at most `limit` bytes; infinite if a CPU adds none.
     pub fn most(&self, limit: f64) -> f64 {
         ((limit - self.fixed) / self.each).floor().max(0.0)
     }
 }
 
-/// What a study says of the memory that its command needs by its CPUs; `None` where fewer than two counts tell it.
+/// Fits the memory demand of a study's command, over the counts in `from` or all counts. Returns
+/// `None` if fewer than two counts tell it.
 pub fn demand(study: &Study, from: Option<&[u32]>) -> Option<MemoryDemand> {
     let points = study.header.plan.points.iter();
     let wanted = points.filter(|point| from.is_none_or(|from| from.contains(&point.cpus)));
@@ -60,15 +62,17 @@ pub fn demand(study: &Study, from: Option<&[u32]>) -> Option<MemoryDemand> {
     MemoryDemand::fit(&wanted.filter_map(need).collect::<Vec<_>>())
 }
 
-/// Bytes of memory that the command had: the smallest limit around it, or the whole machine's; `None` where neither is known.
+/// Returns the bytes of memory that the command had: the smallest limit around it, or the memory of
+/// the machine. Returns `None` if neither is known.
 pub fn limit(study: &Study) -> Option<u64> {
     let limited = study.runs.last().and_then(|run| run.tree.memory_limit_bytes);
     let whole = study.header.host.memory_bytes;
     limited.map_or(Some(whole.0).filter(|bytes| *bytes > 0), |limit| Some(limit.0))
 }
 
-/// What the kernel killed for memory in the runs of one point, with what a job needs and what there was; `None` where
-/// nothing was killed.
+/// Returns a warning of the processes that the kernel killed for memory in the runs of one point.
+/// The warning includes the memory needed per job and the memory available. Returns `None` if no
+/// process was killed.
 pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
     let of_point = |run: &&Run| run.cpus == point.cpus && run.n == point.n;
     let killed: Vec<&Run> =
@@ -90,9 +94,10 @@ pub fn killed_for_memory(study: &Study, point: &Point) -> Option<Warning> {
     })
 }
 
-/// Bytes that each of the command's jobs needs: what the successful runs of the largest number of jobs needed, over that
-/// number; where there is none, the largest process of those that were killed. Of a command that is not told a number of
-/// jobs the CPUs are taken for that.
+/// Estimates the bytes that each job of the command needs. The estimate is the median need of the
+/// successful runs with the most jobs, divided by that number. Without a successful run it is the
+/// size of the largest killed process. If the command is not told a number of jobs, the number of
+/// CPUs replaces it.
 fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
     let spared = |run: &&Run| run.counts(&study.header.plan) && run.tree.killed_for_memory.is_none();
     let whole: Vec<&Run> = study.runs.iter().filter(spared).collect();
@@ -108,7 +113,8 @@ fn job_bytes(study: &Study, killed: &[&Run]) -> Option<u64> {
     (bytes > 0.0).then_some(bytes as u64)
 }
 
-/// Bytes that a run needed: those of its tree, or at least those of its largest process.
+/// Returns the bytes that a run needed: those of its tree, or at least those of its largest
+/// process.
 fn needed(run: &Run) -> f64 {
     run.tree.needed_memory_bytes.unwrap_or(run.rusage.max_rss_bytes).0 as f64
 }

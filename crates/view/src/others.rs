@@ -1,31 +1,33 @@
-//! Work of other programs around what was measured: whether there was more than housekeeping, and by whom.
+//! Work of other programs around the measurement: its amount beyond housekeeping, and its sources.
 //!
-//! One rule for studies of commands and of locks. Only whether and how much; the words are the report's.
+//! Studies of commands and of locks share one rule. This module decides on the warnings and their
+//! figures; the report writes the text.
 
 use crate::Warning;
 use morecores_study::lock::LockStudy;
 use morecores_study::{Nanos, Neighbour, Quiet, Study, Surroundings, Topology};
 
-/// CPUs' worth of others' work that is more than a system's idle housekeeping.
+/// Threshold of other programs' work, in CPUs' worth; more is not idle housekeeping.
 const BUSY: f64 = 0.1;
-/// Others' CPU time over the tree's that is more than housekeeping.
+/// Threshold of the ratio of other programs' CPU time to the tree's; more is not housekeeping.
 const OUTSIDE: f64 = 0.05;
-/// Seconds of others' work that their 10 ms clocks tell apart from nothing.
+/// Smallest visible amount of other programs' work, in seconds. The clocks that count this work
+/// have a resolution of 10 ms.
 const VISIBLE: f64 = 0.1;
 
-/// Other programs, as a study saw them.
+/// Work of other programs during a study.
 #[derive(Debug)]
 pub(crate) struct Others<'a> {
     quiet: Option<Quiet>,
     neighbours: &'a [Neighbour],
-    /// CPU time of others around everything that was measured.
+    /// CPU time of other programs around all measurements of the study.
     all: Nanos,
-    /// CPUs of the machine that were online.
+    /// Number of online CPUs of the machine.
     of_cpus: u32,
 }
 
 impl<'a> Others<'a> {
-    /// Other programs around the runs of a command.
+    /// Collects the work of other programs around the runs of a command.
     pub(crate) fn of_study(study: &'a Study) -> Self {
         let closing = study.header.closing.as_ref();
         Self {
@@ -36,7 +38,7 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Other programs around the cells of a study of locks.
+    /// Collects the work of other programs around the cells of a study of locks.
     pub(crate) fn of_locks(study: &'a LockStudy) -> Self {
         let closing = study.header.closing.as_ref();
         Self {
@@ -47,14 +49,15 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Warning that the machine was busy while nothing was measured.
+    /// Returns a warning if the machine was busy while nothing was measured.
     pub(crate) fn not_quiet(&self) -> Option<Warning> {
         let busy_cpus = self.busy_when_quiet().filter(|busy| *busy > BUSY)?;
         Some(Warning::NotQuiet { busy_cpus, of_cpus: self.of_cpus, neighbours: self.disturbers() })
     }
 
-    /// Warning of work by others while `cpus` CPUs were measured, beyond what they did while nothing was: a daemon working for the
-    /// command, or a neighbour.
+    /// Returns a warning if other programs worked during the measurement of `cpus` CPUs more than
+    /// while nothing was measured. The cause is a daemon that works for the command, or an
+    /// unrelated program.
     pub(crate) fn during<'s>(
         &self,
         cpus: u32,
@@ -73,21 +76,23 @@ impl<'a> Others<'a> {
         })
     }
 
-    /// CPUs' worth of work that was going on while nothing was measured.
+    /// Returns the CPUs' worth of work while nothing was measured.
     fn busy_when_quiet(&self) -> Option<f64> {
         let quiet = self.quiet?;
         let watched = quiet.watched_ns.as_secs_f64();
         (watched > 0.0).then(|| quiet.busy_ns.as_secs_f64() / watched)
     }
 
-    /// Others that explain a good part of what was done beside the whole study, as they are known of that alone.
+    /// Returns the programs that explain a good part of all other programs' work around the
+    /// measurements. These programs are known for the whole study only, not for each CPU count.
     fn disturbers(&self) -> Vec<Neighbour> {
         self.neighbours.iter().filter(|neighbour| neighbour.is_good_part_of(self.all)).cloned().collect()
     }
 }
 
-/// CPU time of others, in seconds: on the allotted CPUs and elsewhere; absent where nobody looked. Only sums are compared: single
-/// readings are known to 10 ms.
+/// Returns the CPU time of other programs in seconds, on the allotted CPUs and elsewhere. Returns
+/// none if nothing was read. Only sums are compared, because a single reading is known to 10 ms
+/// only.
 pub(crate) fn cpu_seconds<'s>(around: impl Iterator<Item = &'s Surroundings>) -> Option<(f64, f64)> {
     let around: Vec<&Surroundings> = around.collect();
     let seconds = |what: fn(&Surroundings) -> Nanos| sum(&around, what).as_secs_f64();
@@ -96,7 +101,7 @@ pub(crate) fn cpu_seconds<'s>(around: impl Iterator<Item = &'s Surroundings>) ->
     Some((here.max(0.0), seconds(|s| s.busy_elsewhere_ns)))
 }
 
-/// CPU time of others on all CPUs together.
+/// Returns the CPU time of other programs on all CPUs together.
 fn cpu_time<'s>(around: impl Iterator<Item = &'s Surroundings>) -> Nanos {
     let around: Vec<&Surroundings> = around.collect();
     let busy = sum(&around, |s| s.busy_allotted_ns) + sum(&around, |s| s.busy_elsewhere_ns);

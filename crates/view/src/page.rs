@@ -1,7 +1,8 @@
-//! What the report page holds: views, the words that go with them, single runs, and timelines of traced runs.
+//! Data of the report page: views, their text, single runs, and timelines of traced runs.
 //!
-//! Only shapes; the viewer's TypeScript types are made from them. The page computes no figure of its own: what it says and draws
-//! is here, but the running averages of a timeline at the zoom that its reader chose.
+//! This module holds types only, and the viewer's TypeScript types are generated from them. The
+//! page computes no figure itself: this data holds everything that it says and draws. The one
+//! exception is the running averages of a timeline at the zoom that the reader chose.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,30 +11,30 @@ use crate::{Gain, LocksView, SuiteSummary, View};
 /// Name of the schema of [`Page`].
 pub const PAGE_SCHEMA: &str = "morecores.page/1";
 
-/// The data of one report page.
+/// Data of one report page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Page {
-    /// [`PAGE_SCHEMA`].
+    /// Schema name, [`PAGE_SCHEMA`].
     pub schema: String,
     /// Version of the tool that wrote the page.
     pub tool: String,
-    /// The studies, in the order in which they were named.
+    /// Studies of commands, in the order of the arguments.
     pub studies: Vec<PageStudy>,
-    /// The studies of locks, in the order in which they were named.
+    /// Studies of locks, in the order of the arguments.
     pub locks: Vec<PageLocks>,
-    /// The comparison of the first two studies, where one was asked for.
+    /// Comparison of the first two studies, if one was requested.
     pub comparison: Option<SaidComparison>,
-    /// The classic benchmarks then and now, where the page is a suite's.
+    /// Classic benchmarks, published and measured, if the page shows a suite.
     pub benchmarks: Vec<SaidBenchmark>,
-    /// The summary of these benchmarks.
+    /// Summary of these benchmarks.
     pub suite: Option<SaidSuite>,
-    /// The studies that can be opened, where the page is a directory's.
+    /// Studies that the reader can open, if the page shows a directory.
     pub listed: Vec<ListedStudy>,
 }
 
 impl Page {
-    /// An empty page, written by `tool`.
+    /// Creates an empty page with `tool` as the version of its writer.
     pub fn new(tool: &str) -> Self {
         Self {
             schema: PAGE_SCHEMA.to_owned(),
@@ -48,171 +49,173 @@ impl Page {
     }
 }
 
-/// A classic benchmark in words: what was published of it and what was measured here.
+/// Text of one classic benchmark: the published and the measured results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidBenchmark {
-    /// Its name and what it is.
+    /// Name and description of the benchmark.
     pub title: String,
-    /// Rows of then above rows of now.
+    /// Tables with the published rows above the measured rows.
     pub tables: Vec<SaidTable>,
-    /// What has to be known to read the tables, and what is missing from them.
+    /// Notes on reading the tables, and on missing results.
     pub notes: Vec<String>,
-    /// The names of the studies that the rows of now are from.
+    /// Names of the studies behind the measured rows.
     pub studies: Vec<String>,
 }
 
-/// The summary of a suite, as figures for its picture and in words.
+/// Summary of a suite: the figures for its picture, and the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidSuite {
-    /// Figures.
+    /// Figures of the summary.
     pub summary: SuiteSummary,
-    /// The same as a table.
+    /// Table with the same figures.
     pub table: SaidTable,
-    /// How to read the table, and what was not measured for which reason.
+    /// Notes on reading the table, and on parts that were not measured.
     pub notes: Vec<String>,
 }
 
-/// A table as text.
+/// Table as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidTable {
-    /// Its columns, of equal length.
+    /// Columns, all of the same length.
     pub columns: Vec<SaidColumn>,
-    /// Whether each row is of today.
+    /// Whether each row is a measured one.
     pub now: Vec<bool>,
 }
 
-/// A column of such a table.
+/// Column of a [`SaidTable`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidColumn {
-    /// What it is of.
+    /// Header of the column.
     pub header: String,
-    /// Whether its cells are figures; names otherwise.
+    /// Whether the cells are figures; otherwise they are names.
     pub figures: bool,
-    /// Its cells.
+    /// Cells of the column, from top to bottom.
     pub cells: Vec<String>,
 }
 
-/// One study of locks of a page.
+/// Data of one study of locks on a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PageLocks {
-    /// Its directory's name.
+    /// Name of the study's directory.
     pub name: String,
-    /// The command that made it.
+    /// Command that made the study.
     pub command: String,
-    /// What `morecores show --json` prints.
+    /// View of the study, as `morecores show --json` prints it.
     pub view: LocksView,
-    /// Which lock to take when, a sentence each, as the terminal says it.
+    /// Recommended locks by situation, one sentence each, as the terminal prints them.
     pub advice: Vec<String>,
-    /// What the machine's waits cost, a sentence each.
+    /// Costs of waiting on the machine, one sentence each.
     pub prices: Vec<String>,
-    /// Tables with what each is of, in the order in which they are shown.
+    /// Tables with their titles, in the order of display.
     pub tables: Vec<(String, SaidTable)>,
-    /// What has to be known to read the figures, the most serious first.
+    /// Notices on reading the figures, the most serious first.
     pub notices: Vec<SaidNotice>,
 }
 
-/// A comparison in words.
+/// Text of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidComparison {
-    /// Reason not to take a difference for a change: the commands differ.
+    /// Warning that a difference may not be a change, because the commands differ.
     pub warning: Option<String>,
-    /// What changed.
+    /// Summary of the changes.
     pub answer: String,
-    /// The columns of its table, each a header and a cell for each CPU count.
+    /// Columns of the table: a header each, and one cell for each CPU count.
     pub columns: Vec<(String, Vec<String>)>,
-    /// What grew most.
+    /// Component that grew most.
     pub grown: Option<String>,
-    /// What was not alike.
+    /// Differences in the making of the two studies.
     pub unlike: Vec<String>,
-    /// How the figures are to be read.
+    /// Note on reading the figures.
     pub note: String,
 }
 
-/// A study in a list.
+/// Entry of a study in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ListedStudy {
-    /// Its directory's name.
+    /// Name of the study's directory.
     pub name: String,
-    /// The command as a person would type it; what is wrong with the study where it cannot be read.
+    /// Command as a person would type it; for an unreadable study, the error.
     pub command: String,
-    /// The machine's name.
+    /// Host name of the machine.
     pub host: String,
-    /// When it was begun, in seconds since 1970.
+    /// Start of the study, in seconds since 1970.
     pub created_at_s: f64,
-    /// CPU counts.
+    /// CPU counts of the study.
     pub cpus: Vec<u32>,
-    /// `measuring`, `ended`, `killed` or `unreadable`.
+    /// State of the study: `measuring`, `ended`, `killed` or `unreadable`.
     pub state: String,
-    /// The classic benchmark that it is a study of, if it is one.
+    /// Classic benchmark that the study measures, if any.
     pub benchmark: Option<String>,
 }
 
-/// A part of a bar of the speedup stacks.
+/// Part of a bar of the speedup stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct StackPart {
-    /// The CPU count of the bar.
+    /// CPU count of the bar.
     pub of: u32,
-    /// `speedup`, the key of a component among the losses of a stack, or `other`: those too small to be shown one by one.
+    /// Key of the part: `speedup`, the key of a component in the losses of a stack, or `other`. The
+    /// last one stands for all components too small to be shown separately.
     pub key: String,
-    /// What it is called.
+    /// Displayed name of the part.
     pub name: String,
-    /// How many CPUs it is; below zero: gained.
+    /// Size of the part, in CPUs; a negative size is a gain.
     pub cpus: f64,
 }
 
-/// One study of a page.
+/// Data of one study of a command on a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PageStudy {
-    /// Its directory's name.
+    /// Name of the study's directory.
     pub name: String,
-    /// What `morecores show --json` prints.
+    /// View of the study, as `morecores show --json` prints it.
     pub view: View,
-    /// The same in words.
+    /// Text of the study.
     pub said: Said,
-    /// The speedup stacks, each bar in the order in which it is drawn from zero.
+    /// Parts of the speedup stacks, each bar in drawing order from zero.
     pub parts: Vec<StackPart>,
-    /// The timed runs, in the order in which they were made.
+    /// Timed runs, in the order of the measurement.
     pub runs: Vec<PageRun>,
-    /// What would be worth mending, ranked; empty without a trace.
+    /// Estimated gains from possible improvements, ranked; empty without a trace.
     pub gains: Vec<Gain>,
-    /// Traced runs over time, the one on the most CPUs first.
+    /// Traced runs over time, the run on the most CPUs first.
     pub timelines: Vec<PageTimeline>,
 }
 
-/// A study in words.
+/// Text of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Said {
-    /// The command as a person would type it.
+    /// Command as a person would type it.
     pub command: String,
-    /// The answer, in one sentence that begins with a few words and a colon, and what goes with it.
+    /// Answer to the question of the study: one sentence that begins with a few words and a colon,
+    /// and the sentences that support it.
     pub verdict: String,
-    /// Where the lost CPUs went, a clause each.
+    /// Causes of the lost CPUs, one clause each.
     pub causes: Vec<String>,
-    /// What to expect on larger machines and how sure that is, a sentence each.
+    /// Predictions for larger machines and their reliability, one sentence each.
     pub prediction: Vec<String>,
-    /// What spoils the figures, the most serious first.
+    /// Notices on conditions that spoil the figures, the most serious first.
     pub notices: Vec<SaidNotice>,
-    /// How the figures of the stack are to be read.
+    /// Notes on reading the figures of the stack.
     pub stack_notes: Vec<String>,
 }
 
-/// One warning in words.
+/// Text of one warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SaidNotice {
-    /// `note`, `caution` or `serious`.
+    /// Severity: `note`, `caution` or `serious`.
     pub severity: String,
-    /// What is so and what to do.
+    /// Condition, and the action to take.
     pub text: String,
 }
 
@@ -220,75 +223,77 @@ pub struct SaidNotice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PageRun {
-    /// The round of the sweep.
+    /// Round of the sweep.
     pub round: u32,
-    /// How many CPUs it was allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// From exec to exit.
+    /// Elapsed time from exec to exit.
     pub elapsed_s: f64,
-    /// In user mode, over the tree.
+    /// CPU time of the tree in user mode.
     pub user_s: f64,
-    /// In the kernel, over the tree.
+    /// CPU time of the tree in the kernel.
     pub system_s: f64,
-    /// The metric, where one was asked for.
+    /// Metric of the run, if one was requested.
     pub metric: Option<f64>,
-    /// The further metrics, in the order of the plan; null where the run has no such figure.
+    /// Further metrics, in the order of the plan; null if the run has no such figure.
     #[serde(default)]
     pub further_metrics: Vec<Option<f64>>,
-    /// Whether it succeeded; a failed run is in no figure.
+    /// Whether the run succeeded; no figure includes a failed run.
     pub succeeded: bool,
 }
 
-/// A traced run over time: when threads of which command ran.
+/// Traced run over time, with the running threads by command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PageTimeline {
-    /// How many CPUs it was allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// Commands that ran, most CPU time first; the last of many may be all others together.
+    /// Commands that ran, most CPU time first; the last of many may stand for all others together.
     pub commands: Vec<String>,
-    /// So many stretches each: those of the commands, and last those in which a thread was ready and did not run.
+    /// Number of stretches of each command. The last number counts the stretches in which a thread
+    /// was ready and did not run.
     pub stretches: Vec<u32>,
-    /// Base64 of gzip of variable-length integers (LEB128), for each of these lists of stretches: all starts, then all ends, both ascending,
-    /// each as the difference to the one before in microseconds since the run began.
+    /// Stretches, as base64 of gzip of variable-length integers (LEB128). For each list of
+    /// stretches it holds all starts, then all ends, both ascending. The values are microseconds
+    /// since the run began, each stored as the difference from the previous one.
     pub data: String,
 }
 
-/// A picture of a page that can be drawn by itself.
+/// Picture of a page that can be drawn by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Picture {
-    /// Speedup against CPUs, with every run, and the prediction.
+    /// Speedup against CPUs, with every run and the prediction.
     Speedup,
     /// Elapsed time against CPUs.
     Elapsed,
     /// Efficiency against CPUs.
     Efficiency,
-    /// The metric against CPUs.
+    /// Metric against CPUs.
     Metric,
-    /// Where the CPUs went: the speedup stacks.
+    /// Speedup stacks.
     Stack,
-    /// The traced run on the most CPUs over time.
+    /// Traced run on the most CPUs, over time.
     Timeline,
-    /// Speedups of a suite's benchmarks, then and now.
+    /// Published and measured speedups of a suite's benchmarks.
     Suite,
 }
 
-/// How a picture is to be drawn.
+/// Options for drawing a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PictureOrder {
-    /// Which.
+    /// Picture to draw.
     pub picture: Picture,
-    /// In pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Whether its axes are logarithmic; where it is not said, as on the page.
+    /// Whether the axes are logarithmic; null means the default of the page.
     pub log: Option<bool>,
-    /// Whether light on a dark ground.
+    /// Whether to draw light on a dark background.
     pub dark: bool,
 }

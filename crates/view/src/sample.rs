@@ -1,13 +1,14 @@
-//! The timed runs of one CPU count: which runs a figure is computed from.
+//! Timed runs of one CPU count, the sample behind each figure.
 //!
-//! Timed ones that succeeded; what a failed run or a warm-up cost is nobody's estimate. No figure is computed here.
+//! A sample holds the timed runs that succeeded. No estimate includes a failed run or a warm-up.
+//! This module computes no figure.
 
 use morecores_statistics::Design;
 use morecores_study::{Phase, Point, Run, Study, Surroundings};
 
 use crate::others::cpu_seconds;
 
-/// How it was decided how many runs there are.
+/// Returns the rule that decided on the number of runs.
 pub(crate) fn design(study: &Study) -> Design {
     let stop = &study.header.plan.stop;
     match stop.precision {
@@ -16,18 +17,18 @@ pub(crate) fn design(study: &Study) -> Design {
     }
 }
 
-/// The timed runs of one CPU count.
+/// Timed runs of one CPU count.
 #[derive(Debug)]
 pub(crate) struct Sample<'a> {
     pub(crate) point: &'a Point,
-    /// Those that succeeded, in the order made.
+    /// Runs that succeeded, in the order of the measurement.
     pub(crate) runs: Vec<&'a Run>,
-    /// Those that failed.
+    /// Runs that failed.
     pub(crate) failed: Vec<&'a Run>,
 }
 
 impl<'a> Sample<'a> {
-    /// The runs of `point`.
+    /// Collects the timed runs of `point`.
     pub(crate) fn of(study: &'a Study, point: &'a Point) -> Self {
         let ours = |run: &&Run| run.phase == Phase::Timed && run.cpus == point.cpus && run.n == point.n;
         let (runs, failed): (Vec<_>, Vec<_>) =
@@ -35,23 +36,24 @@ impl<'a> Sample<'a> {
         Self { point, runs, failed }
     }
 
-    /// Elapsed times in seconds.
+    /// Returns the elapsed times in seconds.
     pub(crate) fn elapsed(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect()
     }
 
-    /// What the study is about: the metric where there is one, the elapsed time elsewhere.
+    /// Returns the values that the study is about: the metric if there is one, else the elapsed
+    /// time.
     pub(crate) fn values(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())).collect()
     }
 
-    /// What went on around the runs.
+    /// Returns the surroundings of the successful runs.
     pub(crate) fn surroundings(&self) -> impl Iterator<Item = &'a Surroundings> + '_ {
         self.runs.iter().filter_map(|run| run.surroundings.as_ref())
     }
 
-    /// CPU time of others, in seconds over all runs: on the allotted CPUs and elsewhere; absent where nobody
-    /// looked.
+    /// Returns the CPU time of other programs in seconds over all runs, on the allotted CPUs and
+    /// elsewhere. Returns none if nothing was read.
     pub(crate) fn others(&self) -> Option<(f64, f64)> {
         cpu_seconds(self.surroundings())
     }

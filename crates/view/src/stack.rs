@@ -1,20 +1,23 @@
-//! Speedup stacks: at each traced CPU count, every CPU that is not in the speedup, by cause.
+//! Speedup stacks: at each traced CPU count, every CPU that the speedup does not contain, by cause.
 //!
-//! `cpus = S · base_cpus + Σ losses`, after Eyerman, Du Bois & Eeckhout, *Speedup stacks: identifying scaling
-//! bottlenecks in multi-threaded applications*, ISPASS 2012. Where CPUs went is told by the traced runs, how much was
-//! gained by the untraced ones. This module compares finished views; it must not look at events.
+//! `cpus = S · base_cpus + Σ losses`, after Eyerman, Du Bois & Eeckhout, *Speedup stacks:
+//! identifying scaling bottlenecks in multi-threaded applications*, ISPASS 2012. The traced runs
+//! tell the losses, the untraced runs tell the speedup. This module compares finished views; it
+//! must not look at events.
 
 use std::collections::BTreeMap;
 
 use crate::{Components, Culprit, Losses, PointView, SerialAndParallel, StackView, TraceView};
 use morecores_study::trace::TraceSource;
 
-/// The stack of each traced count above the smallest one that also has untraced runs, in the order of `traces`.
+/// Computes the stack of each traced count above the smallest one that also has untraced runs, in
+/// the order of `traces`.
 ///
-/// The baseline is the traced run on the fewest CPUs; of several there, the one with the same `{n}`, else with as
-/// much `{n}` a CPU, else with the smallest: what else the program does differently is then least.
+/// The baseline is the traced run on the fewest CPUs. Of several runs it is the one with the same
+/// `{n}`, else the one with the same `{n}` per CPU. If there is neither, the smallest `{n}`
+/// decides. This choice minimises other differences in what the program does.
 pub(crate) fn stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackView> {
-    // A run that was traced for a prediction has no untraced ones beside it.
+    // A run that was traced for a prediction has no untraced runs of its point.
     let timed =
         |trace: &&TraceView| points.iter().any(|point| (point.cpus, point.n) == (trace.cpus, trace.n));
     let traces: Vec<&TraceView> = traces.iter().filter(timed).collect();
@@ -30,7 +33,8 @@ pub(crate) fn stacks(points: &[PointView], traces: &[TraceView]) -> Vec<StackVie
         .collect()
 }
 
-/// How little the program of `base` is that of `trace`; the least is the baseline.
+/// Returns a rank of the difference between the programs of `base` and `trace`; the run with the
+/// least difference is the baseline.
 fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
     let same = base.n == trace.n;
     let per_cpu = u64::from(base.n) * u64::from(trace.cpus) == u64::from(trace.n) * u64::from(base.cpus);
@@ -46,12 +50,14 @@ fn unlike(base: &TraceView, trace: &TraceView) -> (u8, u32) {
     )
 }
 
-/// The stack of `trace`; None where the untraced runs give no speedup, a run took no time, or one of the two was traced
-/// by perf events alone: what they cannot tell apart would be lost or gained between the two.
+/// Computes the stack of `trace`. Returns none if the untraced runs give no speedup, or if a run
+/// took no time. Also returns none if perf events recorded only one of the two traces: the
+/// components that perf events cannot tell apart would appear as lost or gained.
 fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<StackView> {
     let point = |of: &TraceView| points.iter().find(|point| point.cpus == of.cpus && point.n == of.n);
     let (base_point, point) = (point(base)?, point(trace)?);
-    // Both are over the smallest measured count, which need not be the smallest traced one.
+    // Both speedups are relative to the smallest measured count, which may not be the smallest
+    // traced one.
     let speedup = point.speedup.value / base_point.speedup.value;
     let by_perf = |of: &TraceView| of.source == TraceSource::Perf;
     if by_perf(base) != by_perf(trace) {
@@ -63,7 +69,8 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
     let loss = |here: f64, there: f64| here / trace.elapsed_s - speedup * (there / base.elapsed_s);
     let mut losses = losses(&trace.components, &base.components, loss);
     give_back(&mut losses, beyond_timed(point, trace) - speedup * beyond_timed(base_point, base));
-    // A metric is a rate or a time of the program's own choosing: parts of the elapsed time say nothing about it.
+    // A metric is a rate, or a time that the program chose. Parts of the elapsed time say nothing
+    // about it.
     let parts = point.metric.is_none().then(|| part_speedups(base, trace));
     Some(StackView {
         cpus: trace.cpus,
@@ -78,16 +85,21 @@ fn stack(points: &[PointView], base: &TraceView, trace: &TraceView) -> Option<St
     })
 }
 
-/// CPUs that others took of a traced run beyond what they took of the timed runs of its count; none where nobody looked.
+/// Returns the CPUs that other programs took of a traced run, minus those that they took of its
+/// timed runs. Returns zero if nothing was read.
 fn beyond_timed(point: &PointView, trace: &TraceView) -> f64 {
     let timed = f64::from(point.runs) * point.elapsed_s.mean;
     let Some(others) = point.others_allotted_s.filter(|_| timed > 0.0) else { return 0.0 };
     (trace.components.other_processes_s / trace.elapsed_s - others / timed).max(0.0)
 }
 
-/// Puts CPUs that others took of one traced run alone to the work that they displaced there. The speedup is that of the timed
-/// runs, so that a traced run which others made longer holds less work a second than they: that is no gain of the command's, nor
-/// a loss to others. `beyond` is negative where the baseline was the disturbed one. The sum of the losses stays.
+/// Moves the CPUs that other programs took of one traced run alone: from the loss to other
+/// processes to the work that they displaced.
+///
+/// The speedup comes from the timed runs. A traced run that other programs made longer holds less
+/// work per second than the timed runs. This difference is neither a gain of the command nor a loss
+/// to other programs. `beyond` is negative if other programs disturbed the baseline. The sum of the
+/// losses does not change.
 fn give_back(losses: &mut Losses, beyond: f64) {
     let mut left = beyond;
     for work in std::iter::once(&mut losses.user_work).chain(losses.kernel_work.as_mut()) {
@@ -101,11 +113,12 @@ fn give_back(losses: &mut Losses, beyond: f64) {
     }
 }
 
-/// Each component's loss, from what it is in both. What one of them cannot tell is in another component
-/// there, and so it is here: of both.
+/// Computes the loss of each component from its size in both runs. If one run cannot tell a
+/// component apart, another component contains its time in that run. The loss of the other
+/// component then covers both runs.
 pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f64) -> f64) -> Losses {
     let of = |part: fn(&Components) -> f64| loss(part(here), part(base));
-    // What it is, and what it is besides in the other component.
+    // Loss of the component, and the loss that the containing component gets in addition.
     let if_told = |part: fn(&Components) -> Option<f64>| match (part(here), part(base)) {
         (Some(here), Some(base)) => (Some(loss(here, base)), 0.0),
         (here, base) => (None, loss(here.unwrap_or(0.0), base.unwrap_or(0.0))),
@@ -124,7 +137,7 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
     let (idle_rcu, for_rcu) = if_told(|c| c.idle_rcu_s);
     let (idle_uninterruptible, for_others) = if_told(|c| c.idle_uninterruptible_s);
     let (idle_timer, for_timer) = if_told(|c| c.idle_timer_s);
-    // Spinning is in the kernel, as far as that is told apart.
+    // Spinning counts as kernel work if kernel work is told apart.
     let in_kernel_work = if kernel_work.is_some() { spun } else { 0.0 };
     Losses {
         user_work: of(|c| c.user_work_s) + in_user_work + hit + stolen + (spun - in_kernel_work),
@@ -152,8 +165,8 @@ pub(crate) fn losses(here: &Components, base: &Components, loss: impl Fn(f64, f6
     }
 }
 
-/// Lost CPUs by name, most first. Names of the baseline alone are kept, with what they no longer lose, so that the sum
-/// stays the loss of the component.
+/// Computes the lost CPUs by name, most first. Names of the baseline alone stay, with a negative
+/// loss, so that the sum remains the loss of the component.
 pub(crate) fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f64) -> f64) -> Vec<Culprit> {
     let mut by_name: BTreeMap<&str, (f64, f64, Option<&String>)> = BTreeMap::new();
     for culprit in base {
@@ -178,12 +191,14 @@ pub(crate) fn culprits(here: &[Culprit], base: &[Culprit], loss: impl Fn(f64, f6
     culprits
 }
 
-/// Time of the serial part in the baseline over that here, and the same of the rest. None for a part that is in either
-/// run shorter than the least serial phase: a part made of fewer than one is noise.
+/// Computes the speedups of the serial and the parallel part: the time in the baseline divided by
+/// the time here. Returns none for a part that is shorter in either run than the shortest serial
+/// phase, because such a part is noise.
 ///
-/// A program that does one thing after the other on one CPU, as `make -j1` does, is there one serial phase, and its parts
-/// are not those of `make -j2`: the rest is then shorter on fewer CPUs. Its serial phases are taken to last as long
-/// there as here, as they would with the same program on one CPU, and have no speedup of their own.
+/// A program that runs everything serially on one CPU, as `make -j1` does, is one serial phase
+/// there. Its parts are not those of `make -j2`, so its parallel part is shorter on fewer CPUs. The
+/// serial phases are then assumed to last as long there as here. With the same program on one CPU
+/// they would. They have no speedup of their own in this case.
 fn part_speedups(base: &TraceView, trace: &TraceView) -> (Option<f64>, Option<f64>) {
     let least = base.serial_minimum_s.max(trace.serial_minimum_s);
     let speedup =

@@ -1,26 +1,28 @@
-//! The summary of a suite: the published and the measured speedup of each part of the classic benchmarks.
+//! Summary of a suite: the published and the measured speedup of each part of the classic
+//! benchmarks.
 //!
-//! Only shapes, shared by the terminal, the JSON, the page and its picture. The report fills them in.
+//! This module holds types only. The terminal, the JSON, the page and its picture share them, and
+//! the report fills them in.
 
 use serde::{Deserialize, Serialize};
 
-/// Speedups then and now of all benchmarks of a suite.
+/// Published and measured speedups of all benchmarks of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SuiteSummary {
-    /// The machine that measured; null without any study.
+    /// Name of the measured machine; null without any study.
     pub machine: Option<String>,
-    /// One row for each part, in the order of the suite.
+    /// Rows of the summary, one for each part, in the order of the suite.
     pub rows: Vec<SuiteRow>,
 }
 
-/// One part of a benchmark.
+/// Row of the summary: one part of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SuiteRow {
     /// Name of the benchmark.
     pub benchmark: String,
-    /// What sets the part apart within the benchmark.
+    /// Name of the part within the benchmark.
     pub part: String,
     /// Name of its study.
     pub study: String,
@@ -28,43 +30,44 @@ pub struct SuiteRow {
     pub published: Vec<PublishedSpeedup>,
     /// All measured speedups over one CPU, by ascending CPU count.
     pub measured: Vec<MeasuredSpeedup>,
-    /// The published speedup that the row shows; null where none is published.
+    /// Published speedup of the row; null if none is published.
     pub then: Option<PublishedSpeedup>,
-    /// The measured speedup that stands beside it: on as many CPUs where that was measured, otherwise on the most.
+    /// Measured speedup of the row: on the published CPU count if that count was measured,
+    /// otherwise on the largest measured count.
     pub now: Option<MeasuredSpeedup>,
-    /// Comparison of the two.
+    /// Comparison of `then` and `now`.
     pub verdict: SuiteVerdict,
     /// Reason why there is no measured speedup.
     pub missing: Option<String>,
 }
 
-/// A published speedup over one CPU.
+/// Published speedup over one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PublishedSpeedup {
     /// Short name of the machine.
     pub machine: String,
-    /// Year of the publication; null where the source gives none.
+    /// Year of the publication; null if the source gives none.
     pub year: Option<u32>,
     /// CPU count.
     pub cpus: u32,
-    /// Time on one CPU over the time on this count.
+    /// Ratio of the time on one CPU to the time on this count.
     pub speedup: f64,
 }
 
-/// A measured speedup over one CPU.
+/// Measured speedup over one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MeasuredSpeedup {
     /// CPU count.
     pub cpus: u32,
-    /// Speedup.
+    /// Speedup over one CPU.
     pub speedup: f64,
-    /// Its 95% interval; null with fewer than six runs.
+    /// 95% confidence interval of the speedup; null with fewer than six runs.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// Comparison of the speedups then and now.
+/// Comparison of the published and the measured speedup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,9 @@
-//! The derived view of a study: what `morecores show --json` prints. Its keys are a public contract, described
-//! in `docs/format.md`; times are seconds, because that is what readers of JSON expect.
+//! Types of the derived view of a study, as `morecores show --json` prints it. The keys are a
+//! public contract, described in `docs/format.md`. Times are in seconds, the unit that readers of
+//! JSON expect.
 //!
-//! These are only the shapes; `morecores-predict` computes them.
+//! This module holds types only. `derive` computes most figures; `morecores-explain` and
+//! `morecores-predict` add the traces and the prediction.
 
 mod comparison;
 mod locks;
@@ -39,156 +41,163 @@ pub use trace::{
 /// Name of the schema of [`View`].
 pub const VIEW_SCHEMA: &str = "morecores.view/1";
 
-/// A sample in five numbers, in the unit that the field's name ends in.
+/// Summary of a sample in five figures; the suffix of the field's name gives the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
-    /// The median: the estimate.
+    /// Median, the estimate.
     pub median: f64,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// The smallest value.
+    /// Smallest value.
     pub min: f64,
-    /// The largest value.
+    /// Largest value.
     pub max: f64,
     /// 95% confidence interval of the median, `[low, high]`; null with fewer than six runs.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// An estimate with its interval.
+/// Estimate with its 95% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Estimate {
-    /// The estimate.
+    /// Point estimate.
     pub value: f64,
-    /// Its 95% confidence interval, `[low, high]`; null where there are too few runs for one.
+    /// 95% confidence interval, `[low, high]`; null with too few runs.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// The figure that the command printed, where `--metric` asked for one.
+/// Metric that the command printed, if `--metric` requested one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricView {
-    /// Its name, where the user gave one.
+    /// Name of the metric, if the user gave one.
     #[serde(default)]
     pub name: Option<String>,
-    /// The values.
+    /// Summary of the metric over the runs.
     #[serde(flatten)]
     pub summary: Summary,
-    /// Unit to print behind them.
+    /// Unit to print after the values.
     pub unit: Option<String>,
-    /// Which direction is better.
+    /// Direction in which the metric improves.
     pub better: Better,
 }
 
-/// A figure that the command printed beside the metric: it is shown, and decides nothing.
+/// Further figure that the command printed. The figure is shown, and no verdict depends on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FigureView {
-    /// Its name.
+    /// Name of the figure.
     pub name: String,
-    /// The values.
+    /// Summary of the figure over the runs.
     #[serde(flatten)]
     pub summary: Summary,
-    /// Unit to print behind them.
+    /// Unit to print after the values.
     pub unit: Option<String>,
 }
 
-/// One CPU count.
+/// Figures of one CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PointView {
-    /// How many CPUs were allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// Which CPUs.
+    /// Allotted CPUs.
     pub cpu_set: CpuSet,
-    /// Kinds of CPU that this count adds to the one before.
+    /// Kinds of CPU that this count adds to the previous count.
     pub adds: BTreeSet<CpuKind>,
-    /// How the runs were held to them.
+    /// Mechanism that confined the runs to the allotted CPUs.
     pub limit: Limit,
-    /// Timed runs that succeeded: the ones every figure here is computed from.
+    /// Number of timed runs that succeeded; every figure of the point is computed from these runs.
     pub runs: u32,
-    /// Timed runs that failed; part of no figure.
+    /// Number of timed runs that failed; no figure includes them.
     pub failed_runs: u32,
-    /// Runs whose elapsed time lies far from the median (modified z-score above 3.5); part of every figure.
+    /// Number of runs whose elapsed time lies far from the median (modified z-score above 3.5);
+    /// every figure includes them.
     pub outliers: u32,
-    /// From exec to exit.
+    /// Elapsed time from exec to exit.
     pub elapsed_s: Summary,
-    /// In user mode, over the tree.
+    /// CPU time of the tree in user mode.
     pub user_s: Summary,
-    /// In the kernel, over the tree.
+    /// CPU time of the tree in the kernel.
     pub system_s: Summary,
-    /// Median over runs of (user + system) / elapsed, in percent: 200 is two CPUs busy all the time.
+    /// Median over runs of (user + system) / elapsed, in percent; 200 means two CPUs busy all the
+    /// time.
     pub cpu_percent: f64,
-    /// Median of the largest resident set of any one process.
+    /// Median over runs of the largest resident set of any one process.
     pub max_rss_bytes: u64,
-    /// Whether `max_rss_bytes` is only an upper bound, since the starting process's own mark hides a smaller one.
+    /// Whether `max_rss_bytes` is only an upper bound. The starting process's own high-water mark
+    /// may hide a smaller value.
     pub max_rss_is_bound: bool,
-    /// Median of the peak memory of the tree, page cache included.
+    /// Median over runs of the tree's peak memory, page cache included.
     pub tree_peak_bytes: Option<u64>,
-    /// Median over runs.
+    /// Median over runs of the number of minor page faults.
     pub minor_faults: f64,
-    /// Median over runs.
+    /// Median over runs of the number of major page faults.
     pub major_faults: f64,
-    /// Mean over runs.
+    /// Mean over runs of the number of pages swapped in.
     pub swapped_in_pages: Option<f64>,
-    /// Mean over runs.
+    /// Mean over runs of the number of pages swapped out.
     pub swapped_out_pages: Option<f64>,
-    /// Median over runs.
+    /// Median over runs of the number of voluntary context switches.
     pub voluntary_switches: f64,
-    /// Median over runs.
+    /// Median over runs of the number of involuntary context switches.
     pub involuntary_switches: f64,
-    /// Median over runs.
+    /// Median over runs of the bytes read from block devices.
     pub block_read_bytes: f64,
-    /// Median over runs.
+    /// Median over runs of the bytes written to block devices.
     pub block_written_bytes: f64,
-    /// Time taken by a hypervisor from the allotted CPUs, over all runs of the point; null where not known.
+    /// Time that a hypervisor took from the allotted CPUs, over all runs of the point; null if
+    /// unknown.
     pub steal_s: Option<f64>,
-    /// Time held back by a CPU quota, over all runs of the point.
+    /// Time that a CPU quota held the command back, over all runs of the point.
     pub throttled_s: Option<f64>,
-    /// CPU time of others on the allotted CPUs, over all runs of the point.
+    /// CPU time of other programs on the allotted CPUs, over all runs of the point.
     pub others_allotted_s: Option<f64>,
-    /// CPU time of others on the other CPUs, over all runs of the point.
+    /// CPU time of other programs on the other CPUs, over all runs of the point.
     pub others_elsewhere_s: Option<f64>,
-    /// Disks and wires, by name, and the share of the time of all runs for which each was busy, the busiest first.
+    /// Names of disks and network interfaces, each with its busy share of the time of all runs, the
+    /// busiest first.
     #[serde(default)]
     pub busy_devices: Vec<(String, f64)>,
-    /// The metric, where one was asked for; then speedup is computed from it.
+    /// Metric, if one was requested; the speedup is then computed from it.
     pub metric: Option<MetricView>,
-    /// The other figures that were asked for, in the order of the plan.
+    /// Further figures that were requested, in the order of the plan.
     #[serde(default)]
     pub further_metrics: Vec<FigureView>,
-    /// T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.
+    /// Speedup over the base, the smallest CPU count: T(base)/T(n) of a time, X(n)/X(base) of a
+    /// rate.
     pub speedup: Estimate,
-    /// Speedup over the growth in CPUs.
+    /// Speedup divided by the growth in CPUs.
     pub efficiency: f64,
-    /// Its 95% interval.
+    /// 95% confidence interval of the efficiency.
     #[serde(default)]
     pub efficiency_ci95: Option<[f64; 2]>,
     /// Karp and Flatt's serial fraction; null at the base.
     pub serial_fraction: Option<f64>,
-    /// Its 95% interval.
+    /// 95% confidence interval of the serial fraction.
     pub serial_fraction_ci95: Option<[f64; 2]>,
-    /// System over user + system, from their sums over the runs; null where no CPU time was counted, or too little
-    /// for the kernel's ticks to tell: then the medians of user and system time say nothing either.
+    /// System time divided by user + system time, from their sums over the runs. Null if no CPU
+    /// time was counted, or too little for the kernel's ticks to divide. In that case the medians
+    /// of user and system time say nothing either.
     pub kernel_ratio: Option<f64>,
-    /// What told user and system time.
+    /// Source of the split into user and system time.
     pub kernel_ratio_estimator: CpuEstimator,
-    /// Relative difference of two medians of as many runs as these that chance alone gives in one case of
-    /// twenty (A/A); null with too few runs.
+    /// Relative difference of two medians of this many runs that chance alone exceeds in one case
+    /// of twenty (A/A); null with too few runs.
     pub noise_floor: Option<f64>,
 }
 
-/// What shows that a command ran on CPUs that it was not allotted.
+/// Evidence that a command ran on CPUs that were not allotted to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum OutsideEvidence {
-    /// The traced run; the share is that run's.
+    /// Traced run; the share is the share in that run.
     Trace,
-    /// The timed runs took more CPU time than the allotted CPUs have; the share is the least that it can have been.
+    /// Timed runs that used more CPU time than the allotted CPUs have; the share is a lower bound.
     CpuTime,
 }
 
@@ -198,239 +207,244 @@ pub enum OutsideEvidence {
 pub struct FailureCount {
     /// Kind of failure.
     pub how: Failure,
-    /// So many.
+    /// Number of runs.
     pub count: u32,
 }
 
-/// Something that spoils, or may spoil, the measurement.
+/// Condition that spoils, or may spoil, the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
-    /// Fewer than six runs: no interval.
+    /// Fewer than six runs, so no confidence interval.
     TooFewRuns {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// So many.
+        /// Number of runs.
         runs: u32,
     },
-    /// The sweep ended before the asked precision was reached.
+    /// Sweep that ended before it reached the requested precision.
     Imprecise {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Half-width of the interval over the median.
+        /// Half-width of the confidence interval divided by the median.
         half_width: f64,
-        /// What was asked.
+        /// Requested precision.
         precision: f64,
     },
-    /// Runs far from the others.
+    /// Runs far from the median.
     Outliers {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// So many.
+        /// Number of these runs.
         count: u32,
     },
-    /// The first timed run differs from all later ones: a cold cache, or work that is done only once.
+    /// First timed run that differs from all later ones, through a cold cache or work that is done
+    /// only once.
     FirstRunDiffers {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// First run over the median of the later ones.
+        /// Ratio of the first run to the median of the later ones.
         ratio: f64,
     },
-    /// The speed of the machine changed during the study.
+    /// Change in the speed of the machine during the study.
     Drift {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Median of the second half of the runs over that of the first half.
+        /// Ratio of the median of the second half of the runs to that of the first half.
         ratio: f64,
     },
-    /// Each run depends on the one before, so that the intervals are too narrow.
+    /// Dependence of each run on the previous one, which makes the confidence intervals too narrow.
     DependentRuns {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
         /// Correlation of each run with the next.
         correlation: f64,
     },
-    /// The runs have two speeds, about as often the one as the other: their median says little.
+    /// Two speeds of about equal frequency among the runs, whose median therefore says little.
     TwoSpeeds {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
     },
-    /// A hypervisor took time from the allotted CPUs.
+    /// Time that a hypervisor took from the allotted CPUs.
     Steal {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Share of the CPUs' time.
+        /// Stolen share of the allotted CPUs' time.
         share: f64,
     },
-    /// A CPU quota held the command back.
+    /// CPU quota that held the command back.
     Throttled {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Seconds over all runs.
+        /// Seconds held back over all runs.
         seconds: f64,
     },
-    /// CPUs take no thread from each other, so that several threads may share one while others are idle.
+    /// CPUs that take no threads from each other. Several threads may share one CPU while others
+    /// are idle.
     NotBalanced {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Those of the allotted CPUs that are not load-balanced.
+        /// Allotted CPUs that are not load-balanced.
         cpu_set: CpuSet,
-        /// Whether a cpuset of the runs' own is balanced.
+        /// Whether these CPUs are load-balanced when the runs have a cpuset of their own.
         by_cpuset: bool,
     },
-    /// A CPU quota is below the CPU count.
+    /// CPU quota below the CPU count.
     QuotaBelowCpus {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
         /// CPUs' worth of time that the quota allows.
         quota: f64,
     },
-    /// The point adds SMT siblings of cores already in use.
+    /// Point that adds SMT siblings of cores already in use.
     SmtSiblings {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
     },
-    /// The point mixes core types.
+    /// Point that mixes core types.
     MixedCoreTypes {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
     },
-    /// The clock rate may have changed during the study.
+    /// Clock rate that may have changed during the study.
     FrequencyScaling {
-        /// The governor.
+        /// Frequency governor.
         governor: Option<String>,
         /// Whether boost is on.
         boost: Option<bool>,
     },
-    /// The command used no more CPUs than before, though it was given more.
+    /// Command that was given more CPUs and used no more than before.
     ThreadsDidNotFollow {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// (user + system) / elapsed.
+        /// CPUs used: (user + system) / elapsed.
         used: f64,
-        /// Whether `{n}` or --thread-env told the command how many to use.
+        /// Whether `{n}` or --thread-env told the command the number of CPUs to use.
         told: bool,
     },
-    /// Work was done outside the command's tree while it ran.
+    /// Work outside the command's tree while the command ran.
     WorkOutsideTree {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// CPUs that others kept busy while the runs went on.
+        /// CPUs' worth of work of other programs during the runs.
         busy_cpus: f64,
-        /// CPUs of the machine.
+        /// Number of online CPUs of the machine.
         of_cpus: u32,
-        /// Others that explain a good part of that, busiest first.
+        /// Other programs that explain a good part of this work, busiest first.
         neighbours: Vec<Neighbour>,
     },
-    /// The command is known to hand its work to a daemon.
+    /// Command that is known to hand its work to a daemon.
     KnownClient {
-        /// Its name.
+        /// Name of the command's program.
         program: String,
-        /// What does the work.
+        /// Daemon, or other place, that does the work.
         daemon: String,
     },
-    /// The machine was busy while nothing was measured.
+    /// Machine that was busy while nothing was measured.
     NotQuiet {
-        /// CPUs that others kept busy.
+        /// CPUs that other programs kept busy.
         busy_cpus: f64,
-        /// CPUs of the machine.
+        /// Number of online CPUs of the machine.
         of_cpus: u32,
-        /// Others that explain a good part of what was done beside the runs, busiest first.
+        /// Programs that used a good part of the CPU time outside the command during the runs,
+        /// busiest first.
         neighbours: Vec<Neighbour>,
     },
-    /// The kernel killed processes of the command for memory.
+    /// Processes of the command that the kernel killed for memory.
     KilledForMemory {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// In so many runs.
+        /// Number of runs with a killed process.
         count: u32,
-        /// What was killed, each name once; empty where the kernel's log does not tell.
+        /// Names of the killed processes, each once; empty if the kernel's log does not tell.
         names: Vec<String>,
-        /// Bytes that each of the command's jobs needs; null where no run tells.
+        /// Bytes that each job of the command needs; null if no run tells.
         job_bytes: Option<u64>,
-        /// Bytes that there are; null where that is not known.
+        /// Bytes of memory available to the command; null if unknown.
         limit_bytes: Option<u64>,
     },
-    /// User and system time by `getrusage` only.
+    /// User and system time from `getrusage` only.
     OnlyGetrusage,
-    /// Processes outlived the command and were ended.
+    /// Processes that outlived the command.
     Survivors {
-        /// Their names.
+        /// Names of these processes.
         names: Vec<String>,
-        /// Whether they were left alone.
+        /// Whether morecores let these processes run on; otherwise it ended them.
         kept: bool,
     },
-    /// Runs failed and were left out.
+    /// Failed runs, which no figure includes.
     FailedRuns {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// So many.
+        /// Number of failed runs.
         count: u32,
         /// Kinds of failure, the most frequent first.
         #[serde(default)]
         failures: Vec<FailureCount>,
-        /// Exit statuses that count.
+        /// Exit statuses that count as success.
         #[serde(default)]
         success: BTreeSet<u8>,
     },
-    /// Lines of runs.jsonl could not be read.
+    /// Lines of runs.jsonl that cannot be read.
     DamagedLines {
-        /// So many.
+        /// Number of lines.
         count: usize,
     },
-    /// Events of the traced run were lost, so that every figure from it is a guess.
+    /// Lost events of the traced run, which make every figure of its trace a guess.
     LossyTrace {
-        /// At this CPU count.
+        /// CPU count of the traced run.
         cpus: u32,
-        /// So many.
+        /// Number of lost events.
         lost_events: u64,
-        /// Over all there were.
+        /// Share of lost events among all events, lost and kept.
         share: f64,
     },
-    /// The command ran on CPUs that it was not allotted, so that the count is not what it says.
+    /// Command that ran on CPUs that were not allotted to it, so the CPU count is not the real one.
     RanOutsideCpus {
-        /// At this CPU count.
+        /// CPU count of the point.
         cpus: u32,
-        /// Its CPU time there over that of the allotted CPUs.
+        /// CPU time of the command on other CPUs, divided by the time of the allotted CPUs.
         share: f64,
-        /// What shows it.
+        /// Evidence for the share.
         evidence: OutsideEvidence,
     },
-    /// The traced run took so much longer than the untraced ones that it may have been another run altogether.
+    /// Traced run so much longer than the untraced ones that the two may not be comparable.
     TraceOverhead {
-        /// At this CPU count.
+        /// CPU count of the traced run.
         cpus: u32,
-        /// Elapsed time over the untraced median, minus one.
+        /// Ratio of the traced elapsed time to the untraced median, minus one.
         overhead: f64,
     },
-    /// The components of the traced run do not add up to the time of its CPUs.
+    /// Components of the traced run that do not add up to the time of its CPUs.
     UnexplainedTime {
-        /// At this CPU count.
+        /// CPU count of the traced run.
         cpus: u32,
-        /// What is missing, or too much where negative, over the time of the allotted CPUs.
+        /// Unexplained time divided by the time of the allotted CPUs; negative if the components
+        /// exceed that time.
         share: f64,
     },
-    /// Threads wait in loops of the program's own, which looks like work.
+    /// Threads that wait in loops of the program's own, which looks like work.
     UserSpinning {
-        /// At this CPU count.
+        /// CPU count of the traced run.
         cpus: u32,
-        /// Such time over the time of the allotted CPUs.
+        /// Time in these loops divided by the time of the allotted CPUs.
         share: f64,
     },
-    /// At the smallest count more threads of one name were ready to run at once than there were CPUs, and more than the
-    /// command was told to use.
+    /// Smallest count with more ready threads of one name than CPUs, and more than the command was
+    /// told to use.
     CrowdedBase {
-        /// The count.
+        /// Smallest CPU count.
         cpus: u32,
-        /// The threads.
+        /// Threads of that name.
         workers: Workers,
-        /// Whether they are as many as the machine has CPUs online.
+        /// Whether the number of threads equals the number of online CPUs of the machine.
         machine_sized: bool,
-        /// Whether `{n}` or --thread-env told the command how many to use.
+        /// Whether `{n}` or --thread-env told the command the number of CPUs to use.
         told: bool,
     },
-    /// With this limit the other CPUs serve interrupts and kernel threads, which flatters the smallest count.
+    /// Limit that lets the other CPUs serve interrupts and kernel threads, which flatters the
+    /// smallest count.
     OtherCpusHelp,
 }
 
@@ -438,32 +452,32 @@ pub enum Warning {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct View {
-    /// [`VIEW_SCHEMA`].
+    /// Schema name, [`VIEW_SCHEMA`].
     pub schema: String,
     /// Version of the tool that made the study.
     pub tool: String,
-    /// The command's words.
+    /// Words of the command.
     pub command: Vec<String>,
-    /// On what.
+    /// Machine that ran the study.
     pub host: Host,
-    /// Kind of failure.
+    /// Plan of the measurement.
     pub plan: Plan,
-    /// Why the sweep ended; null while it goes on and after a kill.
+    /// End of the sweep and its reason; null while the sweep runs and after a kill.
     pub closing: Option<Closing>,
-    /// The CPU counts, ascending; only those with a successful run.
+    /// CPU counts with at least one successful run, ascending.
     pub points: Vec<PointView>,
     /// Traced runs, ascending by CPU count.
     pub traces: Vec<TraceView>,
-    /// Speedup stacks, one for each traced CPU count but the smallest.
+    /// Speedup stacks, one for each traced CPU count above the smallest.
     pub stack: Vec<StackView>,
-    /// Prediction of larger machines; null where none was asked for, or nothing can be said.
+    /// Prediction for larger machines; null if none was requested or none is possible.
     pub prediction: Option<Prediction>,
-    /// What spoils the measurement.
+    /// Conditions that spoil, or may spoil, the measurement.
     pub warnings: Vec<Warning>,
 }
 
 impl View {
-    /// The traced run on `cpus` CPUs in which `{n}` was `n`.
+    /// Returns the traced run on `cpus` CPUs with `n` as the value of `{n}`.
     pub fn trace(&self, cpus: u32, n: u32) -> Option<&TraceView> {
         self.traces.iter().find(|trace| trace.cpus == cpus && trace.n == n)
     }

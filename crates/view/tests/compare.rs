@@ -1,4 +1,5 @@
-//! Comparisons of synthetic studies whose truth is known: how often none is called a difference, and how often one is found.
+//! Comparisons of synthetic studies with a known truth: the rate of false differences, and the rate
+//! of differences found.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -17,8 +18,9 @@ use rayon::prelude::*;
 /// CPU counts of each study.
 const COUNTS: [u32; 4] = [1, 2, 4, 8];
 
-/// A study of so many runs of each count: an Amdahl program of a tenth serial work, 10 s on one CPU, times `factor` of the
-/// count, with log-normal noise of relative size `noise`.
+/// Creates a study with `runs` runs of each count. It models an Amdahl program with one tenth of
+/// serial work and 10 s on one CPU. The time is multiplied by `factor` of the count, and has
+/// log-normal noise of relative size `noise`.
 fn study(runs: usize, noise: f64, factor: impl Fn(u32) -> f64, rng: &mut ChaCha8Rng) -> Study {
     let points: Vec<Point> = COUNTS.iter().map(|cpus| point(*cpus)).collect();
     let stop =
@@ -38,7 +40,7 @@ fn study(runs: usize, noise: f64, factor: impl Fn(u32) -> f64, rng: &mut ChaCha8
     Study { header, runs: all, damaged_lines: 0, traces: Vec::new(), damaged_traces: Vec::new() }
 }
 
-/// A standard normal number, by Box and Muller.
+/// Draws a standard normal number, by Box and Muller.
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (a, b): (f64, f64) = (rng.random(), rng.random());
     (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
@@ -56,7 +58,7 @@ fn differences(comparison: &Comparison) -> Vec<Difference> {
     times.chain(comparison.points.iter().filter_map(|p| p.speedup).map(|s| s.difference)).collect()
 }
 
-/// At most 5% of pairs of identical studies, over all their ratios together.
+/// At most 5% of pairs of identical studies show a difference, over all their ratios together.
 #[test]
 fn the_same_thing_twice_is_rarely_called_different() {
     for (runs, noise) in [(6, 0.05), (10, 0.01)] {
@@ -72,7 +74,8 @@ fn the_same_thing_twice_is_rarely_called_different() {
     }
 }
 
-/// A loss of 5% on 8 CPUs alone, 10 runs each and noise of 1%: the time there and the speedup are called worse, nothing else is.
+/// The new study loses 5% on 8 CPUs alone, with 10 runs per count and noise of 1%. The comparison
+/// calls the time and the speedup there worse, and nothing else.
 #[test]
 fn a_loss_of_five_percent_is_found_where_it_is() {
     let judge = |seed: u64| {
@@ -90,7 +93,7 @@ fn a_loss_of_five_percent_is_found_where_it_is() {
     assert!(found >= 190 && elsewhere <= 10, "found in {found} of 200, something else in {elsewhere}");
 }
 
-/// The interval of each ratio holds the truth, and they are in its place.
+/// The interval of each ratio contains the truth, and each ratio is in its place.
 #[test]
 fn ratios_are_new_over_base() {
     let mut rng = ChaCha8Rng::seed_from_u64(43);
@@ -141,7 +144,8 @@ fn what_cannot_be_compared_is_refused() {
     assert!(error.contains("the elapsed time, NEW req/s (more is better)"), "{error}");
 }
 
-/// Another machine, another kernel, other CPUs: said, and compared nevertheless.
+/// Another machine, another kernel and other CPUs are reported, and the studies are compared
+/// nevertheless.
 #[test]
 fn what_was_not_made_alike_is_told() {
     let mut rng = ChaCha8Rng::seed_from_u64(45);

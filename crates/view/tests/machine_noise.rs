@@ -1,4 +1,4 @@
-//! Machines whose noise is known, and what is said of them.
+//! Figures of machines with known noise.
 
 use morecores_study::noise::{Company, LoopThread, Noise, Stretch};
 use morecores_study::{CpuId, Nanos};
@@ -23,11 +23,12 @@ fn stretch(round: u32, company: Company, threads: Vec<LoopThread>) -> Stretch {
     Stretch { round, company, lasted_ns: Nanos::from_millis(500), threads }
 }
 
-/// Six rounds of two CPUs, alone and together, with normal noise of the given relative standard deviation; in
-/// company everything takes `slowdown` times as long, and each round `drift` longer than the one before.
+/// Creates six rounds of two CPUs, alone and together. The noise is normal with the relative
+/// standard deviation `sigma`. In company every repetition takes `slowdown` times as long, and each
+/// round takes longer by `drift` than the previous one.
 fn machine(sigma: f64, slowdown: f64, drift: f64) -> Noise {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    // Irwin-Hall: twelve uniform numbers less six are all but normal.
+    // Irwin-Hall: the sum of twelve uniform numbers minus six is almost normal.
     let mut normal = move || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
     let mut times =
         |factor: f64| (0..40).map(|_| LENGTH * factor * (1.0 + sigma * normal())).collect::<Vec<_>>();
@@ -53,14 +54,16 @@ fn a_perfect_machine_has_no_noise() {
     assert_eq!((together.slowdown.value, together.slowdown.ci95), (1.0, Some([1.0, 1.0])));
     let cpu = &found.cpus[1];
     assert_eq!((cpu.cpu, cpu.repetitions, cpu.spread, cpu.drift), (CpuId(1), 240, 0.0, 0.0));
-    // 5 ms of 500 in each stretch; 10 ms of 500, alone and in company; 3 times in half a second.
+    // 5 ms of 500 ms in each stretch; 10 ms of 500 ms, alone and in company; 3 switches in half a
+    // second.
     let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
     assert!(near(cpu.waited.expect("told"), 0.01) && near(cpu.steal, 0.02), "{cpu:?}");
     assert_eq!(cpu.switches_per_s, Some(6.0));
 }
 
-/// The standard error of a median of 10 normal values is 1.18 sigma / sqrt(10) (exactly 0.372 sigma); two of them
-/// differ by less than 1.96 · √2 · 0.372 sigma = 1.03 sigma in 95% of cases.
+/// The standard error of a median of 10 normal values is 1.18 sigma / sqrt(10) (exactly 0.372
+/// sigma). Two of these medians differ by less than 1.96 · √2 · 0.372 sigma = 1.03 sigma in 95%
+/// of cases.
 #[test]
 fn the_floor_and_the_spread_are_those_of_the_noise() {
     for sigma in [0.001, 0.01] {
@@ -85,7 +88,7 @@ fn a_drift_is_seen_as_such_and_is_neither_noise_nor_disturbance() {
         assert!((cpu.drift - 0.05).abs() < 0.002, "{cpu:?}");
         assert!((cpu.slowdown.expect("two CPUs") - 1.25).abs() < 0.002, "{cpu:?}");
     }
-    // The drift is 5% over the study; without the interleaving of the arms it would be the floor.
+    // The drift is 5% over the study. Without interleaved arms the floor would equal the drift.
     assert!(found.floor.expect("enough") < 0.002, "{found:?}");
 }
 
@@ -98,7 +101,7 @@ fn a_slower_cpu_and_the_one_that_suffers_most_are_told() {
             stretch(round, Company::Alone, vec![thread(0, times(1.0))]),
             stretch(round, Company::Alone, vec![thread(7, times(1.1))]),
             stretch(round, Company::Siblings, vec![thread(0, times(1.5)), thread(7, times(2.2))]),
-            // CPU 9 was never measured alone, so nothing can be said of it.
+            // CPU 9 was never measured alone, so it has no slowdown.
             stretch(round, Company::All, vec![thread(0, times(1.0)), thread(9, times(9.0))]),
         ]
     });

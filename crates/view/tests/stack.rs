@@ -1,4 +1,4 @@
-//! Speedup stacks and the warnings that go with traces, on views whose truth is set.
+//! Speedup stacks and the warnings about traces, on views with a known truth.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod studies;
@@ -10,7 +10,7 @@ use morecores_view::*;
 use proptest::prelude::*;
 use studies::{add, clean, quiet_times, study};
 
-/// A traced run of this many seconds, all of it unexplained until told.
+/// Creates a traced run of `elapsed_s` seconds with empty components.
 fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
     TraceView {
         cpus,
@@ -48,7 +48,8 @@ fn trace(cpus: u32, n: u32, elapsed_s: f64) -> TraceView {
     }
 }
 
-/// Divides the CPU-seconds of a trace: the first 16 components by these weights of the whole, unexplained the rest.
+/// Divides the CPU-seconds of a trace. The first 16 components get these weights of the whole, and
+/// the rest is unexplained.
 fn divide(trace: &mut TraceView, weights: [f64; 16]) {
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
     let [user, kernel, interrupt, spin, others, tracer, steal, scheduling, held, pinned, rest @ ..] =
@@ -78,7 +79,7 @@ fn divide(trace: &mut TraceView, weights: [f64; 16]) {
     };
 }
 
-/// The sum of all losses that are told.
+/// Returns the sum of all losses that are not null.
 fn total(losses: &Losses) -> f64 {
     let value = serde_json::to_value(losses).unwrap();
     value.as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum()
@@ -88,7 +89,8 @@ fn near(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
 }
 
-/// 10 s on one CPU, of which 4 are serial: on two CPUs 7 s, 4 of them with an idle CPU.
+/// A run of 10 s on one CPU has 4 s of serial work. On two CPUs it takes 7 s, with one CPU idle for
+/// 4 s.
 #[test]
 fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     let mut made = study(&[1, 2]);
@@ -119,7 +121,8 @@ fn an_idle_cpu_beside_a_serial_part_is_the_whole_loss() {
     near(stack.parallel_speedup.unwrap(), 2.0);
 }
 
-/// Perfect scaling, 10 s of work; others took 2 s of one traced run, on two CPUs or on one, and nothing of the timed ones.
+/// The scaling is perfect, with 10 s of work. Other programs took 2 s of one traced run, on two
+/// CPUs or on one, and nothing of the timed runs.
 #[test]
 fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
     let stack_of = |one_s: f64, two_s: f64, around: f64| {
@@ -145,13 +148,15 @@ fn what_others_took_of_a_traced_run_alone_is_neither_gained_nor_lost() {
         near(losses.other_processes, 0.0);
         near(total(&losses), 0.0);
     }
-    // Where others took as much of each timed run, the traced run is like them and what the stack says stays.
+    // If other programs took as much of each timed run, the traced run is like the timed ones. The
+    // stack is then not corrected.
     let losses = stack_of(10.0, 6.0, 5.0 / 3.0);
     near(losses.user_work, 9.0 / 6.0 - 2.0 * 0.9);
     near(losses.other_processes, 2.0 / 6.0);
 }
 
-/// The same work costs more CPU time on two CPUs: a positive loss of user work. Kernel work that gets less is below zero.
+/// The same work costs more CPU time on two CPUs, which is a positive loss of user work. Kernel
+/// work shrinks, so its loss is below zero.
 #[test]
 fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
     let mut made = study(&[1, 2]);
@@ -167,7 +172,7 @@ fn work_that_grows_is_lost_and_work_that_shrinks_is_gained() {
     near(total(&stack.losses), 2.0 - stack.speedup);
 }
 
-/// What the baseline's culprits no longer lose is told under their names.
+/// The idle time that culprits of the baseline no longer cause appears under their names.
 #[test]
 fn culprits_are_less_the_baselines_share_and_add_up() {
     let mut made = study(&[2, 4]);
@@ -200,7 +205,7 @@ fn a_part_too_short_to_divide_has_no_speedup() {
     let stack = view(&made, &[one.clone(), two.clone()]).stack.remove(0);
     assert_eq!(stack.serial_speedup, None);
     near(stack.parallel_speedup.unwrap(), 9.8 / 4.991);
-    // Of a program that runs for a fixed time, the parts of the elapsed time say nothing.
+    // For a program that runs for a fixed time, the parts of the elapsed time say nothing.
     made.header.plan.metric =
         Some(Metric { name: None, regex: "x".into(), unit: None, better: Better::Higher });
     for run in &mut made.runs {
@@ -212,7 +217,8 @@ fn a_part_too_short_to_divide_has_no_speedup() {
     near(stack.speedup, 2.0);
 }
 
-/// `make -j1` does one thing after the other: its one long serial phase is not the serial part of `make -j2`.
+/// `make -j1` runs everything serially. Its single long serial phase is not the serial part of
+/// `make -j2`.
 #[test]
 fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone() {
     let mut made = study(&[1, 2]);
@@ -227,7 +233,7 @@ fn a_program_that_is_serial_on_one_cpu_has_a_speedup_of_its_parallel_part_alone(
     near(stack.parallel_speedup.unwrap(), (10.0 - 1.0) / 4.5);
 }
 
-/// The plan holds `{n}` at 4 in some points and lets it follow the CPUs in others.
+/// The plan keeps `{n}` at 4 in some points and lets it follow the CPUs in others.
 #[test]
 fn the_baseline_is_the_one_most_like_it() {
     let mut made = study(&[1, 2]);
@@ -261,10 +267,10 @@ fn no_stack_where_there_is_nothing_to_compare() {
     let made = clean(&[1, 2]);
     assert!(view(&made, &[]).stack.is_empty());
     assert!(view(&made, &[trace(2, 2, 4.0)]).stack.is_empty());
-    // Traced, but never timed.
+    // The point was traced, but never timed.
     assert!(view(&made, &[trace(1, 1, 8.0), trace(4, 4, 2.0)]).stack.is_empty());
     assert!(view(&made, &[trace(1, 1, 8.0), trace(2, 2, 0.0)]).stack.is_empty());
-    // Perf events tell less than BPF programs: the difference would look like a loss.
+    // Perf events tell less than BPF programs, so the difference would look like a loss.
     let by = |source, mut trace: TraceView| {
         trace.source = source;
         trace
@@ -289,7 +295,8 @@ fn overhead_is_over_the_untraced_median_of_the_same_point() {
     assert_eq!(overheads[2], None);
 }
 
-/// What is said of a trace at 2 CPUs and 4 s that nothing was wrong with before `spoil`.
+/// Returns the warnings of a study with a trace at 2 CPUs and 4 s. The trace had no fault before
+/// `spoil`.
 fn warned(spoil: impl FnOnce(&mut TraceView)) -> Vec<Warning> {
     let mut spoilt = trace(2, 2, 4.0);
     spoil(&mut spoilt);
@@ -304,7 +311,7 @@ fn a_spoilt_trace_is_warned_of() {
     let outside = Warning::RanOutsideCpus { cpus: 2, share: 0.5, evidence: OutsideEvidence::Trace };
     assert_eq!(warned(|t| t.outside_tree_s = 4.0), [outside]);
     assert_eq!(warned(|t| t.outside_tree_s = 0.07), []);
-    // Kernel threads working for the tree elsewhere do not spoil the point.
+    // Kernel threads that work for the tree on other CPUs do not spoil the point.
     assert_eq!(warned(|t| t.outside_cpu_s = 4.0), []);
     let found = warned(|t| t.elapsed_s = 5.0);
     assert!(
@@ -368,7 +375,8 @@ fn a_base_with_more_threads_than_cpus_is_warned_of() {
     assert_eq!(crowded(1, 1, 4, |made| made.header.plan.points.truncate(1)), None, "nothing to compare");
 }
 
-/// Two traces of as much of each component, on one CPU and on two, of which one or the other cannot tell some.
+/// Two traces on one CPU and on two have equal components. One trace or both cannot tell some of
+/// them apart.
 #[test]
 fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
     let stack_of = |change: fn(&mut TraceView, &mut TraceView)| {
@@ -387,13 +395,14 @@ fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
     let told = stack_of(|_, _| ());
     near(told.user_work, 1.0 / 17.0);
     assert!(told.kernel_work.is_some() && told.idle_timer.is_some());
-    // The baseline has its work in the kernel in its user work.
+    // The user work of the baseline contains its kernel work.
     let losses = stack_of(|one, _| {
         one.components.user_work_s += one.components.kernel_work_s.take().unwrap();
     });
     assert_eq!((losses.kernel_work, losses.kernel_lock_spin.is_some()), (None, true));
     near(losses.user_work, 2.0 / 17.0);
-    // Spinning is in the kernel's work here, and with it in user work where that is not told either.
+    // Spinning is part of kernel work here. It is part of user work if kernel work is not told
+    // apart either.
     let losses = stack_of(|_, two| {
         *two.components.kernel_work_s.as_mut().unwrap() += two.components.kernel_lock_spin_s.take().unwrap();
     });
@@ -405,7 +414,7 @@ fn what_either_run_cannot_tell_is_lost_with_the_component_that_holds_it() {
         }
     });
     near(losses.user_work, 3.0 / 17.0);
-    // Waits, pinned threads and those held back.
+    // Waits, pinned threads and threads held back.
     let losses = stack_of(|_, two| {
         let c = &mut two.components;
         c.idle_too_little_work_s += c.idle_disk_s.take().unwrap() + c.idle_kernel_lock_s.take().unwrap();
@@ -422,7 +431,7 @@ fn weights() -> impl Strategy<Value = [f64; 16]> {
 }
 
 proptest! {
-    /// `n = S·b + Σ losses`, whatever the components, also where they are more than the whole.
+    /// The equation `n = S·b + Σ losses` holds for any components, even if they exceed the whole.
     #[test]
     fn the_stack_is_as_high_as_there_are_cpus(
         base in 1u32..4, more in 1u32..60,

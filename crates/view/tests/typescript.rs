@@ -1,4 +1,5 @@
-//! The viewer's types are those of the record. Runs with the feature `typescript` alone, as `tools/test.sh` does.
+//! Checks that the viewer's TypeScript types match the record. The test runs with the feature
+//! `typescript` alone, as in `tools/test.sh`.
 #![cfg(feature = "typescript")]
 #![allow(clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! The figures of a view, of studies whose truth is known.
+//! Figures of the views of studies with a known truth.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod studies;
@@ -50,7 +50,7 @@ fn medians_intervals_and_extremes() {
     assert!(one.noise_floor.unwrap() > 0.1 && four.noise_floor.unwrap() >= 0.0);
 }
 
-/// Runs of 10 s that print a figure.
+/// Creates a view of runs of 10 s that print a metric.
 fn with_metric(better: Better, one: f64, four: f64) -> View {
     let mut study = study(&[1, 4]);
     study.header.plan.metric =
@@ -92,7 +92,7 @@ fn the_kernel_ratio_is_that_of_the_sums() {
     assert_eq!(view.points[0].kernel_ratio_estimator, CpuEstimator::Cgroup);
 }
 
-/// Forty runs of 4 ms, one tick each: three of four fell into user mode.
+/// Creates a point of forty runs of 4 ms, one tick each; three of four ticks hit user mode.
 fn one_tick_each(estimator: CpuEstimator) -> PointView {
     let mut study = study(&[1]);
     for index in 0..40 {
@@ -114,7 +114,7 @@ fn short_runs_are_split_by_all_their_ticks_together() {
         close(point.system_s.median, 0.001);
         assert_eq!(point.kernel_ratio_estimator, estimator);
     }
-    // The kernel's own scaling is no tick count; its single values stand.
+    // The kernel scales the times of `getrusage`, which are no tick count, so single values stay.
     let point = one_tick_each(CpuEstimator::Getrusage);
     assert_eq!((point.user_s.median, point.system_s.median, point.system_s.max), (0.004, 0.0, 0.004));
 }
@@ -210,7 +210,7 @@ fn one_cpu_count_may_have_several_n() {
     made.header.plan.points = vec![point(2, 1), point(2, 2), point(4, 4)];
     for (cpus, n, elapsed) in [(2, 1, 8.0), (2, 2, 5.0), (4, 4, 2.5)] {
         for elapsed in quiet_times(elapsed) {
-            // The threads are busy, whatever the CPUs.
+            // The threads are busy, whatever the number of CPUs.
             let busy = cpu(elapsed * f64::from(n) * 0.9, elapsed * f64::from(n) * 0.1, CpuEstimator::Cgroup);
             let run = Run { n, cpu: busy, ..run(&made, cpus, elapsed) };
             made.runs.push(run);

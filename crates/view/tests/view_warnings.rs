@@ -1,4 +1,5 @@
-//! Every warning is given where its cause is, names what it should, and is silent on a clean study.
+//! Every warning appears where its cause is, names its subject, and does not appear for a clean
+//! study.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod studies;
@@ -12,7 +13,7 @@ fn warnings(study: &Study) -> Vec<Warning> {
     view(study, &[]).warnings
 }
 
-/// The one warning of a study that was clean before `spoil`.
+/// Returns the one warning of a study that was clean before `spoil`.
 fn only(counts: &[u32], spoil: impl FnOnce(&mut Study)) -> Warning {
     let mut made = clean(counts);
     spoil(&mut made);
@@ -21,7 +22,7 @@ fn only(counts: &[u32], spoil: impl FnOnce(&mut Study)) -> Warning {
     warnings.remove(0)
 }
 
-/// Nothing is said of a study that was clean before `spoil`.
+/// Asserts that a study that was clean before `spoil` has no warning.
 fn silent(counts: &[u32], spoil: impl FnOnce(&mut Study)) {
     let mut made = clean(counts);
     spoil(&mut made);
@@ -42,7 +43,7 @@ fn about(value: f64, expected: f64) {
 fn a_clean_study_is_silent() {
     silent(&[1, 2, 4, 8], |_| ());
     silent(&[4], |_| ());
-    // Nobody looked at the machine.
+    // The surroundings of the runs are unknown.
     silent(&[1, 2], |made| made.runs.iter_mut().for_each(|run| run.surroundings = None));
     silent(&[1, 2], |made| made.header.closing = None);
 }
@@ -104,7 +105,7 @@ fn the_machine_changed_its_speed() {
         panic!("no drift")
     };
     about(ratio, 1.05);
-    // 0.5%: seen, but it moves no figure by as much as is asked for.
+    // A change of 0.5% is visible, but smaller than the requested precision.
     let hardly: Vec<f64> = [quiet_times(8.0), quiet_times(8.04)].concat();
     let found = {
         let mut made = clean(&[1]);
@@ -116,7 +117,7 @@ fn the_machine_changed_its_speed() {
 
 #[test]
 fn runs_that_depend_on_the_one_before() {
-    // A slow wave that comes back to where it began: no drift, since both halves are alike.
+    // A slow wave that returns to its start is no drift, since both halves are alike.
     let wave: Vec<f64> =
         (0..24).map(|i| 8.0 + 0.03 * (f64::from(i) * std::f64::consts::TAU / 12.0).sin()).collect();
     let Warning::DependentRuns { cpus: 1, correlation } = only(&[1], |made| times(made, &wave)) else {
@@ -184,7 +185,7 @@ fn the_clock_rate_may_change() {
     assert_eq!(frequency(None, None), []);
 }
 
-/// Runs on four CPUs that use only one of them.
+/// Makes the runs on four CPUs use only one of them.
 fn stay_on_one_cpu(made: &mut Study) {
     for run in made.runs.iter_mut().filter(|run| run.cpus == 4) {
         run.elapsed_ns = seconds(8.0);
@@ -210,7 +211,8 @@ fn threads_that_did_not_follow_the_cpus() {
         made.header.command = program("make");
         made.header.plan.thread_env = true;
     }));
-    // Amdahl's law at half serial work: two of four CPUs busy is poor, but it is following.
+    // Amdahl's law with one half of serial work: two busy CPUs of four is poor, but the threads
+    // follow.
     silent(&[1, 4], |made| {
         for run in made.runs.iter_mut().filter(|run| run.cpus == 4) {
             run.cpu = cpu(3.0, 1.0, CpuEstimator::Cgroup);
@@ -248,7 +250,8 @@ fn threads_have_nothing_to_follow_at_the_same_cpu_count() {
     assert_eq!(warnings(&made), []);
 }
 
-/// Each run on two CPUs takes 4 s, the tree uses 8 s of CPU time and a daemon elsewhere 2 s.
+/// Adds 2 s of a daemon's work on other CPUs to each run on two CPUs. Each of these runs takes 4 s
+/// and 8 s of CPU time.
 fn daemon_works(made: &mut Study) {
     around(made, 2, |s| s.busy_elsewhere_ns = seconds(2.0));
 }
@@ -266,14 +269,15 @@ fn work_outside_of_the_tree() {
         panic!("not seen")
     };
     about(busy_cpus, 2.0 / 4.0);
-    // A machine that was as good as idle between the runs.
+    // The machine was almost idle between the runs.
     let warning = only(&[1, 2], |made| {
         daemon_works(made);
         quiet_busy(0.05)(made);
     });
     let Warning::WorkOutsideTree { busy_cpus, .. } = warning else { panic!("{warning:?}") };
     about(busy_cpus, 2.0 / 4.0);
-    // One that was as busy when the command did not run: a neighbour, not the command's daemon.
+    // The machine was as busy while the command did not run: an unrelated program, not the
+    // command's daemon.
     let warning = only(&[1, 2], |made| {
         daemon_works(made);
         quiet_busy(0.5)(made);
@@ -285,7 +289,7 @@ fn work_outside_of_the_tree() {
 
 #[test]
 fn only_who_explains_a_good_part_of_the_disturbance_is_named() {
-    // Eight runs on two CPUs with 2 s of others' work in each: 16 s.
+    // Eight runs on two CPUs with 2 s of other programs' work in each: 16 s.
     let named = |others: &[(&str, f64)]| {
         let warning = only(&[1, 2], |made| {
             daemon_works(made);
@@ -395,7 +399,7 @@ fn the_other_cpus_help_unless_they_are_off() {
 
 #[test]
 fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
-    // Two CPUs busy in runs on one, as of a command that widens its affinity.
+    // Both CPUs are busy in runs on one, as with a command that widens its affinity.
     let both = |made: &mut Study, estimator| {
         for run in made.runs.iter_mut().filter(|run| run.cpus == 1) {
             run.cpu = cpu(run.elapsed_ns.as_secs_f64() * 1.9, run.elapsed_ns.as_secs_f64() * 0.1, estimator);
@@ -406,11 +410,12 @@ fn cpu_time_beyond_that_of_the_cpus_proves_that_they_were_left() {
         panic!("{warning:?}")
     };
     about(share, 1.0);
-    // All there is, and what fork and the clocks may add to it.
+    // The runs use all of their CPUs' time, and what fork and the clocks may add to it.
     silent(&[1, 2], |made| {
         made.runs.iter_mut().for_each(|run| run.cpu.user_ns += seconds(0.009));
     });
-    // What a hook left running is counted with the runs in version 1, and a survivor with those after it.
+    // In version 1 the cgroup of the runs also counts processes that a hook left running. A
+    // survivor counts with the runs after it.
     silent(&[1, 2], |made| {
         made.header.plan.hooks.setup = Some("server &".into());
         both(made, CpuEstimator::CgroupV1);
@@ -432,7 +437,7 @@ fn cpus_that_are_not_balanced_are_warned_of_where_there_are_several() {
         made.header.plan.limit = limit;
         made.header.host.topology.usable.cpus = (0..4).map(CpuId).collect();
         made.header.host.topology.usable.restrictions = vec![restriction];
-        // At 2 CPUs it keeps one busy: both threads are on it.
+        // At 2 CPUs the command keeps one busy: both threads are on it.
         for run in made.runs.iter_mut().filter(|run| run.cpus == 2) {
             run.cpu.user_ns = run.elapsed_ns;
             run.cpu.system_ns = Nanos::ZERO;
@@ -443,7 +448,7 @@ fn cpus_that_are_not_balanced_are_warned_of_where_there_are_several() {
     let cpus: CpuSet = (0..4).map(CpuId).collect();
     let cpuset = || Restriction::NotBalanced { cpus: cpus.clone(), file: "/x".to_owned() };
     let at_two = |by_cpuset| Warning::NotBalanced { cpus: 2, cpu_set: "0-1".parse().unwrap(), by_cpuset };
-    // And not taken for a command that has no threads.
+    // The command is not mistaken for one without threads.
     assert_eq!(off(Limit::Affinity, cpuset()), [at_two(true)]);
     assert!(matches!(off(Limit::Cpuset, cpuset())[..], [Warning::ThreadsDidNotFollow { .. }]));
     let isolated = || Restriction::Isolated { cpus: "1-3".parse().unwrap() };

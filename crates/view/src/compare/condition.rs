@@ -1,7 +1,7 @@
-//! Conditions on figures: `speedup@2 < 95%`, and whether they hold.
+//! Conditions on figures, such as `speedup@2 < 95%`, and their verdicts.
 //!
-//! A condition holds where the whole interval is on its side, and does not where the whole interval is on the other. Exits
-//! and words are not decided here.
+//! A condition holds if the whole interval satisfies it, and does not hold if no part of the
+//! interval does. The callers decide on exit statuses and text.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use super::figure::{Figure, figure};
 use super::ratios::log_difference;
 use morecores_statistics::Interval;
 
-/// A condition as it was written.
+/// Condition on a figure, with the text that the user wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -25,27 +25,27 @@ pub struct Condition {
     of_base: bool,
 }
 
-/// Why a condition cannot be judged.
+/// Reason why a condition cannot be judged.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConditionError {
-    /// It is not written like one.
+    /// Text that is not a condition.
     #[error(
         "`{0}`: write a figure at a CPU count, <, <=, > or >=, and a number or a share of BASE, like 'speedup@2 < 95%'"
     )]
     Shape(String),
-    /// A study has no such figure.
+    /// Study without the figure.
     #[error(
         "`{condition}`: {study} has no figure {figure}; `morecores show {study} --json` has them all, like speedup@2, elapsed_s@1, idle_disk@2"
     )]
     NoFigure {
-        /// As it was written.
+        /// Condition as the user wrote it.
         condition: String,
-        /// Which study.
+        /// Name of the study.
         study: String,
-        /// The figure.
+        /// Name of the figure.
         figure: String,
     },
-    /// A share of nothing.
+    /// Share of a figure that is not above zero.
     #[error(
         "`{0}`: the figure of BASE or NEW is not above zero, so that a share of it says nothing; write a number without %"
     )]
@@ -84,7 +84,8 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// Whether it is about a machine that was not measured where `measured` are the counts: only a prediction can have it.
+    /// Returns whether the condition is about a CPU count that is not in `measured`. Only a
+    /// prediction can have such a figure.
     pub fn is_beyond(&self, measured: &[u32]) -> bool {
         !measured.contains(&self.cpus)
     }
@@ -99,11 +100,11 @@ impl Condition {
     }
 }
 
-/// Whether `condition` holds for the views `base` and `new` as JSON, each with the name of its study.
+/// Judges `condition` for the views `base` and `new` as JSON, each with the name of its study.
 ///
 /// # Errors
 ///
-/// [`ConditionError`] where one of them has no such figure, or a share of it says nothing.
+/// [`ConditionError`] if a study has no such figure, or if a share of the figure says nothing.
 pub fn judge(
     condition: &Condition,
     base: (&str, &Value),
@@ -140,13 +141,13 @@ pub fn judge(
     })
 }
 
-/// `new` over `base`; none where one is not positive.
+/// Returns the ratio of `new` to `base`; none if one of them is not positive.
 fn share(new: Figure, base: Figure) -> Option<Figure> {
     let (above, below) = (new.estimate, base.estimate);
     if !(above.value > 0.0 && below.value > 0.0) {
         return None;
     }
-    // A figure without an interval by its nature is taken for exact beside one that has one.
+    // A figure that never has an interval counts as exact beside one that has an interval.
     let interval = |figure: Figure| match figure.estimate.ci95 {
         Some([lo, hi]) => (lo > 0.0).then_some(Interval { lo, hi }),
         None => {
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(holds("speedup@2 < 1.7", &base, &less), Some(true));
         assert_eq!(holds("speedup@2 > 1.7", &base, &less), Some(false));
         assert_eq!(holds("speedup@4 >= 1.0", &base, &less), None, "too few runs");
-        // One number, which no runs would make surer.
+        // Figure without an interval: more runs would not make it more certain.
         assert_eq!(holds("minor_faults@2 < 90%", &base, &less), Some(true));
         assert_eq!(holds("minor_faults@2 <= 160", &base, &less), Some(true));
         assert_eq!(holds("minor_faults@2 < 160", &base, &less), Some(false));

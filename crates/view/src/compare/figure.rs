@@ -1,12 +1,13 @@
-//! A figure of a view by its name: `speedup@2`, `points.elapsed_s.max@4`, `idle_disk@2`.
+//! Figures of a view by their names: `speedup@2`, `points.elapsed_s.max@4`, `idle_disk@2`.
 //!
-//! The names are the keys of the view's JSON, which is a public contract; nothing here knows what they mean but how a view
-//! says what an interval is.
+//! The names are the keys of the view's JSON, which is a public contract. This module knows how a
+//! view writes an interval, and nothing else about the meaning of the keys.
 
 use crate::Estimate;
 use serde_json::Value;
 
-/// Where a name that gives no path is looked for, in this order: lists whose members say their `cpus`, and what is in these.
+/// Places that are searched for a name without a path, in this order. Each place is a list whose
+/// members have a field `cpus`, and the part of the member that holds the figure.
 const PLACES: [(&str, &str); 6] = [
     ("/points", ""),
     ("/stack", "/losses"),
@@ -16,21 +17,23 @@ const PLACES: [(&str, &str); 6] = [
     ("/prediction/points", ""),
 ];
 
-/// A figure of a view.
+/// Figure of a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figure {
     pub(super) estimate: Estimate,
-    /// Whether runs enough would give it an interval: else it is of one run, or exact.
+    /// Whether enough runs would give the figure an interval. Otherwise the figure comes from one
+    /// run, or is exact.
     pub(super) is_sampled: bool,
 }
 
-/// The figure `name` at `cpus` CPUs in a view as JSON; none where there is no such figure, or it is no number.
+/// Returns the figure `name` at `cpus` CPUs in a view as JSON; none if it does not exist or is not
+/// a number.
 pub(super) fn figure(view: &Value, name: &str, cpus: u32) -> Option<Figure> {
     let (path, key) = name.rsplit_once('.').map_or(("", name), |(path, key)| (path, key));
     PLACES.iter().find_map(|(list, within)| {
         let at = format!("{list}{within}").replace('/', ".");
         let holder = member(view.pointer(list)?, cpus)?.pointer(within)?;
-        // `points.elapsed_s.max`, `elapsed_s.max` and `max_rss_bytes` are found in the same place.
+        // `points.elapsed_s.max`, `elapsed_s.max` and `max_rss_bytes` are all found at this place.
         let path = path.strip_prefix(at.trim_start_matches('.')).unwrap_or(path).trim_matches('.');
         let holder =
             if path.is_empty() { holder } else { holder.pointer(&format!("/{}", path.replace('.', "/")))? };
@@ -38,7 +41,8 @@ pub(super) fn figure(view: &Value, name: &str, cpus: u32) -> Option<Figure> {
     })
 }
 
-/// The member for so many CPUs; of several traces the one that is of the timed runs, not of a prediction.
+/// Returns the member for `cpus` CPUs. Of several traces, the trace of the timed runs comes before
+/// a trace made for a prediction.
 fn member(list: &Value, cpus: u32) -> Option<&Value> {
     let of_count = |member: &&Value| member.get("cpus").and_then(Value::as_u64) == Some(u64::from(cpus));
     let members = || list.as_array().into_iter().flatten().filter(of_count);

@@ -1,6 +1,6 @@
-//! How two studies were made, where that is not the same: a difference in time may be one of these.
+//! Differences in the making of two studies. Each may explain a difference in time.
 //!
-//! Only looks and names; what it means is for the reader.
+//! This module names the differences; the reader judges them.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use morecores_study::{Cache, Host, Variable};
 
 use super::Side;
 
-/// Everything in which the two were not made alike, the most telling first.
+/// Returns all differences in the making of the two studies, the most important first.
 pub(super) fn unlike(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Unlike> {
     let mut unlike: Vec<Unlike> = [
         (Aspect::Command, command(base), command(new)),
@@ -41,14 +41,15 @@ pub(super) fn unlike(base: Side<'_>, new: Side<'_>, common: &[u32]) -> Vec<Unlik
     unlike
 }
 
-/// The variables that were set for the command, and its words.
+/// Returns the variables set for the command, and the words of the command.
 fn command(side: Side<'_>) -> String {
     let assignment = |variable: &Variable| {
         let value = variable.value.as_ref()?;
         Some(format!("{}={}", variable.name.display(), value.display()))
     };
     let variables = side.view.plan.env.iter().filter_map(assignment);
-    // Words that differ in bytes only that are not UTF-8 read alike: those are escaped.
+    // Two words that differ only in bytes outside UTF-8 would look equal, so these words are
+    // escaped.
     let word = |word: OsString| word.into_string().unwrap_or_else(|word| format!("{word:?}"));
     variables.chain(side.study.header.command.argv().into_iter().map(word)).collect::<Vec<_>>().join(" ")
 }

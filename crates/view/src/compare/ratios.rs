@@ -1,7 +1,8 @@
-//! The ratios of a comparison, and which of them are differences.
+//! Ratios of a comparison, and the decision on which of them are differences.
 //!
-//! A difference is one whose interval, with its part of the chance of error, does not hold 1, that is beyond the noise floors of
-//! both studies and not below what was asked for. Knows samples of numbers and no studies.
+//! A ratio is a difference if it meets three conditions. Its interval, at its part of the
+//! probability of error, excludes 1. The ratio exceeds the noise floors of both studies. The ratio
+//! is not below the requested minimum. This module knows samples of numbers, not studies.
 
 use crate::{Difference, Estimate};
 use morecores_study::Better;
@@ -13,7 +14,7 @@ use morecores_statistics::median;
 use morecores_statistics::noise_floor;
 use morecores_statistics::ratio_interval_missing;
 
-/// The runs of both studies at one CPU count.
+/// Runs of both studies at one CPU count.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) cpus: u32,
@@ -24,16 +25,16 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The larger noise floor of the two.
+    /// Returns the larger noise floor of the two studies.
     fn noise_floor(&self) -> Option<f64> {
         Some(noise_floor(&self.base)?.max(noise_floor(&self.new)?))
     }
 }
 
-/// All ratios of one comparison: each knows how many there are.
+/// Verdicts on all ratios of one comparison. The number of ratios enters each verdict.
 #[derive(Debug)]
 pub(super) struct Verdicts<'a> {
-    /// The smallest common count, of which the speedups are.
+    /// Smallest common count, the base of the speedups.
     first: Option<&'a Measured>,
     ratios: u32,
     better: Better,
@@ -46,22 +47,25 @@ impl<'a> Verdicts<'a> {
         Self { first: measured.first(), ratios: (2 * counts).saturating_sub(1), better, at_least }
     }
 
-    /// How many ratios there are: one of each count, and of each but the smallest one of the speedups.
+    /// Returns the number of ratios: one for each count, and one speedup for each count above the
+    /// smallest.
     pub(super) fn ratios(&self) -> u32 {
         self.ratios
     }
 
-    /// NEW over BASE at one count.
+    /// Returns the ratio of NEW to BASE at one count.
     pub(super) fn ratio(&self, here: &Measured) -> Ratio {
         let (value, interval) = self.quotient(&here.new, here.new_design, &here.base, here.base_design);
         self.judged(value, interval, here.noise_floor(), self.better)
     }
 
-    /// The speedup of BASE, of NEW, and NEW's over BASE's; none at the count that they are of.
+    /// Returns the speedup of BASE, the speedup of NEW, and the ratio of NEW's to BASE's. Returns
+    /// none at the base of the speedups.
     ///
-    /// The interval is that of Zou & Donner (Statistics in Medicine 27, 2008, "method of variance estimates recovery") for the
-    /// difference of two independent estimates, here the logarithms of the speedups: each side keeps the part of its own
-    /// interval that points away from the other.
+    /// The interval is that of Zou & Donner (Statistics in Medicine 27, 2008, "method of variance
+    /// estimates recovery") for the difference of two independent estimates. Here these are the
+    /// logarithms of the speedups. Each side contributes the part of its own interval that points
+    /// away from the other side.
     pub(super) fn speedup(&self, here: &Measured) -> Option<(f64, f64, Ratio)> {
         let first = self.first.filter(|first| first.cpus != here.cpus)?;
         let of = |first: &[f64], here: &[f64], design: Design| match self.better {
@@ -76,7 +80,7 @@ impl<'a> Verdicts<'a> {
         Some((base.0, new.0, self.judged(new.0 / base.0, interval, noise, Better::Higher)))
     }
 
-    /// The ratio of two medians and its interval, with its part of the chance of error.
+    /// Returns the ratio of two medians and its interval, at its part of the probability of error.
     fn quotient(
         &self,
         above: &[f64],
@@ -110,7 +114,8 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// The interval of the quotient of two positive estimates, each with its own (Zou & Donner 2008, on logarithms).
+/// Returns the interval of the quotient of two positive estimates with intervals of their own (Zou
+/// & Donner 2008, on logarithms).
 pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> Interval {
     let ((a, of_a), (b, of_b)) = (above, below);
     let middle = (a / b).ln();
@@ -123,7 +128,8 @@ pub(super) fn log_difference(above: (f64, Interval), below: (f64, Interval)) -> 
 mod tests {
     use super::*;
 
-    /// With the one known exactly the other's interval is left, and two alike are wider by the square root of two.
+    /// An exact side leaves the interval of the other side. Two equal sides widen it by the square
+    /// root of two.
     #[test]
     fn the_interval_of_a_quotient_keeps_both_parts() {
         let exact = (2.0, Interval { lo: 2.0, hi: 2.0 });
@@ -156,7 +162,7 @@ mod tests {
             assert_eq!(speedup.difference, expected, "{base} {new}");
             assert!(verdicts.speedup(&both[0]).is_none());
         }
-        // Not worth calling one, where only more than that is asked for.
+        // The difference of 10% lies below a requested minimum of 20%.
         assert_eq!(Verdicts::new(&both, Better::Lower, 0.2).ratio(&both[1]).difference, Difference::None);
     }
 

@@ -1,12 +1,13 @@
-//! The difference of two speedup stacks: what each component takes more.
+//! Difference between two speedup stacks: the growth of each component.
 //!
-//! Each stack is of one traced run, so that there is no interval; looks at finished views alone.
+//! Each stack comes from one traced run, so there is no interval. This module reads finished views
+//! only.
 
 use crate::{ComparedStack, Components, Losses, StackView, View};
 
 use crate::stack::{culprits, losses};
 
-/// At each CPU count of which both have a stack.
+/// Compares the stacks at each CPU count that has one in both studies.
 pub(super) fn stacks(base: &View, new: &View) -> Vec<ComparedStack> {
     let like = |of: &StackView| base.stack.iter().find(|b| b.cpus == of.cpus && b.base_cpus == of.base_cpus);
     new.stack.iter().filter_map(|new| Some(stack(like(new)?, new))).collect()
@@ -22,7 +23,7 @@ fn stack(base: &StackView, new: &StackView) -> ComparedStack {
     }
 }
 
-/// Losses in the places of what they are losses of, in CPUs.
+/// Puts losses, in CPUs, into the fields of their components.
 fn in_cpus(losses: &Losses) -> Components {
     Components {
         user_work_s: losses.user_work,

@@ -1,4 +1,4 @@
-//! One CPU count of a study: its runs, and the figures computed from them.
+//! Figures of one CPU count of a study, computed from its runs.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,17 @@ use morecores_statistics::{Estimate, serial_fraction, speedup};
 use morecores_statistics::{Interval, median_interval};
 use morecores_statistics::{Summary, median, outliers};
 
-/// CPU time, in seconds, below which its split into user and system time is not known: 25 ticks of 4 ms
-/// (`CONFIG_HZ=250`), whose share has a standard error of up to 10 points.
+/// CPU time, in seconds, below which its split into user and system time is unknown: 25 ticks of 4
+/// ms (`CONFIG_HZ=250`). Their share has a standard error of up to 10 percentage points.
 const SPLIT_KNOWN: f64 = 0.1;
 
-/// How far above the starting process's own mark a memory mark must lie to be the command's: both grow in steps
-/// of whole pages and huge pages.
+/// Factor by which a memory high-water mark must exceed the starting process's own mark to be the
+/// command's. Both marks grow in steps of whole pages and huge pages.
 const ABOVE_FLOOR: f64 = 1.02;
 
 impl Sample<'_> {
-    /// The figures of this count; `base` is the smallest count of the study, perhaps this one.
+    /// Computes the figures of this count. `base` is the smallest count of the study, perhaps this
+    /// one.
     pub(super) fn view(&self, base: &Sample<'_>, plan: &Plan, design: Design) -> PointView {
         let (elapsed, values) = (self.elapsed(), self.values());
         let cpu = CpuTimes::of(&self.runs);
@@ -107,13 +108,14 @@ impl Sample<'_> {
         }
     }
 
-    /// The values of a metric that decides nothing.
+    /// Computes the figure of a further metric, which no verdict uses.
     fn figure(&self, metric: &FurtherMetric, design: Design) -> FigureView {
         let values: Vec<f64> = self.runs.iter().filter_map(|run| run.figure(&metric.name)).collect();
         FigureView { name: metric.name.clone(), summary: summary(&values, design), unit: metric.unit.clone() }
     }
 
-    /// Disks and wires, and the share of the time that they were busy over all runs.
+    /// Returns the disks and network interfaces with the share of the time of all runs in which
+    /// each was busy.
     fn busy_devices(&self) -> Vec<(String, f64)> {
         let covered: f64 = self.surroundings().map(|s| s.covers_ns.as_secs_f64()).sum();
         let mut busy: BTreeMap<&str, f64> = BTreeMap::new();
@@ -144,9 +146,9 @@ impl Sample<'_> {
 struct CpuTimes {
     user: Vec<f64>,
     system: Vec<f64>,
-    /// The worst estimator among the runs.
+    /// Least accurate estimator among the runs.
     estimator: CpuEstimator,
-    /// Whether the total is exact and the split from ticks.
+    /// Whether the total is exact and the split comes from ticks.
     by_ticks: bool,
 }
 
@@ -164,7 +166,8 @@ impl CpuTimes {
         let estimator =
             runs.iter().map(|run| run.cpu.estimator).max_by_key(rung).unwrap_or(CpuEstimator::Getrusage);
         let totals: Vec<f64> = user.iter().zip(&system).map(|(u, s)| u + s).collect();
-        // A cgroup's total is exact, and its split comes from ticks: of short runs only their sum knows it.
+        // The total of a cgroup is exact, but its split comes from ticks. For short runs only the
+        // sum of their ticks gives a reliable split.
         let by_ticks = estimator != CpuEstimator::Getrusage;
         if by_ticks && median(&totals).is_some_and(|total| total < SPLIT_KNOWN) {
             let share = ratio(system.iter().sum(), totals.iter().sum()).unwrap_or(0.0);
@@ -178,7 +181,8 @@ impl CpuTimes {
         self.user.iter().chain(&self.system).sum()
     }
 
-    /// System over user + system; absent where too few ticks fell into all runs together to tell.
+    /// Returns system time divided by user + system time; none if all runs together had too few
+    /// ticks to tell.
     fn kernel_ratio(&self) -> Option<f64> {
         let told = !self.by_ticks || self.sum() >= SPLIT_KNOWN;
         ratio(self.system.iter().sum(), self.sum()).filter(|_| told)

@@ -1,25 +1,28 @@
-//! The traced runs beside the untraced ones of their study: what tracing cost, and what spoils a trace.
+//! Traced runs compared with the untraced ones of their study: the cost of tracing, and the
+//! conditions that spoil a trace.
 //!
-//! Only whether and how much; the words are the report's.
+//! This module decides on the warnings and their figures; the report writes the text.
 
 use crate::{OutsideEvidence, PointView, TraceView, Warning};
 
-/// Share of the allotted CPUs' time that may be spent elsewhere, as for steal: below it, it cannot move a speedup by
-/// more than the precision asked for by default.
+/// Share of the allotted CPUs' time that may be spent on other CPUs, as for steal. A smaller share
+/// cannot move a speedup by more than the default precision.
 const ELSEWHERE: f64 = 0.01;
-/// A traced run this much longer than the untraced ones has other waits than they: at 10% the tracer takes as much as a
-/// loss worth reporting.
+/// Threshold of the overhead; a longer traced run has other waits than the untraced runs. At 10%
+/// the tracer takes as much as a loss worth reporting.
 const OVERHEAD: f64 = 0.1;
-/// Share of the allotted CPUs' time that no rule explains: what the components may be off on programs whose truth is
-/// known (docs/methods/explain.md, "Accuracy").
+/// Share of the allotted CPUs' time that may stay unexplained. The bound is the error of the
+/// components on programs whose truth is known (docs/methods.md, "Accuracy").
 const UNEXPLAINED: f64 = 0.03;
-/// Share of the allotted CPUs' time spent in spinning loops that is more than a library's short spin before it sleeps.
+/// Share of the allotted CPUs' time in spinning loops that exceeds a library's short spin before it
+/// sleeps.
 const SPINNING: f64 = 0.05;
-/// Seconds of sampled time below which a share is a matter of chance: 20 samples at 197 Hz, whose number has a standard
-/// error of a fifth.
+/// Seconds of sampled time below which a share is a matter of chance: 20 samples at 197 Hz. Their
+/// number has a standard error of a fifth.
 const SAMPLED: f64 = 0.1;
 
-/// The traces in ascending order, each with its overhead over the untraced runs of its point, where there are any.
+/// Returns the traces in ascending order, each with its overhead over the untraced runs of its
+/// point, if there are any.
 pub(super) fn beside(points: &[PointView], traces: &[TraceView]) -> Vec<TraceView> {
     let mut traces = traces.to_vec();
     traces.sort_by_key(|trace| (trace.cpus, trace.n));
@@ -33,8 +36,8 @@ pub(super) fn beside(points: &[PointView], traces: &[TraceView]) -> Vec<TraceVie
     traces
 }
 
-/// Whether the smallest count ran more threads than it had CPUs: then it is no baseline for those that had one for
-/// each. `online` is the machine's number of CPUs.
+/// Returns a warning if the smallest count ran more threads than it had CPUs. This count is then no
+/// baseline for counts with a CPU for each thread. `online` is the machine's number of CPUs.
 pub(super) fn crowded_base(
     points: &[PointView],
     traces: &[TraceView],
@@ -48,7 +51,8 @@ pub(super) fn crowded_base(
     Some(Warning::CrowdedBase { cpus: base.cpus, workers, machine_sized, told })
 }
 
-/// Adds what spoils a trace. What a trace measures stands in for what the timed runs only bound.
+/// Adds a warning of a trace. The share that a trace measures replaces the lower bound from the
+/// timed runs.
 pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
     if let Warning::RanOutsideCpus { cpus: traced, .. } = warning {
         warnings.retain(|w| !matches!(w, Warning::RanOutsideCpus { cpus, .. } if *cpus == traced));
@@ -56,7 +60,7 @@ pub(super) fn add(warnings: &mut Vec<Warning>, warning: Warning) {
     warnings.push(warning);
 }
 
-/// What spoils one trace.
+/// Returns the warnings of one trace.
 pub(super) fn warnings(trace: &TraceView) -> Vec<Warning> {
     let cpus = trace.cpus;
     let of_cpus = |seconds: f64| seconds / (f64::from(cpus) * trace.elapsed_s);

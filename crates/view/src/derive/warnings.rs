@@ -1,6 +1,6 @@
-//! What spoils, or may spoil, a study: each rule with its bound.
+//! Warnings of conditions that spoil, or may spoil, a study, each with its bound.
 //!
-//! Only whether and how much; the words are the report's.
+//! This module decides on the warnings and their figures; the report writes the text.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,27 +18,29 @@ use morecores_statistics::compare_same;
 use morecores_statistics::{median, outliers};
 use morecores_statistics::{serial_correlation, two_speeds};
 
-/// Share of the CPUs' time that is lost without a word: below it, it cannot move a speedup by more than the
-/// precision asked for by default.
+/// Share of the CPUs' time that may be lost without a warning. A smaller share cannot move a
+/// speedup by more than the default precision.
 const NEGLIGIBLE: f64 = 0.01;
-/// A first run this much slower than the median of the others is a different kind of run: a cold page cache
-/// costs more than this, noise does not.
+/// Threshold of the ratio of the first run to the median of the others; a run above it is of a
+/// different kind. A cold page cache costs more than this, noise does not.
 const FIRST_RUN: f64 = 1.1;
-/// A command that uses no more than this many CPUs runs on one.
+/// Largest number of used CPUs that counts as running on one.
 const ONE_CPU: f64 = 1.1;
-/// A growth in CPUs used below this share of the growth in CPUs given is none.
+/// Threshold of the ratio of the growth in used CPUs to the growth in given CPUs; less is no
+/// growth.
 const FOLLOWS: f64 = 0.1;
-/// What others took of the CPUs that were added, from which it may be why the command used no more of them: more than
-/// twice the growth that is called none.
+/// Threshold of other programs' share of the added CPUs; more may explain why the command used no
+/// more CPUs. The threshold is more than twice the growth that counts as none.
 const TAKEN: f64 = 0.25;
-/// Chance below which runs are not taken for independent of each other.
+/// Probability below which runs do not count as independent of each other.
 const DEPENDENT: f64 = 0.01;
 
-/// CPU time of one run, in seconds, beyond that of its CPUs that proves nothing: what the process took between fork and
-/// exec, and a tick of 10 ms (`CONFIG_HZ=100`), the coarsest of the clocks that are compared.
+/// Excess of one run's CPU time over the time of its CPUs, in seconds, that proves nothing. It
+/// covers the time of the process between fork and exec, and a tick of 10 ms (`CONFIG_HZ=100`), the
+/// coarsest of the compared clocks.
 const BEYOND_CLOCKS: f64 = 0.01;
 
-/// Programs that hand their work to a daemon, and the daemon.
+/// Programs that hand their work to a daemon, each with its daemon.
 const CLIENTS: &[(&str, &str)] = &[
     ("docker", "the Docker engine"),
     ("podman", "conmon and the OCI runtime, in a cgroup of their own"),
@@ -60,7 +62,7 @@ const CLIENTS: &[(&str, &str)] = &[
     ("sbatch", "slurmstepd"),
 ];
 
-/// All warnings of a study; `points` are the views of those `samples` that have runs.
+/// Returns all warnings of a study; `points` are the views of those `samples` that have runs.
 pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) -> Vec<Warning> {
     let mut warnings = of_study(study, points);
     warnings.extend(samples.iter().filter_map(|sample| killed_for_memory(study, sample.point)));
@@ -77,7 +79,7 @@ pub(super) fn of(study: &Study, samples: &[Sample<'_>], points: &[PointView]) ->
     warnings
 }
 
-/// The failed runs of one count, and how they failed.
+/// Returns the warning of the failed runs of one count, with the kinds of failure.
 fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
     let mut ways: BTreeMap<Failure, u32> = BTreeMap::new();
     for failure in sample.failed.iter().filter_map(|run| run.failure(plan)) {
@@ -93,7 +95,7 @@ fn failed_runs(plan: &Plan, sample: &Sample<'_>) -> Warning {
     }
 }
 
-/// What concerns the study as a whole.
+/// Returns the warnings of the study as a whole.
 fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let header = &study.header;
@@ -129,7 +131,7 @@ fn of_study(study: &Study, points: &[PointView]) -> Vec<Warning> {
     warnings
 }
 
-/// What concerns the runs of one count among themselves.
+/// Adds the warnings that follow from the runs of one count.
 fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
     let (cpus, values) = (point.cpus, sample.values());
     if values.len() < MIN_RUNS {
@@ -141,7 +143,7 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     let summary = point.metric.as_ref().map_or(point.elapsed_s, |metric| metric.summary);
     if let (Some(precision), Some([low, high]), true) = (stop.precision, summary.ci95, ended) {
         let half_width = (high - low) / 2.0 / summary.median;
-        // Of a median of zero there is no share.
+        // A median of zero gives no share.
         if half_width > precision && half_width.is_finite() {
             warnings.push(Warning::Imprecise { cpus, half_width, precision });
         }
@@ -160,7 +162,7 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     let drift =
         changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
     if let Some(ratio) = drift {
-        // A speed before and one after are also two speeds, but not ones that alternate.
+        // A change of speed also gives two speeds, but the two do not alternate.
         warnings.push(Warning::Drift { cpus, ratio });
         return;
     }
@@ -173,13 +175,14 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
     }
 }
 
-/// With fewer than nine runs the interval of a median is their whole range: a lone far value would make a gap in it.
+/// Returns the values without outliers. With fewer than nine runs the interval of a median is their
+/// whole range. A single far value would make a gap in this range.
 fn without_outliers(values: &[f64]) -> Vec<f64> {
     let far = outliers(values);
     values.iter().enumerate().filter(|(index, _)| !far.contains(index)).map(|(_, value)| *value).collect()
 }
 
-/// What the machine did to one count.
+/// Adds the warnings of the machine's influence on one count.
 fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut Vec<Warning>) {
     let cpus = point.cpus;
     let covered: f64 = sample.surroundings().map(covered_cpu_seconds(cpus)).sum();
@@ -213,13 +216,14 @@ fn of_machine(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &
     warnings.extend(Others::of_study(study).during(cpus, sample.surroundings()));
 }
 
-/// CPU time of the runs beyond what their CPUs have, over that: a lower bound of what they spent on other CPUs. None where
-/// the CPU time of a run may hold that of processes which ran before it or beside it.
+/// Returns the excess of the runs' CPU time over the time of their CPUs, divided by the latter. It
+/// is a lower bound of their time on other CPUs. Returns none if the CPU time of each run may
+/// include that of processes before it or beside it.
 fn beyond_cpus(study: &Study, sample: &Sample<'_>) -> Option<f64> {
     let plan = &study.header.plan;
     let is_own = |run: &&Run| {
         let hooks = plan.hooks.setup.is_some() || plan.hooks.prepare.is_some();
-        // In version 1 what a hook leaves running is in the cgroup of the runs.
+        // In version 1 the cgroup of the runs includes the processes that a hook leaves running.
         run.survivors.is_empty() && !(hooks && run.cpu.estimator == CpuEstimator::CgroupV1)
     };
     let left_running = plan.keep_survivors && study.runs.iter().any(|run| !run.survivors.is_empty());
@@ -237,12 +241,14 @@ fn covered_cpu_seconds(cpus: u32) -> impl Fn(&Surroundings) -> f64 {
     move |s| s.covers_ns.as_secs_f64() * f64::from(cpus)
 }
 
-/// A command that was given more CPUs and used no more, unless that is because others used them or did its work.
+/// Adds a warning for each count at which the command was given more CPUs and used no more. There
+/// is no warning if other programs used these CPUs or did the command's work, or if the CPUs are
+/// not load-balanced.
 fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings: &mut Vec<Warning>) {
     let told = study.header.plan.tells_n(&study.header.command);
     let Some(base) = points.first() else { return };
     let used = |point: &PointView| point.cpu_percent / 100.0;
-    // Points of the same count differ in `n` alone: they were given no more.
+    // Points of the same count differ in `n` alone, so they have no more CPUs.
     for point in points.iter().filter(|point| point.cpus > base.cpus) {
         let given = f64::from(point.cpus - base.cpus);
         let followed = (used(point) - used(base)) / given;
@@ -255,7 +261,7 @@ fn threads(study: &Study, samples: &[Sample<'_>], points: &[PointView], warnings
     }
 }
 
-/// CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
+/// Returns the CPUs' worth of the allotted CPUs' time that other processes and the hypervisor took.
 fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
     let Some(sample) = samples.iter().find(|s| (s.point.cpus, s.point.n) == (point.cpus, point.n)) else {
         return 0.0;
@@ -265,7 +271,7 @@ fn taken(samples: &[Sample<'_>], point: &PointView) -> f64 {
     if wall > 0.0 { seconds / wall } else { 0.0 }
 }
 
-/// CPUs that others kept busy while the command ran, where that is warned of.
+/// Returns the CPUs that other programs kept busy during the command, if there is a warning of it.
 fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
     let of_point = |warning: &Warning| match warning {
         Warning::WorkOutsideTree { cpus, busy_cpus, .. } if *cpus == point.cpus => Some(*busy_cpus),
@@ -274,7 +280,7 @@ fn outside_cpus(warnings: &[Warning], point: &PointView) -> f64 {
     warnings.iter().find_map(of_point).unwrap_or(0.0)
 }
 
-/// The program's name without its directory.
+/// Returns the program's name without its directory.
 fn program(command: &Command) -> String {
     let words = command.words();
     let word = match command {

@@ -1,6 +1,8 @@
-//! Which lock to take when: of those that let no thread starve, the ones that nothing beats.
+//! Recommended locks by situation: among the locks that let no thread starve, the ones that no
+//! other lock beats.
 //!
-//! A rule, not a law: it speaks of the points that were measured, each weighing the same, and of nothing between them.
+//! The recommendation is a rule of thumb. It covers the measured points, all with the same weight,
+//! and nothing between them.
 
 use crate::{Estimate, LockAdvice, LockPoint, LockSituation, Prices};
 use morecores_study::lock::{LockCell, LockName};
@@ -8,22 +10,24 @@ use morecores_study::lock::{LockCell, LockName};
 use super::cells::{Cells, Contention, Rounds};
 use super::points::ratio;
 
-/// A thread that waits for so long for a lock, in nanoseconds, starves. A choice: a tenth of a second is what people notice
-/// (R. Miller, *Response time in man-computer conversational transactions*, AFIPS 1968), and many slices of any scheduler.
+/// Wait for a lock, in nanoseconds, that starves a thread. A choice: people notice a tenth of a
+/// second (R. Miller, *Response time in man-computer conversational transactions*, AFIPS 1968), and
+/// the wait equals many time slices of any scheduler.
 const STARVED_NS: u64 = 100_000_000;
 
-/// A lock that reaches this share of the best one's rate is as good, however sure the difference is. A choice.
+/// Threshold of a lock's share of the best lock's rate; a lock above it is as good, however certain
+/// the difference is. A choice.
 const AS_GOOD: f64 = 0.95;
 
-/// A lock that does not reach this share must not be taken. A choice.
+/// Share of the best lock's rate below which a lock is to be avoided. A choice.
 const NEVER: f64 = 0.5;
 
-/// Locks that are no advice: the kernel's cannot be had.
+/// Returns whether a program can use the lock. The kernel's lock is only measured for comparison.
 fn can_be_taken(lock: LockName) -> bool {
     lock != LockName::Kernel
 }
 
-/// What to do in each situation of which there are figures.
+/// Returns the recommendation for each situation that has figures.
 pub(super) fn advice(cells: &Cells<'_>, points: &[LockPoint], prices: &Prices) -> Vec<LockAdvice> {
     let mut advice: Vec<LockAdvice> = free(cells).into_iter().collect();
     let bound = prices.wake_ns.map(|wake| wake.value);
@@ -36,8 +40,8 @@ pub(super) fn advice(cells: &Cells<'_>, points: &[LockPoint], prices: &Prices) -
     advice
 }
 
-/// Which situation a point is of; none where there is no contention, and none on few threads where nobody knows the
-/// bound.
+/// Returns the situation of a point. Returns none without contention, and for at most one thread
+/// per CPU if the spin bound is unknown.
 fn situation_of(point: &LockPoint, cpus: u32, bound_ns: Option<f64>) -> Option<LockSituation> {
     if point.threads > cpus {
         return Some(LockSituation::MoreThreadsThanCpus);
@@ -47,11 +51,12 @@ fn situation_of(point: &LockPoint, cpus: u32, bound_ns: Option<f64>) -> Option<L
     (point.threads > 1).then_some(situation)
 }
 
-/// By the time of a lock and an unlock. Nothing is "never" here: the dearest costs nanoseconds.
+/// Recommends by the time of a lock and an unlock. No lock is to be avoided here, because the
+/// slowest one costs nanoseconds.
 fn free(cells: &Cells<'_>) -> Option<LockAdvice> {
     let speed = |lock| {
         let times = cells.times(LockCell::Free { lock });
-        // As a rate, so that more is better as everywhere.
+        // The inverse is a rate, so that a larger value is better as in the other situations.
         Rounds(times.0.into_iter().filter(|(_, ns)| *ns > 0.0).map(|(round, ns)| (round, 1.0 / ns)).collect())
     };
     let locks = cells.plan.locks.iter().copied().filter(|lock| can_be_taken(*lock));
@@ -61,7 +66,7 @@ fn free(cells: &Cells<'_>) -> Option<LockAdvice> {
     Some(LockAdvice { situation, take: ranking.take(), never: Vec::new(), worst: None })
 }
 
-/// By the geometric mean of the rates over the points of a situation.
+/// Recommends by the geometric mean of the rates over the points of a situation.
 fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint]) -> Option<LockAdvice> {
     let has = |point: &LockPoint, lock| point.results.iter().any(|result| result.lock == lock);
     let locks: Vec<LockName> = cells
@@ -71,7 +76,7 @@ fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint])
         .copied()
         .filter(|&lock| can_be_taken(lock) && points.iter().any(|point| has(point, lock)))
         .collect();
-    // Means over other points could not be compared.
+    // Means over different points would not be comparable.
     let common = points.iter().filter(|point| locks.iter().all(|&lock| has(point, lock)));
     let common: Vec<Contention> =
         common.map(|point| (point.threads, point.hold_ns, point.think_ns)).collect();
@@ -80,7 +85,7 @@ fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint])
         (lock, Rounds::geometric_mean(&rates))
     };
     let merits = locks.iter().map(|&lock| merit(lock)).filter(|(_, merit)| !merit.0.is_empty()).collect();
-    // What is watched for less than that can only show a thread that never had the lock.
+    // A contest that is watched for a shorter time can only show a thread that never got the lock.
     let starved = STARVED_NS.min(cells.plan.watched_ns.0);
     let starves =
         |lock| common.iter().any(|&at| cells.longest_wait(lock, at).is_some_and(|ns| ns >= starved));
@@ -91,15 +96,16 @@ fn contested(cells: &Cells<'_>, situation: LockSituation, points: &[&LockPoint])
     Some(LockAdvice { situation, take: ranking.take(), never, worst })
 }
 
-/// Locks with what they reach of the best one's merit, best first.
+/// Locks with their shares of the best lock's rate, best first.
 struct Ranking {
     shares: Vec<(LockName, Estimate)>,
-    /// Those that may be advised.
+    /// Locks that may be recommended.
     fit: Vec<LockName>,
 }
 
 impl Ranking {
-    /// Ranks by merit in pairs of rounds with the best of those that are fit; where none is, all are. None without a lock.
+    /// Ranks the locks by rate, in pairs of rounds with the best of the locks that are fit. If no
+    /// lock is fit, all are. Returns none without a lock.
     fn of(merits: Vec<(LockName, Rounds)>, is_fit: &dyn Fn(LockName) -> bool) -> Option<Self> {
         let all: Vec<LockName> = merits.iter().map(|(lock, _)| *lock).collect();
         let mut fit: Vec<LockName> = all.iter().copied().filter(|&lock| is_fit(lock)).collect();
@@ -116,7 +122,7 @@ impl Ranking {
         Some(Self { shares, fit })
     }
 
-    /// Those that cannot be told from the best, or are as good.
+    /// Returns the fit locks that cannot be told from the best one, or are as good.
     fn take(&self) -> Vec<LockName> {
         let good =
             |share: &Estimate| share.value >= AS_GOOD || share.ci95.is_some_and(|[_, high]| high >= 1.0);
@@ -124,7 +130,7 @@ impl Ranking {
         fit.map(|(lock, _)| *lock).collect()
     }
 
-    /// Those that do not reach half of it, worst first.
+    /// Returns the locks with less than half of the best one's rate, worst first.
     fn never(&self) -> Vec<(LockName, f64)> {
         let below = self.shares.iter().rev().filter(|(_, share)| share.value < NEVER);
         below.map(|(lock, share)| (*lock, share.value)).collect()
@@ -146,7 +152,7 @@ mod tests {
         locks_view(&study.build()).advice.into_iter().find(|advice| advice.situation == situation)
     }
 
-    /// Six rounds around `rate`, by a factor that all locks of a round share.
+    /// Six rounds around `rate`, with one factor for each round that all locks share.
     fn around(rate: f64) -> [f64; 6] {
         [1.0, 1.2, 0.9, 1.1, 0.8, 1.3].map(|factor| rate * factor)
     }
@@ -179,7 +185,8 @@ mod tests {
         assert!((worst - 0.1).abs() < 1e-3, "{worst}");
     }
 
-    /// The fastest lets a thread wait for 200 ms: it is no advice, though it is not slow either.
+    /// The fastest lock lets a thread wait for 200 ms. The lock is not recommended, though not slow
+    /// either.
     #[test]
     fn a_lock_that_starves_a_thread_is_not_advised_unless_all_do() {
         let long: &[&[u64]] = &[&[200_000_000, 5, 5, 5]];
@@ -195,7 +202,8 @@ mod tests {
         assert_eq!(advice.expect("figures").take, [Spin]);
     }
 
-    /// A thread that never had the lock while it was watched starves, as far as that can show.
+    /// A thread that never got the lock while it was watched counts as starved, as far as the watch
+    /// can show.
     #[test]
     fn a_short_watch_shows_who_never_had_it() {
         let mut study = Synthetic::of(&[Spin, Ticket])
@@ -209,7 +217,7 @@ mod tests {
         assert_eq!(take(&study), [Ticket]);
     }
 
-    /// Short and long are told by the price of a wake-up; a single thread is no contention.
+    /// The price of a wake-up divides short from long holds; a single thread is no contention.
     #[test]
     fn situations_are_told_by_threads_and_the_bound() {
         let study = |wake: Option<f64>| {
@@ -231,7 +239,7 @@ mod tests {
         assert_eq!(take(None, LockSituation::ShortHolds), None);
     }
 
-    /// A lock that lacks a point is compared over the others alone.
+    /// A lock without a result at one point is compared at the other points only.
     #[test]
     fn means_are_over_common_points() {
         let study = Synthetic::of(&[Spin, Std])

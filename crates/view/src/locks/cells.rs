@@ -1,6 +1,6 @@
-//! The cells of a study of locks by what they measured and in which round.
+//! Cells of a study of locks, by their measurement and round.
 //!
-//! Access and medians; what a figure means is said where it is computed.
+//! This module gives access and medians. The modules that compute a figure explain its meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,18 @@ use morecores_statistics::Design;
 use morecores_statistics::median;
 use morecores_statistics::median_interval;
 
-/// A point of contention: threads, hold and think, both in nanoseconds.
+/// Point of contention: number of threads, hold and think, both in nanoseconds.
 pub(super) type Contention = (u32, u64, u64);
 
-/// The cells of a study.
+/// Cells of a study.
 pub(super) struct Cells<'a> {
     pub(super) plan: &'a LockPlan,
     by_cell: BTreeMap<LockCell, BTreeMap<u32, &'a LockRun>>,
 }
 
 impl<'a> Cells<'a> {
-    /// The cells of `study`. Of a cell that is there twice in a round, which a resumed study may have, the last counts.
+    /// Collects the cells of `study`. A resumed study may hold a cell twice in a round; the last
+    /// one counts.
     pub(super) fn of(study: &'a LockStudy) -> Self {
         let mut by_cell: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for run in &study.runs {
@@ -31,25 +32,26 @@ impl<'a> Cells<'a> {
         Self { plan: &study.header.plan, by_cell }
     }
 
-    /// How many CPUs the plan has.
+    /// Returns the number of CPUs of the plan.
     pub(super) fn cpus(&self) -> u32 {
         u32::try_from(self.plan.cpus.len()).unwrap_or(u32::MAX)
     }
 
-    /// Rounds with at least one cell.
+    /// Returns the number of rounds with at least one cell.
     pub(super) fn rounds(&self) -> u32 {
         let rounds: BTreeSet<u32> = self.by_cell.values().flat_map(|rounds| rounds.keys().copied()).collect();
         rounds.len() as u32
     }
 
-    /// Whether every cell that was planned is there.
+    /// Returns whether every planned cell was measured.
     pub(super) fn are_whole(&self) -> bool {
         let is_there =
             |round: u32, cell: &LockCell| self.by_cell.get(cell).is_some_and(|at| at.contains_key(&round));
         (0..self.plan.rounds).all(|round| self.plan.cells(round).iter().all(|cell| is_there(round, cell)))
     }
 
-    /// The share of the CPUs' time that the hypervisor took in contests, where it tells.
+    /// Returns the share of the CPUs' time that the hypervisor took during contests; none if it
+    /// does not tell.
     pub(super) fn steal(&self) -> Option<f64> {
         let (mut stolen, mut whole) = (0.0, 0.0);
         for run in self.by_cell.values().flat_map(BTreeMap::values) {
@@ -61,14 +63,14 @@ impl<'a> Cells<'a> {
         (whole > 0.0).then(|| stolen / whole)
     }
 
-    /// The points of the plan in order: threads, then hold, then think.
+    /// Returns the points of the plan, sorted by threads, then hold, then think.
     pub(super) fn points(&self) -> Vec<Contention> {
         let points = self.plan.points().into_iter().map(|(threads, hold, think)| (threads, hold.0, think.0));
         let points: BTreeSet<Contention> = points.collect();
         points.into_iter().collect()
     }
 
-    /// What `of` says of each round of `cell`.
+    /// Returns the value of `of` for each round of `cell`.
     pub(super) fn values(&self, cell: LockCell, of: impl Fn(&LockSample) -> Option<f64>) -> Rounds {
         let rounds = self.by_cell.get(&cell).into_iter().flatten();
         Rounds(
@@ -78,7 +80,7 @@ impl<'a> Cells<'a> {
         )
     }
 
-    /// Times of single operations in nanoseconds.
+    /// Returns the times of single operations in nanoseconds.
     pub(super) fn times(&self, cell: LockCell) -> Rounds {
         self.values(cell, |sample| match sample {
             LockSample::Time { ns } => Some(*ns),
@@ -86,7 +88,8 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// What `of` says of each round of the contest of `lock` at a point, `watched` or not.
+    /// Returns the value of `of` for each round of the contest of `lock` at a point, `watched` or
+    /// not.
     pub(super) fn contests(
         &self,
         lock: LockName,
@@ -101,14 +104,15 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Holds a second, all threads together.
+    /// Returns the holds per second of all threads together.
     pub(super) fn rates(&self, lock: LockName, at: Contention) -> Rounds {
         self.contests(lock, at, false, |contest| {
             Some(contest.turns.iter().sum::<u64>() as f64 / contest.window_ns.as_secs_f64())
         })
     }
 
-    /// The longest wait of any thread in the watched contests of `lock` at a point, in nanoseconds.
+    /// Returns the longest wait of any thread in the watched contests of `lock` at a point, in
+    /// nanoseconds.
     pub(super) fn longest_wait(&self, lock: LockName, at: Contention) -> Option<u64> {
         let longest = self.contests(lock, at, true, |contest| {
             contest.longest_waits_ns.as_ref()?.iter().map(|wait| wait.0 as f64).reduce(f64::max)
@@ -117,7 +121,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A value for each round that has one.
+/// Values by round, for the rounds that have one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rounds(pub(super) BTreeMap<u32, f64>);
 
@@ -126,30 +130,31 @@ impl Rounds {
         self.0.values().copied().collect()
     }
 
-    /// The median over rounds.
+    /// Returns the median over rounds.
     pub(super) fn median(&self) -> Option<f64> {
         median(&self.values())
     }
 
-    /// The median over rounds with its interval; none without a round.
+    /// Returns the median over rounds with its interval; none without a round.
     pub(super) fn estimate(&self) -> Option<Estimate> {
         let values = self.values();
         let interval = median_interval(&values, Design::Fixed);
         Some(Estimate { value: median(&values)?, ci95: interval.map(|i| [i.lo, i.hi]) })
     }
 
-    /// The ratio of each round that both have; where `below` is zero there is none.
+    /// Returns the ratio in each round that both have. A round in which `below` is zero has no
+    /// ratio.
     pub(super) fn over(&self, below: &Self) -> Self {
         self.with(below, |a, b| (b > 0.0).then(|| a / b))
     }
 
-    /// Both values of each round that both have, made one.
+    /// Combines the two values of each round that both have.
     pub(super) fn with(&self, other: &Self, of: impl Fn(f64, f64) -> Option<f64>) -> Self {
         let pairs = self.0.iter().filter_map(|(round, a)| Some((*round, of(*a, *other.0.get(round)?)?)));
         Self(pairs.collect())
     }
 
-    /// The geometric mean in each round that all of `all` have.
+    /// Returns the geometric mean in each round that all of `all` have.
     pub(super) fn geometric_mean(all: &[Self]) -> Self {
         let Some((first, rest)) = all.split_first() else { return Self::default() };
         let logarithms = |rounds: &Self| Self(rounds.0.iter().map(|(r, v)| (*r, v.ln())).collect());
@@ -181,7 +186,7 @@ mod tests {
         assert_eq!(mean.0.len(), 1);
         assert!((mean.0[&0] - 4.0).abs() < 1e-12);
         assert_eq!(Rounds::geometric_mean(&[]), Rounds::default());
-        // A lock that got nothing done has no share at all, not a missing one.
+        // A lock without a single hold has a share of zero, not a missing share.
         assert_eq!(Rounds::geometric_mean(&[rounds(&[(0, 0.0)]), rounds(&[(0, 8.0)])]), rounds(&[(0, 0.0)]));
     }
 

@@ -1,45 +1,51 @@
-//! What the prices of a machine say of spinning and blocking, before anything is measured of the two.
+//! Cost model of spinning and blocking, from the prices of a machine, before any measurement of the
+//! two.
 //!
-//! The model knows three prices (a switch, a wake-up, a cache line), the number of CPUs, and a point of contention. It must
-//! not know what was measured there; that is held against it afterwards. It gives each kind of lock a rate, and the ratio of the
-//! two is the answer. What it leaves out: caches beyond the lock's own line, several locks, threads of unlike habits, and
-//! what a hypervisor does.
+//! The model knows three prices (a switch, a wake-up, a cache line), the number of CPUs, and a
+//! point of contention. It must not know the measurement at that point, which tests the model
+//! afterwards. The model gives each kind of lock a rate, and its answer is the ratio of the two
+//! rates. It leaves out caches beyond the lock's own line, several locks, threads with different
+//! habits, and the effects of a hypervisor.
 //!
-//! A *turn* is a hold `h` and a think `t`. For `n` threads on `c` CPUs, `a = min(n, c)` of them run at once. Two things bound the rate of
-//! any lock: it is held by one at a time, for `h` and what the hand-over adds, and `a` CPUs do `a` turns at once. This is the
-//! bound of a closed system with one queue (Denning & Buzen, *The operational analysis of queueing network models*, Computing Surveys 10,
-//! 1978), which turns of equal length come close to.
+//! A *turn* is a hold `h` and a think `t`. Of `n` threads on `c` CPUs, `a = min(n, c)` run at once.
+//! Two facts bound the rate of any lock. One thread at a time holds it, for `h` plus the cost of
+//! the hand-over, and `a` CPUs do `a` turns at once. This is the bound of a closed system with one
+//! queue (Denning & Buzen, *The operational analysis of queueing network models*, Computing Surveys
+//! 10, 1978). Turns of equal length come close to it.
 
 use crate::{CostModel, CostModelPoint, Estimate, LinePrice, Prices};
 use morecores_study::lock::LockName;
 
 use super::cells::{Cells, Contention};
 
-/// The spinning lock that is compared: the plain one, which is what the formulas are of.
+/// Spinning lock of the comparison: the plain one, which the formulas describe.
 const SPINNING: LockName = LockName::Spin;
 
-/// The blocking one, whose hand-over is the price of a wake-up.
+/// Blocking lock of the comparison; its hand-over is the price of a wake-up.
 const BLOCKING: LockName = LockName::Block;
 
-/// A system call that finds nobody to wake, as a share of a switch. A switch is two system calls, a wake-up and the choice of the
-/// next thread; a `FUTEX_WAKE` on an empty queue took 1/9 of it (235 of 2,050 ns, each the best of a few timings of many) on a
-/// virtual machine with Linux 6.18.
+/// Cost of a system call that finds no thread to wake, as a share of a switch. A switch is two
+/// system calls, a wake-up and the choice of the next thread. A `FUTEX_WAKE` on an empty queue took
+/// 1/9 of it: 235 of 2,050 ns, each the best of a few timings of many. The machine was a virtual
+/// one with Linux 6.18.
 const CALL_OF_SWITCH: f64 = 0.1;
 
-/// A lock and an unlock in the owner's own cache, in nanoseconds: a locked instruction and a store, 10 to 30 cycles.
+/// Nanoseconds of a lock and an unlock in the owner's own cache: a locked instruction and a store,
+/// 10 to 30 cycles.
 const OWN: f64 = 5.0;
 
-/// Between two looks of a spinning waiter, in nanoseconds: the instruction that rests the CPU, 40 to 140 cycles (x86 `pause`).
+/// Nanoseconds between two looks of a spinning waiter: the instruction that rests the CPU, 40 to
+/// 140 cycles (x86 `pause`).
 const LOOK: f64 = 40.0;
 
-/// The prices of a machine, in nanoseconds.
+/// Prices of a machine, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
-    /// From one thread to another on a CPU.
+    /// Switch from one thread to another on a CPU.
     switch: f64,
-    /// From an unlock until a thread that sleeps has the lock.
+    /// Time from an unlock until a sleeping thread has the lock.
     wake: f64,
-    /// A cache line from one CPU to another, in the median over pairs of CPUs.
+    /// Transfer of a cache line from one CPU to another, as the median over pairs of CPUs.
     line: f64,
 }
 
@@ -53,20 +59,21 @@ impl Costs {
         })
     }
 
-    /// The spin bound. A waiter that sleeps has the lock one wake-up after it was freed; one that spins for longer than that
-    /// could as well have slept, and one that spins for just so long and then sleeps never pays more than twice the
-    /// least (Karlin, Li, Manasse & Owicki, *Empirical studies of competitive spinning*, SOSP 1991).
+    /// Returns the spin bound. A sleeping waiter has the lock one wake-up after the release. A
+    /// waiter that spins for longer than that could as well have slept. A waiter that spins for
+    /// exactly this time and then sleeps never pays more than twice the minimum (Karlin, Li,
+    /// Manasse & Owicki, *Empirical studies of competitive spinning*, SOSP 1991).
     fn bound(&self) -> f64 {
         self.wake
     }
 }
 
-/// A point of contention on a machine.
+/// Point of contention on a machine.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     threads: f64,
     cpus: f64,
-    /// Hold, with what a lock and an unlock take by themselves.
+    /// Hold, including the time of a lock and an unlock by themselves.
     hold: f64,
     think: f64,
 }
@@ -81,34 +88,38 @@ impl Load {
         }
     }
 
-    /// How many run at once.
+    /// Returns the number of threads that run at once.
     fn at_once(&self) -> f64 {
         self.threads.min(self.cpus)
     }
 
-    /// How many of a CPU's threads are off it while one runs.
+    /// Returns the number of a CPU's threads that are off it while one runs.
     fn behind(&self) -> f64 {
         (self.threads / self.cpus - 1.0).max(0.0)
     }
 
-    /// The share of turns that find the lock taken, where it is taken for `held` each time: the part of a turn's time for which one of the
-    /// others that run has it.
+    /// Returns the share of turns that find the lock taken if each turn takes it for `held`. This
+    /// share is the part of a turn's time in which one of the other running threads has the lock.
     fn meets(&self, held: f64) -> f64 {
         let turn = held + self.think;
         if turn > 0.0 { ((self.at_once() - 1.0) * held / turn).clamp(0.0, 1.0) } else { 0.0 }
     }
 }
 
-/// Turns a nanosecond of threads that spin.
+/// Returns the turns per nanosecond of threads that spin.
 ///
-/// *Hand-over.* Each waiter that looks and tries has the line once: a line for each of the threads that wait (Anderson, *The performance of
-/// spin lock alternatives for shared-memory multiprocessors*, IEEE TPDS 1(1), 1990). A hold shorter than the time between two looks is met by a part of
-/// the waiters alone; else its owner takes the lock again from its own cache.
+/// *Hand-over.* Each waiter that looks and tries fetches the lock's cache line once. A hand-over
+/// thus costs one line transfer for each waiting thread (Anderson, *The performance of spin lock
+/// alternatives for shared-memory multiprocessors*, IEEE TPDS 1(1), 1990). During a hold shorter
+/// than the time between two looks, only a part of the waiters looks. If none looks, the owner
+/// takes the lock again from its own cache.
 ///
-/// *Crowd.* With more threads than CPUs the scheduler takes a CPU from its thread at the end of a slice without asking what that holds. The
-/// chance that this thread is the owner is `u/c`, where `u` is the share of time in which the lock is taken; with `c` CPUs that is
-/// `u` for each slice. The others then spin until the owner has its CPU again, `n/c - 1` slices later. So for each slice in which something is
-/// done `u(n/c - 1)` are lost besides: what is left is `1/(1 + u(n/c - 1))`, which is `c/n` where the lock is always taken.
+/// *Crowd.* With more threads than CPUs the scheduler takes a CPU from its thread at the end of a
+/// slice, even from the lock's owner. The stopped thread is the owner with probability `u/c`, where
+/// `u` is the share of time in which the lock is taken. With `c` CPUs that is `u` for each slice.
+/// The other threads then spin until the owner has its CPU again, `n/c - 1` slices later. For each
+/// useful slice `u(n/c - 1)` slices are lost. The useful share is `1/(1 + u(n/c - 1))`, which is
+/// `c/n` if the lock is always taken.
 fn spinning(costs: &Costs, load: &Load) -> f64 {
     let waiters = (load.meets(load.hold + costs.line) * (load.at_once() - 1.0)).max(1.0);
     let held = load.hold + costs.line * waiters * (load.hold / LOOK).min(1.0);
@@ -117,16 +128,19 @@ fn spinning(costs: &Costs, load: &Load) -> f64 {
     rate / (1.0 + taken * load.behind())
 }
 
-/// Turns a nanosecond of threads that sleep, and are woken by who unlocks.
+/// Returns the turns per nanosecond of threads that sleep until an unlocking thread wakes them.
 ///
-/// *Hand-over.* While anybody waits each unlock is a system call. Then the lock lies free until the woken thread is there, a wake-up later, or
-/// until its last owner has thought and takes it again, whichever is sooner: with no think at all the owner goes on, and the woken
-/// thread sleeps again.
+/// *Hand-over.* While a thread waits, each unlock is a system call. The lock then stays free until
+/// the earlier of two events. The woken thread arrives one wake-up later, or the last owner takes
+/// the lock again after its think. Without any think the owner goes on, and the woken thread sleeps
+/// again.
 ///
-/// *Waiting* costs a turn that meets a taken lock the wake-up, where there is a CPU for it; else the CPU does another thread's
-/// turn meanwhile, and what is lost is the switch. A lock that is found free was another's before: a line, as for spinners. However many sleep, one thread alone goes on: the rate is not below its own.
+/// *Waiting.* A turn that meets a taken lock costs the wake-up if there is a CPU for the waiter.
+/// Otherwise the CPU does another thread's turn meanwhile, and only the switch is lost. A lock that
+/// is found free belonged to another thread before, which costs one line transfer, as for spinners.
+/// One thread alone goes on, however many sleep, so the rate is not below the rate of one thread.
 ///
-/// *Crowd.* Who sleeps leaves its CPU to others, the owner among them: no share is lost.
+/// *Crowd.* A sleeping thread leaves its CPU to others, the owner among them, so no share is lost.
 fn blocking(costs: &Costs, load: &Load) -> f64 {
     let call = CALL_OF_SWITCH * costs.switch;
     let meets = load.meets(load.hold + call);
@@ -138,13 +152,13 @@ fn blocking(costs: &Costs, load: &Load) -> f64 {
     by_lock.min(together.max(alone))
 }
 
-/// The rate of spinning over that of blocking.
+/// Returns the ratio of the spinning rate to the blocking rate.
 fn expected(costs: &Costs, load: &Load) -> f64 {
     spinning(costs, load) / blocking(costs, load)
 }
 
-/// The model beside what was measured at each point with two threads or more: one thread waits for nobody. None where a price is missing,
-/// or one of the two locks.
+/// Compares the model with the measurement at each point with two threads or more; a single thread
+/// never waits. Returns none if a price or one of the two locks is missing.
 pub(super) fn cost_model(cells: &Cells<'_>, prices: &Prices) -> Option<CostModel> {
     let costs = Costs::of(prices)?;
     let contended = cells.points().into_iter().filter(|(threads, ..)| *threads > 1);
@@ -169,7 +183,7 @@ fn point(cells: &Cells<'_>, costs: &Costs, at: Contention) -> Option<CostModelPo
     Some(CostModelPoint { threads: at.0, hold_ns: at.1, think_ns: at.2, expected, measured, right })
 }
 
-/// Whether the interval holds no 1.
+/// Returns whether the interval excludes 1.
 fn is_told_apart(ratio: &Estimate) -> bool {
     ratio.ci95.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
@@ -183,14 +197,15 @@ mod tests {
     use super::super::synthetic::Synthetic;
     use super::*;
 
-    /// A small server: 1.5 µs to switch, 20 µs to wake, 50 ns a line.
+    /// Prices of a small server: 1.5 µs for a switch, 20 µs for a wake-up, 50 ns for a line.
     const COSTS: Costs = Costs { switch: 1_500.0, wake: 20_000.0, line: 50.0 };
 
     fn ratio(at: Contention, cpus: u32) -> f64 {
         expected(&COSTS, &Load::new(at, cpus))
     }
 
-    /// By hand. Two threads that always want the lock for 1 µs and what it takes itself: a line against a system call of 150 ns.
+    /// Two threads always want the lock, for 1 µs plus the time of the lock itself. A line
+    /// transfer stands against a system call of 150 ns. The expected values are computed by hand.
     #[test]
     fn with_a_cpu_each_spinning_saves_the_call() {
         let spin = 1.0 / 1_055.0;
@@ -198,8 +213,9 @@ mod tests {
         assert!((ratio((2, 1_000, 0), 2) - spin / block).abs() < 1e-9);
     }
 
-    /// By hand. Held for 1 µs and away for 1 µs, two threads that spin hold it in turn; of two that block one sleeps for
-    /// the 20 µs, while the other has a turn each 2.155 µs.
+    /// Two spinning threads with a hold and a think of 1 µs hold the lock in turn. Of two blocking
+    /// threads one sleeps for 20 µs, while the other has a turn every 2.155 µs. The expected
+    /// values are computed by hand.
     #[test]
     fn with_a_cpu_each_a_sleeper_is_missed() {
         let spin = (2.0 / 2_055.0_f64).min(1.0 / 1_055.0);
@@ -207,7 +223,8 @@ mod tests {
         assert!((ratio((2, 1_000, 1_000), 2) - spin / block).abs() < 1e-9);
     }
 
-    /// However long the lock is held, it is not better to sleep where nobody else wants the CPU; it only matters ever less.
+    /// Sleeping is never better if no other thread wants the CPU, however long the hold. The
+    /// difference shrinks as the hold grows.
     #[test]
     fn with_a_cpu_each_two_that_spin_are_never_slower() {
         for hold in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
@@ -218,17 +235,18 @@ mod tests {
         assert!(ratio((2, 10_000_000, 10_000_000), 2) < 1.01);
     }
 
-    /// Twice the threads: half of the time goes to owners that are off their CPU, and more with more threads.
+    /// Half of the time goes to owners that are off their CPU, with twice as many threads as CPUs.
+    /// With more threads the share is larger.
     #[test]
     fn a_crowd_that_spins_loses_the_share_of_who_is_off_its_cpu() {
         assert!((ratio((4, 1_000_000, 0), 2) - 0.5).abs() < 1e-3);
         assert!((ratio((8, 1_000_000, 0), 2) - 0.25).abs() < 1e-3);
-        // A lock that is hardly ever wanted is hardly ever held by who is off its CPU.
+        // A lock that is rarely wanted is rarely held by a thread that is off its CPU.
         assert!(ratio((4, 100, 1_000_000), 2) > 0.99);
     }
 
-    /// A hold so short that the system call is dearer than half of the time: the one case for spinning in a crowd of twice the
-    /// threads. The line between is where half of the time pays for it: h + call = 2(h + line).
+    /// Spinning with twice as many threads as CPUs loses half of the time. It wins only with a hold
+    /// so short that the system call costs more. Both cost the same where h + call = 2(h + line).
     #[test]
     fn only_the_shortest_holds_may_spin_in_a_crowd() {
         assert!(ratio((4, 0, 0), 2) > 1.0);
@@ -237,14 +255,15 @@ mod tests {
         assert!(ratio((8, 40, 0), 2) < 1.0, "four times the threads: a quarter is too little");
     }
 
-    /// Many that spin for a short hold cost each other more lines than a system call is worth.
+    /// Many threads that spin for a short hold cost each other more lines than a system call costs.
     #[test]
     fn a_storm_of_spinners_is_dearer_than_a_call() {
         assert!(ratio((2, 0, 0), 64) > 1.0 && ratio((64, 0, 0), 64) < 1.0);
     }
 
-    /// A model that expects spinning to win on two CPUs and to lose on four threads is right where that was measured, wrong
-    /// where the contrary was, and neither where the two cannot be told apart.
+    /// The model expects spinning to win on two CPUs and to lose on four threads. The model is
+    /// right where the measurement agrees, and wrong where the measurement says the opposite. The
+    /// model is neither where the measurement cannot tell the two locks apart.
     #[test]
     fn it_is_held_against_what_was_measured() {
         let (spin, block) = (LockName::Spin, LockName::Block);

@@ -1,11 +1,11 @@
-//! What waiting costs on the machine, and what each lock costs by itself.
+//! Costs of waiting on the machine, and costs of each lock by itself.
 
 use crate::{LinePrice, LockCosts, Prices};
 use morecores_study::lock::{LockCell, LockName, LockSample};
 
 use super::cells::{Cells, Rounds};
 
-/// The prices of the machine.
+/// Returns the prices of waiting on the machine.
 pub(super) fn prices(cells: &Cells<'_>) -> Prices {
     let cpus: Vec<_> = cells.plan.cpus.iter().collect();
     let pairs =
@@ -19,7 +19,7 @@ pub(super) fn prices(cells: &Cells<'_>) -> Prices {
     }
 }
 
-/// Each lock of the plan by itself.
+/// Returns the costs of each lock of the plan by itself.
 pub(super) fn locks(cells: &Cells<'_>) -> Vec<LockCosts> {
     cells.plan.locks.iter().map(|&lock| costs(cells, lock)).collect()
 }
@@ -36,8 +36,8 @@ fn costs(cells: &Cells<'_>, lock: LockName) -> LockCosts {
     }
 }
 
-/// Of each round in which somebody waited for an owner that was off its CPU: nanoseconds waited and burned, and the number
-/// of waits, made one figure.
+/// Computes one figure for each round in which a thread waited for an owner that was off its CPU.
+/// The inputs of `of` are the nanoseconds waited, the nanoseconds burned, and the number of waits.
 fn preempted(cells: &Cells<'_>, lock: LockName, of: impl Fn(f64, f64, f64) -> f64) -> Rounds {
     cells.values(LockCell::Preempted { lock }, |sample| match sample {
         LockSample::Preempted { waited_ns, burned_ns, waits } if waited_ns.0 > 0 && *waits > 0 => {
@@ -73,7 +73,7 @@ mod tests {
         );
     }
 
-    /// 4 ms waited in two waits, of which 1 ms on a CPU; a round without a wait is in no figure.
+    /// Two waits of 4 ms together, 1 ms of it on a CPU. A round without a wait is in no figure.
     #[test]
     fn a_preempted_owner_costs_a_share_of_a_cpu() {
         let lock = LockName::Adaptive;
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(costs.preempted_wait_ns, Some(Estimate { value: 2e6, ci95: None }));
     }
 
-    /// The longest wait is that of watched contests, over all points and rounds.
+    /// The longest wait is the one of the watched contests, over all points and rounds.
     #[test]
     fn the_longest_wait_is_the_worst_of_all_points() {
         let (spin, ticket) = (LockName::Spin, LockName::Ticket);

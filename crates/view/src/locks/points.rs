@@ -1,11 +1,11 @@
-//! Each point of contention: how fast each lock was there, how fair, and what it burned.
+//! Results at each point of contention: the rate of each lock, its fairness, and the burned CPUs.
 
 use crate::{Estimate, LockPoint, LockResult};
 use morecores_study::lock::{ContestSample, LockName};
 
 use super::cells::{Cells, Contention, Rounds};
 
-/// The points at which anything was measured.
+/// Returns the results at each point with a measurement.
 pub(super) fn points(cells: &Cells<'_>) -> Vec<LockPoint> {
     cells.points().into_iter().filter_map(|at| point(cells, at)).collect()
 }
@@ -16,7 +16,7 @@ fn point(cells: &Cells<'_>, at: Contention) -> Option<LockPoint> {
     Some(LockPoint { threads: at.0, hold_ns: at.1, think_ns: at.2, results })
 }
 
-/// The lock of `among` with the highest median rate at a point; the first of equals.
+/// Returns the lock of `among` with the highest median rate at a point; of equal ones the first.
 pub(super) fn fastest(cells: &Cells<'_>, at: Contention, among: &[LockName]) -> Option<LockName> {
     let measured = among.iter().filter_map(|&lock| Some((lock, cells.rates(lock, at).median()?)));
     measured.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(lock, _)| lock)
@@ -38,8 +38,8 @@ fn result(cells: &Cells<'_>, lock: LockName, at: Contention, fastest: &Rounds) -
     })
 }
 
-/// The ratio in pairs of the same round. Where there are no such pairs, in what is left of a study, that of the medians,
-/// without an interval; 1 where both got nothing done.
+/// Returns the ratio in pairs of the same round. An incomplete study may have no pairs; the ratio
+/// is then that of the medians, without an interval. The ratio is 1 if neither lock had a hold.
 pub(super) fn ratio(rates: &Rounds, base: &Rounds) -> Estimate {
     rates.over(base).estimate().unwrap_or_else(|| {
         let (here, there) = (rates.median().unwrap_or(0.0), base.median().unwrap_or(0.0));
@@ -47,19 +47,19 @@ pub(super) fn ratio(rates: &Rounds, base: &Rounds) -> Estimate {
     })
 }
 
-/// CPUs busy: CPU time of the threads over the window.
+/// Returns the CPUs busy: the CPU time of the threads divided by the window.
 pub(super) fn cpus(contest: &ContestSample) -> f64 {
     (contest.user_ns.as_secs_f64() + contest.system_ns.as_secs_f64()) / contest.window_ns.as_secs_f64()
 }
 
-/// CPUs busy beyond what the holds and thinks took: of each turn its hold and one think. May be below zero by what a calibrated
-/// stretch of computing is off.
+/// Returns the CPUs busy beyond the holds and thinks: each turn takes its hold and one think. The
+/// result may be below zero by the error of a calibrated stretch of computing.
 fn burned(contest: &ContestSample, (_, hold, think): Contention) -> f64 {
     let turns = contest.turns.iter().sum::<u64>() as f64;
     cpus(contest) - turns * (hold + think) as f64 / contest.window_ns.0 as f64
 }
 
-/// The turns of the thread that `pick` ends at, over the mean; none where nobody had a turn.
+/// Returns the turns of the thread that `pick` selects, divided by the mean; none without any turn.
 fn share(contest: &ContestSample, pick: fn(u64, u64) -> u64) -> Option<f64> {
     let mean = contest.turns.iter().sum::<u64>() as f64 / contest.turns.len() as f64;
     let one = contest.turns.iter().copied().reduce(pick)? as f64;
@@ -78,7 +78,8 @@ mod tests {
     const SPIN: LockName = LockName::Spin;
     const BLOCK: LockName = LockName::Block;
 
-    /// Noise that both locks of a round share is in no ratio: the one is half as fast in every round.
+    /// Noise that both locks share in a round cancels out of the ratio: one lock is half as fast in
+    /// every round.
     #[test]
     fn ratios_are_of_pairs() {
         let noisy = [1e6, 3e6, 2e6, 1.5e6, 4e6, 2.5e6, 1.2e6];
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(spin.per_s.value, 2e6);
     }
 
-    /// Points come in order, whatever the order of the plan, and only those that were measured.
+    /// Only measured points appear, in sorted order, whatever the order of the plan.
     #[test]
     fn points_are_in_order() {
         let study = Synthetic::of(&[SPIN])
@@ -109,7 +110,8 @@ mod tests {
         assert_eq!(points, [(2, 100, 0), (2, 100, 100), (4, 0, 0)]);
     }
 
-    /// 100 ms: 150 ms of CPU time, of which 10,000 turns took 10 µs each; one thread had three times as many as the other.
+    /// A window of 100 ms has 150 ms of CPU time. 10,000 turns take 10 µs each. One thread has
+    /// three times as many turns as the other.
     #[test]
     fn burned_time_is_what_no_turn_took_and_shares_are_of_the_mean() {
         let cell = LockCell::Contest {
@@ -135,7 +137,8 @@ mod tests {
         assert_eq!(result.longest_wait_ns, None);
     }
 
-    /// What a kill left: rounds that no two locks share still give a figure, without an interval.
+    /// A killed study may hold no round of both locks. The ratio is then a figure without an
+    /// interval.
     #[test]
     fn without_pairs_the_ratio_is_of_medians() {
         let mut study = Synthetic::of(&[SPIN, BLOCK])

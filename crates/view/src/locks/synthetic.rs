@@ -1,4 +1,4 @@
-//! Studies of locks whose answer is known, for the tests.
+//! Synthetic studies of locks with known figures, for the tests.
 
 use morecores_study::lock::{
     ContestSample, LOCK_STUDY_SCHEMA, LockCell, LockHeader, LockName, LockPlan, LockRun, LockSample,
@@ -8,13 +8,13 @@ use morecores_study::{CpuId, Host, Nanos};
 
 use super::cells::Contention;
 
-/// A study of two CPUs under construction; the rounds of a cell are numbered from 0 on.
+/// Study of two CPUs under construction. The rounds of a cell are numbered from 0.
 pub(super) struct Synthetic {
     study: LockStudy,
 }
 
 impl Synthetic {
-    /// A study of these locks, without a point.
+    /// Creates a study of these locks, without a point.
     pub(super) fn of(locks: &[LockName]) -> Self {
         let plan = LockPlan {
             locks: locks.to_vec(),
@@ -40,7 +40,8 @@ impl Synthetic {
         Self { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 } }
     }
 
-    /// Plans a point, and whatever goes with its threads, hold and think.
+    /// Adds a point to the plan, and with it every combination of its threads, hold and think with
+    /// those already planned.
     pub(super) fn point(mut self, (threads, hold, think): Contention) -> Self {
         fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
             if !list.contains(&value) {
@@ -54,7 +55,7 @@ impl Synthetic {
         self
     }
 
-    /// A sample of `cell` a round.
+    /// Adds one sample of `cell` for each round.
     pub(super) fn samples(mut self, cell: LockCell, samples: &[LockSample]) -> Self {
         self.study.runs.extend(samples.iter().enumerate().map(|(round, sample)| LockRun {
             round: round as u32,
@@ -67,19 +68,20 @@ impl Synthetic {
         self
     }
 
-    /// A time of `cell` a round.
+    /// Adds one time of `cell` for each round, in nanoseconds.
     pub(super) fn times(self, cell: LockCell, ns: &[f64]) -> Self {
         let samples: Vec<LockSample> = ns.iter().map(|&ns| LockSample::Time { ns }).collect();
         self.samples(cell, &samples)
     }
 
-    /// Contests of 100 ms with so many holds a second, shared alike, in which every thread has a CPU or a share of one.
+    /// Adds contests of 100 ms with these rates in holds per second, shared equally among the
+    /// threads. Each of the two CPUs is busy if there is a thread for it.
     pub(super) fn contest(self, lock: LockName, at: Contention, rates: &[f64]) -> Self {
         let busy = Nanos::from_millis(100 * u64::from(at.0.min(2)));
         self.contest_of(lock, at, rates, busy)
     }
 
-    /// As `contest`, with so much CPU time.
+    /// Adds contests like `contest`, with this CPU time.
     pub(super) fn contest_of(self, lock: LockName, at: Contention, rates: &[f64], user_ns: Nanos) -> Self {
         let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
         let sample = |rate: &f64| {
@@ -96,7 +98,8 @@ impl Synthetic {
             .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false }, &samples)
     }
 
-    /// Watched contests with the longest waits of each thread in nanoseconds, a list a round.
+    /// Adds watched contests with the longest wait of each thread in nanoseconds, one list for each
+    /// round.
     pub(super) fn watched(self, lock: LockName, at: Contention, waits: &[&[u64]]) -> Self {
         let (threads, hold_ns, think_ns) = (at.0, Nanos(at.1), Nanos(at.2));
         let sample = |waits: &&[u64]| {
@@ -113,7 +116,7 @@ impl Synthetic {
             .samples(LockCell::Contest { lock, threads, hold_ns, think_ns, watched: true }, &samples)
     }
 
-    /// Every cell of every round of the plan with two threads, whatever it holds.
+    /// Adds every cell of every round of the plan, and a point with two threads.
     pub(super) fn filled(self) -> Self {
         let mut filled = self.point((2, 100, 0));
         for round in 0..filled.study.header.plan.rounds {

@@ -1,6 +1,7 @@
-//! One lock against its peers: the figures of the benches.
+//! Comparison of one lock with its peers: the figures of the benches.
 //!
-//! The peer that counts at a point is the best one there, by median rate; the ratio to it is taken in pairs of the same round.
+//! At each point the best peer by median rate counts. The ratio to it comes from pairs of the same
+//! round.
 
 use crate::Estimate;
 use morecores_study::lock::{LockCell, LockName, LockStudy};
@@ -8,47 +9,48 @@ use morecores_study::lock::{LockCell, LockName, LockStudy};
 use super::cells::{Cells, Contention};
 use super::points::{cpus, fastest, ratio};
 
-/// A point counts as lost where the whole interval of the ratio lies below this. It is what a benchmark of locks on one machine can
-/// bear: less is seen between two builds of the same lock.
+/// A point is lost if the whole interval of the ratio lies below this bound. Smaller differences
+/// say nothing, because they also occur between two builds of the same lock.
 const LOST: f64 = 0.95;
 
-/// A lock against the best of its peers.
+/// Comparison of a lock with the best of its peers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Against {
-    /// Which lock.
+    /// Name of the lock.
     pub lock: LockName,
-    /// Each point at which it and a peer were measured.
+    /// Points with a measurement of the lock and of a peer.
     pub points: Vec<AgainstPoint>,
-    /// The geometric mean of the ratios; None without a point.
+    /// Geometric mean of the ratios; none without a point.
     pub geometric_mean: Option<f64>,
 }
 
 impl Against {
-    /// The points at which the whole 95% interval of the ratio lies below 0.95. Without intervals there are none.
+    /// Returns the points at which the whole 95% interval of the ratio lies below 0.95. Without
+    /// intervals there are none.
     pub fn lost(&self) -> impl Iterator<Item = &AgainstPoint> {
         self.points.iter().filter(|point| point.ratio.ci95.is_some_and(|[_, high]| high < LOST))
     }
 }
 
-/// A point of contention.
+/// Comparison at one point of contention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgainstPoint {
-    /// Threads at the lock.
+    /// Number of threads that contend for the lock.
     pub threads: u32,
-    /// For how long each holds it.
+    /// Time for which each thread holds the lock.
     pub hold_ns: u64,
-    /// For how long each stays away from it.
+    /// Time for which each thread stays away from the lock.
     pub think_ns: u64,
-    /// The peer with the highest median rate.
+    /// Peer with the highest median rate.
     pub best: LockName,
-    /// The lock's rate over that peer's.
+    /// Ratio of the lock's rate to that peer's.
     pub ratio: Estimate,
-    /// The lock's CPU time for each hold over that peer's; None where every thread has a CPU of its own, and where nothing was
-    /// done in any round.
+    /// Ratio of the lock's CPU time per hold to that peer's. None if every thread has its own CPU,
+    /// and if no round has a hold.
     pub cpu_per_hold: Option<Estimate>,
 }
 
-/// `lock` against the best of `peers` at each point.
+/// Compares `lock` with the best of `peers` at each point.
 pub fn against_peers(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Against {
     let cells = Cells::of(study);
     let points: Vec<AgainstPoint> =
@@ -79,7 +81,8 @@ fn point(cells: &Cells<'_>, lock: LockName, peers: &[LockName], at: Contention) 
     })
 }
 
-/// The time of a free `lock` over that of the cheapest of `peers`; None where either was not measured.
+/// Returns the ratio of the time of `lock` without contention to that of the fastest of `peers`;
+/// none if either was not measured.
 pub fn free_ratio(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Option<Estimate> {
     let cells = Cells::of(study);
     let times = |lock| cells.times(LockCell::Free { lock });
@@ -88,7 +91,8 @@ pub fn free_ratio(study: &LockStudy, lock: LockName, peers: &[LockName]) -> Opti
     times(lock).over(&times(best)).estimate()
 }
 
-/// The longest wait of any thread for `lock` in any watched contest, in nanoseconds; None where nothing was watched.
+/// Returns the longest wait of any thread for `lock` in any watched contest, in nanoseconds; none
+/// if no contest was watched.
 pub fn longest_wait(study: &LockStudy, lock: LockName) -> Option<u64> {
     let cells = Cells::of(study);
     cells.points().into_iter().filter_map(|at| cells.longest_wait(lock, at)).max()
@@ -109,8 +113,8 @@ mod tests {
         (value - to).abs() < 1e-3 * to
     }
 
-    /// Twice as fast at the one point, half as fast at the other, each time against another peer: 1 in the mean, and one
-    /// point lost.
+    /// The lock is twice as fast at one point and half as fast at the other, each time against
+    /// another peer. The mean is 1, and one point is lost.
     #[test]
     fn the_best_peer_of_each_point_counts() {
         let (few, many) = ((2, 0, 0), (4, 0, 0));
@@ -128,12 +132,13 @@ mod tests {
         assert!(close(first.ratio.value, 2.0) && close(second.ratio.value, 0.5));
         assert!(close(against.geometric_mean.expect("a mean"), 1.0));
         assert_eq!(against.lost().map(|point| point.threads).collect::<Vec<_>>(), [4]);
-        // With a CPU for each thread spinning costs nobody anything. Else: 200 ms for 100,000 holds against 50 ms for 200,000.
+        // With a CPU for each thread, spinning costs the other threads nothing. At the other point:
+        // 200 ms for 100,000 holds against 50 ms for 200,000.
         assert_eq!(first.cpu_per_hold, None);
         assert!(close(second.cpu_per_hold.expect("crowded").value, 8.0));
     }
 
-    /// An interval that reaches 0.95 is no lost point, and neither is one round.
+    /// A point whose interval reaches 0.95 is not lost, nor is a point with one round.
     #[test]
     fn a_point_is_lost_only_with_its_whole_interval() {
         let lost = |rates: &[f64]| {

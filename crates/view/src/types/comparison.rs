@@ -1,6 +1,7 @@
-//! Two studies beside each other: what changed from BASE to NEW, and whether a condition on that holds.
+//! Comparison of two studies: the changes from BASE to NEW, and the verdict on conditions.
 //!
-//! Only shapes, as `morecores compare --json` prints them; the analysis decides what is a difference, the report words it.
+//! This module holds types only, as `morecores compare --json` prints them. `crate::compare`
+//! decides on the differences, and the report writes the text.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,33 +10,35 @@ use crate::{Culprit, Estimate, Losses, Summary, Warning};
 /// Name of the schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "morecores.comparison/1";
 
-/// What changed from one study to another.
+/// Changes from one study to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Comparison {
-    /// [`COMPARISON_SCHEMA`].
+    /// Schema name, [`COMPARISON_SCHEMA`].
     pub schema: String,
-    /// What it is compared with.
+    /// Study BASE, the reference.
     pub base: Compared,
-    /// What is compared with it.
+    /// Study NEW, compared with BASE.
     pub new: Compared,
-    /// What both are about, where that is not the elapsed time: its unit.
+    /// Unit of the metric that both studies measure; null if they measure the elapsed time.
     pub metric: Option<String>,
-    /// What else differs between the two than time: a difference may be one of these.
+    /// Other differences between the two studies than time. Each may explain a difference in time.
     pub unlike: Vec<Unlike>,
-    /// CPU counts that both have, ascending.
+    /// CPU counts in both studies, ascending.
     pub points: Vec<ComparedPoint>,
-    /// CPU counts of BASE alone.
+    /// CPU counts in BASE only.
     pub only_base: Vec<u32>,
-    /// CPU counts of NEW alone.
+    /// CPU counts in NEW only.
     pub only_new: Vec<u32>,
-    /// Differences of the speedup stacks that both have, ascending.
+    /// Differences between the speedup stacks that both studies have, ascending by CPU count.
     pub stack: Vec<ComparedStack>,
-    /// How many ratios with an interval there are; each has the 95% of all of them together (Bonferroni).
+    /// Number of ratios with an interval. The intervals hold together with 95% confidence
+    /// (Bonferroni).
     pub ratios: u32,
-    /// The relative difference below which nothing is called a difference, besides noise; 0 where none was asked for.
+    /// Relative difference below which nothing is called a difference, in addition to noise; 0 if
+    /// the user set none.
     pub at_least: f64,
-    /// The conditions that were asked about.
+    /// Verdicts on the conditions that the user gave.
     pub conditions: Vec<Judged>,
 }
 
@@ -43,52 +46,52 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Compared {
-    /// Where it is.
+    /// Path of the study.
     pub study: String,
-    /// The command's words.
+    /// Words of the command.
     pub command: Vec<String>,
-    /// When it was begun, in seconds since 1970.
+    /// Start of the study, in seconds since 1970.
     pub created_at_s: f64,
-    /// What spoils it.
+    /// Conditions that spoil, or may spoil, the study.
     pub warnings: Vec<Warning>,
 }
 
-/// Something in which the two were not made alike.
+/// Difference in the making of the two studies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Unlike {
-    /// What.
+    /// Differing aspect.
     pub aspect: Aspect,
-    /// In BASE, in words.
+    /// Value in BASE, in words.
     pub base: String,
-    /// In NEW.
+    /// Value in NEW, in words.
     pub new: String,
 }
 
-/// What two studies may differ in besides their times.
+/// Aspect in which two studies may differ, other than their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
-    /// The command's words.
+    /// Words of the command and the variables set for it.
     Command,
-    /// The machine: host name, processor, or how many CPUs are usable.
+    /// Machine: host name, processor, or number of usable CPUs.
     Machine,
-    /// The kernel's release.
+    /// Release of the kernel.
     Kernel,
-    /// How the command was held to its CPUs.
+    /// Mechanism that confined the command to its CPUs.
     Limit,
     /// Cold or warm caches.
     Cache,
-    /// Which CPUs a count is.
+    /// CPUs of one count.
     CpuSet,
-    /// What `{n}` was at a count.
+    /// Value of `{n}` at one count.
     N,
-    /// The version of morecores.
+    /// Version of morecores.
     Tool,
 }
 
-/// What can be said of a ratio of two measurements.
+/// Verdict on a ratio of two measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -97,7 +100,7 @@ pub enum Difference {
     Better,
     /// NEW is worse, beyond the noise.
     Worse,
-    /// None that could be told from noise.
+    /// No difference beyond the noise.
     None,
     /// Too few runs to tell.
     Unknown,
@@ -107,73 +110,76 @@ pub enum Difference {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedPoint {
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// The elapsed time of BASE, in seconds, or its metric where the studies are about one.
+    /// Elapsed time of BASE, in seconds; the metric if the studies are about one.
     pub base: Summary,
-    /// The same of NEW.
+    /// Elapsed time of NEW, in seconds; the metric if the studies are about one.
     pub new: Summary,
-    /// How many runs BASE has.
+    /// Number of runs in BASE.
     pub base_runs: u32,
-    /// How many runs NEW has.
+    /// Number of runs in NEW.
     pub new_runs: u32,
-    /// `new` over `base`, medians, with the interval of all ratios together.
+    /// Ratio of the medians, `new` to `base`, with an interval that allows for all ratios together.
     pub ratio: Estimate,
-    /// Relative difference that chance alone gives (A/A), the larger of the two studies'; null with too few runs.
+    /// Relative difference that chance alone gives (A/A), the larger one of the two studies; null
+    /// with too few runs.
     pub noise_floor: Option<f64>,
-    /// What that says.
+    /// Verdict on the ratio.
     pub difference: Difference,
-    /// The same of the speedup; null at the smallest common count.
+    /// Comparison of the speedup at this count; null at the smallest common count.
     pub speedup: Option<ComparedSpeedup>,
 }
 
-/// The speedup of both studies over their smallest common count.
+/// Speedup of both studies over their smallest common count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSpeedup {
-    /// In BASE.
+    /// Speedup in BASE.
     pub base: f64,
-    /// In NEW.
+    /// Speedup in NEW.
     pub new: f64,
-    /// `new` over `base`, with the interval of all ratios together.
+    /// Ratio of the speedups, `new` to `base`, with an interval that allows for all ratios
+    /// together.
     pub ratio: Estimate,
-    /// What that says.
+    /// Verdict on the ratio.
     pub difference: Difference,
 }
 
-/// The difference of two speedup stacks at one CPU count.
+/// Difference between two speedup stacks at one CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedStack {
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// The speedup in CPUs of BASE's stack.
+    /// Speedup of BASE's stack, in CPUs.
     pub base_speedup: f64,
-    /// The speedup in CPUs of NEW's stack.
+    /// Speedup of NEW's stack, in CPUs.
     pub new_speedup: f64,
-    /// CPUs that each component takes more in NEW; with the difference of the speedups they add up to nothing. Null where
-    /// either cannot tell it.
+    /// Growth of each component from BASE to NEW, in CPUs. The growths and the difference between
+    /// the speedups add up to zero. Null if either stack cannot tell the component apart.
     pub grown: Losses,
-    /// CPUs more that are idle while these ran, most first.
+    /// Growth of the idle CPUs by the command that ran meanwhile, from BASE to NEW, most first.
     pub culprits: Vec<Culprit>,
 }
 
-/// A condition that was asked about, and whether it holds.
+/// Condition that the user gave, with its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Judged {
-    /// As it was written.
+    /// Condition as the user wrote it.
     pub condition: String,
-    /// The figure in BASE; null where the condition is on NEW alone.
+    /// Figure in BASE; null if the condition is about NEW alone.
     pub base: Option<Estimate>,
-    /// The figure in NEW.
+    /// Figure in NEW.
     pub new: Estimate,
-    /// What stands before the comparison sign: the figure in NEW, or that over the one in BASE.
+    /// Left side of the condition: the figure in NEW, or its ratio to the figure in BASE.
     pub compared: Estimate,
-    /// What stands behind it.
+    /// Right side of the condition.
     pub limit: f64,
-    /// Whether it is a share of BASE.
+    /// Whether the limit is a share of BASE.
     pub of_base: bool,
-    /// Whether the condition holds; null where its interval lies on both sides of the limit, or there is none.
+    /// Whether the condition holds; null if the interval lies on both sides of the limit, or if
+    /// there is no interval.
     pub holds: Option<bool>,
 }

@@ -1,6 +1,7 @@
-//! The derived view of a study of locks: what `morecores show --json` prints of one.
+//! Derived view of a study of locks, as `morecores show --json` prints it.
 //!
-//! Only shapes; `morecores-predict` computes them. Times are nanoseconds, because that is what locks cost.
+//! This module holds types only; `crate::locks` computes them. Times are in nanoseconds, the scale
+//! of a lock operation.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,179 +12,188 @@ use morecores_study::{CpuId, Host};
 /// Name of the schema of [`LocksView`].
 pub const LOCKS_VIEW_SCHEMA: &str = "morecores.locks-view/1";
 
-/// A study of locks.
+/// View of a study of locks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LocksView {
-    /// [`LOCKS_VIEW_SCHEMA`].
+    /// Schema name, [`LOCKS_VIEW_SCHEMA`].
     pub schema: String,
-    /// What was to be measured.
+    /// Plan of the measurement.
     pub plan: LockPlan,
-    /// On what.
+    /// Machine that ran the study.
     pub host: Host,
-    /// Rounds of which at least one cell is there.
+    /// Number of rounds with at least one measured cell.
     pub rounds: u32,
-    /// Whether everything that was planned is there.
+    /// Whether every planned cell was measured.
     pub whole: bool,
-    /// Lines of the study that cannot be read.
+    /// Number of lines of the study that cannot be read.
     pub damaged_lines: u64,
-    /// Share of the CPUs' time that the hypervisor took while contests ran; null where it does not tell.
+    /// Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
+    /// does not tell.
     pub steal: Option<f64>,
-    /// What waiting costs on this machine.
+    /// Costs of waiting on this machine.
     pub prices: Prices,
-    /// Each lock by itself, in the order of the plan.
+    /// Costs of each lock by itself, in the order of the plan.
     pub locks: Vec<LockCosts>,
-    /// Each point of contention: threads, then hold, then think.
+    /// Points of contention, sorted by threads, then hold, then think.
     pub points: Vec<LockPoint>,
-    /// What the prices say of spinning and blocking, and how often that is right; null where the study has not both.
+    /// Spinning against blocking as the prices predict it, and the share of correct predictions;
+    /// null without prices or without both locks.
     pub cost_model: Option<CostModel>,
-    /// Which lock to take when.
+    /// Recommended locks by situation.
     pub advice: Vec<LockAdvice>,
-    /// Work of other programs before and while it was measured, as of a study of a command: `not_quiet`, `work_outside_tree`.
+    /// Work of other programs before and during the measurement, with the warnings of a study of a
+    /// command: `not_quiet`, `work_outside_tree`.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-/// What waiting costs on a machine.
+/// Costs of waiting on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Prices {
-    /// From one thread to another on the same CPU, each blocking for the other.
+    /// Time of a switch between two threads on one CPU that block for each other.
     pub switch_ns: Option<Estimate>,
-    /// From an unlock until a thread that sleeps on another CPU has the lock: the hand-over of the blocking lock.
+    /// Time from an unlock until a thread that sleeps on another CPU has the lock: the hand-over
+    /// time of the blocking lock.
     pub wake_ns: Option<Estimate>,
-    /// A cache line from one CPU to another.
+    /// Transfer times of a cache line between CPUs.
     pub lines: Vec<LinePrice>,
 }
 
-/// A cache line's way between two CPUs.
+/// Transfer time of a cache line between two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LinePrice {
-    /// One of them.
+    /// First CPU.
     pub from: CpuId,
-    /// The other.
+    /// Second CPU.
     pub to: CpuId,
-    /// One way.
+    /// Time of one transfer, one way.
     pub ns: Estimate,
 }
 
-/// What a lock costs by itself.
+/// Costs of one lock by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockCosts {
-    /// Which.
+    /// Name of the lock.
     pub lock: LockName,
-    /// Lock and unlock where nobody else wants it.
+    /// Time of a lock and an unlock without contention.
     pub free_ns: Option<Estimate>,
-    /// From an unlock on one CPU until a thread that waited on another has it.
+    /// Time from an unlock on one CPU until a waiting thread on another CPU has the lock.
     pub hand_over_ns: Option<Estimate>,
     /// Share of a CPU that a waiter burns while the owner is off its CPU.
     pub preempted_burned: Option<Estimate>,
-    /// How long such a wait is.
+    /// Length of the wait for an owner that is off its CPU.
     pub preempted_wait_ns: Option<Estimate>,
-    /// The longest wait of any thread in any watched contest of the study; null for a kernel lock, which is out of our sight, and
-    /// where nothing was watched.
+    /// Longest wait of any thread in any watched contest of the study. Null for a kernel lock,
+    /// which cannot be watched, and if no contest was watched.
     pub longest_wait_ns: Option<u64>,
 }
 
-/// One point of contention.
+/// Results at one point of contention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockPoint {
-    /// Threads at the lock.
+    /// Number of threads that contend for the lock.
     pub threads: u32,
-    /// For how long each holds it.
+    /// Time for which each thread holds the lock.
     pub hold_ns: u64,
-    /// For how long each stays away from it.
+    /// Time for which each thread stays away from the lock.
     pub think_ns: u64,
-    /// Each lock, in the order of the plan.
+    /// Result of each lock, in the order of the plan.
     pub results: Vec<LockResult>,
 }
 
-/// What one lock did at one point.
+/// Result of one lock at one point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockResult {
-    /// Which.
+    /// Name of the lock.
     pub lock: LockName,
-    /// Holds a second, all threads together.
+    /// Holds per second of all threads together.
     pub per_s: Estimate,
-    /// Its rate over that of the fastest lock of the point, in pairs of the same round.
+    /// Ratio of the lock's rate to that of the fastest lock of the point, from pairs of the same
+    /// round.
     pub of_fastest: Estimate,
     /// CPUs busy, in user mode and in the kernel.
     pub cpus: Estimate,
-    /// CPUs busy beyond what the holds and thinks themselves took: waiting, locking and unlocking.
+    /// CPUs busy beyond the holds and thinks themselves: waiting, locking and unlocking.
     pub burned_cpus: Estimate,
-    /// The luckiest thread's share of the holds over an equal share: 1 is fair. The median over rounds.
+    /// Share of the holds of the thread with the most, divided by an equal share; 1 is fair. Median
+    /// over rounds.
     pub luckiest: f64,
-    /// The unluckiest thread's.
+    /// Share of the holds of the thread with the fewest, divided by an equal share. Median over
+    /// rounds.
     pub unluckiest: f64,
-    /// The longest wait of any thread in the watched contests; null where there are none.
+    /// Longest wait of any thread in the watched contests; null without a watched contest.
     pub longest_wait_ns: Option<u64>,
 }
 
-/// Spinning against blocking: what the prices say, and what was measured.
+/// Cost model of spinning against blocking, with its predictions and the measured ratios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CostModel {
-    /// The spin bound: a wait that is expected to be longer is cheaper asleep.
+    /// Spin bound; a wait that is expected to be longer is cheaper asleep.
     pub bound_ns: f64,
-    /// The spinning lock that is compared.
+    /// Spinning lock of the comparison.
     pub spinning: LockName,
-    /// The blocking one.
+    /// Blocking lock of the comparison.
     pub blocking: LockName,
-    /// The points at which their rates differ by more than their intervals.
+    /// Number of points at which the interval of the measured ratio excludes 1.
     pub told_apart: u32,
-    /// Of those, the ones at which the model names the better one.
+    /// Number of these points at which the model names the better lock.
     pub right: u32,
-    /// Each of them.
+    /// All compared points.
     pub points: Vec<CostModelPoint>,
 }
 
-/// What the cost model says of one point.
+/// Prediction of the cost model at one point, with the measured ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CostModelPoint {
-    /// Threads at the lock.
+    /// Number of threads that contend for the lock.
     pub threads: u32,
-    /// For how long each holds it.
+    /// Time for which each thread holds the lock.
     pub hold_ns: u64,
-    /// For how long each stays away from it.
+    /// Time for which each thread stays away from the lock.
     pub think_ns: u64,
-    /// The ratio of the spinning lock's merit to the blocking one's that the model expects.
+    /// Ratio of the spinning lock's rate to the blocking lock's that the model predicts.
     pub expected: f64,
-    /// The measured one: of the rates, in pairs of the same round.
+    /// Measured ratio of the rates, from pairs of the same round.
     pub measured: Estimate,
-    /// Whether the model is right; null where the two cannot be told apart.
+    /// Whether the model names the better lock; null if the measurement cannot tell.
     pub right: Option<bool>,
 }
 
-/// Under which contention.
+/// Situation of contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum LockSituation {
-    /// Nobody else wants it.
+    /// No contention.
     Free,
-    /// Threads have a CPU each, and hold it for a time below the spin bound.
+    /// At most one thread per CPU, and holds shorter than the spin bound.
     ShortHolds,
-    /// Threads have a CPU each, and hold it for longer.
+    /// At most one thread per CPU, and holds at or above the spin bound.
     LongHolds,
-    /// There are more threads than CPUs.
+    /// More threads than CPUs.
     MoreThreadsThanCpus,
 }
 
-/// Which lock to take in a situation, of those that let no thread starve.
+/// Recommendation for one situation, among the locks that let no thread starve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockAdvice {
-    /// In which.
+    /// Situation of contention.
     pub situation: LockSituation,
-    /// The best ones: those that cannot be told from the very best, best first.
+    /// Locks to choose, best first: the best lock, and those that cannot be distinguished from it
+    /// or are about as fast.
     pub take: Vec<LockName>,
-    /// Those that must not be taken there, worst first, with the share of the best one's rate that they reach.
+    /// Locks to avoid, worst first: those with less than half of the best lock's rate.
     pub never: Vec<LockName>,
-    /// The rate of the worst of those over the best one's, in the geometric mean of the situation's points.
+    /// Ratio of the rate of the worst lock to avoid to the best lock's, as the geometric mean over
+    /// the situation's points.
     pub worst: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! The noise of a machine, as it follows from the repeated loops.
+//! Noise of a machine, derived from the repeated loops.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,61 +6,66 @@ use super::Estimate;
 use morecores_study::noise::Company;
 use morecores_study::{CpuId, CpuSet};
 
-/// What is known of one CPU.
+/// Noise of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuNoise {
-    /// The CPU.
+    /// CPU.
     pub cpu: CpuId,
-    /// Repetitions that it ran alone.
+    /// Number of repetitions that the CPU ran alone.
     pub repetitions: u32,
-    /// Their median, alone.
+    /// Median time of these repetitions.
     pub median_s: f64,
-    /// 1.4826 times the median absolute deviation, over the median: the standard deviation, were the noise
-    /// normal.
+    /// 1.4826 times the median absolute deviation, divided by the median. For normal noise this
+    /// equals the standard deviation.
     pub spread: f64,
-    /// The median of its slowest round over that of its fastest, less one: how its speed wanders in seconds.
+    /// Ratio of the median of its slowest round to that of its fastest, minus one: the drift of its
+    /// speed over seconds.
     pub drift: f64,
-    /// Share of its time alone in which something else ran in its stead; null where the kernel does not tell.
+    /// Share of its time alone in which something else ran in place of the loop; null if the kernel
+    /// does not tell.
     pub waited: Option<f64>,
-    /// Times that it was taken off the CPU, per second.
+    /// Number of times per second that the kernel took the loop off the CPU.
     pub switches_per_s: Option<f64>,
-    /// Share of its time, in company or not, that a hypervisor took.
+    /// Share of its time, alone or in company, that a hypervisor took.
     pub steal: f64,
-    /// How many times as long a repetition takes with all usable CPUs busy as alone; null where there was only one.
+    /// Ratio of the time of a repetition with all usable CPUs busy to its time alone; null with
+    /// only one CPU.
     pub slowdown: Option<f64>,
 }
 
-/// How much some CPUs disturb each other.
+/// Disturbance of some CPUs by each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbance {
-    /// What they are to each other.
+    /// Relation between the CPUs.
     pub company: Company,
-    /// Which.
+    /// CPUs that ran together.
     pub cpus: CpuSet,
-    /// How many times as long a repetition takes in this company as alone, over the CPUs that were measured alone.
+    /// Ratio of the time of a repetition in this company to its time alone, over the CPUs that were
+    /// measured alone.
     pub slowdown: Estimate,
-    /// The CPU that suffers most.
+    /// CPU with the largest slowdown.
     pub worst_cpu: CpuId,
-    /// By how much.
+    /// Slowdown of that CPU.
     pub worst: f64,
 }
 
-/// What follows from a [`Noise`](morecores_study::noise::Noise).
+/// Figures derived from a [`Noise`](morecores_study::noise::Noise).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineNoise {
-    /// Median length of a repetition alone, over the CPUs.
+    /// Median time of a repetition alone, over the CPUs.
     pub loop_s: f64,
-    /// Values in each of the two arms that were compared.
+    /// Number of values in each of the two compared arms.
     pub arm: u32,
-    /// How many comparisons the floor rests on.
+    /// Number of comparisons behind the floor.
     pub comparisons: u32,
-    /// The relative difference, larger over smaller less one, that the medians of two arms of the *same* work
-    /// on the same CPU stay within in 95% of comparisons; null with too few repetitions.
+    /// Relative difference (larger over smaller, minus one) between the medians of two arms of the
+    /// *same* work on the same CPU. 95% of the comparisons stay within the floor. Null with too few
+    /// repetitions.
     pub floor: Option<f64>,
-    /// The slowest CPU's median over that of the fastest, less one, each alone.
+    /// Ratio of the slowest CPU's median to the fastest CPU's, minus one, each alone.
     pub between_cpus: f64,
-    /// Each CPU that was measured alone.
+    /// CPUs that were measured alone.
     pub cpus: Vec<CpuNoise>,
-    /// Each company, all CPUs at once last.
+    /// Disturbances by company; the company of all CPUs comes last.
     pub disturbances: Vec<Disturbance>,
 }

@@ -1,254 +1,269 @@
-//! What is said of machines that were not measured.
+//! Predictions for CPU counts that were not measured.
 //!
-//! Only shapes: what a prediction rests on and how far it can be believed stand in it, and the words are the report's.
+//! This module holds types only: the evidence of a prediction and its reliability. The report
+//! writes the text.
 
 use serde::{Deserialize, Serialize};
 
-/// A prediction from the measured CPU counts of a study to others.
+/// Prediction from the measured CPU counts of a study to other counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Prediction {
-    /// What has the largest say in it: `replay`, or the name of a closed form.
+    /// Model with the largest weight: `replay`, or the name of a closed form.
     pub model: String,
-    /// The measured counts that it rests on, ascending.
+    /// Measured CPU counts behind the prediction, ascending.
     pub from: Vec<u32>,
-    /// What was predicted, ascending by CPU count.
+    /// Predicted points, ascending by CPU count.
     pub points: Vec<PredictedPoint>,
-    /// What stops it first; null where nothing in sight does.
+    /// Lowest limit on the use of more CPUs; null if none is in sight.
     pub first_limit: Option<FirstLimit>,
-    /// The count beyond which more CPUs make it slower; null where none was found.
+    /// CPU count beyond which more CPUs make the command slower; null if none was found.
     pub peak_cpus: Option<f64>,
-    /// What no machine of CPUs like these can beat; null without a trace.
+    /// Lower limits of the elapsed time on any number of these CPUs; null without a trace.
     pub bounds: Option<BoundsView>,
-    /// All models, each with how well it did, the one with the largest say first.
+    /// All models with their test results, the one with the largest weight first.
     pub models: Vec<Contestant>,
-    /// The serial fraction by Karp and Flatt at each measured count above the smallest, where there are two of these: one that grows is a cost of each
-    /// CPU added, one that stays is serial work.
+    /// Karp and Flatt's serial fraction at each measured count above the smallest; empty with fewer
+    /// than two of these counts. A growing fraction is a cost of each added CPU, a steady one is
+    /// serial work.
     pub karp_flatt: Vec<(u32, f64)>,
-    /// Scaled speedup by Gustafson at each predicted count: how much more could be done in the same time, were the serial part to
-    /// stay as long as it is; empty where the serial fraction is not known.
+    /// Gustafson's scaled speedup at each predicted count: the growth of the work done in the same
+    /// time if the serial part keeps its duration. Empty if the serial fraction is unknown.
     pub scaled_speedup: Vec<(u32, f64)>,
-    /// Why no point is given; the bands stay.
+    /// Reason for giving no point; the bands are still given.
     pub abstained: Option<Abstention>,
-    /// What makes it less sure than its band says, or what it could not use.
+    /// Facts that make the prediction less certain than its band, or that it could not use.
     pub caveats: Vec<Caveat>,
 }
 
-/// One CPU count.
+/// Prediction for one CPU count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PredictedPoint {
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Elapsed time; null where it was abstained from, and where the study is about a metric.
+    /// Elapsed time; null after an abstention, and if the study is about a metric.
     pub elapsed_s: Option<f64>,
-    /// Speedup over the smallest measured count; null where it was abstained from.
+    /// Speedup over the smallest measured count; null after an abstention.
     pub speedup: Option<f64>,
-    /// Where the speedup lies with 90% probability, `[low, high]`.
+    /// 90% prediction band of the speedup, `[low, high]`.
     pub band90: [f64; 2],
-    /// The same of the elapsed time; null where the study is about a metric.
+    /// 90% prediction band of the elapsed time, `[low, high]`; null if the study is about a metric.
     pub elapsed_band90_s: Option<[f64; 2]>,
-    /// What has the largest say at this count; see [`Prediction::model`].
+    /// Model with the largest weight at this count; see [`Prediction::model`].
     pub model: String,
 }
 
-/// What stops a program from using more CPUs.
+/// Resource that stops a program from using more CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FirstLimit {
-    /// What.
+    /// Limiting resource.
     pub resource: Resource,
-    /// So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak; of the size of the
-    /// memory, the largest count that fits.
+    /// Largest number of CPUs' worth of work at a time that the resource allows, on any number of
+    /// CPUs. For coherency this is the count at the peak, for the size of the memory the largest
+    /// count that fits.
     pub cpus: f64,
 }
 
-/// Something that only one can use at a time, or that is shared.
+/// Resource that only one thread can use at a time, or that all threads share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Resource {
-    /// The longest chain of work that depends on each other.
+    /// Longest chain of dependent work.
     SerialWork {
-        /// The command that ran most of the serial phases, where that is known.
+        /// Command that ran most of the serial phases, if known.
         command: Option<String>,
     },
-    /// A lock.
+    /// Lock.
     Lock {
-        /// Which, in words.
+        /// Name of the lock, in words.
         name: String,
     },
-    /// A device.
+    /// Device.
     Device {
-        /// Which, in words.
+        /// Name of the device, in words.
         name: String,
     },
-    /// The size of the memory: more CPUs need more of it than there is.
+    /// Size of the memory: more CPUs need more memory than the machine has.
     MemorySize {
         /// Bytes needed at the largest predicted count.
         needed_bytes: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         limit_bytes: u64,
-        /// That count.
+        /// Largest predicted count.
         at_cpus: u32,
     },
     /// Memory and caches: work takes longer while other CPUs work.
     Memory,
-    /// Each pair of CPUs costs something, whatever that is: the law that fits best has no name for it.
+    /// Cost of each pair of CPUs, of unknown origin: the closed form that fits best has no name for
+    /// it.
     Coherency,
 }
 
-/// Time that something takes at least, on any number of CPUs like the traced ones.
+/// Lower limits of the elapsed time on any number of CPUs like the traced ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BoundsView {
-    /// CPU time in all: divided by the CPUs it is a bound.
+    /// Total CPU time; the lower limit is this time divided by the number of CPUs.
     pub work_s: f64,
-    /// The longest chain of work and waits that depend on each other.
+    /// Longest chain of dependent work and waits.
     pub span_s: f64,
-    /// Time under each lock in all, the longest first.
+    /// Total time under each lock, the longest first.
     pub locks: Vec<(String, f64)>,
-    /// Service of each device in all.
+    /// Total service time of each device.
     pub devices: Vec<(String, f64)>,
 }
 
-/// A model in the contest.
+/// Model that competes for the prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Contestant {
-    /// `replay`, or the name of a closed form.
+    /// Name of the model: `replay`, or a closed form.
     pub model: String,
-    /// Relative error with which it predicted the largest measured count from the smaller ones; null where it could not.
+    /// Relative error of its prediction of the largest measured count from the smaller ones; null
+    /// if the model cannot make this prediction.
     pub back_test: Option<f64>,
-    /// Relative error in its fit to the measured counts; null for one that is not fitted.
+    /// Relative error of its fit to the measured counts; null for a model without a fit.
     pub residual: Option<f64>,
-    /// Its share in the prediction at the largest predicted count.
+    /// Weight in the prediction at the largest predicted count.
     pub weight: f64,
 }
 
-/// Why no point is given.
+/// Reason for giving no predicted point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Abstention {
-    /// The trace of the largest count does not account for so much of its CPUs' time.
+    /// Trace of the largest count that leaves too much of its CPUs' time unexplained.
     Unexplained {
-        /// Over the time of the allotted CPUs.
+        /// Unexplained time divided by the time of the allotted CPUs.
         share: f64,
     },
-    /// A device was nearly busy all the time at the largest measured count.
+    /// Device that was close to saturation at the largest measured count.
     Saturated {
-        /// Which: as the kernel calls it, or in words.
+        /// Name of the device: the kernel's name, or words.
         device: String,
-        /// Its busy time over that of the runs.
+        /// Busy time of the device divided by the time of the runs.
         share: f64,
     },
-    /// Threads wait in loops of their own: with more threads than CPUs they take CPUs from those that work.
+    /// Threads that wait in loops of their own. With more threads than CPUs, the waiting threads
+    /// take CPUs from the working ones.
     Spinning {
-        /// Such time over the time of the allotted CPUs.
+        /// Time in these loops divided by the time of the allotted CPUs.
         share: f64,
     },
-    /// Two points, half of it serial: what of that is serial work and what a cost of the second CPU cannot be told.
+    /// Two points with a serial fraction above one half. Two points cannot tell serial work from a
+    /// cost of the second CPU.
     SteepFromTwoPoints {
-        /// The serial fraction between them.
+        /// Serial fraction between the two points.
         serial_fraction: f64,
     },
-    /// The counts measured differ in more than the number of CPUs: siblings, other core types.
+    /// Measured counts that differ in more than the number of CPUs: SMT siblings or other core
+    /// types.
     MixedKinds,
-    /// The command ran on more CPUs than it was allotted: its times are not those of the counts.
+    /// Command that ran on more CPUs than it was allotted, so its times do not belong to the
+    /// counts.
     NotHeld {
-        /// Its CPU time on other CPUs over that of the allotted ones.
+        /// CPU time on other CPUs, divided by the time of the allotted CPUs.
         share: f64,
     },
-    /// The command runs as many threads as the machine has CPUs, whatever it may use: on a larger machine it is another.
+    /// Command that runs as many threads as the machine has CPUs, whatever CPUs it may use. On a
+    /// larger machine it runs a different number.
     MachineSized {
-        /// Number of them.
+        /// Number of threads.
         threads: u32,
     },
-    /// It gets slower and faster again: the models have no shape for that.
+    /// Command that gets slower and then faster again as CPUs are added; no model has this shape.
     Contradictory,
 }
 
-/// What a prediction could not use, or what it takes on trust.
+/// Evidence that a prediction could not use, or an assumption that it makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case", tag = "caveat")]
 pub enum Caveat {
-    /// No run was traced: closed forms only.
+    /// No traced run; the prediction uses closed forms only.
     Untraced,
-    /// Traces were made, but none with `{n}` as the target: closed forms only.
+    /// Traces without one whose `{n}` is the target; the prediction uses closed forms only.
     NotOversubscribed {
-        /// The counts for which there is none.
+        /// Predicted CPU counts without such a trace.
         cpus: Vec<u32>,
     },
-    /// Events of the trace were lost.
+    /// Lost events in the trace.
     Lossy {
-        /// Over all there were.
+        /// Lost events divided by all events.
         share: f64,
     },
-    /// The trace has no system calls: waits that were satisfied at once left nothing to replay.
+    /// Trace without system calls. Waits that ended at once left no event, so the replay cannot
+    /// repeat them.
     NoSystemCalls,
-    /// Measured on one count only, not on 1 CPU, or as a metric: how much longer work takes while other CPUs work is assumed, not known.
+    /// A single measured count, no measurement on 1 CPU, or a metric. The slowdown of work by other
+    /// busy CPUs is then an assumption, not a measurement.
     OneCount,
-    /// The band of these counts is so wide that no point is given.
+    /// Counts whose band is so wide that no point is given.
     Wide {
-        /// Which.
+        /// CPU counts with a wide band.
         cpus: Vec<u32>,
-        /// Wider than this factor.
+        /// Threshold of the ratio of the band's ends; a larger ratio is wide.
         factor: f64,
     },
-    /// In the replay threads waited for each other without end, and were let go on: it is of an order that the trace does not show.
+    /// Replay in which threads waited for each other without end and were released by force. The
+    /// program has an order that the trace does not show.
     Forced {
-        /// How often, over the number of threads.
+        /// Number of released waits divided by the number of threads.
         share: f64,
     },
-    /// The traced run with more threads than CPUs took so many times the CPU time of one with a CPU for each, and as many times more
-    /// processes do not explain it; how much of that goes again on more CPUs is not known.
+    /// Traced run with more threads than CPUs that used much more CPU time than a run with one CPU
+    /// per thread. A larger number of processes does not explain the difference. How much of it
+    /// disappears on more CPUs is unknown.
     Crowded {
-        /// How many times.
+        /// Ratio of the two CPU times.
         times: f64,
     },
 }
 
-/// Kind of what is changed.
+/// Kind of thing that a what-if estimate changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GainKind {
-    /// The disk.
+    /// Disk.
     Disk,
-    /// The work that one thread does alone.
+    /// Work that one thread does alone.
     Serial,
-    /// A command.
+    /// Command.
     Command,
-    /// A lock, of the kernel or of the command's own.
+    /// Lock, of the kernel or of the command itself.
     Lock,
 }
 
-/// What would be gained if something were not in the way.
+/// Estimated gain from removing an obstacle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Gain {
-    /// What is changed, as it was asked for or found: `the disk`, `ld`, `ld=2x`.
+    /// Description of the change, as the user requested it or as it was found: `the disk`, `ld`,
+    /// `ld=2x`.
     pub change: String,
-    /// What kind of thing that is.
+    /// Kind of the changed thing.
     pub kind: GainKind,
-    /// At each CPU count.
+    /// Gains by CPU count.
     pub points: Vec<GainPoint>,
 }
 
-/// What would be gained on so many CPUs.
+/// Estimated gain at one CPU count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GainPoint {
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// What `{n}` was in the run that was replayed.
+    /// Value of `{n}` in the replayed run.
     pub n: u32,
-    /// Elapsed time as it is, by the same replay.
+    /// Elapsed time without the change, by the same replay.
     pub elapsed_s: f64,
     /// Elapsed time saved.
     pub saved_s: f64,
-    /// CPUs more of speedup, over the smallest measured count.
+    /// Gain in speedup over the smallest measured count, in CPUs.
     pub gained_cpus: f64,
 }

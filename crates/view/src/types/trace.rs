@@ -1,16 +1,23 @@
-//! Traced runs and speedup stacks in the derived view: where the CPUs went.
+//! Traced runs and speedup stacks in the derived view: the use of the CPUs' time.
 //!
-//! Every duration is in seconds of CPU time or of elapsed time, as its description says.
+//! Durations are in seconds. The description of each field says whether it is CPU time or elapsed
+//! time.
 
 use serde::{Deserialize, Serialize};
 
 use morecores_study::trace::{TraceSource, Untraced};
 use morecores_study::{CpuId, CpuSet};
 
-/// The CPU-seconds of the allotted CPUs over one traced run, divided without overlap: together they are
-/// `cpus · elapsed`, since what no rule explains is one of them. A part that this trace cannot tell is null and is
-/// contained in another: work in the kernel in user work, spinning in the work of whoever spins, interrupts and steal
-/// in what they hit, pinned threads and those held back in scheduling, other idle time in too little work.
+/// CPU-seconds of the allotted CPUs over one traced run, divided without overlap. The components
+/// add up to `cpus · elapsed`, because the time that no rule explains is a component too.
+///
+/// A component that this trace cannot tell apart is null, and another component contains its time:
+///
+/// - `kernel_work_s` in `user_work_s`,
+/// - `kernel_lock_spin_s` in the work of the spinning thread,
+/// - `interrupt_s` and `steal_s` in the component that they interrupt,
+/// - `idle_pinned_s` and `idle_held_s` in `idle_scheduling_s`,
+/// - every other idle component in `idle_too_little_work_s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Components {
@@ -18,105 +25,111 @@ pub struct Components {
     pub user_work_s: f64,
     /// Work of the tree in the kernel: system calls and faults.
     pub kernel_work_s: Option<f64>,
-    /// Interrupts, hard and soft.
+    /// Hard and soft interrupts.
     pub interrupt_s: Option<f64>,
-    /// The tree spinning for kernel locks.
+    /// Time that threads of the tree spun for kernel locks.
     pub kernel_lock_spin_s: Option<f64>,
-    /// Other processes and kernel threads.
+    /// Time of other processes and kernel threads.
     pub other_processes_s: f64,
-    /// The tracer: its reader, and what its programs took.
+    /// Time of the tracer: its reader and its BPF programs.
     pub tracer_s: f64,
     /// Time that a hypervisor took while a thread was running.
     pub steal_s: Option<f64>,
-    /// Idle although a thread was runnable and allowed there.
+    /// Idle time although a thread was runnable and allowed on the idle CPU.
     pub idle_scheduling_s: f64,
-    /// Idle although a thread was ready: a quota, a frozen group or a real-time budget held it back.
+    /// Idle time although a thread was ready, because a quota, a frozen group or a real-time budget
+    /// held the thread back.
     pub idle_held_s: Option<f64>,
-    /// Idle although a thread was runnable, but not allowed there.
+    /// Idle time although a thread was runnable, because the thread was not allowed on the idle
+    /// CPU.
     pub idle_pinned_s: Option<f64>,
-    /// Idle, a thread waiting for a kernel lock.
+    /// Idle time while a thread waited for a kernel lock.
     pub idle_kernel_lock_s: Option<f64>,
-    /// Idle, a thread waiting for a user lock.
+    /// Idle time while a thread waited for a user lock.
     pub idle_user_lock_s: Option<f64>,
-    /// Idle, a thread waiting for a disk.
+    /// Idle time while a thread waited for a disk.
     pub idle_disk_s: Option<f64>,
-    /// Idle, a thread waiting for somebody outside the tree.
+    /// Idle time while a thread waited for a process outside the tree.
     pub idle_peer_s: Option<f64>,
-    /// Idle, a thread waiting for a device that is no disk.
+    /// Idle time while a thread waited for a device other than a disk.
     pub idle_device_s: Option<f64>,
-    /// Idle, a thread waiting until all CPUs have passed a grace period of the kernel's RCU.
+    /// Idle time while a thread waited for a grace period of the kernel's RCU on all CPUs.
     pub idle_rcu_s: Option<f64>,
-    /// Idle, a thread waiting in the kernel for something that no event tells, where no signal may end that.
+    /// Idle time while a thread waited uninterruptibly in the kernel for something that no event
+    /// tells.
     pub idle_uninterruptible_s: Option<f64>,
-    /// Idle, all threads waiting and a timer ending that.
+    /// Idle time while all threads waited and a timer ended the wait.
     pub idle_timer_s: Option<f64>,
-    /// Idle for want of parallel work.
+    /// Idle time for lack of parallel work.
     pub idle_too_little_work_s: f64,
-    /// What no rule explains; may be negative.
+    /// Time that no rule explains; may be negative.
     pub unexplained_s: f64,
 }
 
-/// Of the CPU time that was lost to locks of the command's own, seconds in which the holder of the lock waited itself, by
-/// what for.
+/// Part of the CPU time lost to the command's own locks, in seconds, during which the lock's holder
+/// waited itself. Divided by the target of the holder's wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BehindLock {
-    /// For a device.
+    /// Holder's wait for a device.
     pub disk_s: f64,
-    /// For somebody outside the tree.
+    /// Holder's wait for a process outside the tree.
     pub peer_s: f64,
-    /// For a timer.
+    /// Holder's wait for a timer.
     pub timer_s: f64,
 }
 
-/// What did not fit together in the events of a trace, and how often.
+/// Counts of contradictions between the events of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Misfits {
-    /// Switches away from a thread that was not known to run there, and threads that began to run while running
-    /// elsewhere.
+    /// Switches away from a thread not known to run on that CPU, and starts of threads already
+    /// running on another CPU.
     pub misplaced: u64,
-    /// Threads that nobody was seen to make.
+    /// Threads whose creation the trace does not show.
     pub unborn: u64,
-    /// Waits that ended without anybody seen to end them; where the source tells no wakers, that is always so and not
-    /// counted.
+    /// Waits whose end has no wake-up in the trace. Not counted for a source that never tells the
+    /// waker.
     pub unwoken: u64,
-    /// Wake-ups that came before their wait was seen to begin. These waits are taken for none.
+    /// Wake-ups before the recorded start of the wait. These waits get zero length.
     pub early: u64,
 }
 
-/// Shares of the elapsed time by how many threads of the tree there were: index k is exactly k, the last index that
-/// many or more.
+/// Shares of the elapsed time by number of threads of the tree. Index k stands for exactly k
+/// threads, the last index for that number or more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Parallelism {
-    /// Running.
+    /// Shares by number of running threads.
     pub running: Vec<f64>,
-    /// Running or runnable.
+    /// Shares by number of running or runnable threads.
     pub runnable: Vec<f64>,
 }
 
-/// Threads of one name that were ready to run at the same time: the workers of a pool, or the processes of one. Digits at
-/// the end of a name, by which a pool tells its threads apart, are left out.
+/// Threads of one name that were ready to run at the same time: the workers of a thread pool, or
+/// the processes of one pool. The name lacks the digits at its end, by which a pool numbers its
+/// threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Workers {
-    /// Their name.
+    /// Name of the threads.
     pub name: String,
-    /// Number of them on a CPU or waiting for one, for a quarter of the elapsed time or more.
+    /// Largest number of these threads that were running or runnable at once for at least a quarter
+    /// of the elapsed time.
     pub threads: u32,
 }
 
-/// A stretch with at most one running thread and none runnable.
+/// Stretch of time with at most one running thread and no runnable one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SerialPhase {
-    /// Since the run began.
+    /// Start, in seconds since the run began.
     pub start_s: f64,
-    /// Elapsed time.
+    /// Elapsed time of the phase.
     pub duration_s: f64,
-    /// The command that ran longest in it; where nothing ran for more than half of it, what ended most of the silence: a
-    /// timer, a device, a process outside the tree.
+    /// Command that ran longest in the phase. If nothing ran for more than half of the phase, the
+    /// cause that ended most of the idle time instead: a timer, a device or a process outside the
+    /// tree.
     pub culprit: String,
 }
 
@@ -124,148 +137,162 @@ pub struct SerialPhase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CommandView {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// How often it was begun.
+    /// Number of times that the tree started the program.
     pub calls: u64,
     /// CPU time, exact.
     pub cpu_s: f64,
-    /// Its share of the tree's CPU time.
+    /// Share of the tree's CPU time.
     pub cpu_ratio: f64,
-    /// Its system time over its CPU time, by the kernel's ticks; null where no tick found it.
+    /// System time divided by CPU time, sampled by the kernel's ticks; null if no tick hit the
+    /// command.
     pub kernel_ratio: Option<f64>,
     /// Standard error of `kernel_ratio`, from the number of ticks.
     pub kernel_ratio_error: Option<f64>,
-    /// Its waits for kernel locks, spinning and asleep, over its CPU time plus those asleep.
+    /// Waits for kernel locks, spinning and asleep, divided by the CPU time plus the waits asleep.
     pub waiting_ratio: Option<f64>,
 }
 
-/// One kernel lock, or all locks that are waited for in the same place.
+/// One kernel lock, or all locks with the same waiting place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LockView {
-    /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `percpu_rwsem`, `rtmutex`, `semaphore`.
+    /// Kind of lock: `spinlock`, `rwlock`, `mutex`, `rwsem`, `percpu_rwsem`, `rtmutex` or
+    /// `semaphore`.
     pub kind: String,
-    /// The lock where it is known by name, elsewhere the locking function.
+    /// Name of the lock if known, otherwise the locking function.
     pub symbol: String,
-    /// Who wanted it: the first function of the stack that is no lock primitive; null where no stack was taken. How
-    /// short waits without a stack divide over callers is estimated.
+    /// Caller that wanted the lock: the first function of the stack that is no lock primitive. Null
+    /// if no stack was taken. Short waits without a stack are divided over the callers by an
+    /// estimate.
     pub caller: Option<String>,
-    /// How many waits.
+    /// Number of waits.
     pub count: u64,
     /// Sum of the waits.
     pub wait_s: f64,
-    /// Of which on a CPU.
+    /// Part of `wait_s` spent on a CPU.
     pub spin_s: f64,
-    /// The longest; of divided waits, the longest that may have been its.
+    /// Longest wait. Of waits divided over several callers, the longest that this caller may have
+    /// had.
     pub max_wait_s: f64,
 }
 
-/// The part of a run with one thread at most, and the rest.
+/// Elapsed time of a run inside and outside its serial phases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SerialAndParallel {
     /// Elapsed time in serial phases.
     pub serial_s: f64,
-    /// Elapsed time in none.
+    /// Elapsed time outside serial phases.
     pub parallel_s: f64,
 }
 
-/// What stands where a program's name does and nothing ran.
+/// Placeholder for a program's name where no program ran.
 pub const NOBODY: &str = "nothing";
 
-/// Who was running while CPUs were idle for want of parallel work.
+/// Command that ran while CPUs were idle for lack of parallel work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Culprit {
-    /// The command.
+    /// Name of the command.
     pub name: String,
-    /// CPU-seconds of idle time charged to it; in a speedup stack, CPUs.
+    /// Idle time charged to the command: CPU-seconds in a trace, CPUs in a speedup stack.
     pub lost_cpus: f64,
-    /// How most of the others waited meanwhile, weighted by the idle time: `wait4`, `futex`; null where nobody waited.
+    /// System call in which most of the other threads waited meanwhile, weighted by the idle time:
+    /// `wait4`, `futex`. Null if no thread waited.
     pub waiting_in: Option<String>,
 }
 
-/// One traced run.
+/// Figures of one traced run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceView {
-    /// How many CPUs it was allotted.
+    /// Number of allotted CPUs.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// Which CPUs.
+    /// Allotted CPUs.
     pub cpu_set: CpuSet,
-    /// What told the events.
+    /// Source of the events.
     pub source: TraceSource,
-    /// Elapsed time, traced.
+    /// Elapsed time of the traced run.
     pub elapsed_s: f64,
-    /// Elapsed time over the median of the untraced runs, minus one; null where there are none.
+    /// Ratio of the traced elapsed time to the median of the untraced runs, minus one; null without
+    /// untraced runs.
     pub overhead: Option<f64>,
-    /// Events in the stream.
+    /// Number of events in the stream.
     pub events: u64,
-    /// Events that were lost, missed ones included; every figure is then a guess.
+    /// Number of lost events, missed ones included; above zero, every figure is a guess.
     pub lost_events: u64,
-    /// What did not fit together in them.
+    /// Contradictions between the events.
     pub misfits: Misfits,
-    /// Where the CPU-seconds went.
+    /// CPU-seconds by component.
     pub components: Components,
     /// `components.unexplained_s` by CPU.
     pub unexplained_by_cpu: Vec<(CpuId, f64)>,
-    /// CPU time that the kernel accounted to threads on these CPUs beyond the time there was: what its clock and the
-    /// trace's disagree about. In no component, since it is the time in which a CPU woke for a thread.
+    /// CPU time that the kernel accounted to threads on these CPUs beyond the available time: the
+    /// difference between the kernel's clock and the trace's. A CPU spends this time waking up for
+    /// a thread, so no component contains it.
     pub overaccounted_s: f64,
-    /// Of the work in either mode, what looks like work but spins in loops of the program's own, by samples: around
-    /// PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, since a loop of loads alone is not told from work;
-    /// null without samples.
+    /// Work, in user mode or the kernel, that samples show to be spinning in the program's own
+    /// loops: around PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, because a loop of
+    /// loads alone cannot be told from work. Null without samples.
     pub user_spin_s: Option<f64>,
-    /// CPU time of the tree, and of kernel threads for it, outside the allotted CPUs.
+    /// CPU time outside the allotted CPUs, of the tree and of kernel threads that work for it.
     pub outside_cpu_s: f64,
-    /// Of which the tree's own: the point is then on more CPUs than it says.
+    /// Part of `outside_cpu_s` that the tree itself used; above zero, the point used more CPUs than
+    /// its count says.
     pub outside_tree_s: f64,
-    /// System over user + system time.
+    /// System time divided by user + system time.
     pub kernel_ratio: Option<f64>,
-    /// What told it.
+    /// Source of `kernel_ratio`.
     pub kernel_ratio_estimator: String,
-    /// Waits of the tree for kernel locks, spinning and asleep, over its CPU time plus those asleep. A lower bound.
+    /// Waits of the tree for kernel locks, spinning and asleep, divided by its CPU time plus the
+    /// waits asleep. A lower bound.
     pub waiting_ratio: Option<f64>,
-    /// Time holding kernel locks over CPU time; null: this kernel does not let holds be traced.
+    /// Time holding kernel locks divided by CPU time; null if the kernel does not allow tracing it.
     pub lock_ratio: Option<f64>,
-    /// How many threads ran.
+    /// Number of running and runnable threads over the run.
     pub parallelism: Parallelism,
-    /// The most threads of one name that were ready to run at once; null where there never were two for long.
+    /// Largest number of threads of one name that were ready to run at once; null if there were
+    /// never two for long.
     #[serde(default)]
     pub workers: Option<Workers>,
-    /// Serial phases, in the order of time.
+    /// Serial phases, in order of time.
     pub serial_phases: Vec<SerialPhase>,
-    /// A gap between two parts of a serial phase that is not longer than this does not divide it.
+    /// Longest gap, in seconds, that does not divide a serial phase in two.
     pub serial_gap_s: f64,
-    /// Shorter stretches are no serial phases.
+    /// Shortest stretch, in seconds, that counts as a serial phase.
     pub serial_minimum_s: f64,
-    /// Time in serial phases and outside them.
+    /// Elapsed time inside and outside serial phases.
     pub parts: SerialAndParallel,
-    /// The commands, most CPU time first.
+    /// Commands, most CPU time first.
     pub commands: Vec<CommandView>,
     /// Kernel locks, longest waits first.
     pub locks: Vec<LockView>,
-    /// Who ran while CPUs were idle for want of work: CPU-seconds, most first.
+    /// Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
+    /// first.
     pub culprits: Vec<Culprit>,
-    /// Processes outside the tree that used the allotted CPUs, by name and CPU-seconds, most first.
+    /// Processes outside the tree that used the allotted CPUs: names and CPU-seconds, most first.
     pub others: Vec<(String, f64)>,
-    /// CPU time of others on the allotted CPUs by the CPUs' own counters, where the trace does not tell it: it is then in
-    /// idle time. Null where the trace tells it or nobody looked.
+    /// CPU time of other programs on the allotted CPUs, from the CPUs' own counters, for a trace
+    /// that does not show it. Idle time contains this time. Null if the trace shows other programs,
+    /// or if nothing was read.
     #[serde(default)]
     pub untold_others_s: Option<f64>,
-    /// What stood behind the locks of `idle_user_lock_s`.
+    /// Waits of the holders of the locks in `idle_user_lock_s`.
     #[serde(default)]
     pub behind_user_lock: BehindLock,
-    /// What this trace cannot tell, and why.
+    /// Facts that this trace cannot tell, with the reasons.
     pub untraced: Vec<Untraced>,
 }
 
-/// The loss of each component, in CPUs: what it takes more at this count than the baseline's share, scaled by the
-/// speedup, would be. May be negative. Named as in [`Components`], without the unit; null where either run cannot tell
-/// it, and then contained in the same other one.
+/// Loss of each component, in CPUs: its CPUs at this count minus those of the baseline times the
+/// speedup. May be negative.
+///
+/// The names are those of [`Components`] without the unit. A loss is null if either run cannot tell
+/// the component apart. The component that contains its time then contains its loss too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "one per field of Components, described there")]
@@ -292,27 +319,31 @@ pub struct Losses {
     pub unexplained: f64,
 }
 
-/// The speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses` for the baseline's CPU count.
+/// Speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses`, with the baseline's
+/// CPU count `base_cpus`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct StackView {
-    /// The CPU count.
+    /// CPU count.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// The CPU count of the baseline: the smallest traced one.
+    /// CPU count of the baseline, the smallest traced count.
     pub base_cpus: u32,
-    /// What `{n}` was in the baseline; with another `n` the program itself may differ.
+    /// Value of `{n}` in the baseline; with another `n` the program itself may differ.
     pub base_n: u32,
-    /// The speedup of the untraced runs over the baseline.
+    /// Speedup of the untraced runs over the baseline.
     pub speedup: f64,
-    /// Where the CPUs went that are not in it.
+    /// CPUs that the speedup does not contain, by component.
     pub losses: Losses,
-    /// Who ran while CPUs were idle for want of work, most first; lost CPUs at this count less the baseline's share.
+    /// Commands that ran while CPUs were idle for lack of parallel work, most first. The values are
+    /// CPUs lost at this count minus the baseline's share.
     pub culprits: Vec<Culprit>,
-    /// Speedup of the serial part alone; null where that is in either run shorter than the least serial phase, where a
-    /// metric was asked for, and where the baseline did one thing after the other.
+    /// Speedup of the serial part alone. Null in three cases: the serial part of either run is
+    /// shorter than the shortest serial phase; a metric was requested; or the baseline ran
+    /// everything serially.
     pub serial_speedup: Option<f64>,
-    /// Speedup of the rest alone; null by the same rules but the last: the serial part is then taken to last as long there.
+    /// Speedup of the parallel part alone. Null in the first two of these cases. If the baseline
+    /// ran everything serially, its serial part is assumed to last as long as at this count.
     pub parallel_speedup: Option<f64>,
 }

@@ -1,8 +1,9 @@
-//! Studies made up run by run, so that every figure of their view is known beforehand.
-// Each test binary holds this module and uses a part of it.
+//! Synthetic studies, built run by run, so that every figure of their view is known beforehand.
+// Each test binary includes this module and uses a part of it.
 #![allow(dead_code)]
 
 use morecores_study::*;
+/// Creates a study of `make -j{n}` without runs, on a machine with 64 online CPUs. Nothing in it
 /// deserves a warning.
 pub(crate) fn study(counts: &[u32]) -> Study {
     Study::new(Header {
@@ -30,7 +31,8 @@ pub(crate) fn study(counts: &[u32]) -> Study {
     })
 }
 
-/// The study of [`study`] with times in the proportion of perfect scaling, eight runs a point, noise below 1%.
+/// Creates the study of [`study`] with times in proportion to perfect scaling, eight runs per
+/// point, and noise below 1%.
 pub(crate) fn clean(counts: &[u32]) -> Study {
     let mut made = study(counts);
     for &cpus in counts {
@@ -39,17 +41,17 @@ pub(crate) fn clean(counts: &[u32]) -> Study {
     made
 }
 
-/// Eight times around `middle` within 0.4%, in no order.
+/// Returns eight times around `middle` within 0.4%, unsorted.
 pub(crate) fn quiet_times(middle: f64) -> Vec<f64> {
     [0.0, 3.0, -2.0, 1.0, -4.0, 4.0, -1.0, 0.0].map(|part| middle * (1.0 + part / 1000.0)).to_vec()
 }
 
-/// A command without a shell.
+/// Creates a command without a shell.
 pub(crate) fn program(line: &str) -> Command {
     Command::Program { argv: line.split(' ').map(Into::into).collect() }
 }
 
-/// The point of the first `cpus` CPUs.
+/// Creates the point of the first `cpus` CPUs.
 pub(crate) fn point(cpus: u32, n: u32) -> Point {
     Point { n, ..morecores_testkit::point(cpus) }
 }
@@ -58,12 +60,13 @@ fn first_cpus(count: u32) -> CpuSet {
     (0..count).map(CpuId).collect()
 }
 
-/// A time in the record's unit.
+/// Converts seconds to the record's unit.
 pub(crate) fn seconds(s: f64) -> Nanos {
     Nanos::from_secs_f64(s)
 }
 
-/// Appends timed runs that took these seconds and kept all their CPUs busy, a tenth of it in the kernel.
+/// Appends timed runs of these elapsed seconds that kept all their CPUs busy, one tenth of the time
+/// in the kernel.
 pub(crate) fn add(study: &mut Study, cpus: u32, elapsed: &[f64]) {
     for &elapsed in elapsed {
         let run = run(study, cpus, elapsed);
@@ -71,7 +74,7 @@ pub(crate) fn add(study: &mut Study, cpus: u32, elapsed: &[f64]) {
     }
 }
 
-/// A run as [`add`] makes it.
+/// Creates a run as [`add`] appends it.
 pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
     let index = study.runs.len() as u32;
     Run {
@@ -87,12 +90,12 @@ pub(crate) fn run(study: &Study, cpus: u32, elapsed: f64) -> Run {
     }
 }
 
-/// User and system time in seconds.
+/// Creates user and system time from seconds.
 pub(crate) fn cpu(user: f64, system: f64, estimator: CpuEstimator) -> CpuTime {
     CpuTime { user_ns: seconds(user), system_ns: seconds(system), estimator }
 }
 
-/// Nobody but the tree did anything, and nothing was taken from it.
+/// Creates surroundings in which only the tree used CPU time, and nothing was taken from it.
 pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
     let tree = seconds(elapsed * f64::from(cpus));
     Surroundings {
@@ -107,7 +110,7 @@ pub(crate) fn alone(elapsed: f64, cpus: u32) -> Surroundings {
     }
 }
 
-/// Changes what went on around every run on `cpus` CPUs.
+/// Changes the surroundings of every run on `cpus` CPUs.
 pub(crate) fn around(study: &mut Study, cpus: u32, change: impl Fn(&mut Surroundings)) {
     let ours = study.runs.iter_mut().filter(|run| run.cpus == cpus);
     ours.filter_map(|run| run.surroundings.as_mut()).for_each(change);
