@@ -1,4 +1,4 @@
-//! Errors of the predictions for the programs of the corpus that are there for tuning. Status 1 where a target is
+//! Prediction errors for the tuning programs of the corpus. The exit status is 1 if a target is
 //! missed, for continuous integration:
 //!
 //!     cargo run --release -p morecores-predict --example corpus_score [-- more each]

@@ -1,4 +1,5 @@
-//! Replays each trace of a study on other numbers of CPUs, and prints elapsed times in seconds beside what was traced:
+//! Replays each trace of a study on other numbers of CPUs, and prints the elapsed times in seconds
+//! beside the traced ones:
 //!
 //!     cargo run --release -p morecores-predict --example replay -- STUDY 1,2,4,8
 #![allow(clippy::print_stdout)]

@@ -1,9 +1,10 @@
-//! From a traced run to a program that can be replayed: the waits are taken out, and what is left is what each thread demands
-//! and what has to have happened before it goes on.
+//! Conversion of a traced run into a replayable program. It removes the waits, and keeps the
+//! demands of each thread and the events that must precede each step.
 //!
-//! A wait that the machine added, for a CPU or a lock, is nowhere in the program. A wait for something that somebody did
-//! stays as that dependency, and where it is the thing that counts and not who did it (a byte in a pipe, a child that has ended,
-//! a place in a pool) as a token that anybody may put and take. Says nothing of how long it will take.
+//! A wait for a CPU or a lock comes from the machine and is not part of the program. A wait for
+//! another thread's action stays as a dependency on that thread. Some waits depend on a count and
+//! not on a thread: bytes in a pipe, ended children, slots in a pool. They become tokens that any
+//! thread may put and take. This module predicts no times.
 
 mod crews;
 mod device;
@@ -29,36 +30,40 @@ use script::Sheets;
 pub use locks::{LockName, LockUse, calibrated, lock_uses, with_locks};
 pub use sections::SectionLock;
 
-/// What a traced run demands.
+/// Demands of a traced run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demands {
-    /// What can be replayed.
+    /// Replayable program.
     pub program: Program,
-    /// Which thread of the timeline each of its threads is.
+    /// Thread of the timeline for each thread of the program.
     pub threads: Vec<ThreadId>,
-    /// The locks that the program's steps name: those that are held across waits. All others are added by [`with_locks`].
+    /// Locks that the program's steps name: the locks held across waits. [`with_locks`] adds all
+    /// others.
     pub locks: Vec<SectionLock>,
-    /// From a wake-up until a thread runs on a CPU that was idle; absent where the events show too few.
+    /// Time from a wake-up until a thread runs on an idle CPU; absent when too few events show it.
     pub wake_latency: Option<Nanos>,
-    /// How long a thread kept its CPU while others waited for one; absent likewise.
+    /// Time that a thread kept its CPU while others waited for one; absent when too few events show
+    /// it.
     pub slice: Option<Nanos>,
 }
 
-/// What of the traced order is taken for an accident.
+/// Part of the traced order that counts as accidental.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Who came first to a queue that several wait at, and who of a crew did which job.
+    /// Order of arrival at a shared queue, and the assignment of jobs within a crew.
     Free,
-    /// Who of a crew did which job.
+    /// Assignment of jobs within a crew.
     Crews,
-    /// Neither.
+    /// No part.
     AsTraced,
 }
 
-/// Of the tree's threads between the main process's exec and its end. `None` where the main process was not seen.
+/// Demands of the process tree's threads between the exec and the end of the main process. `None`
+/// if the trace does not contain the main process.
 ///
-/// That an order was an accident is seen of nothing; where threads then wait for each other without end, it was none. As traced they
-/// cannot, save at pipes: whatever was waited for came before.
+/// No event shows that an order was accidental. If the replay then deadlocks, the order was not
+/// accidental. In the traced order threads cannot deadlock, except at pipes, because each awaited
+/// event came before its wait ended.
 pub fn demands(timeline: &Timeline) -> Option<Demands> {
     let mut best: Option<(u32, Demands)> = None;
     for order in [Order::Free, Order::Crews, Order::AsTraced] {
@@ -74,7 +79,7 @@ pub fn demands(timeline: &Timeline) -> Option<Demands> {
     best.map(|(_, demands)| demands)
 }
 
-/// How often threads wait for each other without end, on as many CPUs as there were and on one for each thread.
+/// Number of deadlocks in a replay on the traced number of CPUs and on one CPU per thread.
 fn forced(timeline: &Timeline, program: &Program) -> u32 {
     let counts = [timeline.cpus.len(), program.threads.len()];
     counts.map(|cpus| replay(program, &Machine::new(cpus.max(1) as u32)).forced).into_iter().sum()
@@ -106,7 +111,8 @@ fn in_order(timeline: &Timeline, order: Order) -> Option<Demands> {
     })
 }
 
-/// Each thread begins where its parent made it; one whose maker is not known, or who was there before, with the first.
+/// Starts each thread where its parent created it. A thread with an unknown parent, or one that
+/// existed before the trace, starts with the first thread.
 fn births(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
     for (id, thread) in timeline.tree() {
         let child = place[&id];

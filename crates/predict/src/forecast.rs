@@ -1,8 +1,9 @@
-//! From a few CPUs to many: what each model says of counts that were not measured, how far each is to be believed, and what they
-//! say together.
+//! Extrapolation from a few CPUs to many: the opinion of each model on CPU counts that were not
+//! measured, the uncertainty of each opinion, and the joint prediction.
 //!
-//! Models are judged by test: by how well each one, given the smaller counts alone, predicts the largest. What no data can bear
-//! is not said: [`Abstention`]. Computes from [`Evidence`] alone; the words are the report's.
+//! A back-test judges each model: the model predicts the largest measured count from the smaller
+//! counts alone. An [`Abstention`] replaces a prediction that no data can support. This module
+//! computes from [`Evidence`] alone; the report crate writes the text.
 
 mod abstain;
 mod ensemble;
@@ -22,26 +23,29 @@ use opinion::{Opinion, Panel};
 pub use traced::TracedProgram;
 pub use what_if::{Change, WhatIfError, what_if};
 
-/// 90% of a normal distribution lie within so many standard deviations.
+/// Number of standard deviations on each side of the mean that hold 90% of a normal distribution.
 const Z90: f64 = 1.644_853_6;
 
-/// A speedup of so many times the CPUs is the most that a band reaches to; a choice: room for what larger caches in sum may
-/// give.
+/// Upper limit of a band, as a multiple of the ideal speedup. This limit is a choice: it leaves
+/// room for the gain from larger total caches.
 const SUPERLINEAR: f64 = 1.2;
 
-/// A band wider than this factor says that nothing is known.
+/// Ratio of a band's ends above which the prediction carries no information.
 const WIDE: f64 = 4.0;
 
-/// Where a rule speaks against predicting, what the models leave open is so many times as much: a choice.
+/// Factor on the spread of the models when a rule advises against predicting. This factor is a
+/// choice.
 const DOUBT: f64 = 2.0;
 
-/// CPU time beyond that of a run with a CPU for each thread of which the share that stays matters.
+/// Ratio of CPU times above which oversubscription matters: the CPU time of the oversubscribed run
+/// over that of a run with one CPU per thread. Beyond this ratio, the share of the extra CPU time
+/// that stays matters.
 const CROWDED: f64 = 1.1;
 
-/// Waits cut short in a replay, over its threads, that are no accident.
+/// Ratio of forced waits to threads above which forced waits in a replay are no accident.
 const FORCED: f64 = 0.05;
 
-/// What `evidence` says of `targets`. `None` without a measured count.
+/// Predicts the elapsed time at each of `targets` from `evidence`. `None` without a measured count.
 pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     let base = *evidence.points.first()?;
     let largest = *evidence.points.last()?;
@@ -96,18 +100,19 @@ pub fn forecast(evidence: &Evidence, targets: &[u32]) -> Option<Prediction> {
     })
 }
 
-/// What all opinions on one count come to.
+/// Joint opinion of all models on one CPU count.
 struct Joint<'o> {
-    /// Of the logarithm of elapsed time.
+    /// Mean of the logarithm of elapsed time.
     mean: f64,
-    /// Standard deviation of that, towards less and towards more time.
+    /// Standard deviation of the logarithm, towards less and towards more time.
     spread: [f64; 2],
-    /// Who has the largest say.
+    /// Name of the model with the largest weight.
     model: &'o str,
 }
 
 impl<'o> Joint<'o> {
-    /// Weighed by precision; what they disagree about is added to what each of them leaves open.
+    /// Combines opinions, weighted by precision. The variance between the opinions is added to the
+    /// variance of each opinion.
     fn of(opinions: &'o [Opinion]) -> Option<Self> {
         let first = opinions.first()?;
         let all: f64 = opinions.iter().map(Opinion::weight).sum();
@@ -120,14 +125,14 @@ impl<'o> Joint<'o> {
         Some(Self { mean, spread, model: &model.model })
     }
 
-    /// Elapsed time at its mean, or at an end of the band.
+    /// Elapsed time at the mean (`side` 0) or at one end of the band.
     fn at(&self, side: f64, spread: f64) -> f64 {
         (self.mean + side * Z90 * spread).exp()
     }
 
     fn point(&self, cpus: u32, base: Measured, is_time: bool, withheld: bool) -> PredictedPoint {
         let elapsed = self.at(0.0, 0.0);
-        // More than its share of the CPUs is gained by caches at most, and not without bound.
+        // Only caches can give a speedup above the ideal, and that gain has a limit.
         let ideal = base.elapsed * f64::from(base.cpus) / f64::from(cpus);
         let [least, most] = [self.at(-1.0, self.spread[0]), self.at(1.0, self.spread[1])];
         let least = least.max(ideal / SUPERLINEAR).min(elapsed);
@@ -143,7 +148,7 @@ impl<'o> Joint<'o> {
     }
 }
 
-/// Shares of replay and of the closed forms.
+/// Weights of the replay and of the closed forms, each as a share of the total weight.
 fn shares(opinions: &[Opinion]) -> (f64, f64) {
     let all: f64 = opinions.iter().map(Opinion::weight).sum();
     let of = |replay: bool| {
@@ -153,8 +158,12 @@ fn shares(opinions: &[Opinion]) -> (f64, f64) {
     if opinions.is_empty() { (0.0, 1.0) } else { (of(true), of(false)) }
 }
 
-/// Where it stops getting faster: among the counts measured and `told` (elapsed time, and the lower end of its band), where it
-/// then gets slower beyond the noise and the band; else where the closed form with the largest say puts it, if that is the model.
+/// CPU count at which the speedup peaks.
+///
+/// `told` holds the predicted counts: CPUs, elapsed time and the lower end of its band. The peak is
+/// the fastest measured or predicted count, if a larger count is slower beyond the noise and the
+/// band. Otherwise the peak comes from the closed form with the largest weight, if a closed form is
+/// the model of the last point.
 fn peak(
     panel: &Panel<'_>,
     evidence: &Evidence,
@@ -211,7 +220,8 @@ fn caveats(
     if forced > FORCED {
         caveats.push(Caveat::Forced { share: forced });
     }
-    // Where a rule withholds the points, their bands are not what does.
+    // A rule that withholds the points is a reason of its own, so the width of their bands is not
+    // reported.
     let wide = |point: &&PredictedPoint| !withheld && point.band90[1] / point.band90[0] > WIDE;
     let wide: Vec<u32> = points.iter().filter(wide).map(|point| point.cpus).collect();
     if !wide.is_empty() {

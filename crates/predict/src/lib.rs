@@ -1,8 +1,11 @@
-//! Elapsed times on machines that are not here, and after changes that were not made.
+//! Predictions of elapsed times on machines that are not available, and after hypothetical changes.
 //!
-//! `demand` turns a timeline into a program without its waits, `replay` runs that program on virtual CPUs, `models` fits
-//! closed forms to the measured times, and `forecast` weighs all of them. Pure functions: a seed is an argument where chance
-//! is used. Methods and their measured coverage are in `docs/methods/predict.md`.
+//! `demand` turns a timeline into a program without its waits. `replay` runs that program on
+//! virtual CPUs. `models` fits closed forms to the measured times. `forecast` weighs all
+//! predictions.
+//!
+//! All functions are pure: a function that uses chance takes a seed as an argument.
+//! `docs/methods.md` describes the methods and their measured coverage.
 #![forbid(unsafe_code)]
 
 pub mod demand;

@@ -1,7 +1,9 @@
-//! Closed forms of elapsed time against CPUs: what the field has, each fitted to measured points.
+//! Closed forms of elapsed time against CPU count: the field's standard models, each fitted to the
+//! measured points.
 //!
-//! A model is a promise about counts that were not measured; which one to trust is decided elsewhere, by test. Formulas and
-//! their sources are in `docs/methods/predict.md`. Knows nothing of traces and studies.
+//! A model extrapolates to counts that were not measured. The contest decides by test which model
+//! to trust. `docs/methods.md` lists the formulas and their sources. This module knows neither
+//! traces nor studies.
 
 mod contest;
 mod fit;
@@ -16,28 +18,29 @@ pub use network::{Loaded, birth_death, mean_value_analysis};
 pub use trend::{Trend, gustafson, karp_flatt_trend};
 pub use usl::Usl;
 
-/// A measured point: the median elapsed time on so many CPUs.
+/// Measured point: the median elapsed time on a number of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How many CPUs; at least 1.
+    /// Number of CPUs; at least 1.
     pub cpus: u32,
-    /// The elapsed time, in any unit; above zero.
+    /// Elapsed time, in any unit; above zero.
     pub elapsed: f64,
 }
 
 impl Point {
-    /// So many CPUs took so long.
+    /// Creates a point from a CPU count and its elapsed time.
     pub const fn new(cpus: u32, elapsed: f64) -> Self {
         Self { cpus, elapsed }
     }
 }
 
-/// A model with its parameters known.
+/// Model with known parameters.
 pub trait Model {
-    /// Elapsed time on so many CPUs, in the unit of the points that it was fitted to.
+    /// Elapsed time on `cpus` CPUs, in the unit of the fitted points.
     fn elapsed(&self, cpus: u32) -> f64;
 
-    /// The number of CPUs from which on more of them make it slower, where there is one.
+    /// Number of CPUs beyond which more CPUs increase the elapsed time, if the model has such a
+    /// peak.
     fn peak(&self) -> Option<f64> {
         None
     }

@@ -1,7 +1,8 @@
-//! Replay of a program on CPUs that are not there: a discrete-event simulation of what its threads do and wait for.
+//! Replay of a program on CPUs that are not available: a discrete-event simulation of its threads'
+//! work and waits.
 //!
-//! A [`Program`] is what is left of a traced run once its waits are taken out: what each thread demands, and what has to have
-//! happened before it goes on. Nothing here knows of traces or studies.
+//! A [`Program`] is a traced run without its waits: the demands of each thread, and the events that
+//! must precede each step. This module knows neither traces nor studies.
 
 mod bounds;
 mod engine;
@@ -16,5 +17,5 @@ pub use inflation::{Inflation, Shape};
 pub use machine::Machine;
 pub use program::{Bag, LockPolicy, Program, Script, Step};
 
-/// A thread's number in the program.
+/// Number of a thread in the program.
 type Id = u32;

@@ -1,4 +1,5 @@
-//! The simulator of the corpus: programs whose times follow from arithmetic, and the books of any program.
+//! Tests of the corpus's simulator: programs whose times follow from arithmetic, and consistency
+//! checks for any program.
 
 mod corpus;
 
@@ -17,7 +18,7 @@ const STYLES: [Style; 7] = [
     Style::Team { dynamic: true },
 ];
 
-/// One parallel phase on a machine that takes nothing for anything.
+/// Program of one parallel phase on a machine whose operations cost nothing.
 fn program(style: Style, jobs: Vec<Job>) -> Program {
     Program {
         seed: 1,
@@ -35,7 +36,7 @@ fn equal(jobs: usize, ms: f64) -> Vec<Job> {
     vec![vec![Step::Work(ms * MS)]; jobs]
 }
 
-/// Milliseconds on so many CPUs with this for `{n}`.
+/// Elapsed time in milliseconds on `cpus` CPUs with `n` for `{n}`.
 fn elapsed(program: &Program, cpus: u32, n: u32) -> f64 {
     simulate(program, Size { cpus, n }, 7, Watch::Untraced).elapsed.0 as f64 / MS
 }
@@ -61,7 +62,8 @@ fn n_limits_the_jobs_at_once_and_cpus_the_threads() {
     for style in STYLES {
         let program = program(style, equal(16, 10.0));
         between(elapsed(&program, 16, 2), 80.0, 80.001);
-        // More threads than CPUs share them. Who had luck ends earlier, but no CPU is idle before the last turn.
+        // More threads than CPUs share the CPUs. Some threads end early by chance, but no CPU is
+        // idle before the last turn.
         between(elapsed(&program, 2, 8), 80.0, 90.0);
         between(elapsed(&program, 1, 4), 160.0, 160.001);
     }
@@ -104,7 +106,7 @@ fn a_single_job_is_not_divided() {
     }
 }
 
-/// Half of the work under one lock.
+/// Program with half of its work under one lock.
 fn locked(style: Style, kind: LockKind, growth: f64) -> Program {
     let held = Step::Hold { lock: 0, before: 0.0, held: MS };
     let job: Job = [Step::Work(MS), held].repeat(10);
@@ -117,9 +119,10 @@ fn a_lock_s_holds_do_not_overlap() {
         for style in [Style::ThreadPool, Style::Dealt, Style::Team { dynamic: true }] {
             let program = locked(style, kind, 0.0);
             between(elapsed(&program, 1, 1), 320.0, 320.001);
-            // Two CPUs may each work while the other one holds it, in the best case; the first step cannot.
+            // At best, each of two CPUs works while the other holds the lock, except in the first
+            // step.
             between(elapsed(&program, 2, 2), 161.0, 175.0);
-            // Bound by the lock: 160 holds in a row, after the first ms without it.
+            // The lock is the limit: 160 holds in a row, after the first millisecond without it.
             between(elapsed(&program, 4, 4), 161.0, 170.0);
             between(elapsed(&program, 16, 16), 161.0, 170.0);
         }
@@ -138,14 +141,15 @@ fn only_a_spinlock_s_waiters_keep_their_cpus() {
         let cpu: u64 = slept.threads.iter().map(|(_, time)| time.0).sum();
         between(cpu as f64 / MS, 320.0, 320.01);
     }
-    // All eight but the holder and who works wait all the time: six of them, but for the beginning and the end.
+    // Of eight threads, one holds the lock and one works; the other six spin, except at the start
+    // and the end.
     let spun = run(LockKind::Spin);
     between(spun.spun.0 as f64 / MS, 5.5 * 160.0, 6.5 * 160.0);
 }
 
 #[test]
 fn holds_grow_with_the_cpus_that_are_busy() {
-    // While sixteen spin, hold or work, a hold takes 1 + 15/10 times as long.
+    // While sixteen threads spin, hold or work, a hold takes 1 + 15/10 times as long.
     let program = locked(Style::Dealt, LockKind::Spin, 0.1);
     between(elapsed(&program, 1, 1), 320.0, 320.001);
     between(elapsed(&program, 16, 16), 0.85 * 400.0, 402.0);
@@ -184,12 +188,13 @@ fn memory_slows_down_all_who_work() {
 fn what_the_machine_does_takes_its_time() {
     let mut program = program(Style::Processes { shell: false }, equal(4, 10.0));
     program.gear = Gear { fork: 0.1 * MS, exec: 0.3 * MS, exit: 0.2 * MS, ..Gear::FREE };
-    // Four in a row, and at last the main process's own end.
+    // Four jobs run in a row, followed by the main process's own exit.
     between(elapsed(&program, 1, 1), 4.0 * 10.6 + 0.2, 42.601);
-    // The last one is forked after the three before it, and nothing else is in its way.
+    // The last job is forked after the three before it, and nothing else delays it.
     between(elapsed(&program, 4, 4), 4.0 * 0.1 + 10.5 + 0.2, 11.101);
     program.gear = Gear { wake_latency: 20_000, ..Gear::FREE };
-    // Each begins up to twice as late, and so does the main process at the end.
+    // Each job starts with up to twice the wake-up latency, and so does the main process at the
+    // end.
     between(elapsed(&program, 4, 4), 10.04, 10.08);
 }
 
@@ -201,7 +206,7 @@ fn work_done_is_work_asked_for() {
             between(run.done / run.demanded, 1.0 - 1e-9, 1.0 + 1e-9);
             assert!(run.demanded > run.own, "the machine does something, too: {program}");
             between(run.own / program.demand(), 0.97, 1.03);
-            // No CPU does two things at once, and nothing is done faster than it can be.
+            // A CPU does one thing at a time, and no work is faster than its demand.
             let cpu: f64 = run.threads.iter().map(|(_, time)| time.0 as f64).sum();
             assert!(cpu <= run.elapsed.0 as f64 * f64::from(size.cpus) + 1.0, "{program}");
             assert!(cpu >= run.done + run.spun.0 as f64 - 1.0, "{program}");
@@ -239,12 +244,12 @@ fn noise_is_as_large_as_it_says() {
         .collect();
     let mean = runs.iter().sum::<f64>() / 400.0;
     let sd = (runs.iter().map(|run| (run - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
-    // Within four standard errors.
+    // The bounds are four standard errors wide on each side.
     between(mean, 1.0 - 0.004, 1.0 + 0.004);
     between(sd, 0.0172, 0.0228);
 }
 
-/// A corpus in which all programs were alike would score nothing.
+/// A corpus of similar programs would have no value as a score.
 #[test]
 fn the_corpus_meets_every_limit() {
     let programs: Vec<Program> = corpus(TUNING).step_by(2).collect();
@@ -260,7 +265,7 @@ fn the_corpus_meets_every_limit() {
     let mut speedups: Vec<f64> =
         programs.iter().map(|program| elapsed(program, 1, 1) / elapsed(program, 16, 16)).collect();
     speedups.sort_by(f64::total_cmp);
-    // From what hardly scales to what scales well, and all between.
+    // The speedups cover the range from poor to good scaling.
     between(speedups[10], 1.0, 3.5);
     between(speedups[50], 3.5, 8.0);
     between(speedups[90], 8.0, 16.0);

@@ -1,4 +1,5 @@
-//! The traces of the corpus: they fit together, they say what happened, and nothing that a tracer would not tell.
+//! Tests of the corpus's traces: they are consistent, they report the simulated times, and they
+//! contain only the events that a tracer would record.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod corpus;
@@ -42,7 +43,8 @@ fn traces_fit_together_and_tell_the_simulator_s_times() {
             assert!(components.unexplained_s.abs() < 1e-6 * all, "{program} {size:?}: {components:?}");
             assert!(components.steal_s.unwrap().abs() < 1e-9, "{program} {size:?}: {components:?}");
             assert!(accounting.overaccounted_s.abs() < 1e-9, "{program} {size:?}: {components:?}");
-            // Who slept for a lock comes back to its CPU before it has it: a switch, which is no spinning.
+            // A thread that slept for a lock returns to a CPU before it gets the lock. The switch
+            // at that point is not spinning.
             let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.left == Left::Uninterruptible);
             let sleeps = trace.events.iter().filter(slept).count() as f64;
             let spun = components.kernel_lock_spin_s.unwrap() - run.spun.as_secs_f64();
@@ -73,7 +75,8 @@ fn to_watch_changes_nothing() {
     }
 }
 
-/// On one CPU a team is the main thread alone, which may call for nothing.
+/// Whether the trace has no system call for a good reason. On one CPU a team is the main thread
+/// alone, which may need no system call.
 fn program_is_quiet(trace: &Trace) -> bool {
     trace.header.run.n == 1
         && !trace.events.iter().any(|event| matches!(event.kind, EventKind::SystemCall(_)))
@@ -110,7 +113,7 @@ fn exact_traces_name_who_was_waited_for_and_what_was_called() {
                         parents.insert(fork.child, fork.parent);
                     }
                 }
-                // In the parent with the child's number, in the child with none.
+                // The call returns the child's number in the parent, and zero in the child.
                 EventKind::SystemCall(call) if call.number == 56 => {
                     let child = if call.result == 0 { call.tid } else { Tid(call.result as u32) };
                     assert!(born.contains(&child), "{call:?}");
@@ -140,13 +143,13 @@ fn exact_traces_name_who_was_waited_for_and_what_was_called() {
             }
         }
         assert_eq!(born, begun, "{program}");
-        // Nobody waits for the main process here.
+        // Nobody reaps the main process in these traces.
         assert_eq!(parents.into_keys().collect::<Vec<_>>(), [trace.header.root]);
     }
     assert!(waited_for > 100);
 }
 
-/// A waiting thread's futex is told right before its switch, and only there.
+/// The futex of a waiting thread is recorded right before its switch, and only there.
 #[test]
 fn each_futex_wait_is_announced() {
     let mut announced = 0;
@@ -182,14 +185,14 @@ fn ticks_tell_the_share_of_the_kernel() {
     program.phases = vec![Phase::Parallel { style: Style::Dealt, handing: 0.0, jobs: vec![job; 8] }];
     let trace = trace(&program, Size { cpus: 2, n: 2 }, 0, Watch::Traced);
     let ratio = accounting(&trace).kernel_ratio.unwrap();
-    // Some 800 ticks: within four standard errors.
+    // With some 800 ticks, the bound is four standard errors.
     assert!((ratio - 0.3).abs() < 0.065, "{ratio}");
     let cpu = &trace.header.run.cpu;
     let exact = cpu.system_ns.as_secs_f64() / (cpu.user_ns.as_secs_f64() + cpu.system_ns.as_secs_f64());
     assert!((exact - 0.3).abs() < 1e-6, "{exact}");
 }
 
-/// A program of one parallel phase with as little as possible beside it.
+/// Program of one parallel phase with the smallest possible other costs.
 fn bare(style: Style, job: Job) -> Program {
     Program {
         seed: 1,
@@ -203,7 +206,7 @@ fn bare(style: Style, job: Job) -> Program {
     }
 }
 
-/// The share of the idle time that this part of it is.
+/// Share of one component in the idle time.
 fn share(trace: &Trace, of: fn(&Components) -> Option<f64>) -> f64 {
     let accounting = accounting(trace);
     of(&accounting.components).unwrap() / accounting.idle.times.total()

@@ -1,5 +1,5 @@
-//! What a trace demands, by replaying it: on the CPUs that were traced it takes as long as it did, and on others as long as the
-//! program takes there.
+//! Tests of the demands in a trace, by replay. On the traced CPUs a replay takes as long as the
+//! traced run, and on other CPUs as long as the program takes there.
 
 mod corpus;
 
@@ -9,10 +9,11 @@ use morecores_predict::demand::demands;
 use morecores_predict::replay::{Machine, replay};
 use morecores_study::Nanos;
 
-/// Programs that are looked at: enough for each way of doing jobs to come up several times.
+/// Number of programs in the test: enough for several programs of each style.
 const PROGRAMS: usize = 60;
 
-/// An exact trace on one CPU, with two jobs at once; and its replay on one and on two.
+/// Elapsed time of an exact trace on one CPU with two jobs at once, and of its replay on one and
+/// two CPUs.
 fn replayed(program: &Program) -> (Nanos, [Nanos; 2]) {
     let traced = trace(program, Size { cpus: 1, n: 2 }, 7, Watch::Exact);
     let timeline = Timeline::new(&traced.header, &traced.events);
@@ -49,8 +50,8 @@ fn from_one_cpu_it_tells_the_time_on_two() {
     assert!(errors[PROGRAMS / 2] < 0.025, "{errors:?}");
 }
 
-/// Teams that divide loops and in which who made the others works with them. More threads than CPUs: who of them did how much is an
-/// accident of the run.
+/// The programs have teams that divide loops, and the creating thread works as a member. With more
+/// threads than CPUs, the distribution of the work is an accident of the run.
 #[test]
 fn who_makes_a_team_and_works_with_it_shares_its_work() {
     for seed in [417, 446, 496] {

@@ -1,4 +1,5 @@
-//! A thread that sleeps and looks, over and over, until others are done: on more CPUs it looks less often.
+//! Tests of polling: a thread sleeps and checks repeatedly until others are done. On more CPUs it
+//! checks less often.
 
 #[path = "../../explain/tests/script/mod.rs"]
 mod script;
@@ -10,7 +11,8 @@ use script::{ROOT, Script};
 
 const NANOSLEEP: Call = Call::Number(35);
 
-/// The main thread looks every 10 ms, two others work for 50 ms each on one CPU; or, if they do nothing, it only sleeps.
+/// Main thread that polls every 10 ms while two others work for 50 ms each on one CPU. If the
+/// others do nothing, the main thread only sleeps.
 fn looking(others_work: bool) -> Script {
     let mut t = Script::new(1, 110.0);
     t.thread(0.0, ROOT, 101);
@@ -20,7 +22,7 @@ fn looking(others_work: bool) -> Script {
     for look in 0..10_u32 {
         let begin = 1.0 + 10.0 * f64::from(look);
         if others_work {
-            // The last turn of both together ends before the last look.
+            // The last turns of both threads end before the last check.
             let tid = turn.next().unwrap_or(101);
             let run = t.run(0, tid, begin + 0.1, begin + 9.0);
             if look < 8 {
@@ -47,9 +49,11 @@ fn on(script: &Script, cpus: u32) -> f64 {
 #[test]
 fn whoever_looks_waits_for_those_it_watches() {
     let watching = looking(true);
-    // 89 ms of work in a row, without the idle millisecond between two turns: seen a look earlier than in the trace.
+    // The work is 89 ms in a row, without the idle millisecond between turns. The main thread sees
+    // its end one check earlier than in the trace.
     assert!((on(&watching, 1) - 100.0).abs() < 1.0, "{}", on(&watching, 1));
-    // They end after 45 ms at the latest; it looks every 10 ms from 1 ms on, and has 9 ms to do at the end.
+    // The others end after 45 ms at the latest. The main thread checks every 10 ms from 1 ms on,
+    // and works for 9 ms at the end.
     assert!((on(&watching, 2) - 60.0).abs() < 1.0, "{}", on(&watching, 2));
 }
 
@@ -61,7 +65,8 @@ fn whoever_only_sleeps_sleeps_as_long_on_any_machine() {
     }
 }
 
-/// The main thread waits for a signal of either of two others for 10 ms at most, again and again; they work for 24 ms each.
+/// The main thread waits for a signal of either of two others, with a repeated timeout of 10 ms;
+/// the others work for 24 ms each.
 #[test]
 fn a_timed_wait_that_is_begun_again_is_one_wait() {
     let mut t = Script::new(1, 50.0);
@@ -73,12 +78,13 @@ fn a_timed_wait_that_is_begun_again_is_one_wait() {
     futex(t.run(0, ROOT, 0.0, 1.0), 0x1000);
     t.run(0, 101, 1.0, 11.0).leaves(morecores_study::trace::Left::Preempted);
     t.wake(11.0, Waker::Interrupt(Interrupt::Timer), ROOT);
-    // The other word of the same condition variable.
+    // The second wait uses the other futex word of the same condition variable.
     futex(t.run(0, ROOT, 11.0, 11.1), 0x1004);
     t.run(0, 101, 11.1, 25.1).leaves(morecores_study::trace::Left::Preempted);
     t.run(0, 102, 25.1, 49.0).dies();
     t.wakes(48.9, 102, ROOT);
     t.run(0, ROOT, 49.0, 50.0).dies();
-    // Nothing of the 10 ms is left: the main thread waits for the second one's 24 ms.
+    // The replay has no trace of the 10 ms timeout: the main thread waits for the second thread's
+    // 24 ms.
     assert!((on(&t, 2) - 26.0).abs() < 1.0, "{}", on(&t, 2));
 }

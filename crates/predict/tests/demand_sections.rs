@@ -1,4 +1,4 @@
-//! A lock that is held across waits: in a replay nobody else has it meanwhile either.
+//! Tests of a lock held across waits: a replay holds it during the waits too.
 
 #[path = "../../explain/tests/script/mod.rs"]
 mod script;
@@ -10,13 +10,14 @@ use script::{FUTEX, ROOT, Script, WAIT4};
 
 const NANOSLEEP: Call = Call::Number(230);
 const HOLDERS: [u32; 3] = [101, 102, 103];
-/// Times that the lock is held, in turn, and milliseconds each time.
+/// Number of holds, in turn, and milliseconds per hold.
 const HOLDS: u32 = 12;
 const HOLD: f64 = 3.0;
-/// What a holder does before and after it sleeps.
+/// Milliseconds of a holder's work before and after its sleep.
 const MOMENT: f64 = 0.01;
 
-/// Three threads on three CPUs: each works for two milliseconds, sleeps for three under a lock, and so on, four times.
+/// Three threads on three CPUs. Each works for two milliseconds, then sleeps for three milliseconds
+/// under a lock, four times.
 fn asleep_under_a_lock() -> Script {
     let mut s = Script::new(3, 41.0);
     let lock = Object::Futex(0x1000);
@@ -60,10 +61,11 @@ fn a_lock_held_across_a_timer_is_held_in_a_replay_too() {
     for cpus in [3, 16] {
         assert!((on(&locked, cpus) - 41.0).abs() < 1.0, "{} on {cpus}", on(&locked, cpus));
     }
-    // One after the other, 36 ms in all, are under it.
+    // The holds are 36 ms in total, one after the other.
     let held = locked.bounds().holds[0].as_secs_f64() * 1e3;
     assert!((held - HOLD * f64::from(HOLDS)).abs() < 1.0, "{held}");
-    // Without it each does what it did alone: four times five milliseconds and two.
+    // Without the lock each thread takes its time alone: four times five milliseconds, and the
+    // rest.
     let free = with_locks(&demands.program, &[], 2000);
     assert!((on(&free, 3) - 23.0).abs() < 1.0, "{}", on(&free, 3));
 }

@@ -1,6 +1,8 @@
-//! The closed forms against what the sources published: the largest CPU count is left out, predicted, and then compared.
+//! Tests of the closed forms against published measurements: the largest CPU count is left out,
+//! predicted, and compared.
 //!
-//! The bounds stand here before the predictions are made; each is the most that may be missed, relative to the published value.
+//! The bounds were set before the predictions were made. Each is the largest permitted error,
+//! relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
 use morecores_predict::forecast::{Evidence, Measured, forecast};
@@ -8,7 +10,8 @@ use morecores_predict::models::{Jobs, LockShare, Model, Point, Usl, contest};
 use morecores_study::published::{Printed, Published, PublishedRow};
 use morecores_view::Abstention;
 
-/// The sources print two or three digits: half of the last one, of a time of some 100 s, is this.
+/// Relative error of a printed value. The sources print two or three digits, and this is half of
+/// the last digit of a time of some 100 s.
 const NOISE: f64 = 0.005;
 
 fn rows() -> Published {
@@ -19,7 +22,7 @@ fn row<'p>(published: &'p Published, id: &'p str) -> &'p PublishedRow {
     published.rows(id).find(|row| row.id == id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
-/// Times of the rows `003.TABLE.…`, of the kernel for many CPUs.
+/// Times of the rows `003.TABLE.…`, for the multiprocessor kernel.
 fn times(published: &Published, table: &str, cpus: &[u32]) -> Vec<Point> {
     let id =
         |cpus: u32| if cpus == 1 { format!("003.{table}.1CPUSMP") } else { format!("003.{table}.{cpus}CPU") };
@@ -27,14 +30,14 @@ fn times(published: &Published, table: &str, cpus: &[u32]) -> Vec<Point> {
     cpus.iter().map(|&cpus| Point::new(cpus, time(cpus))).collect()
 }
 
-/// Times, in units of that on one CPU, of speedups.
+/// Times from speedups, in units of the time on one CPU.
 fn speedups(published: &Published, test: &str, cpus: &[u32]) -> Vec<Point> {
     let speedup = |cpus: u32| row(published, &format!("004.{test}.{cpus}")).speedup().expect("a speedup");
     let one = (cpus[0] == 1).then(|| Point::new(1, 1.0));
     one.into_iter().chain(cpus[1..].iter().map(|&cpus| Point::new(cpus, 1.0 / speedup(cpus)))).collect()
 }
 
-/// The prediction from all points but the last is within `bound` of that.
+/// Asserts that the prediction from all points but the last is within `bound` of the last point.
 fn predicts(what: &str, mut points: Vec<Point>, held: Option<LockShare>, bound: f64) {
     let largest = points.pop().expect("points");
     let contest = contest(&points, held, NOISE).expect("a model");
@@ -83,7 +86,7 @@ fn waits_for_the_kernel_lock_of_a_parallel_make() {
     };
     let truth = waiting(4).expect("a waiting ratio");
     for from in [&[1, 2][..], &[1, 2, 3]] {
-        // make -j4: four jobs at once.
+        // `make -j4` runs four jobs at once.
         let found = Jobs::fit(&known(from), 4).expect("waits").waiting_ratio(4);
         let error = found / truth - 1.0;
         println!(
@@ -113,7 +116,8 @@ fn dg_ux_kernel_build() {
     predicts("DG/UX kernel build, parallel part", speedups(&rows(), "T3.par", &[1, 2, 4, 8]), None, 0.05);
 }
 
-/// What all models together say of the largest count, given the others: nothing, but for a band.
+/// Asserts that the forecast of the largest count from the others gives only a band, and returns
+/// its reason.
 fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>) -> Abstention {
     let largest = points.pop().expect("points");
     // The times are printed to 0.01 s.
@@ -145,7 +149,7 @@ fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>
 #[test]
 fn web_server() {
     let published = rows();
-    // The source says of these tables that the network interface was the limit.
+    // According to the source, the network interface was the limit in these tables.
     let wire = || vec![("the wire".to_owned(), 1.0)];
     for table in ["T8", "T9"] {
         let two = abstains(
@@ -161,7 +165,7 @@ fn web_server() {
     }
 }
 
-/// Mean and worst of what the contest and a plain law miss the largest counts by.
+/// Compares the mean and worst errors of the contest and of a plain law at the largest counts.
 #[test]
 fn together_they_beat_the_universal_scalability_law() {
     let published = rows();

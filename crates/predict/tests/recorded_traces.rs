@@ -1,5 +1,6 @@
-//! Replays of traces of real programs, on as many CPUs as they were traced on: what they then take is known, but for what the machine
-//! took and for what its scheduler left idle, and both are in the trace.
+//! Replays of recorded traces of real programs on the traced number of CPUs. The expected elapsed
+//! time is the traced one, less the time lost to the machine and to idle CPUs by the scheduler; the
+//! trace contains both.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use morecores_predict::replay::{Machine, replay};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{Nanos, read_trace_events};
 
-/// A replay may differ by so much more than the trace explains. A choice: what it leaves out (interrupts, the tracer, a switch's own
-/// time) is of this size.
+/// Largest difference of a replay beyond the part that the trace explains. This value is a choice:
+/// the effects outside the replay (interrupts, the tracer, the switch itself) are of this size.
 const ALLOWED: f64 = 0.015;
 
 #[test]
@@ -42,7 +43,7 @@ fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
             (-lost - ALLOWED..=ALLOWED).contains(&error),
             "{program} {name}: {error:+.3}, of which the machine took {lost:.3}"
         );
-        // On more CPUs it takes no longer.
+        // More CPUs do not increase the elapsed time.
         let more = replay(&demands.program, &Machine { cpus: 16, ..machine });
         assert!(more.elapsed <= replayed.elapsed, "{program} {name}: {:?} on 16", more.elapsed);
     }

@@ -1,8 +1,11 @@
-//! Threads that share their work: who does which job is an accident of the traced run, and on other CPUs it falls out otherwise.
+//! Threads that share their work. The assignment of jobs to threads is an accident of the traced
+//! run and differs on other CPUs.
 //!
-//! Where processes take jobs out of a pipe, each job is seen to begin. Where threads take them out of a queue or divide a loop,
-//! nothing is seen of it; but then all of them end at the same time, with as much work done as each came to, or each was called from
-//! a queue that they all waited at. Who made them may be one of them. Decides who shares; what becomes of it is the script's.
+//! If processes take jobs from a pipe, the trace shows the start of each job. If threads take jobs
+//! from a queue or divide a loop, the trace does not show it. Two signs remain: all of the threads
+//! end at the same time after uneven work, or each was woken from a queue that all waited at. The
+//! creating thread may be a member. This module finds the members; the script module divides the
+//! work.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,29 +17,32 @@ use morecores_explain::trace::{
     Cause, FutexId, FutexUse, Source, State, ThreadId, Timeline, causes, futex, futex_uses,
 };
 
-/// Members end together where their ends are not further apart than this share of the episode.
+/// Largest distance between the members' ends, as a share of the episode.
 const TOGETHER: f64 = 0.25;
 
-/// The same where they took it from a queue: the last jobs may be long ones.
+/// Largest distance between the ends when the work came from a queue, because the last jobs may be
+/// long.
 const TOGETHER_FROM_QUEUE: f64 = 0.3;
 
-/// Their work is uneven where one has so many times as much as they have on average: else it does not matter who did what.
+/// Ratio of the largest work of a member to the mean from which the work is uneven. With even work
+/// the assignment does not matter.
 const UNEVEN: f64 = 1.2;
 
-/// Pieces for each member, where they are not seen: a queue has some jobs for each worker.
+/// Limits on the number of pieces per member when the trace does not show the pieces: a queue has
+/// some jobs for each worker.
 const LEAST_PIECES: f64 = 2.0;
 const MOST_PIECES: f64 = 20.0;
 
-/// Who hands out work and takes no part in it works for less than this share of the episode.
+/// Work of the creating thread, as a share of the episode, below which it only hands out work.
 const PARENTS_WORK: f64 = 0.5;
 
-/// Who made them takes part where it works for this share of what each of them does.
+/// Work of the creating thread, as a share of the members' mean work, from which it is a member.
 const PARENTS_PART: f64 = 0.5;
 
-/// Episodes shorter than this are too short for anything to be told of them.
+/// Shortest episode that is analysed; a shorter one carries no information.
 const LEAST: Nanos = Nanos::from_millis(2);
 
-/// Has shared what processes do who take their jobs out of a pipe.
+/// Marks the work of processes that take their jobs from a pipe as shared.
 pub(super) fn jobs(timeline: &Timeline, tokens: &Tokens, sheets: &mut Sheets) {
     for (channel, readers) in &tokens.counters {
         let bag = sheets.bag(Cut::AtTake(*channel));
@@ -48,7 +54,7 @@ pub(super) fn jobs(timeline: &Timeline, tokens: &Tokens, sheets: &mut Sheets) {
     }
 }
 
-/// Finds threads that share their work, and has it shared.
+/// Finds threads that share their work and marks that work as shared.
 pub(super) fn crews(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
     let causes = causes(timeline);
     let uses = futex_uses(timeline);
@@ -64,7 +70,7 @@ pub(super) fn crews(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets:
     }
 }
 
-/// Threads that one thread made.
+/// Groups of threads with the same creating thread.
 fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
     let mut of: BTreeMap<ThreadId, Vec<ThreadId>> = BTreeMap::new();
     for (id, thread) in timeline.tree() {
@@ -75,8 +81,8 @@ fn siblings(timeline: &Timeline) -> Vec<Vec<ThreadId>> {
     of.into_values().collect()
 }
 
-/// Whether no one of them hands work to another: they wake each other from no queue, and from no futex but one that most of
-/// them wait at.
+/// Whether no sibling hands work to another. Siblings may wake each other only from a futex that
+/// most of them wait at, and never from a queue.
 fn work_alike(
     timeline: &Timeline,
     causes: &[Cause],
@@ -105,12 +111,13 @@ fn work_alike(
     })
 }
 
-/// Stretches in which some of them were at work, between instants at which none was.
+/// Episodes: stretches with at least one sibling at work, between instants without any.
 fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec<(Nanos, Nanos)> {
     let mut changes: Vec<(Nanos, i32)> = Vec::new();
     for id in siblings {
         for segment in &timeline.thread(*id).segments {
-            // Who waits for a lock or a device is at work; who waits for somebody is not.
+            // A thread that waits for a lock or a device counts as at work; a thread that waits for
+            // another thread does not.
             let idle = match segment.state {
                 State::Blocked(wait) => matches!(causes[wait.index()], Cause::Thread(_)),
                 State::Running { .. } | State::Runnable | State::Held(_) => false,
@@ -120,7 +127,7 @@ fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec
             }
         }
     }
-    // At one instant the next one begins before the last one ends.
+    // At one instant, starts come before ends, so adjacent segments do not split an episode.
     changes.sort_unstable_by_key(|(at, change)| (*at, -change));
     let (mut episodes, mut at_work, mut began) = (Vec::new(), 0, Nanos::ZERO);
     for (at, change) in changes {
@@ -135,7 +142,7 @@ fn episodes(timeline: &Timeline, causes: &[Cause], siblings: &[ThreadId]) -> Vec
     episodes
 }
 
-/// Has what they did in an episode shared, if it looks as if it was.
+/// Marks the work of one episode as shared if it looks shared.
 fn share(
     timeline: &Timeline,
     place: &HashMap<ThreadId, u32>,
@@ -160,7 +167,7 @@ fn share(
     let parent = timeline.thread(siblings[0]).parent.and_then(|id| Some((id, *place.get(&id)?)));
     let members: Vec<u32> = active.iter().map(|(member, ..)| *member).collect();
     let called = queues.called(&members, from, to);
-    // Who made them may be one of them, once it has set them going.
+    // The creating thread may be a member after it has started the others.
     let takes_part = parent.filter(|_| !called).and_then(|(_, place)| {
         let last = set_going[..set_going.partition_point(|at| *at < to)].last();
         let part = at_work(place, last.copied().unwrap_or(from).max(from))?;
@@ -186,14 +193,16 @@ fn share(
     if apart > together || most.as_secs_f64() < UNEVEN * mean {
         return;
     }
-    // A team's work is work; who waits for messages meanwhile is no part of one, though they end together too.
+    // Members of a team work instead of waiting. Threads that wait for messages during the episode
+    // are no team, although they end together too.
     let waits =
         || active.iter().map(|(member, begin, end, _)| queues.waits(*member, *begin, *end)).sum::<usize>();
     if takes_part.is_some() && waits() > active.len() {
         return;
     }
-    // What each did after the first of them found nothing more to do is what was left of a job, on average as much as a whole one:
-    // a long job is more likely to be the one that goes on.
+    // Work after the first member's end is the remainder of one job per other member. On average
+    // this remainder is as long as a whole job, because a long job is more likely to be the running
+    // one.
     let first_end = ends().min().unwrap_or(to);
     let left: Nanos = active.iter().map(|(member, _, end, _)| sheets.work(*member, first_end, *end)).sum();
     let job = Nanos(left.0 / (active.len() as u64 - 1));
@@ -208,7 +217,7 @@ fn share(
         }
         return;
     }
-    // Whoever waits for the last of them waits for all.
+    // A thread that waits for the last member waits for all members.
     let waited = timeline.waits.iter().find(|wait| {
         let by_one = |source: Source| source.thread().is_some_and(|by| siblings.contains(&by));
         Some(wait.thread) == parent.map(|(id, _)| id)
@@ -223,7 +232,7 @@ fn share(
     }
 }
 
-/// When their parent made or woke one of them, in the order of time.
+/// Instants at which the creating thread created or woke a member, in order of time.
 fn set_going(timeline: &Timeline, siblings: &[ThreadId]) -> Vec<Nanos> {
     let members: HashSet<ThreadId> = siblings.iter().copied().collect();
     let parent = siblings.first().and_then(|id| timeline.thread(*id).parent);
@@ -235,16 +244,17 @@ fn set_going(timeline: &Timeline, siblings: &[ThreadId]) -> Vec<Nanos> {
     at
 }
 
-/// A part of so many seconds.
+/// Duration of one of `parts` equal parts of `whole` seconds.
 fn share_of(whole: f64, parts: f64) -> Nanos {
     Nanos::from_secs_f64(whole / parts).max(Nanos(1))
 }
 
-/// Queues of work that threads wait at.
+/// Work queues that threads wait at.
 struct Queues {
-    /// When which thread was woken from one: one at a time, each for something that anybody might have come for.
+    /// Wake-ups from a queue: instant and thread. Each wakes one thread for work that any waiter
+    /// could do.
     calls: Vec<(Nanos, u32)>,
-    /// Of each thread its waits for no lock: when each began, and at which futex.
+    /// Waits of each thread, except for locks: start and futex.
     waits: HashMap<u32, Vec<(Nanos, FutexId)>>,
 }
 
@@ -266,7 +276,7 @@ impl Queues {
         Self { calls, waits }
     }
 
-    /// Whether most of them were called to work meanwhile.
+    /// Whether most members were woken from a queue between two instants.
     fn called(&self, members: &[u32], from: Nanos, to: Nanos) -> bool {
         let first = self.calls.partition_point(|(at, _)| *at < from);
         let inside = self.calls[first..].iter().take_while(|(at, _)| *at <= to);
@@ -274,13 +284,13 @@ impl Queues {
         2 * members.iter().filter(|member| called.contains(member)).count() > members.len()
     }
 
-    /// How often a thread began to wait between two instants.
+    /// Number of waits of a thread that began between two instants.
     fn waits(&self, member: u32, from: Nanos, to: Nanos) -> usize {
         let before = |at: Nanos, waits: &[(Nanos, FutexId)]| waits.partition_point(|(from, _)| *from < at);
         self.waits.get(&member).map_or(0, |waits| before(to, waits) - before(from, waits))
     }
 
-    /// Whether most of them went to one futex with their last wait before an instant.
+    /// Whether most members made their last wait before an instant at one futex.
     fn back(&self, members: &[u32], at: Nanos) -> bool {
         let mut went: HashMap<FutexId, usize> = HashMap::new();
         for waits in members.iter().filter_map(|member| self.waits.get(member)) {

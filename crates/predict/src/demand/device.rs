@@ -1,30 +1,35 @@
-//! Whether a device serves one at a time or many at once, by how much longer those wait who find others waiting.
+//! Number of requests that a device serves at once, estimated from the extra wait of requests that
+//! find others waiting.
 //!
-//! By Little's law as many are in service as come in the time that it takes to serve one, and that time is the wait of
-//! who comes to an idle device. Where those who come to a busy one wait no longer, each is delayed alone; where they wait
-//! in proportion to the number that they find, they stand in a queue.
+//! By Little's law, the number in service equals the arrivals during one service time, and that
+//! time is the wait at an idle device. If requests at a busy device wait no longer, each is delayed
+//! alone. If their wait grows in proportion to the number already there, they queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use morecores_study::Nanos;
 
-/// Gain of the logarithm of the likelihood from which a device is taken to serve several at once: by chance alone one in
-/// twenty gains as much (half of the 95% quantile of chi-square with one degree of freedom).
+/// Gain in log-likelihood from which a device counts as serving several requests at once. By chance
+/// alone, one in twenty gains as much (half of the 95% quantile of chi-square with one degree of
+/// freedom).
 const TOLD: f64 = 1.92;
 
-/// Mean square of what is left of the logarithms below which two fits are alike: waits are no better known than to a
-/// percent.
+/// Mean squared residual of the logarithms below which two fits are equal: waits are known to a
+/// percent at best.
 const ALIKE: f64 = 1e-4;
 
-/// Waits that found others at the device below which nothing is made of them: a variance of fewer is chance.
+/// Number of waits that found others at the device, below which no estimate is made: a variance of
+/// fewer waits is chance.
 const ENOUGH: usize = 10;
 
-/// Number of requests served at once, by the waits for the device as (from, to), in the order in which they begin.
+/// Number of requests served at once, from the waits for the device as (from, to), in order of
+/// their start.
 ///
-/// Who finds `k` others at a device with `c` channels waits for `1 + max(0, k + 1 - c) / c` services; of the numbers of
-/// channels the one with the least squares in logarithms is taken. `u32::MAX` where no queue was seen, whatever the
-/// number that waited. One where the waits do not tell.
+/// A request that finds `k` others at `c` channels waits for `1 + max(0, k + 1 - c) / c` services.
+/// The estimate is the number of channels with the least squares in logarithms.
+///
+/// `u32::MAX` if no queue formed at any number of waiting requests. One if the waits do not decide.
 pub(super) fn channels(waits: &[(Nanos, Nanos)]) -> u32 {
     let found = found(waits);
     if found.iter().filter(|(others, _)| *others > 0).count() < ENOUGH {
@@ -36,11 +41,11 @@ pub(super) fn channels(waits: &[(Nanos, Nanos)]) -> u32 {
     if best - likelihood(&found, 1) < TOLD {
         return 1;
     }
-    // More channels than ever were used cannot be told from any number.
+    // If the trace never used more channels, any larger number fits as well.
     if channels == most { u32::MAX } else { channels as u32 }
 }
 
-/// Of each wait, how many others it found and the logarithm of its length.
+/// Number of other requests found, and logarithm of the length, for each wait.
 fn found(waits: &[(Nanos, Nanos)]) -> Vec<(usize, f64)> {
     let mut ends: BinaryHeap<Reverse<Nanos>> = BinaryHeap::new();
     let mut found = Vec::with_capacity(waits.len());
@@ -54,7 +59,7 @@ fn found(waits: &[(Nanos, Nanos)]) -> Vec<(usize, f64)> {
     found
 }
 
-/// Logarithm of the likelihood of so many channels, but for what is the same of every number.
+/// Log-likelihood of a number of channels, up to a constant.
 fn likelihood(found: &[(usize, f64)], channels: usize) -> f64 {
     let services = |others: usize| {
         let before = (others + 1).saturating_sub(channels) as f64;
@@ -67,10 +72,10 @@ fn likelihood(found: &[(usize, f64)], channels: usize) -> f64 {
     -count / 2.0 * variance.max(ALIKE).ln()
 }
 
-/// Tells service from standing in line: the first in line is served by the first channel that is free.
+/// Separation of service from queueing: the first request in line gets the first free channel.
 pub(super) struct Service {
     channels: u32,
-    /// Time at which each channel that was used is free.
+    /// Time at which each used channel becomes free.
     free: BinaryHeap<Reverse<Nanos>>,
 }
 
@@ -79,7 +84,7 @@ impl Service {
         Self { channels, free: BinaryHeap::new() }
     }
 
-    /// Time for which a wait was served; waits come in the order in which they begin.
+    /// Service time within a wait; waits come in order of their start.
     pub(super) fn of(&mut self, from: Nanos, to: Nanos) -> Nanos {
         if self.channels == u32::MAX {
             return to.since(from);
@@ -103,7 +108,8 @@ mod tests {
 
     const US: fn(u64) -> Nanos = Nanos::from_micros;
 
-    /// Requests of one millisecond each that arrive in threes, at a device with so many channels.
+    /// Requests of one millisecond each that arrive in threes, at a device with this number of
+    /// channels.
     fn waits(channels: usize) -> Vec<(Nanos, Nanos)> {
         let mut free = vec![0; channels];
         let mut waits = Vec::new();
@@ -127,7 +133,7 @@ mod tests {
         let apart: Vec<_> = (0..100).map(|request| (US(request * 10), US(request * 10 + 5))).collect();
         assert_eq!(channels(&apart), 1);
         assert_eq!(channels(&[]), 1);
-        // One pair is chance.
+        // A single pair is chance.
         assert_eq!(channels(&[(US(0), US(10)), (US(1), US(11))]), 1);
     }
 

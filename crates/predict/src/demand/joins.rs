@@ -1,7 +1,8 @@
-//! Ends that were not waited for in the traced run because they had already come, and would be waited for if they came later.
+//! Joins without a wait in the traced run: the awaited thread had already ended, and a later end
+//! would have caused a wait.
 //!
-//! A trace without system calls does not show that a parent took a child that had ended, nor any trace that a thread joined
-//! another that had. Without these a replay is too optimistic.
+//! A trace without system calls does not show that a parent reaped an ended child. No trace shows
+//! that a thread joined an ended thread. Without these joins a replay is too optimistic.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use super::script::Sheets;
 use crate::replay::Step;
 use morecores_explain::trace::{Source, ThreadId, Timeline};
 
-/// Whoever once waited for the end of one of its own (threads, or child processes) is taken to wait, at the last time that it
-/// did, for all of the kind that had ended by then.
+/// Adds joins for parents that waited for the end of a thread or a child process at least once. At
+/// the end of its last such wait, the parent joins all of that kind that had ended by then.
 pub(super) fn joins(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
-    // Of each thread and kind: until when the last such wait lasted.
+    // End of the last wait, for each parent and kind.
     let mut last: HashMap<(ThreadId, bool), Nanos> = HashMap::new();
     for wait in timeline.waits.iter().filter(|wait| wait.ended) {
         let Some(Source::Thread(waker)) = wait.wake.map(|wake| wake.by) else { continue };
@@ -37,6 +38,7 @@ pub(super) fn joins(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets:
     }
 }
 
-/// A thread wakes who waits for its end in its last moments: until it leaves its CPU it takes some tens of microseconds, and
-/// whatever an interrupt needs.
+/// Longest time between the wake-up of the joining thread and the recorded end. An ending thread
+/// wakes its joiner some tens of microseconds before it leaves its CPU, and interrupts may add to
+/// that.
 const AT_ITS_END: Nanos = Nanos::from_millis(1);

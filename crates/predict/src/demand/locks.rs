@@ -1,5 +1,5 @@
-//! Locks, as far as their waits tell. A trace shows who waited for a lock and for how long, not who held it: how long it is held
-//! follows from how long others waited, by the model that connects the two.
+//! Locks, as far as their waits show them. A trace shows the waiters and the wait times, not the
+//! holders. A queueing model gives the hold time from the wait time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,57 +14,59 @@ use crate::models::mean_value_analysis;
 use crate::replay::{Bag, LockPolicy, Machine, Program, Step, replay};
 use morecores_explain::trace::{Cause, Segment, State, ThreadId, Timeline, causes, futex};
 
-/// Locks below this share of the work under them are left out: they cannot matter below some hundred CPUs.
+/// Smallest share of held work for which a lock is kept: a lock below it cannot matter below some
+/// hundred CPUs.
 const LEAST_SHARE: f64 = 0.002;
 
-/// As many locks are told apart, by the time waited for them.
+/// Largest number of locks that are distinguished, by wait time.
 const MOST_LOCKS: usize = 16;
 
-/// So many, of those waited for longest, are looked at.
+/// Largest number of locks that are examined: those with the longest wait time.
 const MOST_TRIED: usize = 256;
 
-/// Waits, for each who may take a lock, after which one of those who take it as often has been missed with a probability of `e` to the
-/// minus this.
+/// Number of waits per possible user of a lock, after which all users count as seen. If all users
+/// take the lock equally often, the probability of a missed user is `e` to the minus this value.
 const ALL_SEEN: f64 = 3.0;
 
-/// A lock, and who takes it.
+/// Lock with its users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockUse {
-    /// Which.
+    /// Name of the lock.
     pub lock: LockName,
-    /// The share of its users' work that they hold it.
+    /// Share of its users' work during which the lock is held.
     pub share: f64,
-    /// Threads that take it, as indices into [`Demands::threads`], in order: those that waited for it or woke who did, and those like
-    /// them.
+    /// Threads that take the lock, as sorted indices into [`Demands::threads`]: threads that waited
+    /// for it or woke a waiter, and threads like them.
     pub users: Vec<u32>,
-    /// How long they waited for it in the traced run.
+    /// Total wait time in the traced run.
     pub waited: Nanos,
-    /// How often.
+    /// Number of waits.
     pub waits: u32,
-    /// How, by what most of the waits did.
+    /// Policy of the lock, from the majority of its waits.
     pub policy: LockPolicy,
-    /// The lock's number in the steps of [`Demands::program`], where it is held across waits.
+    /// Number of the lock in the steps of [`Demands::program`], if it is held across waits.
     pub section: Option<u32>,
 }
 
 impl LockUse {
-    /// Whether it is held at random points of the work too, beside the waits that it is held across.
+    /// Whether the lock is also held at random points of the work, besides the waits that it is
+    /// held across.
     const fn at_random(&self) -> bool {
         self.share > 0.0
     }
 }
 
-/// What a lock is known by.
+/// Identity of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockName {
-    /// One of the kernel's, by its address.
+    /// Kernel lock, by its address.
     Kernel(u64),
-    /// A futex of a process, by that process's first thread and the address.
+    /// Futex of a process, by the process's first thread and the address.
     Futex(ThreadId, u64),
 }
 
 impl LockName {
-    /// Draws for a lock depend on it alone, not on which others there are.
+    /// Seed for the lock's random draws. It depends on the lock alone, not on the other locks.
     const fn number(self) -> u64 {
         match self {
             Self::Kernel(address) | Self::Futex(_, address) => address,
@@ -72,7 +74,7 @@ impl LockName {
     }
 }
 
-/// The locks of a traced run that somebody waited for, those waited for longest first.
+/// Locks with waits in a traced run, longest total wait first.
 pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     let place: HashMap<ThreadId, u32> = demands.threads.iter().copied().zip(0..).collect();
     let mut waits: HashMap<LockName, (Nanos, u32, HashSet<u32>, i64)> = HashMap::new();
@@ -87,9 +89,10 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     };
     for wait in timeline.contentions.iter().filter(|wait| wait.known != KnownLock::RunQueue) {
         let LockFlags(flags) = wait.flags;
-        // A mutex whose owner runs is waited for on the CPU, and asleep otherwise.
+        // Waiters spin for a mutex while its owner runs, and sleep otherwise.
         let spins = flags & LockFlags::SPIN != 0 && flags & LockFlags::MUTEX == 0;
-        // Who was told to go on and has no CPU does not wait for the lock: a replay does not count that either.
+        // A woken thread without a CPU no longer waits for the lock; a replay does not count that
+        // time either.
         let ready = ready(&timeline.thread(wait.thread).segments, wait.from, wait.to);
         let waited = wait.to.since(wait.from).since(ready);
         add(LockName::Kernel(wait.lock), wait.thread, None, waited, spins);
@@ -116,7 +119,7 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
     waits.sort_unstable_by_key(|(lock, (waited, ..))| (std::cmp::Reverse(*waited), *lock));
     let uses = waits.into_iter().take(MOST_TRIED).filter_map(|(lock, (waited, waits, users, spins))| {
         let users = match lock {
-            // Who had it while others waited is not told.
+            // The trace does not show the holder during the wait.
             LockName::Kernel(_) => kinds.like(&users),
             LockName::Futex(..) => kinds.users(&users, waits),
         };
@@ -124,7 +127,7 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         let at_once = (of_users + waited).as_secs_f64() / elapsed;
         let section = demands.locks.iter().position(|of| of.name == lock);
         let share = match section {
-            // The times that it is held are in the program.
+            // The program already contains the hold times.
             Some(place) if demands.locks[place].mostly => 0.0,
             _ => share(waited.as_secs_f64() / of_users.as_secs_f64(), at_once)?,
         };
@@ -136,13 +139,13 @@ pub fn lock_uses(timeline: &Timeline, demands: &Demands) -> Vec<LockUse> {
         let section = section.map(|place| place as u32);
         Some(LockUse { lock, share, users, waited, waits, policy, section })
     });
-    // Of many more, each waited for less, none matters, and who takes it need not be looked for.
+    // A long tail of locks with shorter waits does not matter, so their users are not determined.
     uses.filter(|lock| lock.share >= LEAST_SHARE || lock.section.is_some()).take(MOST_LOCKS).collect()
 }
 
-/// What threads have in common.
+/// Properties that identify threads of a kind.
 struct Kinds {
-    /// Of each thread its process, who made it, and the command it ran at its end.
+    /// Process, creating thread and last command of each thread.
     of: Vec<(Option<ThreadId>, Option<ThreadId>, Comm)>,
 }
 
@@ -156,8 +159,8 @@ impl Kinds {
         Self { of: of.collect() }
     }
 
-    /// Who takes a lock that these were seen to take in so many waits: they, and those like them, unless there were so many waits
-    /// that hardly anybody who takes it can have been missed.
+    /// Users of a lock, from the threads seen to take it in `waits` waits. The result also includes
+    /// all threads like them, unless the number of waits makes a missed user very unlikely.
     fn users(&self, seen: &HashSet<u32>, waits: u32) -> Vec<u32> {
         let alike = self.like(seen);
         if f64::from(waits) < ALL_SEEN * alike.len() as f64 {
@@ -168,8 +171,9 @@ impl Kinds {
         seen
     }
 
-    /// These and those like them: whether one of them had to wait is chance. Where they are of several processes,
-    /// all that run the same commands; else those of the process that the same thread made.
+    /// Threads seen to wait, and threads like them, because chance decides which of them wait. If
+    /// the waiters belong to several processes, all threads with the same commands; otherwise the
+    /// threads of that process with the same creating thread.
     fn like(&self, waiters: &HashSet<u32>) -> Vec<u32> {
         let own = || waiters.iter().map(|waiter| self.of[*waiter as usize]);
         let processes: HashSet<_> = own().map(|(process, ..)| process).collect();
@@ -186,7 +190,7 @@ impl Kinds {
     }
 }
 
-/// How long a thread had no CPU between two instants, and could have run.
+/// Time between two instants during which a thread was ready without a CPU.
 fn ready(segments: &[Segment], from: Nanos, to: Nanos) -> Nanos {
     let first = segments.partition_point(|segment| segment.to <= from);
     let inside = segments[first..].iter().take_while(|segment| segment.from < to);
@@ -200,8 +204,9 @@ fn work_of(script: &[Step]) -> Nanos {
     script.iter().map(Step::work).sum()
 }
 
-/// The share of work under a lock for which those who take it wait `waiting` per unit of work, with `at_once` of them at work or
-/// waiting on average. `None` where fewer than two are: then nobody can have waited but for one who was not running.
+/// Share of work under a lock that makes its users wait `waiting` per unit of work, with `at_once`
+/// users working or waiting on average. `None` with fewer than two users: the only waits are then
+/// for a holder that was not running.
 fn share(waiting: f64, at_once: f64) -> Option<f64> {
     let customers = at_once.round() as u32;
     if customers < 2 || !waiting.is_finite() {
@@ -219,16 +224,17 @@ fn share(waiting: f64, at_once: f64) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-/// Rounds of [`calibrated`]; most locks need three.
+/// Number of rounds in [`calibrated`]; most locks need three.
 const ROUNDS: u32 = 8;
 
-/// How close to the traced waits is close enough: sampling leaves them no better known.
+/// Relative distance from the traced waits that is close enough: sampling error is no smaller.
 const CLOSE: f64 = 0.03;
 
-/// The same locks with shares for which a replay on the traced CPUs waits as long as the traced threads did.
+/// Locks with calibrated shares: a replay on the traced CPUs then waits as long as the traced
+/// threads.
 ///
-/// On fewer CPUs than threads a wait is longer than the lock was held: its holder waits for a CPU meanwhile, and so does who
-/// was woken. No formula has that, and the replay does.
+/// With fewer CPUs than threads, a wait is longer than the hold time. The holder waits for a CPU in
+/// the meantime, and so does the woken thread. No formula covers this effect, but the replay does.
 pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points: u32) -> Vec<LockUse> {
     let mut uses = uses.to_vec();
     for _ in 0..ROUNDS {
@@ -247,11 +253,12 @@ pub fn calibrated(program: &Program, uses: &[LockUse], machine: &Machine, points
     uses
 }
 
-/// The program with its locks: its users take each lock at random points of their work, for random times that come to the same
-/// share of it. `points` is how often in all; the waits that result depend on the shares, hardly on how finely they are cut.
+/// Adds locks to a program: the users take each lock at random points of their work for random
+/// times, which add up to its share. `points` is the total number of such points. The resulting
+/// waits depend on the shares, and hardly on `points`.
 ///
-/// At regular points and for equal times they would meet less often than they do in fact, and a share found by their waits would
-/// come out too large.
+/// At regular points and with equal times, threads would meet at the lock less often than in
+/// reality. A share calibrated from such waits would be too large.
 pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
     let locks = uses.iter().map(|of| of.policy).collect();
     let mut program = Program { locks, ..program.clone() };
@@ -276,8 +283,8 @@ pub fn with_locks(program: &Program, uses: &[LockUse], points: u32) -> Program {
     program
 }
 
-/// Gives a step that takes or gives back a lock its number among `uses`. Whether it is to stay: not where the lock is none
-/// of them.
+/// Renumbers a lock or release step to the lock's index in `uses`. Returns `false` if the lock is
+/// not in `uses`, so that the caller removes the step.
 fn renumber(step: &mut Step, uses: &[LockUse]) -> bool {
     let (Step::Lock(lock) | Step::GiveBack(lock)) = step else { return true };
     let place = uses.iter().position(|of| of.section == Some(*lock));
@@ -287,13 +294,14 @@ fn renumber(step: &mut Step, uses: &[LockUse]) -> bool {
     })
 }
 
-/// When a lock is taken next, and for how long: both exponential, as of events that know nothing of each other.
+/// Turns of a lock: the work until its next use, and its hold time. Both are exponential, as for
+/// independent events.
 struct Turns {
     lock: u32,
-    /// Mean work between the lock and the next time it is taken, and mean time with it, in seconds.
+    /// Mean work between a release and the next use, and mean hold time, in seconds.
     means: [f64; 2],
     random: ChaCha8Rng,
-    /// What is left of the work before the next time, and how long it will then be held.
+    /// Remaining work until the next use, and the hold time of that use.
     until: Nanos,
     hold: Nanos,
 }
@@ -313,8 +321,8 @@ impl Turns {
     }
 }
 
-/// A script in which work is cut so that its turns are under the lock. What is left of the work before the next one goes on in the
-/// next script.
+/// Script with its work divided, so that the lock's turns are holds. Remaining work until the next
+/// turn carries over to the next script.
 fn holding(script: &[Step], turns: &mut Turns) -> Vec<Step> {
     let mut cut = Vec::with_capacity(script.len());
     let mut has_it = false;
@@ -334,7 +342,7 @@ fn holding(script: &[Step], turns: &mut Turns) -> Vec<Step> {
                 cut.push(Step::Run(turns.until));
             }
             left = left.since(turns.until);
-            // A turn that is longer than what is left of the work goes on in the next piece.
+            // A turn longer than the remaining work continues in the next piece.
             let held = left.min(turns.hold);
             cut.push(Step::Hold { lock: turns.lock, time: held });
             (left, turns.until, turns.hold) = (left.since(held), Nanos::ZERO, turns.hold.since(held));
@@ -364,8 +372,8 @@ mod tests {
         assert_eq!(share(0.1, 1.2), None);
     }
 
-    /// Four threads on two CPUs, a share of whose work is under a lock: they wait for each other's turns on the CPU too, and the
-    /// share is found all the same.
+    /// Four threads on two CPUs share a lock. They also wait for each other's turns on the CPU, and
+    /// the calibration still finds the share.
     #[test]
     fn a_replay_tells_the_share_where_cpus_are_short() {
         let ms = Nanos::from_millis;
@@ -388,7 +396,7 @@ mod tests {
         uses[0].waited = replay(&with_locks(&program, &uses, 1000), &machine).lock_waits[0];
         uses[0].share = 0.9;
         let found = calibrated(&program, &uses, &machine, 1000)[0].share;
-        // Whose turns fall together is chance, and with it a tenth of the waits.
+        // Chance decides the overlap of turns, and with it a tenth of the waits.
         assert!((found - 0.3).abs() < 0.05, "{found}");
     }
 

@@ -1,5 +1,5 @@
-//! Threads that look every so often whether others are done: a trace shows sleeps, and how many of them there are depends on how
-//! long the others take.
+//! Threads that poll for the progress of others. A trace shows sleeps, and their number depends on
+//! the duration of the others' work.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,27 +11,27 @@ use morecores_explain::trace::{
     Cause, FutexId, Source, State, Thread, ThreadId, Timeline, Wait, WaitId, futex,
 };
 
-/// So many sleeps in a row are no chance.
+/// Number of consecutive sleeps that is no coincidence.
 const ENOUGH: usize = 4;
 
-/// A look takes no longer than this share of the time until the next one.
+/// Longest check between two sleeps, as a share of the sleep.
 const LOOK: f64 = 0.1;
 
-/// Sleeps between looks are alike: none is longer than the one before by more than this factor.
+/// Largest ratio of a sleep's length to the length of the sleep before it.
 const ALIKE: f64 = 1.5;
 
-/// Sleeps in a row that a thread made while it waited for others.
+/// Consecutive sleeps of a thread that waits for others.
 pub(super) struct Poll {
     thread: ThreadId,
-    /// When the first of them began.
+    /// Start of the first sleep.
     from: Nanos,
-    /// When the last of them began, and ended.
+    /// Start and end of the last sleep.
     last: (Nanos, Nanos),
-    /// How long it slept from one look to the next, on average: but for the last time, which may have been cut short.
+    /// Mean sleep between two checks, without the last sleep, which may have been cut short.
     every: Nanos,
 }
 
-/// All of them, and which waits they consist of.
+/// All polls, and the poll of each covered wait.
 pub(super) fn polls(
     timeline: &Timeline,
     causes: &[Cause],
@@ -67,8 +67,8 @@ pub(super) fn polls(
     (polls, covered)
 }
 
-/// Timed waits for something that others do that ran out and were begun again at once, until one was ended by others: what ended that
-/// one ended all.
+/// Timed waits for other threads that timed out and were renewed at once, until other threads ended
+/// the last one. The event that ended the last wait ends all of them.
 pub(super) fn renewed(timeline: &Timeline, causes: &[Cause], calls: &Calls) -> HashSet<WaitId> {
     let mut next: HashMap<ThreadId, WaitId> = HashMap::new();
     let mut renewed = HashSet::new();
@@ -89,13 +89,13 @@ pub(super) fn renewed(timeline: &Timeline, causes: &[Cause], calls: &Calls) -> H
     renewed
 }
 
-/// What a futex belongs to: the two words that one condition variable waits at by turns (`__g_signals` of glibc's
-/// `pthread_cond_t`) are the halves of an aligned eight bytes.
+/// Identity of the object behind a futex. A condition variable alternates between two futex words
+/// (`__g_signals` of glibc's `pthread_cond_t`), which are the halves of an aligned eight-byte unit.
 pub(super) const fn condition((process, address): FutexId) -> FutexId {
     (process, address & !7)
 }
 
-/// When each thread woke somebody.
+/// Instants at which each thread woke another.
 pub(super) struct Calls(HashMap<ThreadId, Vec<Nanos>>);
 
 impl Calls {
@@ -117,8 +117,9 @@ impl Calls {
     }
 }
 
-/// Whether there is nothing but a look between two waits of a thread, however long it waited for its CPU. Who wakes somebody
-/// meanwhile does so when the time has come, and its sleeps are what they are.
+/// Whether only a short check lies between two waits of a thread, however long the thread waited
+/// for its CPU. A thread that wakes another in between acts on a schedule, so its sleeps are real
+/// sleeps.
 fn looks(timeline: &Timeline, calls: &Calls, a: &Wait, b: &Wait) -> bool {
     let segments = &timeline.thread(a.thread).segments;
     let first = segments.partition_point(|segment| segment.to <= a.to);
@@ -131,22 +132,23 @@ fn looks(timeline: &Timeline, calls: &Calls, a: &Wait, b: &Wait) -> bool {
     quick && !calls.between(a.thread, a.to, b.from)
 }
 
-/// Whether two sleeps are of one kind, with nothing but a look in between.
+/// Whether two sleeps are alike, with only a short check between them.
 fn follows(timeline: &Timeline, calls: &Calls, a: &Wait, b: &Wait) -> bool {
     let [before, after] = [a, b].map(|wait| wait.to.since(wait.from).as_secs_f64());
-    // The last one may be cut short by what is waited for.
+    // The awaited event may cut the last sleep short.
     a.call == b.call && after <= ALIKE * before && looks(timeline, calls, a, b)
 }
 
-/// Whether a thread waits for something at an instant, or is no more.
+/// Whether a thread is blocked or has ended at an instant.
 fn is_waiting(thread: &Thread, at: Nanos) -> bool {
     let now = thread.segments.get(thread.segments.partition_point(|segment| segment.to <= at));
     now.is_none_or(|segment| segment.from > at || matches!(segment.state, State::Blocked(_)))
 }
 
 impl Poll {
-    /// Waits for those who stopped working between the last look but one and the last, and then for the next look; where there were
-    /// none, it was a sleep after all. Whether it was a poll.
+    /// Adds a wait for each thread that stopped working between the last two checks, followed by a
+    /// wait for the next check. Returns `false` if no such thread exists, because the sleeps are
+    /// then real sleeps.
     pub(super) fn write(
         &self,
         timeline: &Timeline,

@@ -1,20 +1,21 @@
-//! What the traced machine's scheduler did, as the trace shows it: how long an idle CPU takes to be at work, and how long a thread
-//! keeps its CPU while others want one. Of no machine is either known beforehand: a hypervisor has to be asked to wake a CPU that
-//! sleeps, and slices end at the ticks of a clock.
+//! Scheduler behaviour of the traced machine: the wake-up latency of an idle CPU, and the time
+//! slice of a thread under contention. Both depend on the machine. A hypervisor must wake a
+//! sleeping virtual CPU, and slices end at clock ticks.
 
 use morecores_study::Nanos;
 
 use morecores_explain::trace::{Occupant, Segment, State, Timeline};
 
-/// No scheduler's slices are shorter or longer: a thread that yields its CPU leaves it earlier, of its own will.
+/// Limits on a scheduler's time slice. A thread that yields leaves its CPU earlier, by its own
+/// choice.
 const SHORTEST: Nanos = Nanos::from_micros(200);
 const LONGEST: Nanos = Nanos::from_millis(100);
 
-/// Events whose median is known to some percent.
+/// Number of events for which the median is known to some percent.
 const ENOUGH: usize = 10;
 
-/// The median time from a wake-up of a thread of the tree until it runs on a CPU that was idle; `None` where that happened too
-/// seldom to tell.
+/// Median time from a wake-up of a thread in the tree until it runs on a CPU that was idle. `None`
+/// with too few such events.
 pub(super) fn wake_latency(timeline: &Timeline) -> Option<Nanos> {
     let mut latencies = Vec::new();
     for wait in &timeline.waits {
@@ -46,8 +47,11 @@ pub(super) fn wake_latency(timeline: &Timeline) -> Option<Nanos> {
     median(latencies)
 }
 
-/// How long a thread of the tree had its CPU until it was made to leave it; `None` where that happened too seldom to tell. Half of
-/// the time was in longer ones and half in shorter: who is woken may take a CPU early, often and from one who has hardly begun.
+/// Time that a thread of the tree kept its CPU before its preemption. `None` with too few
+/// preemptions.
+///
+/// The value is the time-weighted median: half of the CPU time was in longer stretches. A woken
+/// thread may preempt early and often, so short stretches are frequent.
 pub(super) fn slice(timeline: &Timeline) -> Option<Nanos> {
     let ran = |pair: &[Segment]| match pair {
         [ran, left]

@@ -1,4 +1,4 @@
-//! What each thread does and when it did it in the traced run, put together to scripts.
+//! Actions of each thread at their traced instants, and their assembly into scripts.
 
 use std::collections::HashMap;
 
@@ -11,30 +11,31 @@ use super::tokens::Tokens;
 use crate::replay::{Bag, Program, Script, Step};
 use morecores_explain::trace::{Occupant, ThreadId, Timeline, lock_spans};
 
-/// Something that a thread did or waited for at an instant.
+/// Action or wait of a thread at an instant.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// One that needs no look elsewhere.
+    /// Step that depends on no other thread.
     Step(Step),
-    /// Did what somebody else waits for.
+    /// Action that another thread waits for.
     Mark(Edge),
-    /// Waited for that.
+    /// Wait for such an action.
     Await(Edge),
-    /// What it does from here on any of those may do who share this bag.
+    /// Start of a stretch that any member of this bag may do.
     Open(u32),
-    /// Until here.
+    /// End of that stretch.
     Close,
-    /// Gives back a lock.
+    /// Release of a lock.
     GiveBack(u32),
 }
 
 impl Act {
-    /// Of acts at the same instant, which comes first: a shared stretch has nothing of what is at its ends.
+    /// Order of acts at the same instant. Acts at the ends of a shared stretch stay outside it.
     const fn rank(&self) -> u8 {
         match self {
-            // Whoever is woken by that was told before it gives back the lock, and takes it after.
+            // A thread that this action wakes was signalled before the release, and takes the lock
+            // after it.
             Self::Close | Self::GiveBack(_) => 0,
-            // Who tells somebody and then waits does so in this order.
+            // A thread that signals and then waits does so in this order.
             Self::Mark(_) => 1,
             Self::Step(_) | Self::Await(_) => 2,
             Self::Open(_) => 3,
@@ -42,18 +43,18 @@ impl Act {
     }
 }
 
-/// A dependency: of who awaits it on who marks it.
+/// Dependency of an awaiting thread on a marking thread.
 #[derive(Clone, Copy, Debug)]
 struct Edge(u32);
 
-/// CPU time that a thread got in one go, without what it spun for locks and what a hypervisor took.
+/// CPU time of one stretch on a CPU, without time spun for locks and time taken by a hypervisor.
 struct Work {
     from: Nanos,
     to: Nanos,
     time: Nanos,
 }
 
-/// What all threads do, before it is put in order.
+/// Acts and work of all threads, before they are put in order.
 pub(super) struct Sheets {
     acts: Vec<Vec<(Nanos, Act)>>,
     work: Vec<Vec<Work>>,
@@ -62,20 +63,20 @@ pub(super) struct Sheets {
     bags: Vec<(Bag, Cut)>,
 }
 
-/// Where the work of a bag is cut into pieces.
+/// Rule for cutting the work of a bag into pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
-    /// After so much work on average: where one piece ends and the next begins was not seen.
+    /// After this mean amount of work; the trace does not show the boundaries.
     About(Nanos),
-    /// Where somebody takes from this channel.
+    /// At each take from this channel.
     AtTake(u32),
 }
 
-/// What a thread did of what was shared, and when.
+/// Shared part of a thread's script: the bag, and the steps with their instants.
 type Section = (u32, Vec<(Nanos, Step)>);
 
 impl Sheets {
-    /// With the CPU time of `threads`, in this order, and nothing else yet.
+    /// Sheets with the CPU time of `threads`, in this order, and no acts.
     pub(super) fn new(timeline: &Timeline, threads: &[ThreadId]) -> Self {
         let place: HashMap<ThreadId, usize> = threads.iter().copied().zip(0..).collect();
         let mut work: Vec<Vec<Work>> = threads.iter().map(|_| Vec::new()).collect();
@@ -109,23 +110,24 @@ impl Sheets {
         self.acts[thread as usize].push((at, act));
     }
 
-    /// At an instant, a thread does this.
+    /// Adds a step of a thread at an instant.
     pub(super) fn step(&mut self, thread: u32, at: Nanos, step: Step) {
         self.act(thread, at, Act::Step(step));
     }
 
-    /// It has a lock from one instant to another.
+    /// Adds a lock that a thread holds from one instant to another.
     pub(super) fn keep(&mut self, thread: u32, lock: u32, from: Nanos, to: Nanos) {
         self.step(thread, from, Step::Lock(lock));
         self.act(thread, to, Act::GiveBack(lock));
     }
 
-    /// It makes another one.
+    /// Adds the creation of a thread.
     pub(super) fn start(&mut self, thread: u32, at: Nanos, child: u32) {
         self.step(thread, at, Step::Start(child));
     }
 
-    /// What `waker` did at `woken` ends what `waiter` waits for since `since`.
+    /// Adds a dependency: the action of `waker` at `woken` ends the wait of `waiter` that began at
+    /// `since`.
     pub(super) fn edge(&mut self, (waiter, since): (u32, Nanos), (waker, woken): (u32, Nanos)) {
         let edge = Edge(self.edges);
         self.edges += 1;
@@ -133,19 +135,19 @@ impl Sheets {
         self.act(waiter, since, Act::Await(edge));
     }
 
-    /// A device that serves so many at once.
+    /// Adds a device with this number of channels and returns its number.
     pub(super) fn device(&mut self, channels: u32) -> u32 {
         self.devices.push(channels);
         self.devices.len() as u32 - 1
     }
 
-    /// A bag of what threads share.
+    /// Adds a bag of shared work and returns its number.
     pub(super) fn bag(&mut self, cut: Cut) -> u32 {
         self.bags.push((Bag::default(), cut));
         self.bags.len() as u32 - 1
     }
 
-    /// What `thread` did between two instants belongs into a bag.
+    /// Moves the acts of `thread` between two instants into a bag.
     pub(super) fn share(&mut self, bag: u32, thread: u32, from: Nanos, to: Nanos) {
         self.bags[bag as usize].0.members.push(thread);
         self.act(thread, from, Act::Open(bag));
@@ -160,16 +162,17 @@ impl Sheets {
         inside.map(|piece| Nanos(piece.share(to.min(piece.to)).0 - piece.share(from.max(piece.from)).0)).sum()
     }
 
-    /// When it last had a CPU between two instants.
+    /// Last instant between two instants at which the thread had a CPU.
     pub(super) fn last_work(&self, thread: u32, from: Nanos, to: Nanos) -> Option<Nanos> {
         let work = &self.work[thread as usize];
         let last = work[..work.partition_point(|piece| piece.from < to)].last()?;
         (last.to > from).then(|| last.to.min(to))
     }
 
-    /// Everything in the order of the traced run, with each thread's CPU time in between.
+    /// Assembles the program: all acts in their traced order, with each thread's CPU time between
+    /// them.
     pub(super) fn program(mut self, channels: &mut Tokens) -> Program {
-        // What tells of each edge: a mark of whom, or, where anybody may come to it, a token.
+        // Sign of each edge: a mark of a thread, or a token if any member may reach the edge.
         let mut signs = vec![Sign::Mark { thread: 0, marks: 0 }; self.edges as usize];
         for (thread, acts) in (0..).zip(&mut self.acts) {
             acts.sort_by_key(|(at, act)| (*at, act.rank()));
@@ -207,20 +210,20 @@ impl Sheets {
     }
 }
 
-/// What tells that an edge was marked.
+/// Sign that an edge was marked.
 #[derive(Clone, Copy)]
 enum Sign {
     Mark { thread: u32, marks: u32 },
     Token(u32),
 }
 
-/// One thread's script, being written.
+/// Script of one thread during its assembly.
 #[derive(Default)]
 struct Writer {
     script: Script,
-    /// Work that is not yet in it.
+    /// Work that is not yet in the script.
     pending: Nanos,
-    /// What it shares just now.
+    /// Shared part that is currently open.
     section: Option<Section>,
     sections: Vec<Section>,
 }
@@ -298,7 +301,7 @@ impl Writer {
     }
 }
 
-/// What a crew did, cut into pieces, in the order in which they were begun.
+/// Work of a crew, cut into pieces, in the order of their start.
 fn pieces<'s>(sections: impl Iterator<Item = &'s [(Nanos, Step)]>, cut: Cut) -> Vec<Script> {
     let mut begun: Vec<(Nanos, Script)> = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(0);
@@ -340,7 +343,7 @@ fn pieces<'s>(sections: impl Iterator<Item = &'s [(Nanos, Step)]>, cut: Cut) -> 
     begun.into_iter().map(|(_, piece)| merged(piece)).collect()
 }
 
-/// Work that follows on work is one step.
+/// Merges consecutive work into one step.
 fn merged(script: Script) -> Script {
     let mut merged = Script::with_capacity(script.len());
     for step in script {
@@ -353,7 +356,7 @@ fn merged(script: Script) -> Script {
 }
 
 impl Work {
-    /// What of its time had passed at an instant inside it.
+    /// Part of the CPU time that had passed at an instant inside the stretch.
     fn share(&self, at: Nanos) -> Nanos {
         let passed = u128::from(at.since(self.from).0) * u128::from(self.time.0)
             / u128::from(self.to.since(self.from).0.max(1));

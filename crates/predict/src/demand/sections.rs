@@ -1,5 +1,6 @@
-//! Locks that are held across waits: for a device, a timer, or somebody outside. While somebody waits for the lock the
-//! trace tells that, and the waits of the same kind are taken to be under it at other times too.
+//! Locks held across waits for a device, a timer, or an outside process. The trace shows that a
+//! wait is under the lock only while another thread waits for that lock. Waits of the same kind
+//! count as under the lock at other times too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,25 +12,25 @@ use morecores_explain::trace::{
     Cause, Held, State, ThreadId, Timeline, WaitId, WaitsOf, futex, futex_uses, held,
 };
 
-/// Waits under a lock, and the stretches of the program in which it is held for them.
+/// Waits under a lock, and the sections of the program during which the lock is held for them.
 #[derive(Default)]
 pub(super) struct Sections {
-    /// The locks, as the steps of the program number them.
+    /// Locks, by their number in the program's steps.
     pub(super) locks: Vec<SectionLock>,
-    /// Of each wait under a lock: which lock, since when and until when it is held.
+    /// Section of each wait under a lock: lock, start and end of the hold.
     pub(super) of: HashMap<WaitId, Section>,
 }
 
-/// A lock that is held across waits.
+/// Lock that is held across waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionLock {
-    /// The lock.
+    /// Name of the lock.
     pub name: LockName,
-    /// Whether most of the times that it is held are such, so that these are nearly all.
+    /// Whether most of its holds are across waits; these holds are then nearly all of them.
     pub mostly: bool,
 }
 
-/// A stretch of a thread's time in which it holds a lock.
+/// Stretch of a thread's time during which it holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) lock: u32,
@@ -37,20 +38,20 @@ pub(super) struct Section {
     pub(super) to: Nanos,
 }
 
-/// Waits that are alike: in one call, for one kind of thing.
+/// Kind of a wait: its system call and its cause.
 type Kind = (Option<u16>, Cause);
 
-/// What is known of the waits of one lock's users.
+/// Known waits of one lock's users.
 #[derive(Default)]
 struct Known {
     under: BTreeMap<WaitId, Held>,
     outside: BTreeSet<WaitId>,
     users: BTreeSet<ThreadId>,
-    /// Times that it was seen to be held, and times that it was held across a wait.
+    /// Number of observed holds, and number of holds across a wait.
     times: (usize, usize),
 }
 
-/// Finds them.
+/// Finds the sections of all locks.
 pub(super) fn sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
     let uses = futex_uses(timeline);
     let held = held(timeline, &uses);
@@ -79,7 +80,8 @@ pub(super) fn sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
     found
 }
 
-/// Whether a wait is one for something that a lock may be held across, and that a replay has no other dependency for.
+/// Whether a wait has a cause that a lock may be held across and that is no other dependency in a
+/// replay.
 const fn counts(cause: Cause) -> bool {
     matches!(
         cause,
@@ -110,7 +112,8 @@ impl Known {
         known
     }
 
-    /// Waits that are under the lock: those seen there, and all alike where most of those that are known are.
+    /// Records the waits under the lock: waits observed there, and all waits of a kind for which
+    /// most known waits are under the lock.
     fn write(
         &self,
         timeline: &Timeline,
@@ -156,7 +159,7 @@ impl Known {
         found.locks.push(SectionLock { name, mostly: 2 * self.times.1 > self.times.0 });
     }
 
-    /// Time that its holder works, in the middle of those seen, before it waits or after.
+    /// Median work of the holder before or after the wait, over the observed holds.
     fn work(&self, timeline: &Timeline, side: Side) -> Nanos {
         let mut all: Vec<Nanos> = Vec::new();
         for (id, held) in &self.under {
@@ -177,7 +180,7 @@ impl Known {
     }
 }
 
-/// A part of the time that a lock is held across a wait.
+/// Part of a hold, relative to the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Before,

@@ -1,5 +1,6 @@
-//! What is taken whoever put it: bytes in pipes, places of a jobserver, children that have ended. Only an exact trace shows them,
-//! since one that was there already was taken without a wait.
+//! Tokens: bytes in pipes, jobserver slots, ended children. Any thread may take them, whichever
+//! thread put them. Only an exact trace shows them, because a token that is already there is taken
+//! without a wait.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,33 +12,33 @@ use super::script::Sheets;
 use crate::replay::Step;
 use morecores_explain::trace::{CallMade, ThreadId, Timeline, WaitId};
 
-/// What was found, so that the waits for it are not taken for something else.
+/// Tokens found in the trace. Their waits need no other explanation.
 #[derive(Default)]
 pub(super) struct Tokens {
     channels: u32,
     /// Waits inside the calls that took tokens.
     pub(super) covered: HashSet<WaitId>,
-    /// Of each thread by its place: when it began to take, in the order of time.
+    /// Start of each take, by the thread's place, in order of time.
     pub(super) takes: HashMap<u32, Vec<Nanos>>,
-    /// Pipes that several threads read and none of these writes: what comes through them is for whoever is free. Each with its
-    /// channel and, of each reader, when it began to read for the first time.
+    /// Pipes that several threads read and no reader writes: any free reader takes the data. Each
+    /// entry has its channel and, for each reader, the start of its first read.
     pub(super) counters: Vec<(u32, Vec<(u32, Nanos)>)>,
 }
 
 impl Tokens {
-    /// Of all channels, those made later too: none holds anything at the beginning.
+    /// Initial tokens of all channels, including later ones: every channel starts empty.
     pub(super) fn channels(&self) -> Vec<u64> {
         vec![0; self.channels as usize]
     }
 
-    /// One more.
+    /// Adds a channel and returns its number.
     pub(super) fn channel(&mut self) -> u32 {
         self.channels += 1;
         self.channels - 1
     }
 }
 
-/// Finds them, and has everybody put and take what they put and took.
+/// Finds tokens and adds the puts and takes of all threads.
 pub(super) fn tokens(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) -> Tokens {
     let mut tokens = Tokens::default();
     let mut taken = Vec::new();
@@ -60,7 +61,7 @@ pub(super) fn tokens(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets
     tokens
 }
 
-/// Whether the call takes bytes out, or puts bytes in.
+/// Whether the call takes bytes out.
 fn reads(call: &CallMade) -> bool {
     [Sysno::read, Sysno::readv].iter().any(|number| number.id() == i32::from(call.number))
 }
@@ -69,8 +70,9 @@ fn writes(call: &CallMade) -> bool {
     [Sysno::write, Sysno::writev].iter().any(|number| number.id() == i32::from(call.number))
 }
 
-/// Pipes, and whatever else is like one: written and read by different threads, and at no time more read than written. So is a
-/// file that one writes and another reads once, which depends on it as much.
+/// Finds pipes and files that act like pipes: written and read by different threads, with never
+/// more bytes read than written. A file that one thread writes and another reads once is such a
+/// dependency too.
 fn bytes<'t>(
     timeline: &'t Timeline,
     place: &HashMap<ThreadId, u32>,
@@ -109,7 +111,7 @@ fn bytes<'t>(
         }
         for call in calls {
             let count = call.result as u64;
-            // What is written can be read before the writer is back.
+            // A reader can read the data before the write call returns.
             let step = if reads(call) {
                 taken.push(call);
                 Step::Take { channel, tokens: count }
@@ -121,9 +123,9 @@ fn bytes<'t>(
     }
 }
 
-/// A file's number is used again once it is gone: what was written and read under one number, file by file. A new one begins where
-/// all that was written had been read, and somebody writes who had not before. Not where somebody both writes and reads, as all do
-/// who share a jobserver: that is one pipe.
+/// Calls on one inode number, divided by the files that used it; the kernel reuses the number of a
+/// deleted file. A new file starts at a write by a new writer after all written bytes were read. If
+/// a thread both writes and reads, as jobserver clients do, all calls belong to one pipe.
 fn lives(mut calls: Vec<&CallMade>) -> Vec<Vec<&CallMade>> {
     let who = |of: fn(&CallMade) -> bool| -> HashSet<ThreadId> {
         calls.iter().filter(|call| of(call)).map(|call| call.thread).collect()
@@ -131,7 +133,8 @@ fn lives(mut calls: Vec<&CallMade>) -> Vec<Vec<&CallMade>> {
     if who(reads).intersection(&who(writes)).next().is_some() {
         return vec![calls];
     }
-    // A write begins before it can be read, and a read ends after it was written.
+    // Writes sort by their start and reads by their end: a write starts before its data can be
+    // read, and a read ends after the write started.
     calls.sort_by_key(|call| if reads(call) { call.at } else { call.since });
     let mut lives: Vec<Vec<&CallMade>> = Vec::new();
     let (mut level, mut writers) = (0, HashSet::new());
@@ -154,7 +157,8 @@ fn is_a_pipe(calls: &[&CallMade]) -> bool {
     let writers: HashSet<_> = calls.iter().filter(|call| writes(call)).map(|call| call.thread).collect();
     let handed_over =
         calls.iter().any(|call| reads(call) && writers.iter().any(|writer| *writer != call.thread));
-    // Bytes are there from a write's beginning at the earliest, and gone by a read's end at the latest.
+    // Bytes exist from the start of a write at the earliest, and are gone by the end of a read at
+    // the latest.
     let mut levels: Vec<(Nanos, i64)> = calls
         .iter()
         .map(|call| if reads(call) { (call.at, -call.result) } else { (call.since, call.result) })
@@ -168,7 +172,8 @@ fn is_a_pipe(calls: &[&CallMade]) -> bool {
         })
 }
 
-/// A process that waits for any of its children takes whichever ends first.
+/// Adds tokens for ended children: a process that waits for any child takes the first one that
+/// ends.
 fn children<'t>(
     timeline: &'t Timeline,
     place: &HashMap<ThreadId, u32>,
@@ -176,7 +181,7 @@ fn children<'t>(
     tokens: &mut Tokens,
     taken: &mut Vec<&'t CallMade>,
 ) {
-    // Processes that were reaped, by number: a number can be used again, and is then reaped again.
+    // Processes by number. A number can be reused, and is then reaped again.
     let mut by_number: HashMap<Tid, Vec<ThreadId>> = HashMap::new();
     for (id, thread) in timeline.tree() {
         if thread.leader == Some(id) {
@@ -193,7 +198,7 @@ fn children<'t>(
         let born_by_then = |id: &&ThreadId| timeline.thread(**id).born.is_none_or(|born| born < call.at);
         let same_number = by_number.get(&child).map(Vec::as_slice).unwrap_or_default();
         let Some(&child) = same_number.iter().rev().find(born_by_then) else { continue };
-        // It has told its parent before it leaves its CPU for the last time.
+        // A process notifies its parent before it leaves its CPU for the last time.
         let ended = timeline.thread(child).ended.map_or(call.at, |ended| ended.min(call.at));
         let reaper = timeline.thread(call.thread).leader.unwrap_or(call.thread);
         let channel = *channels.entry(reaper).or_insert_with(|| tokens.channel());
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_used_again_is_another_file() {
-        // One compiler writes and its assembler reads, then another pair under the same number.
+        // One compiler writes and its assembler reads; then another pair uses the same number.
         let calls = [
             call(1, false, 0, 100),
             call(1, false, 10, 50),

@@ -1,4 +1,5 @@
-//! What each wait of the traced run becomes: nothing, a dependency, a device's service, or time that passes.
+//! Conversion of each traced wait: to nothing, to a dependency, to service by a device, or to a
+//! fixed sleep.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,11 +17,15 @@ use morecores_explain::trace::{
     Cause, FutexId, FutexUse, ThreadId, Timeline, Wait, WaitId, causes, futex, futex_uses,
 };
 
-/// Until who was told that there is something to read, reads it: some tens of microseconds, more where it lost its CPU.
+/// Longest time from the notification of a reader to its read: some tens of microseconds, and more
+/// if it lost its CPU.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// All of them, but for those that [`Tokens`] covers; returns the locks that are held across some. `free`: whoever waits at a queue goes on with what comes first, whoever it was that
-/// did in the traced run.
+/// Converts all waits, except those that [`Tokens`] covers. Returns the locks that are held across
+/// some waits.
+///
+/// With `free`, a thread that waits at a queue continues with the first arrival, whichever thread
+/// caused the wake-up in the traced run.
 pub(super) fn waits(
     timeline: &Timeline,
     place: &HashMap<ThreadId, u32>,
@@ -48,7 +53,7 @@ pub(super) fn waits(
         }
         let length = wait.to.since(wait.from);
         match cause {
-            // Waits that the machine added, and those that end nowhere.
+            // The machine adds these waits, or they never end.
             Cause::KernelLock | Cause::UserLock | Cause::Endless => {}
             Cause::Disk => {
                 under(sections.get(&id), waiter, sheets);
@@ -88,7 +93,7 @@ pub(super) fn waits(
     locks
 }
 
-/// The waits of the tree for the disk.
+/// Waits of the process tree for the disk.
 fn of_disk(timeline: &Timeline, causes: &[Cause]) -> Vec<(Nanos, Nanos)> {
     let waits = timeline.waits.iter().zip(causes).filter(|(_, cause)| **cause == Cause::Disk);
     waits
@@ -97,14 +102,15 @@ fn of_disk(timeline: &Timeline, causes: &[Cause]) -> Vec<(Nanos, Nanos)> {
         .collect()
 }
 
-/// Has a lock kept over a wait that is under it.
+/// Holds a lock across a wait that is under it.
 fn under(section: Option<&Section>, waiter: u32, sheets: &mut Sheets) {
     if let Some(Section { lock, from, to }) = section {
         sheets.keep(waiter, *lock, *from, *to);
     }
 }
 
-/// Futexes at which one thread waits and several wake it: it goes on with whatever comes first, and who that is is an accident.
+/// Futexes with one waiting thread and several waking threads. The waiter continues with the first
+/// arrival, and chance decides the waking thread.
 fn mailboxes(timeline: &Timeline, causes: &[Cause]) -> HashSet<FutexId> {
     let mut known: HashMap<FutexId, (ThreadId, HashSet<ThreadId>, bool)> = HashMap::new();
     for (wait, cause) in timeline.waits.iter().zip(causes) {
@@ -122,7 +128,7 @@ fn mailboxes(timeline: &Timeline, causes: &[Cause]) -> HashSet<FutexId> {
         .collect()
 }
 
-/// Whether it was a wait for any of several things, and what came was then taken as a token.
+/// Whether the wait was for any of several objects, and a token was taken right after it.
 fn leads_to_a_take(wait: &Wait, waiter: u32, tokens: &Tokens) -> bool {
     const ANY_OF: [&str; 6] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"];
     let Call::Number(number) = wait.call else { return false };

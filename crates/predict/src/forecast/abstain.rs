@@ -1,4 +1,4 @@
-//! When not to predict: the rules, each with its bound.
+//! Rules that advise against predicting, each with its bound.
 
 use morecores_view::Abstention;
 
@@ -7,19 +7,21 @@ use super::limits::DISK;
 use super::opinion::Panel;
 use crate::models::{Point, Usl};
 
-/// Of the CPUs' time: with more unexplained, what the replay leaves out is as large as what it is to predict.
+/// Bound on the unexplained share of the CPUs' time. Beyond it, the time that the replay leaves out
+/// is as large as the effect to predict.
 const UNEXPLAINED: f64 = 0.15;
-/// Of the time of the largest count: a device busier than this is what the next CPUs will wait for, and how it behaves then is not
-/// in the data.
+/// Bound on the utilisation of a device at the largest count. The added CPUs would wait for a
+/// busier device, and the data do not show its behaviour under that load.
 const SATURATED: f64 = 0.70;
-/// Of the CPUs' time in a run with more threads than CPUs.
+/// Bound on the share of the CPUs' time spent spinning in a run with more threads than CPUs.
 const SPINNING: f64 = 0.05;
-/// Of the time of the allotted CPUs, spent on others: with more, a measured count is another than it says.
+/// Bound on the CPU time spent outside the allotted CPUs, over the time of the allotted CPUs.
+/// Beyond it, the measured count is not the stated one.
 const OUTSIDE: f64 = 0.05;
-/// Serial fraction from two points.
+/// Bound on the serial fraction fitted to two points.
 const STEEP: f64 = 0.5;
 
-/// The first rule that speaks against a prediction.
+/// First rule that advises against a prediction.
 pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) -> Option<Abstention> {
     if evidence.mixed_kinds {
         return Some(Abstention::MixedKinds);
@@ -54,7 +56,7 @@ pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) ->
     if evidence.points.len() == 2 && !replayed {
         let points: Vec<Point> = evidence.models_points();
         let serial_fraction = Usl::amdahl(&points).map_or(0.0, |found| found.alpha);
-        // From one CPU to two only; in general, of what the first of them did.
+        // The serial fraction is relative to one CPU: Amdahl's law fits it from any two counts.
         if serial_fraction > STEEP {
             return Some(Abstention::SteepFromTwoPoints { serial_fraction });
         }
@@ -62,7 +64,8 @@ pub(super) fn reason(evidence: &Evidence, panel: &Panel<'_>, targets: &[u32]) ->
     None
 }
 
-/// Whether it got slower from one count to the next and then faster again, each beyond what noise does.
+/// Whether the times contradict scaling: slower from one count to the next and then faster again,
+/// each beyond the noise.
 fn contradictory(evidence: &Evidence) -> bool {
     let steps: Vec<f64> = evidence
         .points

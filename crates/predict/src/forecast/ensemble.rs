@@ -1,8 +1,13 @@
-//! Many replays of one program: what a single one takes for certain is drawn anew for each.
+//! Ensemble of replays of one program: each replay draws the quantities that a single replay takes
+//! as certain.
 //!
-//! Drawn are: how long each thread's work takes, from run to run; how long a thread keeps its CPU, where the trace does not tell;
-//! how the slowdown by other busy CPUs goes on beyond what was measured, and how much longer locks are then held; and how much of the
-//! work that came with more threads than CPUs goes again where each has one.
+//! Each replay draws:
+//!
+//! - the variation of each thread's work from run to run;
+//! - the time slice of a thread, if the trace does not show it;
+//! - the shape of the slowdown by other busy CPUs beyond the measured counts, and the growth of
+//!   lock hold times;
+//! - the share of the extra work from oversubscription that disappears with one CPU per thread.
 
 use std::ops::Range;
 
@@ -18,54 +23,60 @@ use super::locked::{Growth, Locked, growth};
 use super::traced::TracedProgram;
 use crate::replay::{Inflation, Program, Shape, replay};
 
-/// How many replays: quantiles at 5 and 95% are then the third smallest and largest, and steady to some tenths of the spread.
+/// Number of replays. With 40 replays the 5% and 95% quantiles are the third smallest and largest
+/// values, steady to some tenths of the spread.
 const DRAWS: u64 = 40;
 
-/// Standard deviation of how long one thread's work takes from run to run, where nothing is known: that of compiler runs on a
-/// quiet machine.
+/// Standard deviation of one thread's work from run to run, when it is unknown: the value for
+/// compiler runs on a quiet machine.
 const JITTER: f64 = 0.02;
 
-/// What the second busy CPU adds to the time of a piece of work, where one count alone was measured; below zero stands for nothing.
+/// Range of the extra time of a piece of work beside a second busy CPU, when only one count was
+/// measured. Values below zero count as zero.
 const UNKNOWN_SECOND: Range<f64> = -0.06..0.08;
 
-/// How much higher that may be for work in the kernel, whose locks, counters and address spaces all CPUs share: source 003 found kernels
-/// for several CPUs to take 6% longer on one, and here a second CPU adds a fifth where little else is done.
+/// Increase of that range's upper end for work in the kernel, where all CPUs share locks, counters
+/// and address spaces. Source 003 found that multiprocessor kernels take 6% longer on one CPU. In
+/// this project's measurements, a second CPU adds a fifth to work that is mostly in the kernel.
 const UNKNOWN_KERNEL: f64 = 0.25;
 
-/// How much longer a lock is held, at most, for each busy CPU beyond those traced, where that is not known: what it protects was last
-/// written on another CPU, and comes from there the slower the more there are.
+/// Upper limit of the growth of a lock's hold time per busy CPU beyond the traced ones, when the
+/// growth is unknown. Another CPU last wrote the protected data, and fetching it takes longer with
+/// more CPUs.
 const MOST_GROWTH: f64 = 0.12;
 
-/// Slices drawn from: `base_slice_ns` of the fair scheduler on one, two, and eight or more CPUs (`kernel/sched/fair.c`).
+/// Time slices to draw from: `base_slice_ns` of the fair scheduler on one, two, and eight or more
+/// CPUs (`kernel/sched/fair.c`).
 const SLICES: [Nanos; 3] = [Nanos(700_000), Nanos(1_400_000), Nanos(2_800_000)];
 
-/// Shapes of slowdown drawn from: what is shared is mostly felt less by each CPU more than by the one before.
+/// Slowdown shapes to draw from. On a shared resource each further CPU usually adds less slowdown
+/// than the one before, so the logarithmic shape appears twice.
 const SHAPES: [Shape; 3] = [Shape::Logarithmic, Shape::Logarithmic, Shape::Linear];
 
-/// Replays of one program.
+/// Replays of one program with drawn parameters.
 pub(super) struct Ensemble<'e> {
     evidence: &'e Evidence,
     program: &'e TracedProgram,
-    /// With its locks.
+    /// Program with its locks.
     whole: Program,
-    /// What is known of how each of them is held longer on more CPUs.
+    /// Known growth of each lock's hold time with more CPUs.
     growth: Vec<Option<Growth>>,
-    /// Of CPU time with so many CPUs busy on average, relative to one.
+    /// Pairs of the mean number of busy CPUs and the CPU time relative to one CPU.
     inflation: Vec<(f64, f64)>,
 }
 
-/// What they say of one count.
+/// Result of the replays at one CPU count.
 pub(super) struct Told {
-    /// Elapsed time in seconds.
+    /// Median elapsed time in seconds.
     pub(super) median: f64,
-    /// Standard deviation of its logarithm, towards less and towards more.
+    /// Standard deviation of the logarithm of elapsed time, towards less and towards more.
     pub(super) spread: [f64; 2],
-    /// Waits that were cut short in one replay, over threads: the most of all replays.
+    /// Forced waits per thread in one replay: the maximum over all replays.
     pub(super) forced: f64,
 }
 
 impl<'e> Ensemble<'e> {
-    /// Of `program`; the slowdown is fitted to the `known` points.
+    /// Prepares the replays of `program` and fits the slowdown to the `known` points.
     pub(super) fn new(evidence: &'e Evidence, program: &'e TracedProgram, known: &[Measured]) -> Self {
         let inflation = inflation(evidence, known);
         let usual = Inflation::fit(Shape::Logarithmic, &inflation);
@@ -74,7 +85,7 @@ impl<'e> Ensemble<'e> {
         Self { evidence, program, whole, growth, inflation }
     }
 
-    /// Elapsed time on `cpus`, from what was measured on as many as were traced.
+    /// Elapsed time on `cpus` CPUs, scaled from `measured`, the point at the traced count.
     pub(super) fn elapsed(&self, measured: Measured, cpus: u32) -> Told {
         let told_more = self.evidence.told_more(self.program);
         let crowding = self.evidence.crowding(self.program).ln();
@@ -83,7 +94,7 @@ impl<'e> Ensemble<'e> {
         let ratio = |draw: u64| {
             let mut rng = ChaCha8Rng::seed_from_u64(draw);
             let program = &self.whole;
-            // The first draw has the usual shape, and every thread works as long as it did.
+            // The first draw uses the usual shape and leaves the work of every thread unchanged.
             let shape = match draw {
                 0 => Shape::Logarithmic,
                 _ => SHAPES[rng.random_range(0..SHAPES.len())],
@@ -125,28 +136,29 @@ impl<'e> Ensemble<'e> {
     }
 }
 
-/// The likeliest slowdown by all that was measured.
+/// Most likely slowdown, from all measured points.
 pub(super) fn usual_inflation(evidence: &Evidence) -> Inflation {
     Inflation::fit(Shape::Logarithmic, &inflation(evidence, &evidence.points))
 }
 
-/// How much longer a lock is held for each busy CPU more: what would be drawn were nothing known, and what is, each by its precision.
-/// `chance` is where in what the latter leaves open.
+/// Growth of a lock's hold time per further busy CPU: the mean of the draw for an unknown lock and
+/// the draw from the known distribution, weighted by precision. `chance` is the quantile in the
+/// known distribution.
 fn drawn(unknown: f64, known: Option<Growth>, chance: f64) -> f64 {
     let Some(known) = known else { return unknown };
     let Ok(normal) = Normal::new(known.mean, known.deviation) else { return unknown };
-    // Of a uniform distribution.
+    // Variance of a uniform distribution.
     let variance = MOST_GROWTH.powi(2) / 12.0;
     let weight = variance / (variance + known.deviation.powi(2));
     (weight * normal.inverse_cdf(chance) + (1.0 - weight) * unknown).max(0.0)
 }
 
-/// A program with its locks, as it is replayed.
+/// Program with its locks, ready for replay.
 pub(super) fn whole(evidence: &Evidence, program: &TracedProgram) -> Program {
     Locked::of(evidence, program, usual_inflation(evidence)).whole
 }
 
-/// Factors of each thread's work.
+/// Random factor on the work of each thread.
 fn pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {
     let Ok(normal) = Normal::new(0.0, deviation.max(f64::MIN_POSITIVE)) else { return Vec::new() };
     if deviation == 0.0 {
@@ -155,7 +167,7 @@ fn pace(threads: usize, rng: &mut ChaCha8Rng, deviation: f64) -> Vec<f64> {
     (0..threads).map(|_| normal.inverse_cdf(rng.random_range(0.001..0.999)).exp()).collect()
 }
 
-/// How CPU time grew with the CPUs that were busy, from the smallest count on; empty where that is not known.
+/// Growth of CPU time with the number of busy CPUs, relative to one CPU; empty when it is unknown.
 pub(super) fn inflation(evidence: &Evidence, known: &[Measured]) -> Vec<(f64, f64)> {
     let Some((first, work)) = known.first().and_then(|first| Some((first, first.work?))) else {
         return Vec::new();

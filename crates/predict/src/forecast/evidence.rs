@@ -1,4 +1,4 @@
-//! What a prediction may rest on: measured points, and what the traced runs demand.
+//! Evidence for a prediction: measured points, and the demands of the traced runs.
 
 use morecores_study::{Better, CpuKind};
 use morecores_view::{View, Warning};
@@ -7,70 +7,75 @@ use super::traced::TracedProgram;
 use crate::models;
 use morecores_view::memory::MemoryDemand;
 
-/// What is known of a program.
+/// Known facts about a program.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// Measured counts, ascending, each once.
+    /// Measured points, in ascending order of CPU count, each count once.
     pub points: Vec<Measured>,
-    /// Traced runs.
+    /// Programs from the traced runs.
     pub programs: Vec<TracedProgram>,
-    /// Whether the command was told how many CPUs there are: then a trace is of the program for that number alone.
+    /// Whether the command received the CPU count as an argument. A trace then describes the
+    /// program for that count alone.
     pub told_n: bool,
-    /// Whether what was measured is elapsed time: otherwise the inverse of a rate.
+    /// Whether the points hold elapsed time; otherwise they hold another metric, inverted when
+    /// higher is better.
     pub is_time: bool,
-    /// Whether the CPUs of the larger counts are of another kind than those of the smaller.
+    /// Whether larger counts use CPUs of another kind than smaller counts.
     pub mixed_kinds: bool,
-    /// Disks and wires, by name, and the share of the time that they were busy at the largest count, whoever used them.
+    /// Disks and network devices by name, with the share of time that each was busy at the largest
+    /// count, whichever program used it.
     pub busy_devices: Vec<(String, f64)>,
-    /// The most CPU time that was spent on CPUs that were not allotted, over that of the allotted ones.
+    /// Largest CPU time spent outside the allotted CPUs, over the time of the allotted CPUs.
     pub outside_share: f64,
-    /// Number of threads that it ran, where that is the number of the machine's CPUs and not of those that it might use.
+    /// Number of threads that the program ran, if it equals the number of the machine's CPUs
+    /// instead of the allotted CPUs.
     pub machine_sized: Option<u32>,
-    /// The memory that is needed and that there is; absent where either is not known.
+    /// Memory demand and available memory; absent when either is unknown.
     pub memory: Option<MemoryRoom>,
 }
 
-/// What memory a command needs by its CPUs, and how much there is for it.
+/// Memory demand of a command by CPU count, and the available memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryRoom {
-    /// What it needs.
+    /// Memory demand of the command.
     pub demand: MemoryDemand,
-    /// Bytes that there are.
+    /// Available memory in bytes.
     pub limit: f64,
 }
 
-/// A measured count.
+/// Measured CPU count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Median elapsed time in seconds, or whatever else is the less the better.
+    /// Median elapsed time in seconds, or another figure for which lower is better.
     pub elapsed: f64,
-    /// Its relative standard error.
+    /// Relative standard error of the median.
     pub error: f64,
-    /// The relative standard deviation of a single run.
+    /// Relative standard deviation of a single run.
     pub deviation: f64,
-    /// Median CPU time of the tree in seconds, where known.
+    /// Median CPU time of the process tree in seconds, if known.
     pub work: Option<f64>,
-    /// The share of that in the kernel, where known.
+    /// Share of the CPU time in the kernel, if known.
     pub kernel: Option<f64>,
 }
 
-/// Half of a 95% interval is so many standard errors.
+/// Number of standard errors in half of a 95% interval.
 const Z95: f64 = 1.959_964;
 
-/// The standard error, relative, of a median of too few runs for an interval.
+/// Relative standard error of a median from too few runs for an interval.
 const UNKNOWN_ERROR: f64 = 0.02;
 
 impl Evidence {
-    /// Of what a study says, its traced runs, and whether its command was told the number of CPUs; from the counts of `from`
-    /// where it is given.
+    /// Collects the evidence from a study's view, its traced runs, and whether its command received
+    /// the CPU count. With `from`, only those CPU counts are used.
     pub fn of(view: &View, programs: Vec<TracedProgram>, told_n: bool, from: Option<&[u32]>) -> Self {
         let wanted = |cpus: u32| from.is_none_or(|from| from.contains(&cpus));
         let mut points: Vec<Measured> = Vec::new();
         let mut kinds = Vec::new();
         for point in view.points.iter().filter(|point| wanted(point.cpus)) {
-            // Of the same count with several `n`, the first is that of the sweep.
+            // A count with several values of `n` appears more than once; the first point is from
+            // the sweep.
             if points.iter().any(|known| known.cpus == point.cpus) {
                 continue;
             }
@@ -93,7 +98,8 @@ impl Evidence {
             let error = ci95.map_or(UNKNOWN_ERROR, |[lo, hi]| (hi - lo) / 2.0 / Z95 / median);
             let work = point.user_s.median + point.system_s.median;
             let work = (point.metric.is_none() && work > 0.0).then_some(work);
-            // Of a median of normal values: the standard deviation times 1.2533 over the root of how many.
+            // The standard error of the median of normal values is 1.2533 times the standard
+            // deviation over the square root of the number of runs.
             let deviation = error * f64::from(point.runs).sqrt() / 1.2533;
             let kernel = point.kernel_ratio;
             points.push(Measured { cpus: point.cpus, elapsed: median, error, deviation, work, kernel });
@@ -129,34 +135,34 @@ impl Evidence {
         }
     }
 
-    /// The points as the closed forms take them.
+    /// Measured points as input of the closed forms.
     pub(super) fn models_points(&self) -> Vec<models::Point> {
         self.points.iter().map(|point| models::Point::new(point.cpus, point.elapsed)).collect()
     }
 
-    /// The relative standard error of a point: the root of the mean square.
+    /// Root mean square of the points' relative standard errors.
     pub(super) fn noise(&self) -> f64 {
         let squares: f64 = self.points.iter().map(|point| point.error.powi(2)).sum();
         (squares / self.points.len().max(1) as f64).sqrt().max(LEAST_NOISE)
     }
 
-    /// The trace on the largest of the counts up to `most` that is of the program for `cpus` CPUs.
+    /// Trace of the program for `cpus` CPUs, from the largest traced count up to `most`.
     pub(super) fn program(&self, most: u32, cpus: u32) -> Option<&TracedProgram> {
         let fits = |program: &&TracedProgram| program.cpus <= most && (!self.told_n || program.n == cpus);
         self.programs.iter().filter(fits).max_by_key(|program| (program.cpus, program.n))
     }
 
-    /// The trace of this count itself.
+    /// Trace of the measured configuration at this count.
     pub(super) fn own_program(&self, cpus: u32) -> Option<&TracedProgram> {
         self.programs.iter().find(|program| program.cpus == cpus && (!self.told_n || program.n == cpus))
     }
 
-    /// How much longer the program that `program` is takes on its CPUs than that which was measured there: by what both traced
-    /// runs took, as far as that is more than runs differ anyway.
+    /// Ratio of the elapsed time of `program` to that of the measured configuration on the same
+    /// CPUs. The ratio comes from the two traced runs, shrunk by the variation between runs.
     pub(super) fn told_more(&self, program: &TracedProgram) -> f64 {
         let Some(own) = self.own_program(program.cpus).filter(|own| own.n != program.n) else { return 1.0 };
         let Some(measured) = self.point(program.cpus) else { return 1.0 };
-        // A run that was disturbed is no measure.
+        // A disturbed traced run is not used; the measured median replaces it.
         let expected = 3.0 * (measured.deviation + TRACED_DEVIATION);
         let usual = if !self.is_time || (own.own_elapsed / measured.elapsed).ln().abs() <= expected {
             own.own_elapsed
@@ -168,13 +174,17 @@ impl Evidence {
             return 1.0;
         }
         let noise = 2.0 * (measured.deviation.powi(2) + TRACED_DEVIATION.powi(2));
-        // The part of the square that chance does not explain: James & Stein 1961, of one value.
+        // Shrinkage keeps the part of the square that chance does not explain: James & Stein 1961,
+        // for one value.
         let told = if change != 0.0 { (1.0 - noise / change.powi(2)).max(0.0) } else { 0.0 };
         (change * told).exp()
     }
 
-    /// The least that the program that `program` is takes on its CPUs where it is not traced, over what the traced run took: a tracer
-    /// and a machine that had become slower are in that, and what more threads than CPUs cost, which may go where each has one.
+    /// Least ratio of the elapsed time of `program` without a tracer to its traced elapsed time.
+    ///
+    /// The traced time includes the tracer's cost and any slowdown of the machine since the timed
+    /// runs. It also includes the cost of oversubscription, which may disappear with one CPU per
+    /// thread.
     pub(super) fn timed_over_traced(&self, program: &TracedProgram) -> f64 {
         let measured = self.point(program.cpus).filter(|_| self.is_time);
         measured.map_or(1.0, |measured| {
@@ -182,35 +192,38 @@ impl Evidence {
         })
     }
 
-    /// How many times the CPU time of a run with a CPU for each thread one with more threads than CPUs took. Caches that too many
-    /// share on few CPUs may be all there is to it, or more threads may have more to do. Where as many times more processes came and
-    /// went, it is the latter; of the rest one trace cannot tell.
+    /// Ratio of the CPU time of an oversubscribed run to that of a run with one CPU per thread.
+    ///
+    /// Two causes are possible: many threads share the caches of few CPUs, or more threads have
+    /// more work to do. If the number of processes grew too, the ratio is divided by that growth,
+    /// because those processes are extra work. One trace cannot tell the causes of the rest apart.
     pub(super) fn crowding(&self, program: &TracedProgram) -> f64 {
         if !self.told_n || program.n <= program.cpus {
             return 1.0;
         }
         let work = |of: &TracedProgram| of.demands.program.work().as_secs_f64();
-        // Without those that there are one of for each CPU.
+        // Processes that exist once per CPU do not count as jobs.
         let jobs = |of: &TracedProgram| of.processes.saturating_sub(of.n as usize);
         let own = self.own_program(program.cpus);
         let more = own.filter(|own| jobs(own) >= MANY_JOBS);
         let more = more.map_or(1.0, |own| jobs(program) as f64 / jobs(own) as f64).max(1.0);
-        // Of two traced runs the tracer is in both.
+        // Both traced runs include the tracer's cost, so their ratio needs no correction.
         let usual = own.map(work).or_else(|| self.point(program.cpus)?.work);
         usual.map_or(1.0, |usual| (work(program) / usual / more).max(1.0))
     }
 
-    /// What was measured there.
+    /// Measured point at this count.
     pub(super) fn point(&self, cpus: u32) -> Option<Measured> {
         self.points.iter().copied().find(|point| point.cpus == cpus)
     }
 }
 
-/// Processes beyond one for each CPU from which on their number tells how much a program does.
+/// Number of processes beyond one per CPU from which the process count indicates the amount of
+/// work.
 const MANY_JOBS: usize = 20;
 
-/// What a traced run's own account of the tracer's cost may be off by.
+/// Relative error of a traced run's own figure for the tracer's cost.
 const TRACED_DEVIATION: f64 = 0.01;
 
-/// No measurement on a machine with an operating system is better than this.
+/// Lower limit of the relative noise of a measurement on a machine with an operating system.
 const LEAST_NOISE: f64 = 0.002;

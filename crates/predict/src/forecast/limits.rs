@@ -1,4 +1,5 @@
-//! What stops a program first, and what no machine can beat.
+//! First limit on the scaling of a program, and lower bounds on elapsed time that hold on any
+//! machine.
 
 use morecores_study::Nanos;
 use morecores_view::{BoundsView, FirstLimit, Resource};
@@ -9,13 +10,14 @@ use super::traced::TracedProgram;
 use crate::models::Form;
 use crate::replay::{Bounds, Inflation, Shape};
 
-/// A limit beyond so many CPUs is out of sight: what it rests on is known to a percent or so.
+/// Number of CPUs beyond which a limit is not reported: its inputs are known only to about a
+/// percent.
 const SIGHT: f64 = 512.0;
 
-/// What of an inflation is noise: CPU time is known to about this.
+/// Inflation below which the value is noise: CPU time is known to about this precision.
 const LEAST_INFLATION: f64 = 0.01;
 
-/// The same with names, and as long as it takes in a run that is not traced.
+/// Bounds with names, scaled to a run without the tracer.
 pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, timed_over_traced: f64) -> BoundsView {
     let seconds = |time: &Nanos| time.as_secs_f64() * timed_over_traced;
     let mut locks: Vec<(String, f64)> =
@@ -29,11 +31,11 @@ pub(super) fn bounds(program: &TracedProgram, bounds: &Bounds, timed_over_traced
     }
 }
 
-/// The only device that a trace tells apart.
+/// Name for the disk: a trace does not distinguish further devices.
 pub(super) const DISK: &str = "the disk";
 
-/// The size of the memory, where one of the targets does not fit: it comes first, since there the command does not run at
-/// all.
+/// Memory limit, if the largest target does not fit in memory. It precedes all other limits,
+/// because the command does not run at all without enough memory.
 pub(super) fn memory_size(evidence: &Evidence, targets: &[u32]) -> Option<FirstLimit> {
     let (room, largest) = (evidence.memory?, *targets.last()?);
     let needed = room.demand.at(largest);
@@ -47,7 +49,7 @@ pub(super) fn memory_size(evidence: &Evidence, targets: &[u32]) -> Option<FirstL
     })
 }
 
-/// What allows the fewest CPUs' worth of work at a time.
+/// Limit that allows the smallest number of busy CPUs.
 pub(super) fn first_limit(
     panel: &Panel<'_>,
     traced: Option<(&TracedProgram, &Bounds)>,
@@ -86,7 +88,8 @@ fn of_forms(panel: &Panel<'_>, limits: &mut Vec<FirstLimit>) {
     match best.form {
         Form::Ideal => {}
         Form::KernelLock => {
-            // The lock is saturated where more CPUs change nothing: at the ratio of one CPU's time to the limit's.
+            // The lock is saturated once more CPUs change nothing. The limit is the ratio of the
+            // time on one CPU to the time at the limit.
             let most = best.model.elapsed(1) / best.model.elapsed(MANY);
             limits.push(FirstLimit { resource: Resource::Lock { name: "one lock".to_owned() }, cpus: most });
         }
@@ -100,10 +103,11 @@ fn of_forms(panel: &Panel<'_>, limits: &mut Vec<FirstLimit>) {
     }
 }
 
-/// So many CPUs that a closed form is at its limit.
+/// Number of CPUs at which a closed form is at its limit.
 const MANY: u32 = 4096;
 
-/// What the slowdown leaves of any number of CPUs, if it goes on evenly as it began: `n / (1 + s(n-1))` for all n is below `1/s`.
+/// Limit from the slowdown, if it continues linearly: `n / (1 + s(n-1))` stays below `1/s` for all
+/// n.
 fn memory(panel: &Panel<'_>) -> Option<FirstLimit> {
     let first = panel.evidence.points.first().filter(|point| point.cpus == 1)?;
     let measured: Vec<(f64, f64)> = panel.evidence.points[1..]

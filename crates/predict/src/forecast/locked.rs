@@ -1,37 +1,38 @@
-//! A traced program with its locks: how long each is held follows from its waits, and where the same lock was waited for in the run
-//! that had a CPU for each thread, from those waits first.
+//! Traced program with its locks. The hold time of each lock follows from its waits. If the run
+//! with one CPU per thread waited for the same lock, those waits take precedence.
 
 use super::evidence::Evidence;
 use super::traced::TracedProgram;
 use crate::demand::{LockUse, calibrated, with_locks};
 use crate::replay::{Inflation, Program};
 
-/// Points of each lock at which its users take it.
+/// Number of points per lock at which its users take it.
 const POINTS: u32 = 2000;
 
-/// Waits that tell as much with a CPU for each thread as any number with more threads than CPUs: those also depend on whom the
-/// scheduler takes the CPU from, which differs from kernel to kernel.
+/// Number of waits in the run with one CPU per thread that carries as much information as any
+/// number of waits in an oversubscribed run. Waits under oversubscription also depend on preemption
+/// by the scheduler, which differs between kernels.
 const AS_MANY: f64 = 20.0;
 
-/// A program and its locks.
+/// Program and its locks.
 pub(super) struct Locked {
-    /// With the shares that are replayed, in the order of the program's own list.
+    /// Locks with the shares for the replay, in the order of the program's own list.
     pub(super) locks: Vec<LockUse>,
-    /// What is replayed.
+    /// Program with its locks inserted, for the replay.
     pub(super) whole: Program,
 }
 
-/// How much longer a lock is held for each busy CPU beyond those traced.
+/// Growth of a lock's hold time per busy CPU beyond the traced ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
-    /// As a share of how long it was held there.
+    /// Mean growth, as a share of the hold time in the traced run.
     pub(super) mean: f64,
-    /// The standard error of that.
+    /// Standard error of the mean growth.
     pub(super) deviation: f64,
 }
 
 impl Locked {
-    /// Of `program`, which is one of the evidence.
+    /// Calibrates the locks of `program`, which is one of the evidence's programs.
     pub(super) fn of(evidence: &Evidence, program: &TracedProgram, inflation: Inflation) -> Self {
         let mut locks = told_by_waits(program, inflation);
         let roomy = evidence.own_program(program.cpus).filter(|own| own.n != program.n);
@@ -51,18 +52,19 @@ impl Locked {
         Self { locks, whole }
     }
 
-    /// With these of its locks alone, and other demands.
+    /// Program with only the given locks, on other demands.
     pub(super) fn with(demands: &Program, locks: &[LockUse]) -> Program {
         with_locks(demands, locks, POINTS)
     }
 }
 
-/// The locks of a traced run with the shares for which a replay waits as long.
+/// Locks of a traced run, with the shares at which a replay waits as long as the trace.
 fn told_by_waits(of: &TracedProgram, inflation: Inflation) -> Vec<LockUse> {
     calibrated(&of.demands.program, &of.locks, &of.machine(of.cpus, inflation), POINTS)
 }
 
-/// Of each lock of `program`: from its shares in the runs with a CPU for each thread on as many CPUs and on the next fewer with a trace.
+/// Growth of each lock of `program`. It compares the lock's shares in two runs with one CPU per
+/// thread: on the same number of CPUs, and on the next smaller traced count.
 pub(super) fn growth(
     evidence: &Evidence,
     program: &TracedProgram,
@@ -77,13 +79,15 @@ pub(super) fn growth(
     let of_lock = |place: usize| {
         let here = &shares[same_lock(program, place, most)?];
         let there = &before[same_lock(program, place, fewer)?];
-        // What is held across waits alone grows with no CPU.
+        // Zero share: the lock is only held across waits, so its hold time does not grow with the
+        // CPUs.
         if here.share == 0.0 || there.share == 0.0 {
             return None;
         }
         let apart = f64::from(most.cpus - fewer.cpus);
         let ratio = there.share / here.share;
-        // Waits grow with the square of a small share.
+        // Waits grow with the square of a small share, so the share's relative error is half that
+        // of the waits.
         let chance = 0.5 * (1.0 / f64::from(here.waits) + 1.0 / f64::from(there.waits)).sqrt();
         let deviation = ratio * chance.hypot(SHARE_ERROR) / apart;
         Some(Growth { mean: (1.0 - ratio) / apart, deviation })
@@ -91,11 +95,13 @@ pub(super) fn growth(
     (0..program.locks.len()).map(of_lock).collect()
 }
 
-/// What a ratio of shares by their waits may be off by, however many there are: turns are not quite exponential.
+/// Relative error of a ratio of shares that come from waits, for any number of waits: the turns are
+/// not quite exponential.
 const SHARE_ERROR: f64 = 0.1;
 
-/// Which of the locks of another run of the program is the lock at this place: one at the same address, else the only one with its
-/// name. Addresses change from run to run, names hold an address where nothing better is known.
+/// Index of the same lock in another run of the program: the lock at the same address, otherwise
+/// the only lock with its name. Addresses change from run to run. A name contains an address when
+/// nothing better is known.
 fn same_lock(program: &TracedProgram, place: usize, other: &TracedProgram) -> Option<usize> {
     let lock = &program.locks[place];
     let at_address = other.locks.iter().position(|of| of.lock == lock.lock && of.policy == lock.policy);

@@ -1,4 +1,5 @@
-//! What each model says of a count, and how sure it is: the replays of what was traced, and the closed forms together.
+//! Opinion of each model on a CPU count, with its uncertainty: the replays of the traced program,
+//! and the closed forms together.
 
 use morecores_view::Contestant;
 
@@ -7,42 +8,45 @@ use super::evidence::Evidence;
 use super::traced::TracedProgram;
 use crate::models::{Contest, Model, contest};
 
-/// What the replays are called.
+/// Name of the replay model.
 pub(super) const REPLAY: &str = "replay";
 
-/// Relative standard error of a replay for each doubling of the CPUs beyond those traced, and of the closed forms: about half the
-/// median and the whole of what they were wrong by on the tuning half of the corpus, which the other terms widen.
+/// Relative standard errors of the replay and of the closed forms, per doubling of the CPUs; for
+/// the replay, beyond the traced count. The values come from the tuning half of the corpus: about
+/// half of the replay's median error, and all of the closed forms' median error. Other terms widen
+/// both.
 const REPLAY_ERROR: f64 = 0.02;
 const FORMS_ERROR: f64 = 0.10;
 
-/// One model on one count.
+/// Prediction of one model for one CPU count.
 pub(super) struct Opinion {
     pub(super) model: String,
     pub(super) elapsed: f64,
-    /// Standard deviation of its logarithm, towards less and towards more time.
+    /// Standard deviation of the logarithm of elapsed time, towards less and towards more.
     pub(super) spread: [f64; 2],
-    /// Waits that it had to cut short, over threads.
+    /// Forced waits per thread.
     pub(super) forced: f64,
 }
 
 impl Opinion {
-    /// By precision.
+    /// Weight by precision.
     pub(super) fn weight(&self) -> f64 {
         let [less, more] = self.spread;
         1.0 / (less * more).max(1e-12)
     }
 }
 
-/// All models, fitted.
+/// All fitted models.
 pub(super) struct Panel<'e> {
     pub(super) evidence: &'e Evidence,
     contest: Option<Contest>,
-    /// Of the replays, as the logarithm's error a doubling; and the relative error itself.
+    /// Back-test of the replays: error of the logarithm per doubling, and the relative error
+    /// itself.
     back_test: Option<(f64, f64)>,
 }
 
 impl<'e> Panel<'e> {
-    /// `None` without a point.
+    /// Fits all models. `None` without a point.
     pub(super) fn of(evidence: &'e Evidence) -> Option<Self> {
         evidence.points.last()?;
         let contest = contest(&evidence.models_points(), None, evidence.noise());
@@ -51,7 +55,7 @@ impl<'e> Panel<'e> {
         Some(panel)
     }
 
-    /// The trace that says something of this count.
+    /// Trace that supports a prediction at this count.
     pub(super) fn program(&self, cpus: u32) -> Option<&'e TracedProgram> {
         self.evidence.program(self.largest(), cpus)
     }
@@ -64,12 +68,12 @@ impl<'e> Panel<'e> {
         self.evidence.points.last().map_or(0, |point| point.cpus)
     }
 
-    /// What all models that can say something of `cpus` say.
+    /// Opinions of all models that can predict `cpus` CPUs.
     pub(super) fn opinions(&self, cpus: u32) -> Vec<Opinion> {
         [self.replay(cpus), self.forms(cpus)].into_iter().flatten().collect()
     }
 
-    /// The largest count predicted from the trace on the most CPUs below it.
+    /// Back-test: predicts the largest count from the trace on the most CPUs below it.
     fn replay_back_test(&self) -> Option<(f64, f64)> {
         let largest = self.evidence.points.last()?;
         let program = self.evidence.program(largest.cpus - 1, largest.cpus)?;
@@ -87,9 +91,10 @@ impl<'e> Panel<'e> {
         let told = Ensemble::new(self.evidence, program, &self.evidence.points).elapsed(measured, cpus);
         let doublings = (f64::from(cpus) / f64::from(program.cpus)).log2();
         let tested = self.back_test.map_or(0.0, |(a_doubling, _)| a_doubling * doublings);
-        // What is lost may have been anything.
+        // Lost events may have been of any kind, so their share adds to the error.
         let own = (REPLAY_ERROR * doublings).hypot(tested).hypot(measured.error).hypot(program.lost_share);
-        // Waits that were satisfied at once left nothing to replay: it can only take longer than the replay says.
+        // Waits that were satisfied at once left no event to replay. The real run can only take
+        // longer than the replay.
         let invisible = if program.has_calls { 1.0 } else { 1.5 };
         let spread = [own.hypot(told.spread[0]), (own * invisible).hypot(told.spread[1])];
         Some(Opinion { model: REPLAY.to_owned(), elapsed: told.median, spread, forced: told.forced })
@@ -101,7 +106,7 @@ impl<'e> Panel<'e> {
         let best = contest.best();
         let tested =
             best.back_test.map_or(0.0, |error| (error.abs() - self.evidence.noise()).max(0.0) * doublings);
-        // Work that takes longer beside other CPUs' looks to them like work that is not divided.
+        // The closed forms mistake work that slows down beside other busy CPUs for serial work.
         let slowed = usual_inflation(self.evidence).second * doublings;
         let own = (FORMS_ERROR * doublings).hypot(tested).hypot(slowed).hypot(self.evidence.noise());
         let spread = own.hypot(contest.disagreement(cpus));
@@ -109,17 +114,17 @@ impl<'e> Panel<'e> {
         Some(Opinion { model: best.form.name().to_owned(), elapsed, spread: [spread; 2], forced: 0.0 })
     }
 
-    /// The closed form with the largest say.
+    /// Name of the closed form with the largest weight.
     pub(super) fn best_form(&self) -> &'static str {
         self.contest.as_ref().map_or("none", |contest| contest.best().form.name())
     }
 
-    /// Where it puts the peak.
+    /// Peak of that closed form.
     pub(super) fn form_peak(&self) -> Option<f64> {
         self.contest.as_ref()?.peak()
     }
 
-    /// All models; a closed form's weight is its share among them.
+    /// All models; the weight of a closed form is its share among the closed forms.
     pub(super) fn contestants(&self) -> Vec<Contestant> {
         let mut all = Vec::new();
         if !self.evidence.programs.is_empty() {

@@ -1,4 +1,4 @@
-//! Predictions from evidence whose truth is known.
+//! Predictions from evidence with a known truth.
 
 use morecores_study::Nanos;
 use morecores_view::{Abstention, Resource};
@@ -23,7 +23,7 @@ fn of_law(law: Usl, counts: &[u32]) -> Evidence {
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// A first thread that works alone and then waits for so many others.
+/// Program with a first thread that works alone and then waits for other threads, one per job.
 fn fork_and_join(serial: Nanos, jobs: &[Nanos]) -> Program {
     let mut first = vec![Step::Run(serial)];
     first.extend((1..=jobs.len() as u32).map(Step::Start));
@@ -83,7 +83,7 @@ fn a_trace_on_one_cpu_tells_of_many() {
     let found = forecast(&evidence, &[2, 3, 9, 64]).unwrap();
     let speedups: Vec<f64> = found.points.iter().map(|point| point.speedup.unwrap()).collect();
     for (speedup, truth) in speedups.iter().zip([1000.0 / 550.0, 2.5, 5.0, 5.0]) {
-        // One CPU tells nothing of how busy ones slow each other down.
+        // One CPU shows nothing about the slowdown by other busy CPUs.
         assert!(within(*speedup, truth, 0.08), "{speedups:?}");
     }
     assert_eq!((found.model.as_str(), found.caveats), ("replay", vec![Caveat::OneCount]));
@@ -92,11 +92,12 @@ fn a_trace_on_one_cpu_tells_of_many() {
     let limit = found.first_limit.unwrap();
     let by_first = Resource::SerialWork { command: Some("first".to_owned()) };
     assert!(limit.resource == by_first && within(limit.cpus, 5.0, 0.01));
-    // Nothing beats the bounds, however optimistic.
+    // No prediction, however optimistic, is below the bounds.
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
 
-/// Two jobs at a time took 1 s of CPU time, eight at a time on the same CPUs 2 s: that may go again.
+/// Two threads took 1 s of CPU time, and eight threads on the same two CPUs took 2 s. The extra
+/// time may disappear.
 #[test]
 fn bounds_are_without_what_a_crowd_may_cost() {
     let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
@@ -119,7 +120,7 @@ fn a_lossy_trace_widens_the_band() {
     assert!(width(0.2) > 2.0 * width(0.0), "{} {}", width(0.2), width(0.0));
 }
 
-/// A traced run that took twice as long tells of runs that take half as long.
+/// The traced run took twice as long as the timed runs, so the bounds are halved.
 #[test]
 fn bounds_are_at_the_pace_of_timed_runs() {
     let slow = traced(1, 1, MS(2000), fork_and_join(MS(200), &[MS(200); 9]));
@@ -155,10 +156,10 @@ fn work_that_came_with_the_crowd_may_go_with_it() {
         let told = Evidence { told_n: true, programs, ..timed(&[(1, 1.0), (2, 0.5)]) };
         forecast(&told, &[8]).unwrap().points[0].elapsed_band90_s.unwrap()
     };
-    // All of it stays: 250 ms. None of it: 125 ms.
+    // All of it stays: 250 ms. None of it stays: 125 ms.
     let [least, most] = band([1, 1]);
     assert!(least < 0.13 && most > 0.2, "{least} {most}");
-    // Twice as many processes, beside one a CPU, had twice as much to do.
+    // Twice as many processes, not counting one per CPU, had twice as much work.
     let [least, most] = band([102, 208]);
     assert!(least > 0.13 && most > 0.25, "{least} {most}");
 }
@@ -189,17 +190,17 @@ fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
         let evidence = Evidence { told_n: true, programs, ..timed(&[(1, 2.0), (2, 1.0), (4, 0.6)]) };
         locked::growth(&evidence, &evidence.programs[1], Inflation::NONE)[0].unwrap()
     };
-    // A third more with two CPUs more: an eighth of what it is there with each.
+    // The share is a third larger with two more CPUs: per CPU, an eighth of the larger share.
     assert!((growth(0.2).mean - 0.125).abs() < 0.03, "{:?}", growth(0.2));
     assert!(growth(0.15).mean.abs() < 0.03 && growth(0.15).deviation < 0.06, "{:?}", growth(0.15));
-    // Without a second run of two CPUs or more nothing is known.
+    // Without a second run on two CPUs or more, the growth is unknown.
     let alone = Evidence { told_n: true, programs: vec![run(4, 0.2)], ..timed(&[(1, 2.0), (4, 0.6)]) };
     assert_eq!(locked::growth(&alone, &alone.programs[0], Inflation::NONE), [None]);
 }
 
 #[test]
 fn a_replay_that_was_wrong_has_less_of_a_say() {
-    // It says that two CPUs are twice as fast, and they were hardly faster.
+    // The replay predicts a speedup of two on two CPUs, but the measured speedup is small.
     let program = |n| traced(1, n, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
     let evidence = Evidence { programs: vec![program(1)], ..timed(&[(1, 1.0), (2, 0.9)]) };
     let found = forecast(&evidence, &[4]).unwrap();
@@ -272,7 +273,8 @@ fn what_would_be_gained_is_what_a_change_takes_away() {
     let gains =
         what_if(&evidence, &[faster, Change::WithoutSerial, Change::WithoutDisk], Some(&[2])).unwrap();
     let saved: Vec<f64> = gains.iter().map(|gain| gain.points[0].saved_s).collect();
-    // All threads are called `job`: half of everything; half of the 400 ms alone; no disk is in the way.
+    // All threads run the command `job`. Twice the speed saves half of everything; dividing the
+    // serial work saves half of its 400 ms; the program does not use the disk.
     assert!(
         within(saved[0], 0.35, 0.01) && within(saved[1], 0.2, 0.01) && saved[2].abs() < 1e-9,
         "{saved:?}"

@@ -1,4 +1,4 @@
-//! A traced run as a program that can be replayed, and how well it was traced.
+//! Traced run as a replayable program, with the quality of its trace.
 
 use std::collections::HashMap;
 
@@ -10,41 +10,42 @@ use crate::demand::{Demands, LockName, LockUse, demands, lock_uses};
 use crate::replay::{Inflation, Machine};
 use morecores_explain::trace::Timeline;
 
-/// What a traced run demands, and what has to be known of the trace to believe it.
+/// Demands of a traced run, with the facts that decide the trust in its trace.
 #[derive(Clone, Debug)]
 pub struct TracedProgram {
-    /// CPUs that it was traced on.
+    /// Number of CPUs of the traced run.
     pub cpus: u32,
-    /// What `{n}` was.
+    /// Value of `{n}`.
     pub n: u32,
-    /// How long it took.
+    /// Elapsed time of the traced run.
     pub elapsed: Nanos,
-    /// The same in seconds without what the tracer took.
+    /// Elapsed time in seconds without the tracer's cost.
     pub own_elapsed: f64,
-    /// What it demands, without its locks.
+    /// Demands without the locks.
     pub demands: Demands,
-    /// Its locks, and their names in words.
+    /// Locks of the program.
     pub locks: Vec<LockUse>,
-    /// Of each lock.
+    /// Display name of each lock.
     pub lock_names: Vec<String>,
-    /// The command that each thread ran at its end.
+    /// Command that each thread ran at its end.
     pub commands: Vec<String>,
-    /// The command that ran most of the serial phases.
+    /// Command that ran for most of the serial phases' time.
     pub serial_command: Option<String>,
-    /// Whether every system call is in the trace with its object.
+    /// Whether the trace contains every system call with its object.
     pub has_calls: bool,
-    /// How many processes there were.
+    /// Number of processes.
     pub processes: usize,
-    /// Events that were lost, over all there were.
+    /// Lost events over all events.
     pub lost_share: f64,
-    /// CPU time that no rule explains, over that of the allotted CPUs.
+    /// CPU time that no rule explains, over the time of the allotted CPUs.
     pub unexplained_share: f64,
-    /// Time in spinning loops of the program's own, likewise.
+    /// Time in the program's own spin loops, over the time of the allotted CPUs.
     pub spinning_share: f64,
 }
 
 impl TracedProgram {
-    /// Of a trace and what is derived from it. `None` where the main process was not seen in it.
+    /// Builds the program from a trace and its view. `None` if the trace does not contain the main
+    /// process.
     pub fn of(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
         let timeline = Timeline::new(header, &decoded.events);
         let mut found = Self::of_timeline(&timeline, header.run.cpus, header.run.n)?;
@@ -67,7 +68,8 @@ impl TracedProgram {
             .map(|(name, _)| name.to_owned());
         for (name, of) in found.lock_names.iter_mut().zip(&found.locks) {
             let LockName::Kernel(_) = of.lock else { continue };
-            // The table of locks is by caller; the one waited for as long is it.
+            // The table groups locks by caller. The row with the closest wait time belongs to this
+            // lock.
             let apart = |seconds: f64| (seconds - of.waited.as_secs_f64()).abs();
             let likeliest = view.locks.iter().min_by(|a, b| apart(a.wait_s).total_cmp(&apart(b.wait_s)));
             let close = |lock: &&LockView| apart(lock.wait_s) <= SAME_WAITS * of.waited.as_secs_f64();
@@ -79,7 +81,7 @@ impl TracedProgram {
         Some(found)
     }
 
-    /// Of a timeline alone: nothing is known of how well it was traced.
+    /// Builds the program from a timeline alone; the quality of the trace is unknown.
     pub fn of_timeline(timeline: &Timeline, cpus: u32, n: u32) -> Option<Self> {
         let demands = demands(timeline)?;
         let locks = lock_uses(timeline, &demands);
@@ -112,7 +114,7 @@ impl TracedProgram {
         })
     }
 
-    /// So many CPUs like those that it was traced on, slowing each other down like this.
+    /// Machine with `cpus` CPUs like the traced ones and with this inflation.
     pub(super) fn machine(&self, cpus: u32, inflation: Inflation) -> Machine {
         let wake_latency = self.demands.wake_latency.unwrap_or(WAKE_LATENCY);
         let any = Machine::new(cpus);
@@ -121,10 +123,10 @@ impl TracedProgram {
     }
 }
 
-/// The waits of a lock and those of a row of the table are the same where they differ by no more than this share: the table
-/// divides waits without a stack over callers.
+/// Largest relative difference between the waits of a lock and the waits of its table row. The
+/// table divides waits without a stack over callers.
 const SAME_WAITS: f64 = 0.2;
 
-/// What an idle CPU takes to be at work, where neither the trace nor the tracer tells: between the 2 µs of a real one and the tens of a
-/// virtual one.
+/// Time for an idle CPU to start work, when neither the trace nor the tracer gives it: between 2
+/// µs on a real CPU and tens of microseconds on a virtual one.
 const WAKE_LATENCY: Nanos = Nanos::from_micros(5);

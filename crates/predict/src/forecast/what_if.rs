@@ -1,4 +1,4 @@
-//! What would be gained if something were not in the way: the same replay with and without it.
+//! Gain from removing an obstacle: the same replay with and without it.
 
 use std::collections::BTreeMap;
 
@@ -13,63 +13,66 @@ use super::traced::TracedProgram;
 use crate::demand::LockUse;
 use crate::replay::{Machine, Program, Step, replay};
 
-/// Something that is changed in a program.
+/// Hypothetical change to a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The locks whose name contains this are free, and the commands of this name take no time.
+    /// Locks whose name contains this text are free, and commands with this name take no time.
     Without(String),
-    /// The disk serves everything at once.
+    /// The disk serves every request at once.
     WithoutDisk,
-    /// What one thread does alone is shared out to all CPUs.
+    /// Serial work is divided among all CPUs.
     WithoutSerial,
-    /// A command works so much faster.
+    /// A command runs faster.
     Faster {
-        /// Its name.
+        /// Name of the command.
         command: String,
-        /// By this factor.
+        /// Factor of the speedup.
         factor: f64,
     },
 }
 
-/// Why nothing can be said.
+/// Reason for the absence of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhatIfError {
-    /// Nothing in the trace is called so.
+    /// No lock or command in the trace has this name.
     #[error("no lock or command of the trace is called `{name}`: there are {known}")]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// What there is.
+        /// Available names.
         known: String,
     },
-    /// No trace is of the program for so many CPUs.
+    /// No trace describes the program for this number of CPUs.
     #[error("no trace is of the command for {0} CPUs: `morecores run --predict={0}` makes one")]
     Untraced(u32),
-    /// The study is about a figure of the command's own, which no replay can tell.
+    /// The study measures a metric of the command; a replay only gives elapsed time.
     #[error("the study is about a metric, and a replay tells elapsed time alone")]
     NotOfTime,
-    /// There is no traced run with a measured count.
+    /// No traced run has a measured count.
     #[error("no traced run is of a measured CPU count: there is nothing to compare with")]
     NothingTraced,
 }
 
-/// Commands that are tried where nothing is asked for: those with the most CPU time.
+/// Number of commands to try without a request: those with the most CPU time.
 const MOST_COMMANDS: usize = 5;
 
-/// How much faster a command is tried to be.
+/// Speedup to try for a command.
 const FASTER: f64 = 2.0;
 
-/// Seconds over elapsed time below which a change is not worth its line.
+/// Saved time over elapsed time below which a change is not listed.
 const WORTH: f64 = 0.005;
 
-/// What is left at least of elapsed time, whatever is taken away.
+/// Smallest share of the elapsed time that remains after any change.
 const LEAST_LEFT: f64 = 0.001;
 
-/// What each of `changes` would gain, or, where there are none, everything that is found, most first; on `cpus`, or on the
-/// largest measured count and every larger one with a trace.
+/// Gain from each of `changes`. Without changes, the gain from every change found, largest first.
+///
+/// The counts are `cpus`, or by default the largest measured count and every larger count with a
+/// trace. The default adds twice the largest count if the command does not receive the CPU count.
 ///
 /// # Errors
-/// Where something is asked for that is not in the traces.
+/// Returns an error if the study measures a metric, or if the traces do not contain a requested
+/// name or count.
 pub fn what_if(
     evidence: &Evidence,
     changes: &[Change],
@@ -117,7 +120,8 @@ pub fn what_if(
     Ok(gains)
 }
 
-/// What a count takes as it is: what was measured, else what is predicted, also where that is not certain enough to be given.
+/// Elapsed time at a count without changes: the measured time, otherwise the predicted time, even
+/// one too uncertain to report.
 fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
     if let Some(measured) = evidence.point(cpus) {
         return Some(measured.elapsed);
@@ -127,7 +131,8 @@ fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
     point.elapsed_s.or_else(|| point.elapsed_band90_s.map(middle))
 }
 
-/// Kind of what `change` changes in `program`. A name that a lock and a command share is the lock's.
+/// Kind of the object that `change` changes in `program`. A name shared by a lock and a command
+/// means the lock.
 fn kind(program: &TracedProgram, change: &Change) -> GainKind {
     match change {
         Change::WithoutDisk => GainKind::Disk,
@@ -139,12 +144,12 @@ fn kind(program: &TracedProgram, change: &Change) -> GainKind {
     }
 }
 
-/// By what it gains at the largest count.
+/// Time saved at the largest count.
 fn gained(gain: &Gain) -> f64 {
     gain.points.last().map_or(0.0, |point| point.saved_s)
 }
 
-/// Everything that can be changed: each lock, the commands with the most CPU time, the disk, the serial work.
+/// All possible changes: each lock, the commands with the most CPU time, the disk, the serial work.
 fn everything(program: &TracedProgram) -> Vec<Change> {
     let mut changes = vec![Change::WithoutDisk, Change::WithoutSerial];
     changes.extend(program.lock_names.iter().map(|name| Change::Without(name.clone())));
@@ -153,7 +158,7 @@ fn everything(program: &TracedProgram) -> Vec<Change> {
     changes
 }
 
-/// The commands, most CPU time first.
+/// Commands, most CPU time first.
 fn busiest(program: &TracedProgram) -> Vec<String> {
     let mut work: BTreeMap<&str, Nanos> = BTreeMap::new();
     for (command, script) in program.commands.iter().zip(&program.demands.program.threads) {
@@ -194,13 +199,13 @@ impl Change {
     }
 }
 
-/// A program on so many CPUs.
+/// Program on a number of CPUs.
 struct Site<'p> {
     program: &'p TracedProgram,
     locks: Vec<LockUse>,
     there: Machine,
     cpus: u32,
-    /// Seconds of the machine to a second of the replay.
+    /// Ratio of seconds on the machine to seconds in the replay.
     scale: f64,
     now: f64,
     alone: f64,
@@ -222,7 +227,7 @@ impl<'p> Site<'p> {
             Change::WithoutSerial => self.now - self.alone * (1.0 - 1.0 / f64::from(self.cpus)),
             _ => self.replayed(change),
         };
-        // Nothing takes no time at all.
+        // No change reduces the elapsed time to zero.
         let then = then.max(self.now * LEAST_LEFT);
         GainPoint {
             cpus: self.cpus,
@@ -259,7 +264,7 @@ impl<'p> Site<'p> {
         self.scale * replay(&program, &self.there).elapsed.as_secs_f64()
     }
 
-    /// A command's work takes so much of its time.
+    /// Multiplies the time of a command's work by `factor`.
     fn paced(&self, program: &mut Program, command: &str, factor: f64) {
         let is_its =
             |thread: &u32| self.program.commands.get(*thread as usize).is_some_and(|name| name == command);

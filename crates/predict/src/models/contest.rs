@@ -1,56 +1,62 @@
-//! Which closed form to trust: by how well it fits the measured points, by how well, fitted to the smaller ones, it predicts the
-//! largest, and by whether its parameters earn their place.
+//! Choice of the closed form to trust. Three criteria decide: the fit to the measured points, the
+//! prediction of the largest point from the smaller ones, and the gain from each added parameter.
 
 use super::{KernelLock, LockShare, Model, Point, Usl};
 
-/// Models that were fitted to the same points, each with what it has to say for itself.
+/// Models fitted to the same points, each with its errors and its weight.
 pub struct Contest {
-    /// The simplest first; never empty.
+    /// Entries with the simplest model first; never empty.
     pub entries: Vec<Entry>,
 }
 
-/// One model.
+/// Result of one model in the contest.
 pub struct Entry {
-    /// Which.
+    /// Form of the model.
     pub form: Form,
-    /// Fitted to all points.
+    /// Model fitted to all points.
     pub model: Box<dyn Model>,
-    /// How many of its parameters the points told: those that came out as zero are not among them.
+    /// Number of parameters that the points determine; parameters that the fit set to zero do not
+    /// count.
     pub parameters: usize,
-    /// Its relative error: root of the sum of squares in the fit over the points that are left to test it. Zero where none
-    /// are left.
+    /// Relative error of the fit: root of the sum of squares divided by the residual degrees of
+    /// freedom. Zero when no degrees of freedom are left.
     pub residual: f64,
-    /// Relative error at the largest point of the same model fitted to all others; absent where those are too few for it.
+    /// Relative error at the largest point when the model is fitted to all other points. Absent
+    /// when those points are too few for the model.
     pub back_test: Option<f64>,
-    /// Its share in the prediction; all together are 1. Zero for one whose parameters did not earn their place, and for one
-    /// that a richer one refuted.
+    /// Weight of the model in the prediction; the weights add up to 1. Zero for a model whose added
+    /// parameters bring too little, and for a model that a richer one refuted.
     pub weight: f64,
 }
 
-/// A closed form.
+/// Closed form of elapsed time against CPU count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Each CPU helps in full.
+    /// Perfect scaling: each CPU helps in full.
     Ideal,
-    /// A part of the work is not divided.
+    /// Amdahl's law: part of the work is serial.
     Amdahl,
-    /// And each pair of CPUs costs something.
+    /// Universal scalability law: Amdahl's law plus a cost for each pair of CPUs.
     Usl,
-    /// All work that takes the one lock waits for each other.
+    /// Kernel-lock model: all work under the one lock is serialised.
     KernelLock,
 }
 
-/// A richer model has to be more exact than each one it contains by this factor. Of three or four points, chance alone gives half
-/// of the added parameters a gain of a few tenths.
+/// Largest ratio of a richer model's error to the error of each model that it contains. Above this
+/// ratio the richer model is dropped. With three or four points, chance alone gives half of the
+/// added parameters a gain of a few tenths.
 const EARNS_ITS_PLACE: f64 = 2.0 / 3.0;
 
-/// All closed forms that the points can bear, weighed. `held` is the share of lock-held time where it was measured: otherwise
-/// it is fitted. `noise` is the relative standard error of a point: differences below it say nothing for or against a model.
-/// `None` with fewer than two counts.
+/// Fits and weighs all closed forms that the points support.
 ///
-/// Of a model and a richer one that contains it, one is weighed: the richer one where its parameters earn their place. All that
-/// are left are weighed by `1 / (noise² + residual² + back_test²)`: the precision with which they
-/// were right in and out of sample. One that the smaller counts cannot bear is taken to fail the back-test as the others do.
+/// `held` is the measured share of lock-held time; without it the share is fitted. `noise` is the
+/// relative standard error of a point; differences below it count neither for nor against a model.
+/// `None` with fewer than two CPU counts.
+///
+/// Only one of a model and a richer model that contains it gets a weight: the richer one if its
+/// parameters earn their place, otherwise the simpler one. The weight of each remaining model is
+/// `1 / (noise² + residual² + back_test²)`, its precision in and out of sample. A model without
+/// a back-test gets the root mean square of the other models' back-test errors.
 pub fn contest(points: &[Point], held: Option<LockShare>, noise: f64) -> Option<Contest> {
     let largest = *points.iter().max_by_key(|point| point.cpus)?;
     let others: Vec<_> = points.iter().copied().filter(|point| point.cpus < largest.cpus).collect();
@@ -68,7 +74,8 @@ pub fn contest(points: &[Point], held: Option<LockShare>, noise: f64) -> Option<
         entries.push(Entry { form, model, parameters, residual, back_test, weight: 1.0 });
     }
     let spread = |entry: &Entry| (noise * noise + entry.residual * entry.residual).sqrt();
-    // The simplest first: who stays has beaten each model that it contains, and those are refuted by that.
+    // The simplest model comes first. A model that stays beats each model that it contains, and so
+    // refutes them.
     for index in 0..entries.len() {
         let (simpler, richer) = entries.split_at_mut(index);
         let entry = &mut richer[0];
@@ -92,7 +99,7 @@ pub fn contest(points: &[Point], held: Option<LockShare>, noise: f64) -> Option<
 }
 
 impl Form {
-    /// The field's name for it.
+    /// Name of the form in the field.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ideal => "ideal",
@@ -102,8 +109,9 @@ impl Form {
         }
     }
 
-    /// Whether it is `other` with a parameter more. With a measured share the lock model contains none, but then it has no
-    /// parameter more either and has to earn its place all the same.
+    /// Whether this form is `other` with an added parameter. With a measured share the lock model
+    /// has no added parameter and contains no other form. It must still earn its place against the
+    /// ideal form.
     const fn contains(self, other: Self) -> bool {
         matches!(
             (self, other),
@@ -111,7 +119,8 @@ impl Form {
         )
     }
 
-    /// Fitted, and how many parameters came out as more than nothing; `None` where there are fewer points than parameters.
+    /// Fits the form and counts the parameters above zero. `None` with fewer points than
+    /// parameters.
     fn fit(self, points: &[Point], held: Option<LockShare>) -> Option<(Box<dyn Model>, usize)> {
         let usl = |found: Option<Usl>| {
             let found = found?;
@@ -135,7 +144,7 @@ impl Form {
 }
 
 impl Contest {
-    /// The one with the largest weight.
+    /// Entry with the largest weight.
     pub fn best(&self) -> &Entry {
         self.entries
             .iter()
@@ -143,7 +152,8 @@ impl Contest {
             .unwrap_or(&self.entries[0])
     }
 
-    /// How far, as a standard deviation of the logarithm, the models that have a say are apart.
+    /// Disagreement of the weighted models, as a standard deviation of the logarithm of elapsed
+    /// time.
     pub fn disagreement(&self, cpus: u32) -> f64 {
         let mean = self.elapsed(cpus).ln();
         let square = |entry: &Entry| entry.weight * (entry.model.elapsed(cpus).ln() - mean).powi(2);
@@ -152,12 +162,12 @@ impl Contest {
 }
 
 impl Model for Contest {
-    /// The weighted geometric mean of what they say.
+    /// Weighted geometric mean of the models' elapsed times.
     fn elapsed(&self, cpus: u32) -> f64 {
         self.entries.iter().map(|entry| entry.weight * entry.model.elapsed(cpus).ln()).sum::<f64>().exp()
     }
 
-    /// Of the one with the largest weight.
+    /// Peak of the model with the largest weight.
     fn peak(&self) -> Option<f64> {
         self.best().model.peak()
     }

@@ -1,20 +1,22 @@
-//! Least squares of relative errors with coefficients that are not negative.
+//! Least squares of relative errors with non-negative coefficients.
 //!
-//! A program has no negative serial part, and a fit that gives one has fitted noise. At most three terms: a linear algebra crate
-//! would bring two dozen others for a system of three equations.
+//! A program has no negative serial part, so a fit with a negative coefficient has fitted noise. At
+//! most three terms occur. A linear algebra crate would add two dozen dependencies for a system of
+//! three equations.
 
 use super::Point;
 
-/// The coefficients, none below zero, of the sum of `terms` that comes closest to the points: the sum of the squares of the
-/// relative errors is least. `None` where no combination of terms can be told from the points.
+/// Non-negative coefficients of the sum of `terms` that fits the points best. The fit minimises the
+/// sum of squared relative errors. `None` when the points determine no combination of terms.
 ///
-/// The optimum under non-negativity is the free optimum of the terms that are not zero in it (C. L. Lawson, R. J. Hanson,
-/// Solving Least Squares Problems, 1974, chapter 23), so that with few terms it is found by trying each subset.
+/// The non-negative optimum equals the unconstrained optimum over its non-zero terms (C. L. Lawson,
+/// R. J. Hanson, Solving Least Squares Problems, 1974, chapter 23). With few terms, trying each
+/// subset finds it.
 pub(super) fn non_negative<const K: usize>(points: &[Point], terms: [fn(f64) -> f64; K]) -> Option<[f64; K]> {
     let rows: Vec<[f64; K]> =
         points.iter().map(|point| terms.map(|term| term(f64::from(point.cpus)) / point.elapsed)).collect();
     let mut best: Option<(f64, [f64; K])> = None;
-    // Subsets of few terms first: of two that fit as well, the one with fewer.
+    // Subsets with fewer terms come first, so they win a tie.
     let mut subsets: Vec<usize> = (1..1 << K).collect();
     subsets.sort_by_key(|subset| subset.count_ones());
     for subset in subsets {
@@ -34,8 +36,9 @@ pub(super) fn non_negative<const K: usize>(points: &[Point], terms: [fn(f64) -> 
     best.map(|(_, found)| found)
 }
 
-/// Coefficients of the chosen terms with which each row comes closest to 1, all others zero: the normal equations by Gaussian
-/// elimination. `None` where the rows cannot tell the terms apart.
+/// Coefficients of the chosen terms that bring each row closest to 1; all other coefficients are
+/// zero. Solves the normal equations by Gaussian elimination. `None` when the rows cannot tell the
+/// terms apart.
 fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Option<[f64; K]> {
     let product = |a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<f64>();
     let mut matrix = [[0.0; K]; K];
@@ -48,8 +51,8 @@ fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Op
             matrix[a][a] = 1.0;
         }
     }
-    // The matrix is symmetric and not negative: no exchange of rows is needed, and a pivot that vanishes is a term that the
-    // ones before it make up.
+    // The matrix is symmetric and positive semidefinite, so the elimination needs no row exchange.
+    // A vanishing pivot marks a term that is a combination of the terms before it.
     for pivot in 0..K {
         if matrix[pivot][pivot] <= ROUNDING * product(pivot, pivot) {
             return None;
@@ -68,7 +71,7 @@ fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Op
     Some(found)
 }
 
-/// Relative size below which a pivot, or a gain in the sum of squares, is rounding.
+/// Relative size below which a pivot, or a gain in the sum of squares, counts as rounding.
 const ROUNDING: f64 = 1e-12;
 
 #[cfg(test)]

@@ -1,36 +1,40 @@
-//! The kernel-lock model: CPUs over locks, and processes over CPUs.
+//! Kernel-lock model: CPUs queue for locks, and processes queue for CPUs.
 //!
-//! Source 003 (Kaieda, Nakayama and others) showed that the share of its time that a program spends under the kernel's lock
-//! decides what a second CPU is worth. Here the CPUs are the customers of a closed network whose queues are the locks.
+//! Source 003 (Kaieda, Nakayama and others) shows that the share of time under the kernel's lock
+//! decides the benefit of a second CPU. In this model the CPUs are the customers of a closed
+//! network, and the locks are its queues.
 
 use super::network::{birth_death, mean_value_analysis};
 use super::{Model, Point};
 
-/// What of a program's time on one CPU it holds locks.
+/// Share of a program's time on one CPU during which it holds locks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockShare(pub f64);
 
 impl LockShare {
-    /// From the lock ratio measured on a kernel for one CPU, and the times on one CPU without and with the kernel for many. What
-    /// the latter takes longer is its locking, and counts as time that a lock is held: with the lock ratio alone the waits of
-    /// source 003's Table 5 come out 70% too short, with this 17%.
+    /// Share from the lock ratio on a uniprocessor kernel, and from the times on one CPU with the
+    /// uniprocessor and the multiprocessor kernel.
+    ///
+    /// The extra time of the multiprocessor kernel is its locking, so it counts as lock-held time.
+    /// With the lock ratio alone the waits of source 003's Table 5 come out 70% too short; with the
+    /// extra time, 17%.
     pub fn held(lock_ratio: f64, one: f64, one_smp: f64) -> Self {
         let overhead = (one_smp - one).max(0.0);
         Self(((lock_ratio * one + overhead) / one.max(one_smp)).clamp(0.0, 1.0))
     }
 }
 
-/// CPUs over a lock: each CPU computes, then takes the lock.
+/// CPUs that share one lock: each CPU computes, then takes the lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelLock {
-    /// Time on one CPU, under the lock included.
+    /// Time on one CPU, including the time under the lock.
     pub one: f64,
-    /// Share of it under the lock.
+    /// Share of that time under the lock.
     pub share: LockShare,
 }
 
 impl KernelLock {
-    /// The share that fits the times best. `None` with fewer than two counts.
+    /// Fits the share to the times. `None` with fewer than two CPU counts.
     pub fn fit(points: &[Point]) -> Option<Self> {
         let base = points.first()?;
         if points.iter().all(|point| point.cpus == base.cpus) {
@@ -44,7 +48,7 @@ impl KernelLock {
         Self::scaled(points, LockShare(share))
     }
 
-    /// A known share: only the time on one CPU is fitted, by least squares of relative errors.
+    /// Fits only the time on one CPU, by least squares of relative errors; the share is known.
     pub fn scaled(points: &[Point], share: LockShare) -> Option<Self> {
         let model = Self { one: 1.0, share };
         let ratios = points.iter().map(|point| model.elapsed(point.cpus) / point.elapsed);
@@ -52,7 +56,7 @@ impl KernelLock {
         (squares > 0.0).then(|| Self { one: sum / squares, ..model })
     }
 
-    /// How much longer a piece of work takes with 1, 2, … `cpus` CPUs busy than with one.
+    /// Time of a piece of work with 1, 2, … `cpus` busy CPUs, relative to one busy CPU.
     fn stretch(&self, cpus: u32) -> Vec<f64> {
         let LockShare(share) = self.share;
         mean_value_analysis((1.0 - share).max(0.0), &[share], cpus)
@@ -61,13 +65,13 @@ impl KernelLock {
             .collect()
     }
 
-    /// What of the CPUs' time goes into waiting for locks where all of them are busy.
+    /// Share of the CPUs' time spent waiting for locks when all CPUs are busy.
     pub fn waiting_ratio(&self, cpus: u32) -> f64 {
         self.stretch(cpus).last().map_or(0.0, |stretch| 1.0 - 1.0 / stretch)
     }
 
-    /// Number of CPUs from which on the lock is always held: the count at which the queue's bound, `1/share`, meets the bound
-    /// of a machine without a queue.
+    /// Number of CPUs from which the lock is always held. At this count the bound of the queue,
+    /// `1/share`, meets the bound of a machine without a queue.
     pub fn saturation(&self) -> Option<f64> {
         (self.share.0 > 0.0).then(|| 1.0 / self.share.0)
     }
@@ -79,24 +83,27 @@ impl Model for KernelLock {
     }
 }
 
-/// Processes over CPUs, CPUs over locks: a fixed number of jobs, each of which is away now and then (asleep, or not begun), so
-/// that not all CPUs are always busy. Checks the published waits of source 003; no prediction rests on it.
+/// Processes that share CPUs, which share locks. A fixed number of jobs runs; each job is sometimes
+/// away (asleep, or not yet started), so not all CPUs are always busy. This model checks the
+/// published waits of source 003; no prediction uses it.
 ///
-/// The lower layer is replaced by a station that serves as fast as it does with as many CPUs busy, which is exact for such
-/// networks (K. M. Chandy, U. Herzog, L. Woo, Parametric Analysis of Queuing Networks, IBM J. Res. Dev. 19(1), 1975).
+/// One station replaces the lower layer. Its service rate equals that of the lower layer with the
+/// same number of busy CPUs. The replacement is exact for such networks (K. M. Chandy, U. Herzog,
+/// L. Woo, Parametric Analysis of Queuing Networks, IBM J. Res. Dev. 19(1), 1975).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jobs {
-    /// How many jobs there are.
+    /// Number of jobs.
     pub jobs: u32,
-    /// Time that a job is away for each unit of its work.
+    /// Time away per unit of a job's work.
     pub away: f64,
-    /// What the CPUs do.
+    /// Lower layer: the CPUs and their lock.
     pub locks: KernelLock,
 }
 
 impl Jobs {
-    /// Fitted to the times and, where known, the waiting ratios of the points, each a relative error; `jobs` at once, and one lock.
-    /// `None` without a waiting ratio above zero on more than one CPU.
+    /// Fits the model to the times and to the known waiting ratios of the points, by relative
+    /// error. `jobs` jobs run at once and share one lock. `None` without a waiting ratio above zero
+    /// on more than one CPU.
     pub fn fit(points: &[(Point, Option<f64>)], jobs: u32) -> Option<Self> {
         let base = points.iter().map(|(point, _)| point).min_by_key(|point| point.cpus)?;
         let waits: Vec<_> = points
@@ -118,7 +125,7 @@ impl Jobs {
             let at_base = model.elapsed(base.cpus);
             let times = points.iter().map(|(point, _)| {
                 let error = model.elapsed(point.cpus) / at_base / (point.elapsed / base.elapsed) - 1.0;
-                // A median time is known some ten times better than a ratio of sampled waits.
+                // A median time is about ten times more precise than a ratio of sampled waits.
                 (10.0 * error).powi(2)
             });
             let waits =
@@ -131,7 +138,8 @@ impl Jobs {
         Some(found)
     }
 
-    /// Of each number of busy CPUs up to `cpus`: its probability, and the stretch of the work meanwhile.
+    /// Probability, number of busy CPUs and stretch of the work, for each number of present jobs
+    /// from 1.
     fn busy(&self, cpus: u32) -> Vec<(f64, u32, f64)> {
         let cpus = cpus.min(self.jobs).max(1);
         let stretch = self.locks.stretch(cpus);
@@ -141,7 +149,7 @@ impl Jobs {
         (1..).zip(&shares[1..]).map(|(k, share)| (*share, busy(k), stretch[busy(k) as usize - 1])).collect()
     }
 
-    /// What of the busy CPUs' time goes into waiting for locks.
+    /// Share of the busy CPUs' time spent waiting for locks.
     pub fn waiting_ratio(&self, cpus: u32) -> f64 {
         let (mut waiting, mut all) = (0.0, 0.0);
         for (share, busy, stretch) in self.busy(cpus) {
@@ -160,7 +168,8 @@ impl Model for Jobs {
     }
 }
 
-/// Where a smooth function of two unknowns in a box is least: the best of a grid, then of ever smaller ones around it.
+/// Minimum of a smooth function of two unknowns in a box: a grid search, repeated on ever smaller
+/// grids around the best point.
 fn least(of: impl Fn(f64, f64) -> f64, x: (f64, f64), y: (f64, f64)) -> (f64, f64) {
     const STEPS: u32 = 16;
     let mut centre = ((x.0 + x.1) / 2.0, (y.0 + y.1) / 2.0);
@@ -218,7 +227,7 @@ mod tests {
         assert!((found.elapsed(6) / truth.elapsed(6) - 1.0).abs() < 1e-4);
     }
 
-    /// Source 003, Table 3 and the overhead of its kernel on one CPU.
+    /// The figures are from source 003, Table 3, and from the overhead of its kernel on one CPU.
     #[test]
     fn the_overhead_of_the_smp_kernel_is_held_time() {
         let LockShare(share) = LockShare::held(0.0531, 600.0, 636.0);

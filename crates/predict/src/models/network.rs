@@ -1,21 +1,23 @@
-//! Closed queueing networks with one class of customers: exact mean value analysis, and the birth-death chain of a station
-//! whose speed depends on how many it holds.
+//! Closed queueing networks with one class of customers: exact mean value analysis, and the
+//! birth-death chain of a station with a load-dependent service rate.
 
-/// A network with so many customers in it.
+/// Solution of a network for one number of customers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Cycles ended in a unit of time, of all customers together.
+    /// Completed cycles per unit of time, over all customers.
     pub throughput: f64,
-    /// Time of one cycle, thinking included.
+    /// Time of one cycle, including the think time.
     pub cycle: f64,
-    /// Mean number of customers at each station, being served included.
+    /// Mean number of customers at each station, including the customer in service.
     pub queues: Vec<f64>,
 }
 
-/// The network of a delay of `think` and one queue each of `demands` (service a cycle), with 1, 2, … `customers` customers.
+/// Solves a network for 1, 2, … `customers` customers. The network has one delay of `think` and
+/// one queue for each of `demands` (service time per cycle).
 ///
-/// Exact for exponential service, first come first served. Source: M. Reiser, S. S. Lavenberg, Mean-Value Analysis of Closed
-/// Multichain Queuing Networks, JACM 27(2), 1980: who arrives finds the queue as it is with one customer less.
+/// Exact for exponential service, first come first served. Source: M. Reiser, S. S. Lavenberg,
+/// Mean-Value Analysis of Closed Multichain Queuing Networks, JACM 27(2), 1980. An arriving
+/// customer sees the queue of the network with one customer less.
 pub fn mean_value_analysis(think: f64, demands: &[f64], customers: u32) -> Vec<Loaded> {
     let mut queues = vec![0.0; demands.len()];
     (1..=customers)
@@ -30,10 +32,12 @@ pub fn mean_value_analysis(think: f64, demands: &[f64], customers: u32) -> Vec<L
         .collect()
 }
 
-/// Probability of each number of customers, from none to all, at a station that serves `rate(k)` a unit of time when it holds
-/// `k`; each customer comes back after `think` on average. With `think` zero all are always there.
+/// Probability of each number of customers, from none to all, at a station. The station serves
+/// `rate(k)` customers per unit of time while it holds `k`. A customer returns after a mean think
+/// time of `think`. With `think` zero all customers are always present.
 ///
-/// The stationary distribution of a birth-death chain: `p(k) = p(k-1) · (N-k+1) / (think · rate(k))`.
+/// The result is the stationary distribution of a birth-death chain:
+/// `p(k) = p(k-1) · (N-k+1) / (think · rate(k))`.
 pub fn birth_death(customers: u32, think: f64, rate: impl Fn(u32) -> f64) -> Vec<f64> {
     let mut shares = vec![1.0];
     if think <= 0.0 {
@@ -42,7 +46,8 @@ pub fn birth_death(customers: u32, think: f64, rate: impl Fn(u32) -> f64) -> Vec
         return shares;
     }
     for k in 1..=customers {
-        // Scaled as it grows: with many customers and short thinking the first terms vanish beside the last.
+        // The terms are rescaled as they grow. With many customers and short think times, the first
+        // terms vanish beside the last.
         let last = shares[k as usize - 1] * f64::from(customers - k + 1) / (think * rate(k));
         shares.push(last);
         if last > 1e100 {
@@ -60,7 +65,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Two exact solutions of one network.
+        /// Two exact solutions of one network agree.
         #[test]
         fn mean_value_analysis_equals_the_birth_death_solution(
             think in 0.01..10.0_f64, hold in 0.01..3.0_f64, customers in 1..40_u32,
@@ -73,7 +78,8 @@ mod tests {
             prop_assert!((loaded.queues[0] - queue).abs() < 1e-6 * queue.max(1.0));
         }
 
-        /// No more than the busiest station and no more than one each at a time.
+        /// Two bounds on throughput hold: the busiest station limits it, and each customer is in
+        /// one place at a time.
         #[test]
         fn throughput_keeps_to_its_bounds(
             think in 0.01..10.0_f64, demands in prop::collection::vec(0.01..3.0_f64, 1..5), customers in 1..40_u32,

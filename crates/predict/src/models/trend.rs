@@ -1,20 +1,22 @@
-//! Two readings of measured points that explain and do not predict.
+//! Two analyses of measured points that explain and do not predict.
 
 use super::Point;
 
-/// Whether the serial fraction stays what it is as CPUs are added.
+/// Change of the serial fraction with the number of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
-    /// It falls: a fixed amount of serial work was overtaken, or caches grew with the CPUs.
+    /// Falling fraction: the serial work is a fixed amount that other work overtook, or caches grew
+    /// with the CPUs.
     Falling,
-    /// It stays: Amdahl's law holds.
+    /// Constant fraction: Amdahl's law holds.
     Steady,
-    /// It grows: each added CPU costs something, as with locks or memory.
+    /// Growing fraction: each added CPU has a cost, for example from locks or memory.
     Growing,
 }
 
-/// The serial fraction of each point against the smallest count, and where it is going, by the sign of its slope where that
-/// is more than `tolerance` over the whole range. `None` with fewer than two larger counts.
+/// Serial fraction of each point relative to the smallest count, and its trend. The trend is the
+/// sign of the change over the whole range if the change exceeds `tolerance`. `None` with fewer
+/// than two larger counts.
 ///
 /// Source: A. H. Karp, H. P. Flatt, Measuring Parallel Processor Performance, CACM 33(5), 1990.
 pub fn karp_flatt_trend(points: &[Point], tolerance: f64) -> Option<(Vec<(u32, f64)>, Trend)> {
@@ -38,7 +40,8 @@ pub fn karp_flatt_trend(points: &[Point], tolerance: f64) -> Option<(Vec<(u32, f
     Some((fractions, trend))
 }
 
-/// Scaled speedup: how much more could be done in the same time on `cpus` CPUs, with a share `serial` of that time serial.
+/// Scaled speedup: the amount of work done in the same time on `cpus` CPUs, relative to one CPU.
+/// `serial` is the share of that time that is serial.
 ///
 /// Source: J. L. Gustafson, Reevaluating Amdahl's Law, CACM 31(5), 1988: `n - s(n-1)`.
 pub fn gustafson(serial: f64, cpus: u32) -> f64 {

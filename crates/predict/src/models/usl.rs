@@ -1,25 +1,26 @@
-//! The universal scalability law and its special case, Amdahl's.
+//! Universal scalability law and Amdahl's law, its special case.
 
 use super::fit::non_negative;
 use super::{Model, Point};
 
-/// Gunther's universal scalability law, of time: `T(n) = T(1) · (1 + α(n-1) + βn(n-1)) / n`. With `β = 0` it is Amdahl's law,
-/// and `α` the serial fraction.
+/// Gunther's universal scalability law, for time: `T(n) = T(1) · (1 + α(n-1) + βn(n-1)) / n`.
+/// With `β = 0` the law is Amdahl's law, and `α` is the serial fraction.
 ///
 /// Source: N. J. Gunther, Guerrilla Capacity Planning, 2007, chapter 4; G. M. Amdahl, AFIPS 1967.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usl {
     /// Time on one CPU, in the unit of the points.
     pub one: f64,
-    /// Contention, or the serial fraction: what of the work on one CPU is not divided. Not negative.
+    /// Contention, or the serial fraction: the share of the work on one CPU that is not divided.
+    /// Not negative.
     pub alpha: f64,
-    /// Coherency: what each pair of CPUs costs, as a share of the work on one. Not negative.
+    /// Coherency: the cost of each pair of CPUs, as a share of the work on one CPU. Not negative.
     pub beta: f64,
 }
 
 impl Usl {
-    /// Fitted to two points or more, by relative error, neither coefficient negative. With two points `β` is given up
-    /// for `α` where both would explain them.
+    /// Fits the law to two points or more, by relative error, with non-negative coefficients. With
+    /// two points, `β` is set to zero and `α` explains the points.
     pub fn fit(points: &[Point]) -> Option<Self> {
         if points.len() < 3 {
             return Self::amdahl(points);
@@ -27,13 +28,13 @@ impl Usl {
         Self::of(non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n, |n| n - 1.0])?)
     }
 
-    /// The same with `β = 0`: Amdahl's law.
+    /// Fits Amdahl's law: `β = 0`.
     pub fn amdahl(points: &[Point]) -> Option<Self> {
         let [one, alpha] = non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n])?;
         Self::of([one, alpha, 0.0])
     }
 
-    /// The same with `α = 0` too: each CPU helps in full.
+    /// Fits perfect scaling: `α = 0` and `β = 0`.
     pub fn ideal(points: &[Point]) -> Option<Self> {
         let [one] = non_negative(points, [|n| 1.0 / n])?;
         Self::of([one, 0.0, 0.0])
@@ -43,8 +44,8 @@ impl Usl {
         (one > 0.0).then(|| Self { one, alpha: alpha / one, beta: beta / one })
     }
 
-    /// The cost of coherency alone, in units of the time on one CPU: `β(n-1)`, once per CPU added. (The R package `usl` prints
-    /// half of it.)
+    /// Cost of coherency alone, in units of the time on one CPU: `β(n-1)`, once per added CPU. The
+    /// R package `usl` prints half of this value.
     pub fn overhead(&self, cpus: u32) -> f64 {
         self.beta * (f64::from(cpus) - 1.0)
     }
@@ -56,7 +57,7 @@ impl Model for Usl {
         self.one * (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0)) / n
     }
 
-    /// `√((1-α)/β)`.
+    /// Peak at `√((1-α)/β)`.
     fn peak(&self) -> Option<f64> {
         (self.beta > 0.0).then(|| ((1.0 - self.alpha).max(0.0) / self.beta).sqrt().max(1.0))
     }
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn two_points_are_a_serial_fraction() {
         let found = Usl::fit(&[Point::new(1, 104.0), Point::new(2, 70.0)]).unwrap();
-        // Karp and Flatt: (70/104 - 1/2) / (1 - 1/2).
+        // Source of the expected value: Karp and Flatt, (70/104 - 1/2) / (1 - 1/2).
         assert!((found.alpha - 0.346_153_846).abs() < 1e-6);
         assert_eq!(found.beta, 0.0);
         assert_eq!(found.peak(), None);

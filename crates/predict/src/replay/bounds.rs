@@ -1,4 +1,4 @@
-//! What no machine can beat, by the program alone.
+//! Lower bounds on elapsed time that follow from the program alone and hold on any machine.
 
 use std::ops::AddAssign;
 
@@ -8,22 +8,23 @@ use super::engine::replay;
 use super::machine::Machine;
 use super::program::{Program, Step};
 
-/// Times that elapsed time cannot be below.
+/// Lower bounds on elapsed time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// CPU time in all.
+    /// Total CPU time.
     pub work: Nanos,
-    /// The longest chain of steps that wait for each other: elapsed time with a CPU for each thread, free locks and devices that
-    /// serve all at once.
+    /// Longest chain of dependent steps: the elapsed time with one CPU per thread, free locks, and
+    /// devices that serve all requests at once.
     pub span: Nanos,
-    /// Time under each lock in all.
+    /// Total hold time of each lock.
     pub holds: Vec<Nanos>,
-    /// Service of each device in all, over its channels; nothing of one that serves any number at once.
+    /// Total service time of each device, divided by its channels; zero for a device without a
+    /// limit on channels.
     pub services: Vec<Nanos>,
 }
 
 impl Bounds {
-    /// The least elapsed time on so many CPUs.
+    /// Lower bound on elapsed time on `cpus` CPUs.
     pub fn least(&self, cpus: u32) -> Nanos {
         let alone = self.holds.iter().chain(&self.services).copied().max().unwrap_or(Nanos::ZERO);
         self.span.max(alone).max(Nanos(self.work.0 / u64::from(cpus.max(1))))
@@ -31,7 +32,7 @@ impl Bounds {
 }
 
 impl Program {
-    /// What no machine can beat.
+    /// Lower bounds on the elapsed time of this program.
     pub fn bounds(&self) -> Bounds {
         let mut bounds = Bounds {
             work: self.work(),
@@ -63,7 +64,7 @@ impl Program {
         bounds
     }
 
-    /// The same with every lock free and every device serving all at once.
+    /// Program with every lock free and every device serving all requests at once.
     fn without_queues(&self) -> Self {
         let free = |step: &Step| match *step {
             Step::Hold { time, .. } => Step::Run(time),

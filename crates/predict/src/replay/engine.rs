@@ -1,7 +1,8 @@
-//! The simulation itself: threads over CPUs, one event after the other.
+//! Discrete-event simulation of threads on CPUs.
 //!
-//! There are two clocks. Work is done on a virtual one that runs slower the more CPUs are busy, so that memory and caches that
-//! are shared stretch all work in progress alike; devices, sleeps and wake-ups go by the real one.
+//! The engine has two clocks. Work advances on a virtual clock, which slows down with the number of
+//! busy CPUs: shared memory and caches stretch all work in progress alike. Devices, sleeps and
+//! wake-ups follow the real clock.
 
 mod clock;
 mod cpus;
@@ -18,20 +19,21 @@ use clock::{Clocks, Due};
 use cpus::Cpus;
 use thread::{At, Thread};
 
-/// What a replay came to.
+/// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// Until the end of the first thread.
+    /// Time until the end of the first thread.
     pub elapsed: Nanos,
-    /// CPU time of all threads, slowdown and spinning included.
+    /// CPU time of all threads, including slowdown and spinning.
     pub busy: Nanos,
-    /// Time with one thread on a CPU and no other that could be.
+    /// Time during which one thread is on a CPU and no other thread is ready.
     pub alone: Nanos,
-    /// Waits for each lock, but for those for a CPU that come after.
+    /// Wait time for each lock, without the wait for a CPU that follows.
     pub lock_waits: Vec<Nanos>,
-    /// Service that each device gave, of all its channels together.
+    /// Service time of each device, summed over its channels.
     pub device_busy: Vec<Nanos>,
-    /// Waits that nothing in the program would have ended, and that were cut short: of order that the trace does not show.
+    /// Number of waits that no step of the program would have ended, and that the engine cut short.
+    /// Such a wait depends on an order that the trace does not show.
     pub forced: u32,
 }
 
@@ -49,26 +51,26 @@ struct Engine<'p> {
     channels: Vec<Line>,
     locks: Vec<Lock>,
     devices: Vec<Device>,
-    /// Of each bag, the piece that is taken next.
+    /// Index of the next piece of each bag.
     bags: Vec<usize>,
-    /// Threads that were given a CPU and have not yet gone on there.
+    /// Threads that received a CPU and have not yet continued there.
     placed: Vec<(Id, u32)>,
-    /// Whether a look at who has had a CPU for too long is due.
+    /// Whether a tick is scheduled that preempts threads with too much CPU time.
     ticking: bool,
     busy: f64,
     alone: f64,
     result: Replayed,
 }
 
-/// What a thread comes to when it goes through its steps.
+/// Reason for the stop of a thread's walk through its steps.
 enum Comes {
-    /// To work for which it needs its CPU.
+    /// Work that needs the CPU.
     Work(f64),
-    /// To a lock for which it spins.
+    /// Lock that the thread spins for.
     Spin,
-    /// To a wait.
+    /// Wait off the CPU.
     Wait,
-    /// To its end.
+    /// End of the thread.
     End,
 }
 
@@ -136,7 +138,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// So much real time passed as things were.
+    /// Adds the passed real time to the totals.
     fn account(&mut self, passed: f64) {
         let busy = self.cpus.busy();
         self.busy += passed * f64::from(busy);
@@ -166,10 +168,11 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// Nothing will happen any more, and the program has not ended.
+    /// Ends a wait when no event is left and the program has not ended.
     fn force(&mut self) {
         self.result.forced += 1;
-        // Whoever is waited for by others, the first thread last: it most often waits for all.
+        // The search starts at the last thread, because the first thread most often waits for all
+        // others.
         let waiting = |at: &Thread| at.at == At::Waiting;
         let stuck = self.threads.iter().rposition(waiting);
         match stuck {
@@ -183,7 +186,8 @@ impl<'p> Engine<'p> {
                 served.into_iter().for_each(|id| self.release(id));
             }
             None => {
-                // A first thread that waits for one which never begins: there is nothing to replay.
+                // The first thread waits for a thread that never starts, so nothing is left to
+                // replay.
                 self.threads[0].at = At::Ended;
             }
         }
@@ -191,7 +195,7 @@ impl<'p> Engine<'p> {
 
     // Steps.
 
-    /// A thread on a CPU goes through its steps until it needs the CPU, or leaves it.
+    /// Advances a thread on a CPU through its steps until it needs the CPU or leaves it.
     fn go_on(&mut self, id: Id, cpu: u32) {
         match self.walk(id) {
             Comes::Work(work) => {
@@ -228,7 +232,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// The step that a thread is at, of its own or of a piece that it has taken.
+    /// Current step of a thread, from its own script or from the piece that it took.
     fn step(&self, id: Id) -> Option<Step> {
         let thread = &self.threads[id as usize];
         let (script, step) = match thread.piece {
@@ -341,7 +345,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// A channel of a device begins to serve a thread.
+    /// Starts the service of a thread by a channel of a device.
     fn serve(&mut self, device: u32, id: Id, time: u64) {
         self.clocks.at(time as f64, Due::Served { device, id });
         self.result.device_busy[device as usize].0 += time;
@@ -370,7 +374,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// The work of its present step is done.
+    /// Completes the work of the thread's current step.
     fn finish_work(&mut self, id: Id) {
         self.threads[id as usize].left = None;
         if let Some(Step::Hold { lock, .. }) = self.step(id) {

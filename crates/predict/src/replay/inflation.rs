@@ -1,23 +1,26 @@
-//! How much longer work takes when other CPUs are busy: memory and caches that are shared, hyper-threads, a clock that sinks.
+//! Slowdown of work by other busy CPUs, from shared memory and caches, SMT siblings, and a falling
+//! clock frequency.
 //!
-//! Known at the concurrency that was measured; beyond it only a shape can be assumed, and several are.
+//! The slowdown is known at the measured concurrency. Beyond it only a shape can be assumed, and
+//! several shapes exist.
 
-/// How the slowdown goes on beyond what was measured.
+/// Shape of the slowdown beyond the measured concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// By as much with each CPU more: a resource that is used up evenly.
+    /// Constant increase per added CPU: a resource that is used up evenly.
     Linear,
-    /// By less and less: `log2` of the CPUs. What is shared is felt at first, and then less of it is left to lose.
+    /// Decreasing increase: `log2` of the CPUs. The first CPUs feel the sharing most, and later
+    /// CPUs have less left to lose.
     Logarithmic,
-    /// By more and more: with the pairs of CPUs, as coherency does.
+    /// Growing increase, with the number of pairs of CPUs, as in coherency.
     Pairs,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Self; 3] = [Self::Linear, Self::Logarithmic, Self::Pairs];
 
-    /// Zero with one CPU busy, one with two.
+    /// Growth at a number of busy CPUs: zero with one, one with two.
     fn growth(self, busy: f64) -> f64 {
         let more = (busy - 1.0).max(0.0);
         match self {
@@ -28,23 +31,25 @@ impl Shape {
     }
 }
 
-/// A slowdown of some shape.
+/// Slowdown with a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inflation {
-    /// How it goes on.
+    /// Shape of the slowdown.
     pub shape: Shape,
-    /// What the second busy CPU adds to the time of a piece of work, relative to that alone; not negative.
+    /// Extra time of a piece of work beside a second busy CPU, relative to its time alone; not
+    /// negative.
     pub second: f64,
 }
 
 impl Inflation {
-    /// None at all.
+    /// No slowdown.
     pub const NONE: Self = Self { shape: Shape::Linear, second: 0.0 };
 
-    /// From how many CPUs were busy on average and how much CPU time the program then took, relative to one CPU; least squares
-    /// through one CPU and no slowdown.
+    /// Fits the slowdown to pairs of the mean number of busy CPUs and the program's CPU time
+    /// relative to one CPU. The fit is by least squares, and fixes no slowdown at one CPU.
     pub fn fit(shape: Shape, measured: &[(f64, f64)]) -> Self {
-        // How the sum of squares changes with what the second CPU adds: it grows beyond the least one.
+        // Slope of the sum of squares in the second CPU's effect; it is positive beyond the
+        // minimum.
         let slope = |second: f64| -> f64 {
             let with = Self { shape, second };
             measured
@@ -63,33 +68,33 @@ impl Inflation {
         Self { shape, second: (low + high) / 2.0 }
     }
 
-    /// How much longer a piece of work takes with 1, 2, … `cpus` CPUs busy than alone.
+    /// Time of a piece of work with 1, 2, … `cpus` busy CPUs, relative to its time alone.
     pub fn slowdown(self, cpus: u32) -> Vec<f64> {
         (1..=cpus).map(|busy| 1.0 + self.growth(f64::from(busy))).collect()
     }
 
-    /// What that adds to the time of a piece of work.
+    /// Extra time of a piece of work, relative to its time alone.
     fn growth(self, busy: f64) -> f64 {
         let usual = self.second.min(STEEP);
         usual * self.shape.growth(busy) + (self.second - usual) * levelling(busy)
     }
 
-    /// How fast that grows with what the second CPU adds.
+    /// Derivative of the growth with respect to the second CPU's effect.
     fn steepness(self, busy: f64) -> f64 {
         if self.second < STEEP { self.shape.growth(busy) } else { levelling(busy) }
     }
 }
 
-/// Half as much is left to lose with each doubling.
+/// Growth that levels off: each doubling halves the remaining part.
 fn levelling(busy: f64) -> f64 {
     2.0 * (1.0 - 1.0 / busy.max(1.0))
 }
 
-/// What the second CPU adds beyond this levels off, whatever the shape: what costs so much at once, as does a clock that sinks, cannot go
-/// on for long.
+/// Effect of the second CPU beyond which the slowdown levels off, whatever the shape. A cost that
+/// large at once, such as a falling clock frequency, cannot continue for long.
 const STEEP: f64 = 0.15;
 
-/// No slowdown by the second CPU is larger.
+/// Upper limit of the second CPU's effect.
 const MOST: f64 = 4.0;
 
 #[cfg(test)]
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn more_counts_are_met_on_average() {
         let found = Inflation::fit(Shape::Linear, &[(2.0, 1.1), (3.0, 1.1)]);
-        // The least of (s - 0.1)² + (2s - 0.1)².
+        // The expected value minimises (s - 0.1)² + (2s - 0.1)².
         assert!((found.second - 0.06).abs() < 1e-6, "{found:?}");
     }
 
@@ -118,7 +123,7 @@ mod tests {
     fn what_costs_much_at_once_levels_off_without_a_jump() {
         let at_16 = |second: f64| Inflation::fit(Shape::Logarithmic, &[(2.0, 1.0 + second)]).slowdown(16)[15];
         assert!((at_16(0.15) - 1.6).abs() < 1e-6);
-        // 0.15 for each of four doublings, and 0.3 that is nearly doubled.
+        // The expected value is 0.15 for each of four doublings, plus 0.3 that is nearly doubled.
         assert!((at_16(0.45) - (1.0 + 0.6 + 0.3 * 1.875)).abs() < 1e-6);
         assert!(at_16(0.149) < at_16(0.151) && at_16(0.151) < at_16(0.153));
     }

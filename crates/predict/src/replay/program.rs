@@ -1,123 +1,126 @@
-//! A program as its threads' demands and the order that they depend on.
+//! Program: the demands of its threads, and the order between their steps.
 
 use morecores_study::Nanos;
 
-/// What a program does, without the waits that a machine adds.
+/// Behaviour of a program without the waits that a machine adds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
-    /// Its threads. The first begins at once, every other one where a [`Step::Start`] names it.
+    /// Scripts of the threads. The first thread starts at once, and every other thread starts at
+    /// the [`Step::Start`] that names it.
     pub threads: Vec<Script>,
-    /// Tokens in each channel at the beginning.
+    /// Number of tokens in each channel at the start.
     pub channels: Vec<u64>,
-    /// Its devices: how many requests each serves at once, `u32::MAX` for any number.
+    /// Number of requests that each device serves at once; `u32::MAX` for no limit.
     pub devices: Vec<u32>,
-    /// How each lock is waited for.
+    /// Policy of each lock.
     pub locks: Vec<LockPolicy>,
-    /// Work that is nobody's before somebody takes it.
+    /// Bags of shared work.
     pub bags: Vec<Bag>,
 }
 
-/// Work that any of several threads may do: jobs in a queue, shares of a loop.
+/// Work that any of several threads may do: jobs in a queue, parts of a loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Who takes from it, where a [`Step::Share`] says so.
+    /// Threads that take pieces, at a [`Step::Share`].
     pub members: Vec<u32>,
-    /// In the order in which they are taken.
+    /// Pieces, in the order in which threads take them.
     pub pieces: Vec<Script>,
 }
 
-/// How a lock is waited for and passed on.
+/// Rule for waiting for a lock and for passing it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockPolicy {
-    /// On the CPU, first come first served: the kernel's spinlocks.
+    /// Waiters spin and are served first come first served: the kernel's spinlocks.
     Spin,
-    /// Asleep, and passed to who waits longest.
+    /// Waiters sleep, and the lock passes to the longest waiter.
     HandOver,
-    /// Asleep; who waits longest is woken, and whoever comes first has it: a mutex on a futex.
+    /// Waiters sleep. A release wakes the longest waiter, and the first thread to arrive takes the
+    /// lock: a mutex on a futex.
     Barging,
-    /// The same in the kernel, where one thread does not take the CPU from another: its mutexes and semaphores.
+    /// Barging without preemption of the holder: the kernel's mutexes and semaphores.
     Kernel,
 }
 
 impl LockPolicy {
-    /// Whether the CPU may be taken from who has it. From who has a spinlock never; elsewhere in the kernel only where it is built
-    /// with full preemption (`CONFIG_PREEMPT`; lazy preemption waits for the way back to the program).
+    /// Whether the holder may be preempted. The holder of a spinlock never is. Elsewhere in the
+    /// kernel, preemption needs a kernel with full preemption (`CONFIG_PREEMPT`); lazy preemption
+    /// waits for the return to user mode.
     pub(super) const fn holder_may_leave(self) -> bool {
         matches!(self, Self::HandOver | Self::Barging)
     }
 
-    /// Whether who gives it back passes it on to who waits longest.
+    /// Whether a release passes the lock to the longest waiter.
     pub(super) const fn hands_over(self) -> bool {
         matches!(self, Self::Spin | Self::HandOver)
     }
 }
 
-/// What one thread does, one step after the other.
+/// Steps of one thread, in order.
 pub type Script = Vec<Step>;
 
-/// One thing that a thread does. Indices are into the lists of [`Program`].
+/// Action of a thread. Indices refer to the lists of [`Program`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Needs a CPU for so long.
+    /// Uses a CPU for this time.
     Run(Nanos),
-    /// Makes this thread, which begins now.
+    /// Creates this thread, which starts now.
     Start(u32),
-    /// Passes a point that others may wait for: see [`Await`](Self::Await).
+    /// Passes a point that other threads may wait for: see [`Await`](Self::Await).
     Mark,
-    /// Waits until this thread has passed so many of its marks, or has ended.
+    /// Waits until a thread has passed a number of its marks, or has ended.
     Await {
-        /// Whose.
+        /// Awaited thread.
         thread: u32,
-        /// How many, from its beginning.
+        /// Number of marks since the start of the thread.
         marks: u32,
     },
     /// Waits for the end of this thread.
     Join(u32),
-    /// Does pieces of this bag, the next one whenever it is done with one, until none is left.
+    /// Does pieces of this bag, one after the other, until none is left.
     Share(u32),
-    /// Puts so many tokens into a channel: bytes into a pipe, a place in a pool.
+    /// Puts tokens into a channel, for example bytes into a pipe or a slot into a pool.
     Put {
-        /// Which.
+        /// Channel.
         channel: u32,
-        /// How many.
+        /// Number of tokens.
         tokens: u64,
     },
-    /// Takes so many tokens out, and waits in line until they are there.
+    /// Takes tokens from a channel, and waits in line until they are available.
     Take {
-        /// Which.
+        /// Channel.
         channel: u32,
-        /// How many.
+        /// Number of tokens.
         tokens: u64,
     },
-    /// Takes a lock, needs a CPU for so long, and gives the lock back.
+    /// Takes a lock, uses a CPU for a time, and releases the lock.
     Hold {
-        /// Which.
+        /// Lock.
         lock: u32,
-        /// How long, without waiting.
+        /// Hold time, without the wait.
         time: Nanos,
     },
-    /// Takes a lock and keeps it over what follows, until [`GiveBack`](Self::GiveBack).
+    /// Takes a lock and holds it across the following steps, until [`GiveBack`](Self::GiveBack).
     Lock(u32),
-    /// Gives back a lock that it has kept.
+    /// Releases a held lock.
     GiveBack(u32),
-    /// Waits for a device, for so long once it is served.
+    /// Requests service from a device and waits until it is done.
     Serve {
-        /// Which.
+        /// Device.
         device: u32,
-        /// How long, without waiting in line.
+        /// Service time, without the wait in line.
         time: Nanos,
     },
-    /// Waits for so long, whatever others do.
+    /// Sleeps for this time, whatever other threads do.
     Sleep(Nanos),
-    /// Begins to look whether something has come, every so often from now on: see [`Look`](Self::Look).
+    /// Starts polling at regular intervals: see [`Look`](Self::Look).
     Watch,
-    /// Sees what has come at the next look: waits until a whole number of these times has passed since the last
+    /// Waits for the next poll: until a whole number of these intervals has passed since the last
     /// [`Watch`](Self::Watch).
     Look(Nanos),
 }
 
 impl Step {
-    /// CPU time that it needs, where it is nothing but work.
+    /// CPU time of a step that is nothing but work.
     pub const fn run(&self) -> Option<Nanos> {
         match self {
             Self::Run(time) => Some(*time),
@@ -125,7 +128,7 @@ impl Step {
         }
     }
 
-    /// CPU time that it needs.
+    /// CPU time of the step.
     pub const fn work(&self) -> Nanos {
         match self {
             Self::Run(time) | Self::Hold { time, .. } => *time,
@@ -135,22 +138,22 @@ impl Step {
 }
 
 impl Program {
-    /// How many steps in all.
+    /// Total number of steps.
     pub fn steps(&self) -> usize {
         self.scripts().map(Vec::len).sum()
     }
 
-    /// What each thread does, and each piece of what they share.
+    /// Scripts of all threads and all pieces of shared work.
     pub fn scripts(&self) -> impl Iterator<Item = &Script> {
         self.threads.iter().chain(self.bags.iter().flat_map(|bag| &bag.pieces))
     }
 
-    /// The same, to be changed.
+    /// Mutable scripts of all threads and all pieces of shared work.
     pub fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Script> {
         self.threads.iter_mut().chain(self.bags.iter_mut().flat_map(|bag| &mut bag.pieces))
     }
 
-    /// CPU time in all.
+    /// Total CPU time.
     pub fn work(&self) -> Nanos {
         self.scripts().flatten().map(Step::work).sum()
     }

@@ -1,10 +1,11 @@
-//! What threads wait for: tokens, locks, devices. Who comes first is served first.
+//! Objects that threads wait for: tokens, locks, devices. Each serves its waiters first come first
+//! served.
 
 use std::collections::VecDeque;
 
 use super::Id;
 
-/// A channel: tokens, and who waits for how many of them.
+/// Channel: tokens, and the waiting threads with their token counts.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     tokens: u64,
@@ -16,7 +17,7 @@ impl Line {
         Self { tokens, waiting: VecDeque::new() }
     }
 
-    /// Takes so many, or stands in line.
+    /// Takes tokens, or joins the line and returns `false`.
     pub(super) fn take(&mut self, id: Id, tokens: u64) -> bool {
         if self.waiting.is_empty() && self.tokens >= tokens {
             self.tokens -= tokens;
@@ -26,13 +27,13 @@ impl Line {
         false
     }
 
-    /// Takes somebody out of the line, and who has its tokens by that.
+    /// Removes a thread from the line. Returns the threads that receive their tokens as a result.
     pub(super) fn forget(&mut self, id: Id) -> Vec<Id> {
         self.waiting.retain(|(waiting, _)| *waiting != id);
         self.put(0)
     }
 
-    /// Puts so many, and who has its tokens by that.
+    /// Adds tokens. Returns the threads that receive their tokens as a result.
     pub(super) fn put(&mut self, tokens: u64) -> Vec<Id> {
         self.tokens += tokens;
         let mut released = Vec::new();
@@ -47,7 +48,7 @@ impl Line {
     }
 }
 
-/// A lock.
+/// Lock with its holder and its waiters.
 #[derive(Debug, Default)]
 pub(super) struct Lock {
     holder: Option<Id>,
@@ -55,7 +56,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether the thread has it now; otherwise it stands in line.
+    /// Whether the thread gets the lock now; otherwise it joins the line.
     pub(super) fn take(&mut self, id: Id) -> bool {
         match self.holder {
             None => self.holder = Some(id),
@@ -68,7 +69,8 @@ impl Lock {
         true
     }
 
-    /// Who is to go on; with `hand_over` it has the lock, without it may try.
+    /// Releases the lock and returns the next waiter. With `hand_over` that waiter holds the lock;
+    /// otherwise it may try to take the lock.
     pub(super) fn give_back(&mut self, hand_over: bool) -> Option<Id> {
         let next = self.waiting.pop_front();
         self.holder = next.filter(|_| hand_over);
@@ -76,22 +78,22 @@ impl Lock {
     }
 }
 
-/// A device with some channels, each of which serves one at a time.
+/// Device with a number of channels, each of which serves one request at a time.
 #[derive(Debug)]
 pub(super) struct Device {
-    /// Channels that serve nobody.
+    /// Number of free channels.
     free: u32,
-    /// Who waits for one, with their times.
+    /// Waiting threads, with their service times.
     line: VecDeque<(Id, u64)>,
 }
 
 impl Device {
-    /// With so many channels, one at least.
+    /// Creates a device with this number of channels, at least one.
     pub(super) fn with(channels: u32) -> Self {
         Self { free: channels.max(1), line: VecDeque::new() }
     }
 
-    /// Whether it is served at once.
+    /// Whether service starts at once; otherwise the thread joins the line.
     pub(super) fn ask(&mut self, id: Id, time: u64) -> bool {
         let at_once = self.free > 0;
         if at_once {
@@ -102,7 +104,7 @@ impl Device {
         at_once
     }
 
-    /// Somebody was served; who comes next.
+    /// Ends one service and returns the next request in line.
     pub(super) fn done(&mut self) -> Option<(Id, u64)> {
         let next = self.line.pop_front();
         self.free += u32::from(next.is_none());

@@ -1,7 +1,7 @@
-//! A program from a seed: what is drawn, and from which distribution.
+//! Generator of a program from a seed: the drawn quantities and their distributions.
 //!
-//! The ranges are wide rather than typical: each limit that a program can meet between 1 and 16 CPUs is to be met by
-//! many of the programs, and by many not.
+//! The ranges are wide rather than typical. Each limit between 1 and 16 CPUs should affect many of
+//! the programs, and leave many unaffected.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,12 +12,13 @@ const US: f64 = 1e3;
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
-/// Holds of one lock in a whole program, at most: more would only take longer to simulate.
+/// Upper limit of the holds of one lock in a program; more would only lengthen the simulation.
 const MOST_HOLDS: f64 = 1500.0;
-/// A piece of work is not longer than this; each has a noise of its own.
+/// Upper limit of a piece of work; each piece has its own noise.
 const LONGEST_PIECE: f64 = 20.0 * MS;
 
-/// The program of a seed. The same one for ever: a change here makes all earlier scores incomparable.
+/// Generates the program of a seed. The result must never change, because a change makes all
+/// earlier scores incomparable.
 pub(crate) fn generate(seed: u64) -> Program {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
     let work = draw.between(0.5 * S, 3.0 * S);
@@ -25,7 +26,7 @@ pub(crate) fn generate(seed: u64) -> Program {
     let device = draw.chance(0.3).then_some(Device { interrupt: 24 });
     let favourite = draw.style();
     let locks = draw.locks(favourite);
-    // What each phase's jobs are spiced with; the lengths are of the whole program.
+    // Locks and requests of each phase's jobs; the lengths refer to the whole program.
     let spice = Spice::draw(&mut draw, &locks, device.is_some(), work);
 
     let parallel = draw.whole(1, 4);
@@ -57,7 +58,7 @@ pub(crate) fn generate(seed: u64) -> Program {
     }
 }
 
-/// By whom a job is done, which decides what it can share.
+/// Place where a job runs, which decides the resources that it can share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Serial,
@@ -65,11 +66,12 @@ enum Place {
     Thread,
 }
 
-/// Locks and requests, by how often they come in the work.
+/// Rates of locks and requests per unit of work.
 struct Spice {
-    /// Of each lock: holds a nanosecond of work, the mean time held, and whether all holds are as long.
+    /// Kind, holds per nanosecond of work, mean hold time, and whether all holds are equal, for
+    /// each lock.
     locks: Vec<(LockKind, f64, f64, bool)>,
-    /// Requests a nanosecond of work, and the mean service.
+    /// Requests per nanosecond of work, and mean service time.
     requests: Option<(f64, f64)>,
 }
 
@@ -89,7 +91,7 @@ impl Spice {
         Self { locks, requests }
     }
 
-    /// A job of this much work, with the rest at random points of it.
+    /// Job with this much work, and with holds and requests at random points of it.
     fn job(&self, draw: &mut Draw, size: f64, place: Place) -> Job {
         let mut points: Vec<(f64, Step)> = Vec::new();
         for (lock, &(kind, rate, mean, equal)) in self.locks.iter().enumerate() {
@@ -104,7 +106,7 @@ impl Spice {
         }
         if let Some((rate, mean)) = self.requests {
             for _ in 0..draw.poisson(rate * size) {
-                // No device is quicker than this.
+                // No device is faster than this.
                 let service = (mean * draw.exponential()).max(20.0 * US);
                 points.push((draw.between(0.0, size), Step::Request(service)));
             }
@@ -122,7 +124,7 @@ impl Spice {
     }
 }
 
-/// Random numbers of the shapes that are needed.
+/// Random numbers from the distributions in use.
 struct Draw(ChaCha8Rng);
 
 impl Draw {
@@ -142,17 +144,17 @@ impl Draw {
         self.0.random_range(from..=to)
     }
 
-    /// Of mean one.
+    /// Exponential value with mean one.
     fn exponential(&mut self) -> f64 {
         -(1.0 - self.0.random::<f64>()).ln()
     }
 
     fn normal(&mut self) -> f64 {
-        // Box & Muller 1958.
+        // Method: Box & Muller 1958.
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.0.random::<f64>()).cos()
     }
 
-    /// By counting arrivals; the means here are small.
+    /// Poisson value by counting arrivals; the means are small.
     fn poisson(&mut self, mean: f64) -> u32 {
         let (mut count, mut at) = (0, self.exponential());
         while at < mean {
@@ -162,7 +164,7 @@ impl Draw {
         count
     }
 
-    /// So many parts of a whole, none of them tiny.
+    /// Parts of a whole, none of them tiny.
     fn parts(&mut self, count: usize, whole: f64) -> Vec<f64> {
         let weights: Vec<f64> = (0..count).map(|_| self.between(0.2, 1.0)).collect();
         scaled(&weights, whole)
@@ -173,7 +175,7 @@ impl Draw {
         let sigma = self.between(0.2, 1.0);
         let weights: Vec<f64> = (0..count)
             .map(|_| match shape {
-                // None is empty.
+                // The offset keeps every job non-empty.
                 0 => 0.02 + self.exponential(),
                 1 => (sigma * self.normal()).exp(),
                 _ => 1.0,
@@ -194,7 +196,8 @@ impl Draw {
         }
     }
 
-    /// Where most jobs are processes, the kernel's: they share no futex here.
+    /// Locks of the program. A program with mostly processes gets kernel locks, because its
+    /// processes share no futex.
     fn locks(&mut self, favourite: Style) -> Vec<Lock> {
         let count = [0, 0, 0, 0, 1, 1, 1, 1, 2, 3][self.whole(0, 9)];
         let locks = (0..count).map(|_| {
@@ -206,7 +209,7 @@ impl Draw {
         locks.collect()
     }
 
-    /// Three times of five CPUs slow each other down; with 16 of them up to 1.8 times.
+    /// Memory slowdown. Three of five programs have one, up to a factor of 1.8 with 16 CPUs.
     fn memory(&mut self) -> Memory {
         if self.chance(0.4) {
             return Memory::default();
@@ -230,7 +233,7 @@ impl Draw {
     }
 }
 
-/// In these proportions, with this sum.
+/// Values in these proportions with this sum.
 fn scaled(weights: &[f64], sum: f64) -> Vec<f64> {
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| sum * weight / all).collect()

@@ -1,14 +1,15 @@
-//! Programs whose elapsed time on any number of CPUs is known, because a simulator tells it: what predictions are
-//! tuned on and scored by.
+//! Corpus of programs whose elapsed time on any number of CPUs is known from a simulator.
+//! Predictions are tuned on it and scored by it.
 //!
-//! Independent of what it judges: nothing here uses, or was written after, a model or a replay of the crate. A trace
-//! holds what the tracer would have told of the simulated run and nothing else: no sizes of jobs, no owner of a lock.
+//! The corpus is independent of the predictor: nothing in it uses a model or a replay of the crate,
+//! or was written after one. A trace holds only the events that the tracer would have recorded of
+//! the simulated run: no job sizes, no lock owners.
 //!
 //! ```text
-//! seed ─> generator ─> Program ─┬─> truth(program, m): median of five untraced runs with cpus = n = m
+//! seed ─> generator ─> Program ─┬─> truth(program, m): median of 5 runs, cpus = n = m
 //!                               └─> trace(program, size, seed, watch): a header and its events
 //! ```
-// Each test binary holds this module and uses a part of it.
+// Each test binary includes this module and uses a part of it.
 #![allow(dead_code, unused_imports)]
 
 mod generator;
@@ -23,29 +24,29 @@ pub(crate) use generator::generate;
 pub(crate) use program::{Device, Gear, Job, Lock, LockKind, Memory, Phase, Program, Step, Style};
 pub(crate) use simulator::{Outcome, Size, Trace, Watch, simulate};
 
-/// Seeds of the programs that a predictor may be tuned on.
+/// Seeds of the programs for tuning a predictor.
 pub(crate) const TUNING: Range<u64> = 0..200;
-/// Of more such programs: what 200 of them gain may be chance.
+/// Seeds of further tuning programs: a gain on the first 200 may be chance.
 pub(crate) const MORE_TUNING: Range<u64> = 200..600;
-/// Seeds of the programs that it is scored by, at which nobody looks while tuning.
+/// Seeds of the programs for scoring. Nobody looks at them while tuning.
 pub(crate) const SCORING: Range<u64> = 1000..1200;
 
-/// Runs whose median is a truth.
+/// Number of runs whose median is a truth.
 const RUNS: u64 = 5;
-/// Where the noise seeds of traces begin, so that no traced run is one of those of the truth.
+/// First noise seed of traces, so that no traced run is one of the runs of the truth.
 const TRACED: u64 = 1 << 32;
 
-/// The programs of these seeds; use [`TUNING`] or [`SCORING`].
+/// Programs of these seeds; use [`TUNING`] or [`SCORING`].
 pub(crate) fn corpus(seeds: Range<u64>) -> impl Iterator<Item = Program> {
     seeds.map(generate)
 }
 
-/// The elapsed time on `size` CPUs with as much for `{n}`: the median of five untraced runs.
+/// Elapsed time on `size` CPUs with `{n}` equal to `size`: the median of five untraced runs.
 pub(crate) fn truth(program: &Program, size: u32) -> Nanos {
     measured(program, size).0
 }
 
-/// The same, and the median of their CPU time.
+/// Median elapsed time and median CPU time of five untraced runs.
 pub(crate) fn measured(program: &Program, size: u32) -> (Nanos, Nanos) {
     let size = Size { cpus: size, n: size };
     let run = |seed| {
@@ -61,7 +62,7 @@ fn median(mut values: Vec<Nanos>) -> Nanos {
     values[values.len() / 2]
 }
 
-/// What the tracer tells of one more run, which is none of those of the truth.
+/// Trace of one more run, which is none of the runs of the truth.
 pub(crate) fn trace(program: &Program, size: Size, seed: u64, watch: Watch) -> Trace {
     simulate(program, size, TRACED + seed, watch).trace.expect("this run is watched")
 }

@@ -1,97 +1,102 @@
-//! The nouns of a program: what it would do, without a word on which CPU or when.
+//! Types of a program: its behaviour, without CPUs and instants.
 //!
-//! Times are nanoseconds of one CPU that has the machine to itself.
+//! Times are in nanoseconds on one CPU without other load.
 
 use std::fmt;
 
-/// A program: phases one after the other, and what their work shares.
+/// Program: consecutive phases, and the resources that their work shares.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
-    /// What it was drawn from.
+    /// Seed of the program.
     pub(crate) seed: u64,
-    /// One after the other, by the main process.
+    /// Phases, run one after the other by the main process.
     pub(crate) phases: Vec<Phase>,
-    /// Locks that steps name by their place.
+    /// Locks; steps name a lock by its index.
     pub(crate) locks: Vec<Lock>,
-    /// A device, where steps use one.
+    /// Device, if steps use one.
     pub(crate) device: Option<Device>,
-    /// How work slows down with the number of busy CPUs.
+    /// Slowdown of work with the number of busy CPUs.
     pub(crate) memory: Memory,
-    /// Standard deviation of a piece of work from one run to the next, relative.
+    /// Relative standard deviation of a piece of work from run to run.
     pub(crate) noise: f64,
-    /// Share of the work that is done in the kernel.
+    /// Share of the work in the kernel.
     pub(crate) system: f32,
-    /// What the machine takes for what it does for the program.
+    /// Costs of the machine's operations for the program.
     pub(crate) gear: Gear,
 }
 
-/// A part of a program.
+/// Part of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
-    /// The main thread alone.
+    /// Job of the main thread alone.
     Serial(Job),
-    /// Jobs that do not wait for each other.
+    /// Independent jobs.
     Parallel {
-        /// By whom they are done.
+        /// Distribution of the jobs over threads or processes.
         style: Style,
-        /// What the main thread does before it hands out each, where it hands them out one by one.
+        /// Work of the main thread before it hands out each job, if it hands them out one by one.
         handing: f64,
-        /// The jobs, in the order in which they are handed out.
+        /// Jobs, in the order of their distribution.
         jobs: Vec<Job>,
     },
 }
 
-/// By whom the jobs of a phase are done.
+/// Distribution of a phase's jobs over threads or processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// A process for each, `{n}` of them at once, like `make -j{n}`: `wait4` ends a job.
+    /// One process per job, `{n}` at once, like `make -j{n}`; `wait4` ends a job.
     Processes {
-        /// Whether a shell stands between, which starts the process that does the work.
+        /// Whether a shell starts the process that does the work.
         shell: bool,
     },
-    /// `{n}` processes that read from a pipe what to do next.
+    /// `{n}` processes that read their next job from a pipe.
     ProcessPool,
-    /// `{n}` threads that take jobs from a queue and wait on a condition variable where it is empty.
+    /// `{n}` threads that take jobs from a queue, and wait on a condition variable while it is
+    /// empty.
     ThreadPool,
-    /// `{n}` threads that are made for the phase and joined; the jobs are dealt to them beforehand.
+    /// `{n}` threads created for the phase and joined after it; the jobs are distributed
+    /// beforehand.
     Dealt,
-    /// The main thread and `{n}` - 1 others that stay from one phase to the next and wait at a barrier, as OpenMP does.
+    /// Main thread and `{n}` - 1 others that persist across phases and wait at a barrier, as in
+    /// OpenMP.
     Team {
-        /// Whether each takes the next job when it is ready, or they are dealt beforehand.
+        /// Whether each thread takes the next job when it is ready; otherwise the jobs are
+        /// distributed beforehand.
         dynamic: bool,
     },
 }
 
 impl Style {
-    /// Whether jobs are processes of their own, which share no futex.
+    /// Whether the jobs are processes, which share no futex.
     pub(crate) const fn by_processes(self) -> bool {
         matches!(self, Self::Processes { .. } | Self::ProcessPool)
     }
 }
 
-/// What a thread does without waiting for other jobs.
+/// Steps of a thread that do not wait for other jobs.
 pub(crate) type Job = Vec<Step>;
 
-/// A piece of a job.
+/// Step of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Work.
+    /// Work without a lock.
     Work(f64),
-    /// Work with a lock held; around a kernel lock there is a system call with some work before it.
+    /// Work with a lock held. A kernel lock is taken inside a system call, after some work of that
+    /// call.
     Hold {
-        /// Which.
+        /// Index of the lock.
         lock: usize,
-        /// Of the same system call, before the lock.
+        /// Work in the system call before the lock.
         before: f64,
-        /// With the lock held, where no other CPU is busy.
+        /// Work with the lock held, if no other CPU is busy.
         held: f64,
     },
-    /// A request to the device, which takes so long once it is served.
+    /// Request to the device, with its service time.
     Request(f64),
 }
 
 impl Step {
-    /// Its own work on a CPU.
+    /// Work of the step on a CPU.
     pub(crate) const fn work(&self) -> f64 {
         match *self {
             Self::Work(ns) => ns,
@@ -101,73 +106,75 @@ impl Step {
     }
 }
 
-/// A lock.
+/// Lock of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Lock {
-    /// Which kind.
+    /// Kind of the lock.
     pub(crate) kind: LockKind,
-    /// How much longer it is held for each further CPU that is busy, relative: cache lines travel.
+    /// Relative growth of the hold time per further busy CPU: cache lines move between CPUs.
     pub(crate) growth: f64,
 }
 
-/// How one waits for a lock, and who sees it.
+/// Kind of a lock: how its waiters wait, and whether a trace shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockKind {
-    /// A mutex of the program's own: a futex once it is contended; whoever comes by may take it before who was woken.
+    /// Mutex of the program: a futex once it is contended. An arriving thread may take it before
+    /// the woken waiter.
     Futex,
-    /// A spinlock of the kernel: in the order of arrival, and nobody is preempted meanwhile.
+    /// Kernel spinlock: first come first served, without preemption of its threads.
     Spin,
-    /// A semaphore of the kernel: waiters sleep; whoever comes by may take it before who was woken.
+    /// Kernel semaphore: waiters sleep. An arriving thread may take it before the woken waiter.
     Sleep,
 }
 
-/// A device that serves one request after the other.
+/// Device that serves one request after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Device {
-    /// The number of its interrupt.
+    /// Number of the device's interrupt.
     pub(crate) interrupt: u32,
 }
 
-/// Memory that busy CPUs share: with `k` of them work takes `1 + a·(k-1)^p / (1 + b·(k-1))` times as long.
+/// Memory shared by busy CPUs: with `k` busy CPUs, work takes `1 + a·(k-1)^p / (1 + b·(k-1))`
+/// times as long.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
-    /// Size.
+    /// Size of the slowdown.
     pub(crate) a: f64,
-    /// Shape.
+    /// Exponent of the slowdown.
     pub(crate) p: f64,
-    /// How soon it levels off.
+    /// Strength of the levelling off.
     pub(crate) b: f64,
 }
 
 impl Memory {
-    /// How many times as long work takes with `busy` CPUs at work.
+    /// Factor on the time of work with `busy` working CPUs.
     pub(crate) fn slowdown(&self, busy: u32) -> f64 {
         let others = f64::from(busy.max(1) - 1);
         1.0 + self.a * others.powf(self.p) / (1.0 + self.b * others)
     }
 }
 
-/// What the machine takes for what it does for a program, in nanoseconds of a CPU; of the order of what a virtual
-/// machine of today needs.
+/// Costs of the machine's operations for a program, in nanoseconds of a CPU, about as large as on a
+/// current virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gear {
-    /// An idle CPU is this late, at least, when it is given a thread; at most twice as late.
+    /// Least delay of an idle CPU before it starts a thread; at most, the delay is twice as long.
     pub(crate) wake_latency: u64,
-    /// From one thread to another.
+    /// Switch from one thread to another.
     pub(crate) switch: f64,
-    /// Making a process, becoming a program, and ending.
+    /// Creation of a process, exec, and exit.
     pub(crate) fork: f64,
     pub(crate) exec: f64,
     pub(crate) exit: f64,
-    /// Making and ending a thread.
+    /// Creation and exit of a thread.
     pub(crate) clone: f64,
     pub(crate) thread_exit: f64,
-    /// A system call that does little, a wake-up among them.
+    /// System call with little work, such as a wake-up.
     pub(crate) call: f64,
 }
 
 impl Gear {
-    /// A machine that takes nothing for anything: for known answers.
+    /// Machine whose operations cost nothing, for tests with known answers.
     pub(crate) const FREE: Self = Self {
         wake_latency: 0,
         switch: 0.0,
@@ -181,7 +188,7 @@ impl Gear {
 }
 
 impl Program {
-    /// All jobs, serial phases among them.
+    /// All jobs, including the serial phases.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.phases.iter().flat_map(|phase| match phase {
             Phase::Serial(job) => std::slice::from_ref(job),
@@ -189,7 +196,7 @@ impl Program {
         })
     }
 
-    /// The CPU time that its own work asks for where nothing slows it down, nanoseconds.
+    /// CPU time of the program's own work without any slowdown, in nanoseconds.
     pub(crate) fn demand(&self) -> f64 {
         let handing = self.phases.iter().map(|phase| match phase {
             Phase::Parallel {
@@ -204,7 +211,7 @@ impl Program {
 }
 
 impl fmt::Display for Program {
-    /// In a line, for whoever looks for what a prediction missed.
+    /// Summary in one line, for the analysis of a wrong prediction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let share = |of: f64| 100.0 * of / self.demand();
         write!(f, "{}: {:.2} s", self.seed, self.demand() / 1e9)?;
@@ -226,7 +233,7 @@ impl fmt::Display for Program {
                     Step::Hold { lock, held, .. } if *lock == index => Some(*held),
                     _ => None,
                 })
-                // An empty sum is -0.
+                // The sum of an empty iterator is -0.
                 .fold(0.0, |all, held| all + held);
             write!(f, ", {:?} {:.1}% +{:.0}%", lock.kind, share(held), 100.0 * lock.growth)?;
         }

@@ -1,8 +1,9 @@
-//! Runs a program on simulated CPUs, event by event, and tells how long it took.
+//! Event-driven simulator: runs a program on simulated CPUs and reports the elapsed time.
 //!
-//! A thread is a list of [`Op`]s, which `acts`, `queues` and `teams` carry out; `scheduler` says who has which CPU; `tracer` writes down
-//! what the tracer of a real run would. Time is in whole nanoseconds; work is in nanoseconds of an undisturbed CPU and
-//! is done at the pace that the number of busy CPUs allows.
+//! A thread is a list of [`Op`]s, which `acts`, `queues` and `teams` execute. `scheduler` assigns
+//! CPUs. `tracer` records the events that the tracer of a real run would record. Time is in whole
+//! nanoseconds. Work is in nanoseconds of an undisturbed CPU, at a pace that depends on the number
+//! of busy CPUs.
 
 mod acts;
 mod ops;
@@ -29,45 +30,45 @@ use tracer::Tracer;
 
 pub(crate) use tracer::Trace;
 
-/// The main process.
+/// Thread number of the main process.
 pub(crate) const ROOT: u32 = 100;
-/// Of the tick, nanoseconds: 250 a second.
+/// Period of the tick in nanoseconds: 250 ticks per second.
 const TICK: u64 = 4_000_000;
 
-/// On how many CPUs, and what `{n}` is.
+/// Number of CPUs, and value of `{n}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Size {
     pub(crate) cpus: u32,
     pub(crate) n: u32,
 }
 
-/// Whether the run is traced.
+/// Tracing of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Watch {
     Untraced,
-    /// What `TraceSource::Bpf` tells.
+    /// Events of `TraceSource::Bpf`.
     Traced,
-    /// System calls too.
+    /// Events of `TraceSource::Bpf` and system calls.
     Exact,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// From the main process's exec to its end.
+    /// Time from the main process's exec to its end.
     pub(crate) elapsed: Nanos,
-    /// Each thread's CPU time since then.
+    /// CPU time of each thread since the exec.
     pub(crate) threads: Vec<(Tid, Nanos)>,
-    /// Of which spinning for kernel locks.
+    /// CPU time spent spinning for kernel locks.
     pub(crate) spun: Nanos,
-    /// Work that was asked for: the program's own, and with that what the machine added.
+    /// Requested work: the program's own work, and the total including the machine's operations.
     pub(crate) own: f64,
     pub(crate) demanded: f64,
-    /// Work that was done.
+    /// Completed work.
     pub(crate) done: f64,
-    /// What the device took for all requests.
+    /// Service time of the device for all requests.
     pub(crate) served: Nanos,
-    /// What the tracer told.
+    /// Trace of the run, if it was traced.
     pub(crate) trace: Option<Trace>,
 }
 
@@ -81,21 +82,22 @@ pub(crate) fn simulate(program: &Program, size: Size, seed: u64, watch: Watch) -
     sim.finish(watch)
 }
 
-/// A thread.
+/// State of a simulated thread.
 struct Thread {
     tid: Tid,
-    /// The first thread of its process.
+    /// First thread of its process.
     process: Tid,
     parent: usize,
     is_thread: bool,
     ops: VecDeque<Op>,
     on: On,
-    /// What is left of the work that it does, and the share of it in the kernel.
+    /// Remaining work of the current step, and its share in the kernel.
     left: f64,
     system: f32,
-    /// It holds or wants a spinlock.
+    /// Whether the thread holds or wants a spinlock, and so cannot be preempted.
     pinned_down: bool,
-    /// Whether it is in a system call, and when it entered it; not told once it has left its CPU.
+    /// Whether the thread is in a system call, and the instant of its entry. The instant is not
+    /// recorded once the thread has left its CPU.
     in_call: bool,
     entered: Option<u64>,
     runtime: u64,
@@ -104,41 +106,42 @@ struct Thread {
     last_cpu: usize,
     ticks: (u64, u64),
     system_time: f64,
-    /// Processes that it made: ended ones that it has not waited for, and how many it has not waited for at all.
+    /// Child processes: ended ones that are not yet reaped, and the number of all that are not yet
+    /// reaped.
     zombies: VecDeque<usize>,
     unreaped: u32,
-    /// Threads that it made and has not joined.
+    /// Threads that this thread created and has not joined.
     made: VecDeque<usize>,
     joined_by: Option<usize>,
-    /// Since when it has been trying to get a kernel lock.
+    /// Start of the attempt to take a kernel lock.
     wanted: Option<u64>,
-    /// Whether it had to wait for the lock that it tries to get.
+    /// Whether the thread had to wait for the lock that it tries to take.
     waited: bool,
 }
 
-/// Where a thread is.
+/// Location of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum On {
     Cpu,
     Queue,
     Nothing,
-    /// It waits for a child.
+    /// Waiting for a child.
     Child,
     Dead,
 }
 
-/// What happens by itself.
+/// Event that occurs at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// An idle CPU begins with the thread that it was given.
+    /// Start of an idle CPU with its assigned thread.
     Arrive(usize),
-    /// A CPU hears of somebody woken for it.
+    /// Notification of a CPU about a thread woken for it.
     Resched(usize),
-    /// The device is done with the first request.
+    /// End of the device's first request.
     Served,
 }
 
-/// What comes next.
+/// Next event of the simulation.
 enum Next {
     Done(usize),
     Slice(usize),
@@ -148,7 +151,7 @@ enum Next {
 struct Sim<'p> {
     program: &'p Program,
     size: Size,
-    /// The program's jobs by phase, as long as they are in this run, and what handing out each takes.
+    /// Jobs by phase with the lengths of this run, and the cost of handing out each.
     jobs: Vec<Vec<Job>>,
     handing: Vec<Vec<f64>>,
     now: u64,
@@ -173,7 +176,7 @@ struct Sim<'p> {
 
 impl<'p> Sim<'p> {
     fn new(program: &'p Program, size: Size, seed: u64, watch: Watch) -> Self {
-        // Each run has a noise of its own, also where only its size differs.
+        // Each run has its own noise, even if it differs only in size.
         let run = u64::from(size.cpus) << 48 ^ u64::from(size.n) << 40 ^ seed;
         let mut rng = ChaCha8Rng::seed_from_u64(program.seed);
         rng.set_stream(run);
@@ -213,7 +216,7 @@ impl<'p> Sim<'p> {
         }
     }
 
-    /// The main process execs on the first CPU at the beginning of time.
+    /// Starts the main process's exec on the first CPU at time zero.
     fn start(&mut self) {
         let root = self.add_thread(Start::Root, usize::MAX, false);
         self.tracer.begin();
@@ -296,7 +299,7 @@ impl<'p> Sim<'p> {
         self.settle();
     }
 
-    /// Accounts for what a CPU did until now.
+    /// Accounts for the work of a CPU until now.
     fn progress(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         let ran = self.now - state.updated;
@@ -316,7 +319,7 @@ impl<'p> Sim<'p> {
             self.done += done;
         }
         thread.system_time += ran as f64 * f64::from(system);
-        // CPUs do not tick at once.
+        // The ticks of the CPUs are staggered.
         let phase = cpu as u64 * 250_000;
         for _ in (state.updated + phase) / TICK..(self.now + phase) / TICK {
             if self.rng.random::<f32>() < system {
@@ -328,7 +331,8 @@ impl<'p> Sim<'p> {
         state.updated = self.now;
     }
 
-    /// After each event: who is to be preempted, how fast work goes now, and when each CPU will be done.
+    /// Updates the state after each event: preemptions, the pace of work, and the finish time of
+    /// each CPU.
     fn settle(&mut self) {
         self.preempt_where_asked();
         let working = self.cpus.iter().filter(|cpu| cpu.current.is_some() && !cpu.spinning).count();
@@ -377,9 +381,9 @@ fn noisy_job(job: &Job, noise: f64, rng: &mut ChaCha8Rng) -> Job {
     job.iter().map(noisy).collect()
 }
 
-/// A length as it is in one run: normal, and cut at three deviations.
+/// Length in one run: normally distributed, cut at three standard deviations.
 fn noisy(ns: f64, noise: f64, rng: &mut ChaCha8Rng) -> f64 {
-    // Irwin and Hall: twelve uniform numbers less six, without a logarithm each.
+    // Irwin-Hall: the sum of twelve uniform numbers minus six, without logarithms.
     let normal = (0..12).map(|_| rng.random::<f32>()).sum::<f32>() - 6.0;
     ns * (1.0 + noise * f64::from(normal.clamp(-3.0, 3.0)))
 }

@@ -1,7 +1,7 @@
-//! How far predictions are from the truth: one outcome for each, and the line that sums them up. The corpus's own steps stand here,
-//! for whoever tunes and for whoever scores.
+//! Accuracy of predictions: one outcome per prediction, and a summary line. The steps of the corpus
+//! are here for both tuning and scoring.
 //!
-//! Whoever uses it has the corpus beside it, as `corpus`.
+//! A test that uses this module also includes the corpus as `corpus`.
 #![allow(dead_code, clippy::print_stdout, reason = "a part is used by each, and all of them print")]
 
 use std::ops::Range;
@@ -14,17 +14,17 @@ use rayon::prelude::*;
 
 use crate::corpus::{Program, Size, Watch, corpus, measured, trace, truth};
 
-/// A prediction beside what it should have said.
+/// Prediction with its true value.
 pub(crate) struct Outcome {
     pub(crate) what: String,
-    /// Elapsed time, in any unit; none where it was abstained from.
+    /// Predicted elapsed time, in any unit; `None` after an abstention.
     predicted: Option<f64>,
     pub(crate) band: [f64; 2],
     truth: f64,
 }
 
 impl Outcome {
-    /// Of the last point of a prediction; none where it has none.
+    /// Outcome at the last point of a prediction; `None` without a point.
     pub(crate) fn of(what: String, found: &Prediction, truth: f64) -> Option<Self> {
         let point = found.points.last()?;
         Some(Self { what, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
@@ -42,7 +42,7 @@ impl Outcome {
         (self.band[1] - self.band[0]) / (self.band[1] * self.band[0]).sqrt()
     }
 
-    /// In words: the error, and whether the band covers.
+    /// Text of the outcome: the error, and whether the band covers the truth.
     pub(crate) fn line(&self) -> String {
         let error = self.error().map_or("withheld".to_owned(), |error| format!("{:+.1}%", 100.0 * error));
         let covers = if self.covers() { "covered" } else { "missed" };
@@ -50,7 +50,7 @@ impl Outcome {
     }
 }
 
-/// The value below which this share of the sorted ones lie, as a percentage.
+/// Quantile of sorted values, as a percentage.
 fn at(sorted: &[f64], share: f64) -> f64 {
     match sorted {
         [] => f64::NAN,
@@ -64,16 +64,16 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// What predictions are to keep to, in percent.
+/// Targets for predictions, in percent.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
-    /// Most that the median error may be.
+    /// Largest median error.
     pub(crate) median: f64,
-    /// Most that the 90th percentile of the errors may be.
+    /// Largest 90th percentile of the errors.
     pub(crate) p90: f64,
-    /// Least share of the bands that hold the truth.
+    /// Smallest share of the bands that cover the truth.
     pub(crate) covered: f64,
-    /// Most that the median width of the bands may be.
+    /// Largest median width of the bands.
     pub(crate) width: f64,
 }
 
@@ -111,7 +111,8 @@ impl Score {
     }
 }
 
-/// Prints the errors and bands of `outcomes`, and returns whether they keep to the target, where there is one.
+/// Prints the errors and bands of `outcomes`. Returns whether they meet the target, if there is
+/// one.
 pub(crate) fn print(title: &str, outcomes: &[Outcome], target: Option<Target>) -> bool {
     let score = Score::of(outcomes);
     let kept = target.is_none_or(|target| score.keeps(target));
@@ -128,14 +129,15 @@ pub(crate) fn print(title: &str, outcomes: &[Outcome], target: Option<Target>) -
     kept
 }
 
-/// The measured counts, the count that is predicted, and what is wanted of it.
+/// Measured counts, predicted count, and target of each step.
 const STEPS: [(&[u32], u32, Option<Target>); 3] = [
     (&[1], 2, None),
     (&[1, 2], 8, Some(Target { median: 5.0, p90: 12.0, covered: 88.0, width: 30.0 })),
     (&[1, 2, 4], 16, Some(Target { median: 8.0, p90: 15.0, covered: 88.0, width: f64::INFINITY })),
 ];
 
-/// Predicts all programs of these seeds; with `each`, prints every outcome too. Returns whether all targets were kept.
+/// Predicts all programs of these seeds, and prints every outcome with `each`. Returns whether all
+/// targets are met.
 pub(crate) fn of_corpus(seeds: Range<u64>, each: bool) -> bool {
     let programs: Vec<_> = corpus(seeds).collect();
     let mut kept = true;
@@ -158,10 +160,10 @@ pub(crate) fn of_corpus(seeds: Range<u64>, each: bool) -> bool {
     kept
 }
 
-/// The noise of the traced runs.
+/// Noise seed of the traced runs.
 const SEED: u64 = 99;
 
-/// The outcome, and the error of the universal scalability law.
+/// Outcome of a program, and the error of the universal scalability law.
 fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
     let largest = *from.last()?;
     let read = |(cpus, n): (u32, u32)| {
@@ -177,7 +179,8 @@ fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Opti
         })
         .collect();
     let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
-    // What `run --predict` traces: each count for itself, the target on the largest, the largest on one CPU.
+    // The traces are those of `run --predict`: each count on its own, the target on the largest
+    // count, and the target and the largest count on one CPU.
     let mut sizes: Vec<(u32, u32)> = from.iter().map(|cpus| (*cpus, *cpus)).collect();
     sizes.extend([(largest, to), (1, to), (1, largest)]);
     sizes.sort_unstable();

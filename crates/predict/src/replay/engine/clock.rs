@@ -1,38 +1,38 @@
-//! What is due next, by the real clock and by the one that work goes by.
+//! Queue of future events on two clocks: real time, and work per CPU.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::Id;
 
-/// Something that becomes due.
+/// Future event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Due {
-    /// The work begun on this CPU at this turn of it is done.
+    /// Completion of the work that started on this CPU at this turn.
     WorkDone { cpu: u32, turn: u32 },
-    /// A thread that was woken reaches a CPU.
+    /// Arrival of a woken thread at a CPU.
     Ready(Id),
-    /// A sleep is over.
+    /// End of a sleep.
     Slept(Id),
-    /// A device has served somebody.
+    /// End of a device's service.
     Served { device: u32, id: Id },
-    /// Time to see whether somebody has had a CPU for too long.
+    /// Check for threads with too much CPU time.
     Tick,
 }
 
 pub(super) struct Clocks {
     slowdown: Vec<f64>,
-    /// Real time, in nanoseconds.
+    /// Real time in nanoseconds.
     now: f64,
-    /// Work that any one CPU could have done by now.
+    /// Work that a continuously busy CPU would have done by now.
     worked: f64,
-    /// How fast that goes now, to the real time.
+    /// Current rate of work per unit of real time.
     rate: f64,
-    /// By `worked`.
+    /// Events on the work clock, by `worked`.
     work: BinaryHeap<Reverse<Entry>>,
-    /// By `now`.
+    /// Events on the real clock, by `now`.
     real: BinaryHeap<Reverse<Entry>>,
-    /// So that what is due at once comes in the order in which it was asked for.
+    /// Counter that keeps simultaneous events in the order of their requests.
     asked: u64,
 }
 
@@ -63,7 +63,7 @@ impl Clocks {
         self.worked
     }
 
-    /// So many CPUs are at work from now on.
+    /// Sets the number of working CPUs from now on.
     pub(super) fn set_busy(&mut self, cpus: u32) {
         let last = self.slowdown.last().copied().unwrap_or(1.0);
         let slowdown = match cpus {
@@ -73,13 +73,13 @@ impl Clocks {
         self.rate = 1.0 / slowdown.max(1.0);
     }
 
-    /// After so much real time from now.
+    /// Schedules an event after `after` of real time.
     pub(super) fn at(&mut self, after: f64, due: Due) {
         let entry = self.entry(self.now + after, due);
         self.real.push(Reverse(entry));
     }
 
-    /// Once this CPU has done so much work from now.
+    /// Schedules the completion of `work` on this CPU.
     pub(super) fn work(&mut self, cpu: u32, turn: u32, work: f64) {
         let entry = self.entry(self.worked + work, Due::WorkDone { cpu, turn });
         self.work.push(Reverse(entry));
@@ -90,7 +90,7 @@ impl Clocks {
         Entry { at, order: self.asked, due }
     }
 
-    /// What comes next, and the real time that passes until then.
+    /// Next event, with the real time until it.
     pub(super) fn next(&mut self) -> Option<(Due, f64)> {
         let until_work =
             self.work.peek().map(|Reverse(entry)| ((entry.at - self.worked) / self.rate).max(0.0));

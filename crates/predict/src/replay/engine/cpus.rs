@@ -1,4 +1,5 @@
-//! Who has which CPU, and who waits for one: whoever has been served least comes first, as in the kernel's fair scheduler.
+//! Assignment of CPUs to threads, and the run queue. The thread with the least CPU time comes
+//! first, as in the kernel's fair scheduler.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,24 +9,25 @@ use super::Id;
 pub(super) struct Cpus {
     cpus: Vec<Cpu>,
     idle: Vec<u32>,
-    /// By how much they were served: bits of a number that is not negative order as it does.
+    /// Ready threads by CPU time received. The bits of a non-negative float sort in the order of
+    /// its value.
     queue: BinaryHeap<Reverse<(u64, u64, Id)>>,
     queued: u64,
     working: u32,
-    /// The most that anybody had been served when it was given a CPU.
+    /// Largest CPU time of any thread at the moment it received a CPU.
     floor: f64,
 }
 
 #[derive(Clone, Copy)]
 struct Cpu {
     who: Option<Id>,
-    /// How much it had been served when it came.
+    /// CPU time of the thread when it arrived at this CPU.
     served: f64,
-    /// Where the clock of work stood when it began; none while it does no work.
+    /// Work clock at the start of the current work; `None` while no work runs.
     since: Option<f64>,
-    /// Whether who is there may be made to leave.
+    /// Whether the thread may be preempted.
     may_leave: bool,
-    /// Grows with each beginning, so that what was due for an earlier one is known to be stale.
+    /// Counter of starts on this CPU. An event with an older turn is stale.
     turn: u32,
 }
 
@@ -41,12 +43,12 @@ impl Cpus {
         }
     }
 
-    /// CPUs that are not idle.
+    /// Number of CPUs that are not idle.
     pub(super) fn busy(&self) -> u32 {
         (self.cpus.len() - self.idle.len()) as u32
     }
 
-    /// CPUs that do work.
+    /// Number of CPUs that do work.
     pub(super) const fn working(&self) -> u32 {
         self.working
     }
@@ -63,7 +65,7 @@ impl Cpus {
         self.idle.pop()
     }
 
-    // The queue.
+    // Run queue.
 
     pub(super) fn queue_is_empty(&self) -> bool {
         self.queue.is_empty()
@@ -74,7 +76,7 @@ impl Cpus {
         self.queue.push(Reverse((served.max(0.0).to_bits(), self.queued, id)));
     }
 
-    /// How much the first has been served.
+    /// CPU time received by the first thread in the queue.
     pub(super) fn first_queued(&self) -> Option<f64> {
         self.queue.peek().map(|Reverse((served, ..))| f64::from_bits(*served))
     }
@@ -83,7 +85,7 @@ impl Cpus {
         self.queue.pop().map(|Reverse((.., id))| id)
     }
 
-    // A CPU.
+    // Single CPU.
 
     pub(super) fn occupy(&mut self, cpu: u32, who: Id, served: f64) {
         let place = &mut self.cpus[cpu as usize];
@@ -91,7 +93,8 @@ impl Cpus {
         self.floor = self.floor.max(served);
     }
 
-    /// Who is there begins to work, and may or may not be made to leave; the number of its turn.
+    /// Starts work for the thread on this CPU, with or without preemption. Returns the number of
+    /// the turn.
     pub(super) fn begin(&mut self, cpu: u32, worked: f64, may_leave: bool) -> u32 {
         let place = &mut self.cpus[cpu as usize];
         place.since = Some(worked);
@@ -101,12 +104,12 @@ impl Cpus {
         place.turn
     }
 
-    /// Who is there spins.
+    /// Marks the thread on this CPU as spinning.
     pub(super) fn spin(&mut self, cpu: u32) {
         self.cpus[cpu as usize].turn += 1;
     }
 
-    /// Who is there stops working; how much it has done since it began.
+    /// Stops the work of the thread on this CPU. Returns the work since its start.
     pub(super) fn done(&mut self, cpu: u32, worked: f64) -> f64 {
         let place = &mut self.cpus[cpu as usize];
         let Some(since) = place.since.take() else { return 0.0 };
@@ -116,13 +119,13 @@ impl Cpus {
         worked - since
     }
 
-    /// It is idle from now on.
+    /// Marks a CPU as idle.
     pub(super) fn vacate(&mut self, cpu: u32) {
         self.cpus[cpu as usize].who = None;
         self.idle.push(cpu);
     }
 
-    /// Who works there at this turn.
+    /// Thread that works on this CPU, if the turn is still current.
     pub(super) fn of_turn(&self, cpu: u32, turn: u32) -> Option<Id> {
         let place = self.cpus[cpu as usize];
         place.who.filter(|_| place.turn == turn)
@@ -132,7 +135,7 @@ impl Cpus {
         (0..).zip(&self.cpus).find(|(_, place)| place.who == Some(id)).map(|(cpu, _)| cpu)
     }
 
-    /// Of those at work who may be made to leave, who has been served most, and how much.
+    /// Preemptible working thread with the most CPU time: its CPU, its number and its CPU time.
     pub(super) fn most_served(&self, worked: f64) -> Option<(u32, Id, f64)> {
         (0..)
             .zip(&self.cpus)

@@ -1,5 +1,5 @@
-//! Threads over CPUs: who becomes ready, who gets a CPU, and who has to leave it. Knows no steps: what a thread does with its CPU
-//! is the engine's.
+//! Scheduling of threads on CPUs: wake-up, assignment and preemption. This module does not know
+//! steps; the engine decides the use of a CPU.
 
 use morecores_study::Nanos;
 
@@ -7,7 +7,7 @@ use super::clock::Due;
 use super::{At, Engine, Id};
 
 impl Engine<'_> {
-    /// What the thread waited for is there.
+    /// Makes a waiting thread ready.
     pub(super) fn release(&mut self, id: Id) {
         if self.threads[id as usize].at == At::Waiting {
             self.make_ready(id);
@@ -20,7 +20,8 @@ impl Engine<'_> {
             return;
         }
         thread.at = At::Ready;
-        // Who slept is not paid back for more than a slice (`place_entity` in `kernel/sched/fair.c`).
+        // A thread that slept gets credit for one slice at most (`place_entity` in
+        // `kernel/sched/fair.c`).
         thread.served = thread.served.max(self.cpus.floor() - self.machine.slice.0 as f64);
         if self.cpus.has_idle() && self.machine.wake_latency > Nanos::ZERO {
             self.clocks.at(self.machine.wake_latency.0 as f64, Due::Ready(id));
@@ -45,14 +46,15 @@ impl Engine<'_> {
         self.placed.push((id, cpu));
     }
 
-    /// What the thread on this CPU has done since it began there is set down.
+    /// Records the work of the thread on this CPU since its start.
     pub(super) fn served(&mut self, id: Id, cpu: u32) -> f64 {
         let done = self.cpus.done(cpu, self.clocks.worked());
         self.threads[id as usize].served += done;
         done
     }
 
-    /// Takes the CPU from the thread that has been served most, where the first in the queue is more than `margin` behind it.
+    /// Preempts the thread with the most CPU time if the first thread in the queue has more than
+    /// `margin` less.
     fn preempt_most_served(&mut self, margin: f64) -> bool {
         let Some(first) = self.cpus.first_queued() else { return false };
         let Some((cpu, id, most)) = self.cpus.most_served(self.clocks.worked()) else { return false };

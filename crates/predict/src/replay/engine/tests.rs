@@ -1,4 +1,4 @@
-//! Programs whose elapsed time is known by construction.
+//! Programs whose elapsed time follows from their construction.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,8 @@ fn ms(ms: u64) -> Nanos {
     Nanos(ms * MS)
 }
 
-/// A first thread that computes for `before`, makes the others, waits for them all, and computes for `after`.
+/// Program with a first thread that computes for `before`, creates the others, waits for all of
+/// them, and computes for `after`.
 fn fork_join(before: u64, others: Vec<Vec<Step>>, after: u64) -> Program {
     let mut first = vec![Step::Run(ms(before))];
     let ids = 1..=others.len() as u32;
@@ -42,7 +43,8 @@ fn amdahls_law_comes_out_of_serial_and_parallel_work() {
 
 #[test]
 fn threads_share_what_cpus_there_are() {
-    // Three equal threads on two CPUs end together, since nobody keeps a CPU while another has had less.
+    // Three equal threads on two CPUs end together, because no thread keeps a CPU while a thread
+    // with less CPU time waits.
     close(on(2, &fork_join(0, vec![vec![Step::Run(ms(300))]; 3], 0)), 450.0);
 }
 
@@ -51,7 +53,7 @@ fn a_short_riser_does_not_wait_for_those_who_compute() {
     let mut busy = vec![vec![Step::Run(ms(1000))]; 8];
     busy.push([Step::Sleep(ms(10)), Step::Run(Nanos(100_000))].repeat(20));
     let mut program = fork_join(0, busy, 0);
-    // The first thread waits for the sleeper alone.
+    // The first thread waits only for the sleeper.
     program.threads[0] = (1..10).map(Step::Start).chain([Step::Join(9)]).collect();
     assert!(on(2, &program) < 20.0 * (10.1 + 3.0), "{}", on(2, &program));
 }
@@ -81,7 +83,7 @@ fn a_device_serves_one_at_a_time_and_needs_no_cpu() {
     let mut program =
         fork_join(0, vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10], 0);
     program.devices = vec![1];
-    // The last one is served at 100 ms; who was served computes meanwhile.
+    // The last request is served at 100 ms, while served threads compute.
     close(on(1, &program), 110.0);
     let on_four = replay(&program, &Machine::new(4));
     assert_eq!((on_four.elapsed, on_four.device_busy[0]), (ms(110), ms(100)));
@@ -92,7 +94,7 @@ fn a_device_of_many_channels_delays_each_alone() {
     let jobs = vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10];
     let with = |channels| Program { devices: vec![channels], ..fork_join(0, jobs.clone(), 0) };
     close(on(10, &with(u32::MAX)), 20.0);
-    // In five turns of two.
+    // The requests are served in five turns of two.
     close(on(10, &with(2)), 60.0);
     assert_eq!(
         [1, 2, u32::MAX].map(|channels| with(channels).bounds().services[0]),
@@ -102,7 +104,7 @@ fn a_device_of_many_channels_delays_each_alone() {
 
 #[test]
 fn tokens_limit_how_many_are_at_work() {
-    // A jobserver with two places, for eight jobs.
+    // A jobserver with two slots serves eight jobs.
     let take = Step::Take { channel: 0, tokens: 1 };
     let put = Step::Put { channel: 0, tokens: 1 };
     let mut program = fork_join(0, vec![vec![take, Step::Run(ms(50)), put]; 8], 0);
@@ -149,7 +151,7 @@ fn what_nothing_ends_is_cut_short_and_counted() {
     assert_eq!((replayed.forced, replayed.elapsed), (1, ms(5)));
 }
 
-/// Threads of random steps that cannot lock each other out.
+/// Strategy for programs of random steps that cannot deadlock.
 fn programs() -> impl Strategy<Value = Program> {
     let step = prop_oneof![
         4 => (1..20_u64).prop_map(|time| Step::Run(ms(time))),
@@ -161,7 +163,7 @@ fn programs() -> impl Strategy<Value = Program> {
     let script = prop::collection::vec(step, 1..20);
     (prop::collection::vec(script, 1..12), 0..50_u64, 0..50_u64).prop_map(|(others, before, after)| {
         let mut program = fork_join(before, others, after);
-        // Each thread waits for some marks of the one before it.
+        // Each thread waits for some marks of the thread before it.
         for id in 2..program.threads.len() {
             let marks = program.threads[id - 1].iter().filter(|step| **step == Step::Mark).count() as u32;
             program.threads[id].insert(0, Step::Await { thread: id as u32 - 1, marks: marks / 2 });
@@ -185,7 +187,7 @@ fn who_was_let_go_on_stands_in_no_line() {
         ..Program::default()
     };
     let replayed = replay(&program, &Machine::new(2));
-    // The third, first in line, is let go on; its token is the second's.
+    // The third thread is first in line and is forced; its token goes to the second thread.
     assert_eq!(replayed.forced, 1);
 }
 
@@ -201,14 +203,14 @@ fn locks_are_held_longer_where_more_cpus_are_busy() {
     };
     let on = |growth: Vec<f64>| replay(&program, &Machine { growth, ..Machine::new(2) }).elapsed;
     assert_eq!(on(Vec::new()), ms(10));
-    // Each by its own growth.
+    // Each lock has its own growth.
     assert_eq!(on(vec![0.0, 0.5]), ms(15));
     assert_eq!(on(vec![0.0, 0.0, 0.5]), ms(10));
 }
 
 #[test]
 fn who_looks_every_so_often_sees_it_at_the_next_look() {
-    // Looks every 10 ms from 3 ms on for somebody who works for so long.
+    // The first thread polls every 10 ms, from 3 ms on, for a thread that works for `work` ms.
     let seen = |work: u64| {
         let looker = vec![
             Step::Start(1),
@@ -222,7 +224,7 @@ fn who_looks_every_so_often_sees_it_at_the_next_look() {
         replay(&program, &Machine::new(2)).elapsed
     };
     assert_eq!([seen(7), seen(13), seen(14)], [ms(14), ms(14), ms(24)]);
-    // It was there before the first look.
+    // The awaited thread had ended before the first poll.
     assert_eq!(seen(2), ms(4));
 }
 
@@ -234,7 +236,7 @@ proptest! {
             let program = Program { locks: vec![locks; 2], ..program.clone() };
             let replayed = replay(&program, &Machine::new(cpus));
             prop_assert_eq!(replayed.forced, 0);
-            // Rounded once, where the bound is exact.
+            // The elapsed time is rounded once, while the bound is exact.
             prop_assert!(replayed.elapsed.0 + 1 >= bounds.least(cpus).0, "{:?} under {:?}", replayed, bounds);
             prop_assert!(replayed.busy.0 + 1 >= bounds.work.0);
         }

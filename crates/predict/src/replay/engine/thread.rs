@@ -1,38 +1,38 @@
-//! What is known of a thread while it is replayed. What it does next is the engine's.
+//! State of a thread during the replay. The engine decides its next step.
 
 use crate::replay::Id;
 
-/// Where a thread is.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum At {
     Unborn,
-    /// It could run.
+    /// Ready to run, without a CPU.
     Ready,
     /// On a CPU, at work.
     Working,
-    /// On a CPU, waiting for a lock.
+    /// On a CPU, spinning for a lock.
     Spinning,
-    /// Off CPU until somebody releases it.
+    /// Off the CPU until another thread or an event releases it.
     Waiting,
     Ended,
 }
 
-/// A thread of the program, in the replay.
+/// Thread of the program in the replay.
 pub(super) struct Thread {
     pub(super) at: At,
-    /// The step it is at.
+    /// Index of the current step.
     pub(super) step: usize,
-    /// The piece of a bag that it is at, and the step of that.
+    /// Current piece of a bag: bag, piece and step in the piece.
     pub(super) piece: Option<(u32, usize, usize)>,
-    /// What is left of the work of that step; none while it has not been begun.
+    /// Remaining work of the current step; `None` before its start.
     pub(super) left: Option<f64>,
-    /// How much work it has been given a CPU for: the fair scheduler's measure.
+    /// Work done on a CPU so far: the fair scheduler's measure.
     pub(super) served: f64,
     pub(super) marks: u32,
-    /// Who waits for its marks or its end, by how many marks.
+    /// Threads that wait for a number of marks, or for the end of this thread.
     pub(super) awaited_by: Vec<(u32, Id)>,
-    /// Since when it waits for a lock.
+    /// Start of the current wait for a lock.
     pub(super) waits_since: Option<f64>,
-    /// Since when it looks every so often.
+    /// Start of the current polling.
     pub(super) watches_since: f64,
 }

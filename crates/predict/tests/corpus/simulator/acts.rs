@@ -1,8 +1,8 @@
-//! What each step of a thread does: to the thread, to locks and the device, and to who waits for them. Steps on queues
-//! and in teams are in `queues` and `teams`.
+//! Effects of each step on its thread, on locks and the device, and on their waiters. The steps for
+//! queues and teams are in `queues` and `teams`.
 //!
-//! Waits follow what the C library and the kernel do: a thread that is woken tries again and may find that another one
-//! was quicker.
+//! Waits follow the C library and the kernel: a woken thread tries again and may find that another
+//! thread was faster.
 
 use std::collections::VecDeque;
 
@@ -12,24 +12,24 @@ use morecores_study::trace::{Accounts, Interrupt, Left, Object, Waker};
 use super::ops::{Op, Start, call};
 use super::{LockKind, On, Sim, Timer};
 
-/// The file that requests read.
+/// Inode of the file that requests read.
 pub(super) const FILE: u64 = 1_000_001;
 
-/// Addresses of futexes in the process that they belong to: of locks, and of a thread's end.
+/// Futex addresses in their process: of locks, and of a thread's end.
 const LOCKS: u64 = 0x5555_0000_1000;
 const ENDS: u64 = 0x7fff_f000_0990;
 
-/// A lock's present state.
+/// Current state of a lock.
 #[derive(Default)]
 pub(super) struct LockState {
     owner: Option<usize>,
-    /// Who releases a futex has to look for waiters.
+    /// Whether the release of a futex must look for waiters.
     contended: bool,
-    /// In the order of arrival, with what they will hold it for.
+    /// Waiters in the order of arrival, with their hold times.
     waiters: VecDeque<(usize, f64)>,
 }
 
-/// A wait: why the CPU is left, in which call, for which futex.
+/// Wait: the reason for leaving the CPU, the system call, and the futex.
 pub(super) type Wait = (Left, u16, Option<u64>);
 
 pub(super) const fn futex(address: u64) -> Wait {
@@ -49,7 +49,7 @@ const fn lock_futex(lock: usize) -> u64 {
 }
 
 impl Sim<'_> {
-    /// The thread on a CPU has done what it did: on to what takes time, or to a wait.
+    /// Advances the thread on a CPU after a completed step, until the next work or wait.
     pub(super) fn advance(&mut self, cpu: usize) {
         let thread = self.cpus[cpu].current.expect("somebody has done something");
         self.cpus[cpu].dirty = true;
@@ -61,20 +61,20 @@ impl Sim<'_> {
         }
     }
 
-    /// Puts steps before those that are left.
+    /// Puts steps before the remaining steps.
     pub(super) fn first<const N: usize>(&mut self, thread: usize, ops: [Op; N]) {
         for op in ops.into_iter().rev() {
             self.threads[thread].ops.push_front(op);
         }
     }
 
-    /// The same for many.
+    /// Puts a list of steps before the remaining steps.
     pub(super) fn first_all(&mut self, thread: usize, mut ops: VecDeque<Op>) {
         ops.append(&mut self.threads[thread].ops);
         self.threads[thread].ops = ops;
     }
 
-    /// Whether the thread goes on at once.
+    /// Executes a step. Returns whether the thread continues at once.
     fn act(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
         let gear = self.program.gear;
         match op {
@@ -176,7 +176,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Begins a piece of work.
+    /// Starts a piece of work.
     fn work(&mut self, thread: usize, ns: f64, system: f32) -> bool {
         if ns <= 0.0 {
             return true;
@@ -187,7 +187,7 @@ impl Sim<'_> {
         false
     }
 
-    /// Leaves the CPU to wait.
+    /// Takes the thread off its CPU to wait.
     pub(super) fn wait(&mut self, cpu: usize, thread: usize, (left, call, awaits): Wait) -> bool {
         self.threads[thread].on = On::Nothing;
         self.leave(cpu, left, Some(call), awaits);
@@ -237,7 +237,7 @@ impl Sim<'_> {
         false
     }
 
-    /// The lock is the thread's, which is on this CPU and begins what it wants it for.
+    /// Gives the lock to the thread on this CPU and starts its work under the lock.
     fn hold(&mut self, cpu: usize, thread: usize, lock: usize, held: f64) -> bool {
         let of = self.program.locks[lock];
         self.locks[lock].owner = Some(thread);
@@ -285,7 +285,8 @@ impl Sim<'_> {
         let (thread, ns) = self.requests.pop_front().expect("the timer was set for it");
         self.served += ns;
         let interrupt = self.program.device.map_or(0, |device| device.interrupt);
-        // The soft interrupt for block devices; the device interrupts the CPU that asked.
+        // Vector 4 is the soft interrupt of block devices. The device interrupts the CPU that made
+        // the request.
         let by = Waker::SoftIrqOfInterrupt { vector: 4, interrupt: Interrupt::Device(interrupt) };
         self.wake(thread, by, self.threads[thread].last_cpu, true);
         if let Some(&(_, ns)) = self.requests.front() {
@@ -293,11 +294,11 @@ impl Sim<'_> {
         }
     }
 
-    // Beginnings and ends.
+    // Creation and exit of threads.
 
     fn fork(&mut self, cpu: usize, parent: usize, start: Start, is_thread: bool) -> bool {
         let child = self.add_thread(start, parent, is_thread);
-        // Where the child begins: in the same call.
+        // The child starts in the same system call.
         let born = Op::Return { call: call::CLONE, object: Object::None, result: 0 };
         self.first(child, [born]);
         let (of, tid) = (self.threads[parent].tid, self.threads[child].tid);

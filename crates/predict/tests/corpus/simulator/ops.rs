@@ -1,4 +1,4 @@
-//! What a thread does, step by step: programs of the simulated machine, made from phases and jobs.
+//! Steps of the simulated threads, built from phases and jobs.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,8 @@ use morecores_study::trace::Object;
 use super::{LockKind, Phase, Sim, Step};
 use crate::corpus::program::Style;
 
-/// Numbers of system calls on x86-64: only told apart, save `futex` and `wait4`.
+/// System call numbers of x86-64. Only `futex` and `wait4` have a meaning; the others only need to
+/// differ.
 pub(super) mod call {
     pub(crate) const READ: u16 = 0;
     pub(crate) const WRITE: u16 = 1;
@@ -20,21 +21,22 @@ pub(super) mod call {
     pub(crate) const OPENAT: u16 = 257;
 }
 
-/// One step of a thread.
+/// Step of a thread.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// Work, in user mode or in the kernel as the program's share has it, or all in the kernel.
+    /// Work of the program: in user mode or in the kernel by the program's share, or all in the
+    /// kernel inside a system call.
     Own(f64),
     /// Work that the machine adds, in the kernel.
     Kernel(f64),
-    /// A system call begins; returns.
+    /// Entry of a system call, and its return.
     Enter,
     Return {
         call: u16,
         object: Object,
         result: i64,
     },
-    /// Takes a lock, with a hold of this length right behind it.
+    /// Takes a lock and holds it for this time.
     Acquire {
         lock: usize,
         held: f64,
@@ -42,28 +44,28 @@ pub(super) enum Op {
     Release {
         lock: usize,
     },
-    /// Wakes one who waits for it.
+    /// Wakes one waiter of the lock.
     WakeWaiter {
         lock: usize,
     },
-    /// Asks the device for this much.
+    /// Requests this much service from the device.
     Request(f64),
     Fork {
         start: Start,
         thread: bool,
     },
     Exec(&'static str),
-    /// Ends: is told, and after the clearing up is gone.
+    /// Exit of a thread: the event for the tracer, and the end after the clean-up.
     Exiting,
     Exit,
-    /// Takes an ended child, once there is one.
+    /// Reaps an ended child, after a wait if there is none.
     Reap,
-    /// Waits until fewer than `{n}` children are left; until none is.
+    /// Waits until fewer than `{n}` children are left, or until none is left.
     Limit,
     Drain,
-    /// Joins all threads that it made, the last one first.
+    /// Joins all threads that this thread created, in the order of their creation.
     JoinAll,
-    /// Hands a job to the workers of a phase; tells them that there are no more; takes one.
+    /// Operations on the queue of a phase: hand out a job, close the queue, take a job.
     Send {
         phase: usize,
         job: usize,
@@ -77,40 +79,41 @@ pub(super) enum Op {
     ReadPipe {
         phase: usize,
     },
-    /// Wakes those who wait at a queue: the first, or all.
+    /// Wakes the first waiter at a queue, or all waiters.
     WakeReceivers {
         phase: usize,
         all: bool,
     },
-    /// The main thread's next phase.
+    /// Starts the next phase of the main thread.
     Phase(usize),
-    /// Opens the team's barrier for a phase, or for good; wakes one after the other who waits at it.
+    /// Opens the team's barrier for a phase, or for the end of the program, and wakes its waiters
+    /// one by one.
     Open {
         phase: Option<usize>,
     },
     WakeTeam,
-    /// A member waits for the barrier to open for the so-manieth time.
+    /// Waits until the barrier has opened `opened` times.
     AtBarrier {
         opened: u32,
         member: u32,
     },
-    /// Takes its next job of the team's phase.
+    /// Takes the member's next job of the team's phase.
     TeamJob {
         phase: usize,
         member: u32,
         next: u32,
     },
-    /// A member is done; the main thread waits for all.
+    /// End of a member's work in a phase, and the main thread's wait for all members.
     MemberDone,
     WakeMain,
     Gather,
 }
 
-/// What a new thread is.
+/// Role of a new thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start {
     Root,
-    /// A process for one job, or the shell that starts it.
+    /// Process for one job, and the shell that starts it.
     Job {
         phase: usize,
         job: usize,
@@ -119,11 +122,11 @@ pub(super) enum Start {
         phase: usize,
         job: usize,
     },
-    /// Takes jobs from a queue.
+    /// Worker that takes jobs from a queue.
     Worker {
         phase: usize,
     },
-    /// Does the jobs that were dealt to it.
+    /// Thread that does its preassigned jobs.
     Dealt {
         phase: usize,
         part: u32,
@@ -182,7 +185,7 @@ impl Sim<'_> {
     fn push_fork(&self, ops: &mut VecDeque<Op>, start: Start, thread: bool) {
         let gear = &self.program.gear;
         let cost = if thread { gear.clone } else { gear.fork };
-        // What the call returns is known when the child is.
+        // The result of the call is known once the child exists.
         ops.extend([Op::Enter, Op::Kernel(cost), Op::Fork { start, thread }]);
     }
 
@@ -213,7 +216,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What the main thread does for a phase, or after the last one.
+    /// Steps of the main thread for a phase, or after the last phase.
     pub(super) fn phase_ops(&self, phase: usize) -> VecDeque<Op> {
         let mut ops = VecDeque::new();
         let n = self.size.n;

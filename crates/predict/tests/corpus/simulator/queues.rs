@@ -9,11 +9,11 @@ use super::ops::{Op, call};
 use super::{Phase, Sim};
 use crate::corpus::program::Style;
 
-/// The inode of the first phase's pipe, and the address of its queue's futex.
+/// Inode of the first phase's pipe, and futex address of the first phase's queue.
 const PIPES: u64 = 50_000;
 const QUEUES: u64 = 0x5555_0000_2000;
 
-/// A queue of jobs.
+/// Queue of jobs.
 #[derive(Default)]
 pub(super) struct Queue {
     jobs: VecDeque<usize>,
@@ -95,7 +95,8 @@ impl Sim<'_> {
         }
     }
 
-    /// Whether there is a job, or the end of all jobs: then the thread is to do it after `with_one` or `without`.
+    /// Takes a job, or the end of the queue. Returns `false` if there is neither. The job's steps
+    /// follow `with_one`, and the exit follows `without`.
     fn take_job<const N: usize, const M: usize>(
         &mut self,
         thread: usize,

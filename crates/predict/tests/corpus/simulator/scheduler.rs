@@ -1,39 +1,40 @@
-//! Who has which CPU: a queue for each, fair by virtual run time, slices, wake-ups that prefer an idle CPU and may
-//! preempt, and idle CPUs that take from the others. After Linux's fair class, `kernel/sched/fair.c`, without groups,
-//! priorities and domains.
+//! Scheduler of the simulated CPUs: one run queue per CPU, fair by virtual run time, with slices.
+//! Wake-ups prefer an idle CPU and may preempt, and idle CPUs take threads from others. The model
+//! is Linux's fair class, `kernel/sched/fair.c`, without groups, priorities and domains.
 
 use morecores_study::trace::{Left, Waker};
 use rand::RngExt;
 
 use super::{On, Sim, Timer};
 
-/// A thread keeps its CPU for so long where others want it: the base slice of some CPUs.
+/// Time slice of a thread while others wait for its CPU: the base slice with some CPUs.
 const SLICE: u64 = 3_000_000;
-/// Who slept is that much ahead of the others at most, and preempts who is further behind than this.
+/// Largest advantage of a thread that slept, and the excess of the running thread's run time from
+/// which a woken thread preempts it.
 const SLEEPER_CREDIT: i64 = 1_500_000;
 const WAKE_GRANULARITY: i64 = 1_000_000;
-/// One CPU interrupts another so much later.
+/// Delay of an interrupt from one CPU to another.
 const INTERRUPT: u64 = 2_000;
-/// One who cannot be preempted now is looked at again after this.
+/// Delay before the next attempt to preempt a thread that cannot be preempted now.
 const AGAIN: u64 = 20_000;
 
-/// A CPU.
+/// State of a CPU.
 #[derive(Default)]
 pub(super) struct Cpu {
     pub(super) current: Option<usize>,
     pub(super) queue: Vec<usize>,
-    /// Idle, and about to begin with this one.
+    /// Thread that this idle CPU is about to start.
     arriving: Option<usize>,
-    /// Until when everything is accounted for.
+    /// Instant up to which all work is accounted for.
     pub(super) updated: u64,
-    /// When the present thread's work is done.
+    /// Instant at which the current thread's work is done.
     pub(super) finish: u64,
     pub(super) slice_end: u64,
-    /// The present thread waits for a spinlock.
+    /// Whether the current thread waits for a spinlock.
     pub(super) spinning: bool,
-    /// `finish` is to be reckoned anew.
+    /// Whether `finish` must be recomputed.
     pub(super) dirty: bool,
-    /// Somebody woken thinks that he should run instead.
+    /// Whether a woken thread requests preemption.
     pub(super) resched: bool,
     least_vruntime: i64,
 }
@@ -61,11 +62,11 @@ impl Sim<'_> {
         self.cpus.iter().filter(|cpu| cpu.current.is_some()).count() as u32
     }
 
-    /// Ends a thread's wait. `cpu` is where that was done.
+    /// Ends a thread's wait. `cpu` is the CPU that runs the waker.
     pub(super) fn wake(&mut self, thread: usize, by: Waker, cpu: usize, io_wait: bool) {
         debug_assert!(matches!(self.threads[thread].on, On::Nothing | On::Child));
         self.tracer.waking(self.now, cpu, self.threads[thread].tid, by, io_wait);
-        // What it slept is credit, up to a point.
+        // Sleep counts as credit, up to a limit.
         let slept = (self.now - self.threads[thread].slept_at) as i64;
         let lag = (self.threads[thread].vruntime - slept).max(-SLEEPER_CREDIT);
         let last = self.threads[thread].last_cpu;
@@ -73,20 +74,21 @@ impl Sim<'_> {
         self.enqueue(thread, target, lag, cpu);
     }
 
-    /// A new thread goes where there is least to do.
+    /// Places a new thread on the CPU with the least load.
     pub(super) fn place_new(&mut self, thread: usize, cpu: usize) {
         let least = (0..self.cpus.len()).min_by_key(|&at| (self.cpus[at].load(), at != cpu));
         let target = self.free_cpu(cpu).or(least).unwrap_or(cpu);
         self.enqueue(thread, target, 0, cpu);
     }
 
-    /// A CPU without work: this one, or the next.
+    /// First CPU without work, starting with `from`.
     fn free_cpu(&self, from: usize) -> Option<usize> {
         let count = self.cpus.len();
         (0..count).map(|step| (from + step) % count).find(|&cpu| self.cpus[cpu].is_free())
     }
 
-    /// `lag` is its virtual run time relative to that of the CPU's others; `from` is the CPU that does it.
+    /// Queues a thread on a CPU, or starts it there if the CPU is free. `lag` is the thread's
+    /// virtual run time relative to the CPU's queue; `from` is the CPU that places the thread.
     fn enqueue(&mut self, thread: usize, cpu: usize, lag: i64, from: usize) {
         self.threads[thread].on = On::Queue;
         self.threads[thread].vruntime = self.cpus[cpu].least_vruntime + lag;
@@ -101,7 +103,7 @@ impl Sim<'_> {
                 self.cpus[cpu].resched = true;
             } else {
                 self.set_timer(self.now + INTERRUPT, Timer::Resched(cpu));
-                // Nor does it notice earlier that its slice is long over.
+                // The CPU does not notice the end of its slice before the interrupt.
                 self.cpus[cpu].slice_end = self.cpus[cpu].slice_end.max(self.now + INTERRUPT);
             }
         }
@@ -113,7 +115,8 @@ impl Sim<'_> {
         self.begin(cpu, thread);
     }
 
-    /// The thread on a CPU leaves it: for good, to wait, or for another one. Its last progress is accounted for.
+    /// Takes the current thread off a CPU: for good, to wait, or for another thread. The caller has
+    /// accounted for its progress.
     pub(super) fn leave(&mut self, cpu: usize, left: Left, call: Option<u16>, awaits: Option<u64>) {
         let prev = self.cpus[cpu].current.take().expect("somebody leaves");
         self.cpus[cpu].spinning = false;
@@ -125,7 +128,7 @@ impl Sim<'_> {
             thread.on = On::Queue;
             self.cpus[cpu].queue.push(prev);
         } else {
-            // While it is on no CPU, relative.
+            // The virtual run time is relative while the thread is on no CPU.
             thread.vruntime -= least;
             thread.slept_at = self.now;
         }
@@ -154,7 +157,8 @@ impl Sim<'_> {
         state.least_vruntime = state.least_vruntime.max(least.unwrap_or(0));
     }
 
-    /// Who is next: of the CPU's own queue who ran least, else of the longest queue elsewhere.
+    /// Next thread for a CPU: the one with the least run time in its own queue, otherwise in the
+    /// longest queue.
     fn pick(&mut self, cpu: usize) -> Option<usize> {
         if let Some(own) = self.least(cpu) {
             return Some(self.cpus[cpu].queue.swap_remove(own));
@@ -167,7 +171,7 @@ impl Sim<'_> {
         Some(thread)
     }
 
-    /// The place in the queue of who ran least.
+    /// Index in the queue of the thread with the least virtual run time.
     fn least(&self, cpu: usize) -> Option<usize> {
         let queue = &self.cpus[cpu].queue;
         (0..queue.len()).min_by_key(|&place| (self.threads[queue[place]].vruntime, queue[place]))
@@ -185,7 +189,7 @@ impl Sim<'_> {
         }
     }
 
-    /// How much more the present thread has run than the one that ran least of those that wait.
+    /// Virtual run time of the current thread beyond the least in the queue.
     fn behind(&self, cpu: usize, current: usize) -> i64 {
         let least = self.least(cpu).map(|place| self.threads[self.cpus[cpu].queue[place]].vruntime);
         least.map_or(0, |least| self.threads[current].vruntime - least)

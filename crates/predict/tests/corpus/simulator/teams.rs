@@ -1,5 +1,5 @@
-//! Threads that stay from one parallel phase to the next: a barrier that the main thread opens, and the count of those
-//! who are done.
+//! Threads that persist from one parallel phase to the next: a barrier that the main thread opens,
+//! and the count of unfinished members.
 
 use std::collections::VecDeque;
 
@@ -8,22 +8,22 @@ use super::ops::Op;
 use super::{Phase, Sim};
 use crate::corpus::program::Style;
 
-/// Addresses of futexes: of the barrier, and of the main thread's wait for all members.
+/// Futex addresses: of the barrier, and of the main thread's wait for all members.
 const BARRIER: u64 = 0x5555_0000_3000;
 const GATHERING: u64 = 0x5555_0000_3040;
 
-/// A team's barrier and what it does behind it.
+/// Barrier of a team, and the state of its current phase.
 #[derive(Default)]
 pub(super) struct Team {
-    /// Without the main thread.
+    /// Number of members without the main thread.
     pub(super) members: u32,
     pub(super) threads: Vec<usize>,
-    /// How often the barrier was opened, and what for.
+    /// Number of openings of the barrier, and the phase of the last one.
     opened: u32,
     phase: Option<usize>,
     next_job: usize,
     parked: VecDeque<usize>,
-    /// Being woken, and how many of these were.
+    /// Members still to be woken, and the number of members already woken.
     waking: VecDeque<usize>,
     woken: i64,
     unfinished: u32,

@@ -1,8 +1,8 @@
-//! What the tracer of a real run would have told of a simulated one: the events of `TraceSource::Bpf`, with system
-//! calls where they are asked for, and the header beside them.
+//! Tracer of simulated runs: it produces the events of `TraceSource::Bpf`, optionally with system
+//! calls, and the header.
 //!
-//! Told by the same rules as the kernel side of the tracer has them. Not simulated, and so not in the events:
-//! interrupts as time, samples, other processes, and what tracing itself would cost.
+//! The tracer follows the rules of the real tracer's kernel side. Some things are not simulated and
+//! so not in the events: time in interrupts, samples, other processes, and the cost of tracing.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ use morecores_study::{CpuEstimator, CpuId, CpuTime, Nanos, Point, Run};
 
 use super::{LockKind, Program, ROOT, Size, TICK, Watch};
 
-/// `CLOCK_MONOTONIC` at the main process's exec, nanoseconds.
+/// `CLOCK_MONOTONIC` in nanoseconds at the main process's exec.
 const BEGAN: u64 = 1_000_000_000_000;
-/// From its fork to its exec, half of which it runs.
+/// Time in nanoseconds from the main process's fork to its exec; it runs for half of this time.
 const BEFORE_EXEC: u64 = 1_000_000;
-/// Who started it.
+/// Process that started the main process.
 const SHELL: u32 = 50;
-/// The kernel's makers of processes and threads.
+/// Kernel's ancestors of processes and of kernel threads.
 const INIT: u32 = 1;
 const KTHREADD: u32 = 2;
 
-/// Waits for kernel locks from here on have their stack taken, of others one in so many (`LONG_WAIT` and `STACK_SHARE`
-/// of the tracer).
+/// Wait for a kernel lock from which the tracer always records the stack; of shorter waits it
+/// records one stack in `STACK_SHARE` (`LONG_WAIT` and `STACK_SHARE` of the tracer).
 const LONG_WAIT: Nanos = Nanos(10_000);
 const STACK_SHARE: u32 = 10;
 
-/// A traced run.
+/// Trace of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub(crate) header: TraceHeader,
@@ -54,7 +54,8 @@ impl Tracer {
         }
     }
 
-    /// The main process is made, runs for a moment on the first CPU, and execs.
+    /// Records the start of the main process: its creation, a short run on the first CPU, and its
+    /// exec.
     pub(super) fn begin(&mut self) {
         let root = Tid(ROOT);
         let mut at = |before: u64, kind| {
@@ -75,7 +76,8 @@ impl Tracer {
         self.push(at, cpu, EventKind::Switch(from_idle(next)));
     }
 
-    /// `prev` with its CPU time leaves for `next`, in a call and for a futex where it waits.
+    /// Records the switch from `prev`, with its CPU time, to `next`. A waiting thread has its
+    /// system call and its futex.
     pub(super) fn switch(
         &mut self,
         at: u64,
@@ -156,7 +158,7 @@ impl Tracer {
         }
     }
 
-    /// The header, once the run is over.
+    /// Completes the trace with its header after the run.
     pub(super) fn end(
         mut self,
         program: &Program,
@@ -171,7 +173,7 @@ impl Tracer {
             name: name.to_owned(),
             kernel,
         };
-        // In the order in which a stream is read back.
+        // A reader of the stream returns the events in this order.
         self.events.sort_by_key(|event| (event.at, event.cpu));
         let point = Point { n: size.n, ..morecores_testkit::point(size.cpus) };
         let run = Run {
@@ -228,7 +230,7 @@ fn from_idle(next: Tid) -> Switch {
     }
 }
 
-/// With what the main process had run before its exec.
+/// CPU time of a thread, including the main process's time before its exec.
 fn runtime_of(tid: Tid, runtime: Nanos) -> Nanos {
     if tid == Tid(ROOT) { runtime + Nanos(BEFORE_EXEC / 2) } else { runtime }
 }
