@@ -1,7 +1,9 @@
-//! The machine's own clocks: what each CPU did, and what a hypervisor or a quota took from it.
+//! Clocks of the machine's CPUs: the work of each CPU, and the time that a hypervisor or a quota
+//! took from it.
 //!
-//! They count in steps of 10 ms (`USER_HZ`), so they are not read more often than that; [`Watch`] carries what
-//! is not yet visible over to the next reading. Says nothing about whether a machine is fit to measure on.
+//! The clocks count in steps of 10 ms (`USER_HZ`), so they are not read more often. [`Watch`]
+//! carries activity that is not yet visible over to the next reading. This module does not judge
+//! whether a machine is fit to measure on.
 
 mod devices;
 mod neighbours;
@@ -20,33 +22,33 @@ pub use neighbours::Neighbours;
 
 use devices::{Devices, Reading};
 
-/// `USER_HZ` is 100 on every architecture that Linux still supports but Alpha.
+/// Clock tick: `USER_HZ` is 100 on every architecture that Linux still supports except Alpha.
 const TICK: Nanos = Nanos::from_millis(10);
 
-/// How long the machine is watched while nothing is measured: fifty of its ticks.
+/// Time for which the machine is watched while nothing is measured: fifty ticks.
 pub const LOOK: Duration = Duration::from_millis(500);
 
-/// What one CPU has done since boot.
+/// Times of one CPU since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuClock {
-    /// Any work: user, kernel, interrupts.
+    /// Time of any work: user, kernel, interrupts.
     pub busy: Nanos,
-    /// Taken by a hypervisor.
+    /// Time that a hypervisor took.
     pub steal: Nanos,
 }
 
-/// The clocks of every online CPU.
+/// Clocks of every online CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clocks(Vec<(CpuId, CpuClock)>);
 
 impl Clocks {
-    /// Reads them; empty where `/proc/stat` cannot be read.
+    /// Reads the clocks; empty if `/proc/stat` cannot be read.
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// Reads the lines `cpuN user nice system idle iowait irq softirq steal guest guest_nice` of proc_stat(5).
-    /// Guest time is part of user time already.
+    /// Parses the lines `cpuN user nice system idle iowait irq softirq steal guest guest_nice` of
+    /// proc_stat(5). User time already includes guest time.
     fn parse(stat: &str) -> Self {
         let line = |line: &str| {
             let (name, values) = line.split_once(' ')?;
@@ -62,16 +64,17 @@ impl Clocks {
                 CpuClock { busy: time(user + nice + system + irq + softirq), steal: time(steal) },
             ))
         };
-        // The CPU lines come first, behind their sum.
+        // The lines of the CPUs come first, after the line of their sum.
         Self(stat.lines().take_while(|l| l.starts_with("cpu")).filter_map(line).collect())
     }
 
-    /// Whether they could not be read.
+    /// Whether the clocks could not be read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the CPUs that are `within` have done since `earlier`; one that was not online both times is left out.
+    /// Times since `earlier`, summed over the CPUs that `within` accepts. A CPU that was not online
+    /// at both readings is left out.
     pub fn since(&self, earlier: &Self, within: impl Fn(CpuId) -> bool) -> CpuClock {
         let mut sum = CpuClock::default();
         for (cpu, now) in self.0.iter().filter(|(cpu, _)| within(*cpu)) {
@@ -92,13 +95,13 @@ pub struct Watch {
     clocks: Clocks,
     throttled: Nanos,
     at: Nanos,
-    /// CPU time of the tree since the clocks were read.
+    /// CPU time of the tree since the last reading of the clocks.
     tree: Nanos,
-    /// CPU time of this process when the clocks were read.
+    /// CPU time of this process at the last reading of the clocks.
     own: Nanos,
 }
 
-/// A `cpu.stat` file of a cgroup on the way up from our own.
+/// `cpu.stat` file of a cgroup whose quota applies to the command.
 #[derive(Debug)]
 struct Throttle {
     file: PathBuf,
@@ -126,13 +129,13 @@ impl Watch {
         watch
     }
 
-    /// Also watches the quota of a version 2 cgroup that lies beside our own rather than above it.
+    /// Adds the quota of a version 2 cgroup that is beside this process's cgroup and not above it.
     pub fn throttled_in(&mut self, cgroup: &Path) {
         self.throttles.push(Throttle { file: cgroup.join("cpu.stat"), version: Version::V2 });
         self.restart();
     }
 
-    /// Forgets what happened since the last reading: it was no run's doing.
+    /// Discards the activity since the last reading, because no run caused it.
     pub fn restart(&mut self) {
         self.clocks = Clocks::read();
         self.device_times = self.devices.read();
@@ -142,8 +145,8 @@ impl Watch {
         self.own = own_cpu_time();
     }
 
-    /// After a run that used `tree` of CPU time on `allotted`: what went on since the last reading, where that
-    /// is long enough to be seen.
+    /// Activity since the last reading, after a run that used `tree` of CPU time on `allotted`.
+    /// `None` if the interval is shorter than a clock tick.
     pub fn after_run(&mut self, tree: Nanos, allotted: &CpuSet) -> Option<Surroundings> {
         self.tree += tree;
         let now = monotonic();
@@ -170,7 +173,7 @@ impl Watch {
         Some(seen)
     }
 
-    /// Watches for [`LOOK`] while nothing is measured.
+    /// Watches the machine for [`LOOK`] while nothing is measured.
     pub fn quiet(&mut self) -> Quiet {
         self.restart();
         sleep(LOOK);
@@ -181,7 +184,7 @@ impl Watch {
         quiet
     }
 
-    /// Time for which a quota held this cgroup, or one above it, back.
+    /// Total time for which a quota throttled one of the watched cgroups.
     fn throttled_so_far(&self) -> Nanos {
         self.throttles.iter().filter_map(Throttle::read).sum()
     }
@@ -199,7 +202,7 @@ impl Throttle {
     }
 }
 
-/// CPU time of this process.
+/// CPU time of this process so far.
 fn own_cpu_time() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)

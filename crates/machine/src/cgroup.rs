@@ -1,11 +1,13 @@
-//! Where this process is in the cgroup hierarchies: its own directory for each controller, and those above.
+//! Position of this process in the cgroup hierarchies: its own directory for each controller, and
+//! the directories above.
 //!
-//! Knows version 1 (a hierarchy for each controller or for a few joined), version 2 (one for all), and both
-//! at once. It finds directories and interprets none of the files in them; it changes nothing.
+//! The module handles version 1 (a hierarchy for each controller or for a few joined controllers),
+//! version 2 (one hierarchy for all), and both at once. It finds directories, interprets none of
+//! the files in them, and changes nothing.
 //!
-//! `/proc/self/cgroup` names a cgroup relative to the root of the process's cgroup namespace, and
-//! `/proc/self/mountinfo` says which cgroup each mount shows at its top, relative to the same root
-//! (cgroups(7), cgroup_namespaces(7)). A directory exists only where the two meet.
+//! `/proc/self/cgroup` names a cgroup relative to the root of the process's cgroup namespace.
+//! `/proc/self/mountinfo` states which cgroup each mount shows at its top, relative to that root
+//! (cgroups(7), cgroup_namespaces(7)). A cgroup has a visible directory only if a mount shows it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ const MOUNTS_FILE: &str = "/proc/self/mountinfo";
 /// A version of the cgroup interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// A hierarchy for each controller, or for a few joined.
+    /// A hierarchy for each controller, or for a few joined controllers.
     V1,
     /// One hierarchy for all controllers.
     V2,
@@ -34,51 +36,52 @@ pub struct CgroupDir {
 }
 
 impl CgroupDir {
-    /// The interface of its files.
+    /// Version of the cgroup's interface.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The process's own cgroup, as a path on its machine: see [`under`](crate::tree::under).
+    /// Path of the process's own cgroup on its machine: see [`under`](crate::tree::under).
     pub fn own(&self) -> &Path {
         &self.own
     }
 
-    /// Where the hierarchy is mounted; the highest cgroup that can be seen.
+    /// Mount point of the hierarchy, which is the highest visible cgroup.
     pub fn mount(&self) -> &Path {
         &self.mount
     }
 
-    /// Whether the mount shows the hierarchy's true root. Otherwise, in most containers, there are cgroups
-    /// above it whose limits hold and cannot be seen.
+    /// Whether the mount shows the hierarchy's true root. Most containers hide cgroups above the
+    /// mount; the limits of the hidden cgroups still apply.
     pub fn sees_root(&self) -> bool {
         self.sees_root
     }
 
-    /// The own cgroup first, then its parent, up to and including the mount.
+    /// The process's own cgroup, then each parent, up to and including the mount.
     pub fn ancestors(&self) -> impl Iterator<Item = &Path> + '_ {
         self.own.ancestors().take_while(|dir| dir.starts_with(&self.mount))
     }
 }
 
-/// A process's own cgroup in every hierarchy that it can see.
+/// A process's own cgroup in every visible hierarchy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hierarchies {
-    /// In version 2. It may have no controllers where version 1 has them.
+    /// Cgroup in version 2. It may have no controllers if version 1 has them.
     pub v2: Option<CgroupDir>,
-    /// In version 1, by controller; `cpu,cpuacct` appears under both names. A hierarchy without controllers
-    /// appears as `name=systemd`.
+    /// Cgroups in version 1, by controller; `cpu,cpuacct` appears under both names. A hierarchy
+    /// without controllers appears as `name=systemd`.
     pub v1: BTreeMap<String, CgroupDir>,
 }
 
 impl Hierarchies {
-    /// Those of this process on the running machine. What could not be found is left out.
+    /// Reads the hierarchies of this process on the running machine. Cgroups that are not found are
+    /// left out.
     pub fn of_this_process() -> Self {
         Self::read(&mut Tree::live(), |_| true)
     }
 
-    /// Reads version 2 and those version 1 controllers that `wanted` accepts. A cgroup that has no directory
-    /// here is noted in `tree` with the reason.
+    /// Reads version 2 and the version 1 controllers that `wanted` accepts. For each cgroup without
+    /// a directory here, `tree` gets a note with the reason.
     pub fn read(tree: &mut Tree, wanted: impl Fn(&str) -> bool) -> Self {
         let mounts: Vec<Mount> = tree
             .read_lines(MOUNTS_FILE, |line| Mount::parse(line).is_some_and(|mount| mount.is_wanted(&wanted)))
@@ -115,8 +118,8 @@ impl Hierarchies {
         found
     }
 
-    /// The own cgroup that a controller is configured in: version 1 where the controller is mounted there,
-    /// for it then cannot be in version 2.
+    /// The process's own cgroup in the hierarchy that configures a controller. A controller that is
+    /// mounted in version 1 cannot be in version 2.
     pub fn controller(&self, name: &str) -> Option<&CgroupDir> {
         self.v1.get(name).or(self.v2.as_ref())
     }
@@ -158,15 +161,15 @@ impl Membership {
 #[derive(Debug)]
 struct Mount {
     version: Version,
-    /// The cgroup shown at the top.
+    /// Cgroup at the top of the mount.
     root: String,
     point: PathBuf,
-    /// Of version 1: controllers among other options.
+    /// Mount options; in version 1, controllers are among them.
     options: Vec<String>,
 }
 
 impl Mount {
-    /// Fields as in proc_pid_mountinfo(5).
+    /// Parses the fields of proc_pid_mountinfo(5).
     fn parse(line: &str) -> Option<Self> {
         let (place, kind) = line.split_once(" - ")?;
         let mut place = place.split(' ').skip(3);
@@ -190,9 +193,10 @@ impl Mount {
             && membership.controllers.iter().all(|controller| self.options.contains(controller))
     }
 
-    /// The directory of the cgroup `path`, where this mount shows it.
+    /// Directory of the cgroup `path`, if this mount shows it.
     fn dir_of(&self, path: &str) -> Option<PathBuf> {
-        // `/..` in either means "above the namespace's root": how far is said, but not where from.
+        // `/..` in either path means "above the namespace's root". It tells the number of levels,
+        // but not the starting cgroup.
         let outside = |path: &str| path.split('/').any(|part| part == "..");
         if outside(path) || outside(&self.root) {
             return None;
@@ -203,7 +207,8 @@ impl Mount {
     }
 }
 
-/// The mount that shows the most of the hierarchy above the cgroup, and the cgroup's directory in it.
+/// Finds the mount that shows most of the hierarchy above the cgroup, and the cgroup's directory in
+/// it.
 fn locate<'a>(mounts: &'a [Mount], membership: &Membership) -> Result<(&'a Mount, PathBuf), String> {
     let path = &membership.path;
     if path.ends_with(" (deleted)") {
@@ -224,8 +229,10 @@ fn locate<'a>(mounts: &'a [Mount], membership: &Membership) -> Result<(&'a Mount
     })
 }
 
-/// Version 1 has `cgroup.sane_behavior` in the root alone, version 2 `cgroup.events` everywhere else
-/// (CFTYPE_ONLY_ON_ROOT and CFTYPE_NOT_ON_ROOT in `kernel/cgroup/`).
+/// Whether the mount shows the hierarchy's true root.
+///
+/// Version 1 has `cgroup.sane_behavior` only in the root; version 2 has `cgroup.events` everywhere
+/// except in the root (CFTYPE_ONLY_ON_ROOT and CFTYPE_NOT_ON_ROOT in `kernel/cgroup/`).
 fn sees_root(tree: &mut Tree, version: Version, mount: &Mount) -> bool {
     mount.root == "/"
         && match version {
@@ -234,8 +241,8 @@ fn sees_root(tree: &mut Tree, version: Version, mount: &Mount) -> bool {
         }
 }
 
-/// Undoes the octal escapes of mountinfo (`\040` is a space), which the kernel writes for space, tab, newline
-/// and backslash (`mangle` in `fs/seq_file.c`).
+/// Decodes the octal escapes of mountinfo (`\040` is a space). The kernel writes them for space,
+/// tab, newline and backslash (`mangle` in `fs/seq_file.c`).
 pub fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,13 +1,13 @@
-//! The clocks of the machine.
+//! Clocks of the machine.
 
 use morecores_study::Nanos;
 
-/// The monotonic clock, from an arbitrary start.
+/// Reads the monotonic clock, which has an arbitrary start.
 pub fn monotonic() -> Nanos {
     nanos(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))
 }
 
-/// The wall clock, since 1970.
+/// Reads the wall clock, which counts from 1970.
 pub fn realtime() -> Nanos {
     nanos(rustix::time::clock_gettime(rustix::time::ClockId::Realtime))
 }

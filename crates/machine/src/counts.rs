@@ -1,6 +1,6 @@
-//! Which CPU counts a sweep measures.
+//! CPU counts that a sweep measures.
 //!
-//! Pure: text or an order in, ascending counts out.
+//! The functions are pure: they turn text or an order into ascending counts.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +8,44 @@ use morecores_study::{CpuKind, Restriction, Topology};
 
 use crate::placement::Order;
 
-/// Up to this many usable CPUs, the default measures every count. Six points leave something to judge a
-/// two-parameter model of scaling by, and up to six CPUs every count is no more points than that.
+/// Largest number of usable CPUs for which the default measures every count. Six points suffice to
+/// judge a two-parameter model of scaling, and six CPUs give no more than six points.
 const EVERY_COUNT: usize = 6;
 
-/// Why a list of CPU counts cannot be measured.
+/// Reason for which a list of CPU counts cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CountsError {
-    /// It names no count.
+    /// The list names no count.
     #[error("no CPU count given: write counts like 1,2,4-8,all")]
     Empty,
-    /// A part of it is no count.
+    /// A part of the list is not a count.
     #[error("`{0}` is not a CPU count or range: write counts like 1,2,4-8,all")]
     Syntax(String),
-    /// A run needs a CPU.
+    /// A count is zero.
     #[error("a run on 0 CPUs is not possible: counts begin at 1")]
     Zero,
-    /// More CPUs than may be used.
+    /// A count exceeds the number of allowed CPUs.
     #[error("cannot measure {asked} CPUs: allowed are {allowed} of the {present} in this machine{why}")]
     TooMany {
-        /// The count asked for.
+        /// Requested count.
         asked: usize,
-        /// Number that can be allotted.
+        /// Number of CPUs that can be allotted.
         allowed: usize,
-        /// How many there are.
+        /// Number of CPUs in the machine.
         present: usize,
-        /// Reason for fewer, after a colon; empty where all are allowed.
+        /// Reason for fewer CPUs, after a colon; empty if all CPUs are allowed.
         why: String,
-        /// The counts of the list that can be measured, ascending.
+        /// Measurable counts of the list, ascending.
         within: Vec<usize>,
-        /// The counts of the list that cannot, ascending; of a range the last alone.
+        /// Other counts of the list, ascending; only the last count of a range.
         beyond: Vec<usize>,
     },
 }
 
-/// Reads `1,2,4-8,all`: counts, ranges of counts, and `all` for as many as can run at full speed at once. Ascending,
-/// each once. A quota forbids no count: what it takes of the larger ones is measured, and warned of.
+/// Parses `1,2,4-8,all`: counts, ranges of counts, and `all` for the number of CPUs that can run at
+/// full speed at once. Returns ascending counts without duplicates.
+///
+/// A quota forbids no count. The study measures the larger counts under the quota, with a warning.
 pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError> {
     let (all, allowed) = (topology.usable.count, topology.usable.cpus.len());
     if text.trim().is_empty() {
@@ -63,7 +65,7 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
         if first == 0 {
             return Err(CountsError::Zero);
         }
-        // A range may be absurdly long: what is beyond the machine is not filled in.
+        // A range may be absurdly long, so the counts beyond the machine are not enumerated.
         counts.extend(first..=last.min(allowed));
         if last > allowed {
             beyond.insert(last);
@@ -76,15 +78,15 @@ pub fn parse(text: &str, topology: &Topology) -> Result<Vec<usize>, CountsError>
     }
 }
 
-/// The counts measured unless the user says otherwise, for the first `count` CPUs of `order`.
+/// Counts that are measured by default, for the first `count` CPUs of `order`.
 ///
 /// - Up to 6 usable CPUs: every count.
-/// - Beyond: the powers of two and `count` itself; the last count before a new kind of CPU comes in (the
-///   first node, all fast cores, all whole cores), so that each kind's part of the curve has its end
-///   measured; and three quarters of `count` where that makes fewer than 6 points. The last doubling is where
-///   a curve bends, and the runs on many CPUs are the short ones.
+/// - Beyond 6: the powers of two and `count` itself; the last count before each new kind of CPU
+///   (the first node, all fast cores, all whole cores), so that the end of each kind's part of the
+///   curve is measured; and three quarters of `count` if there are otherwise fewer than 6 points. A
+///   curve bends in the last doubling, and the runs on many CPUs are the short ones.
 ///
-/// 2: 1,2. 4: 1,2,3,4. 8: 1,2,4,6,8. 16: 1,2,4,8,12,16. 2 sockets of 48 cores with SMT:
+/// Examples: 2: 1,2. 4: 1,2,3,4. 8: 1,2,4,6,8. 16: 1,2,4,8,12,16. 2 sockets of 48 cores with SMT:
 /// 1,2,4,8,16,32,48,64,96,128,192.
 pub fn default(order: &Order, count: usize) -> Vec<usize> {
     let count = count.min(order.steps().len());
@@ -100,8 +102,8 @@ pub fn default(order: &Order, count: usize) -> Vec<usize> {
     counts.into_iter().collect()
 }
 
-/// For each kind after the first two CPUs', how many CPUs come before its first. Policies that alternate
-/// between kinds begin them all early and get no further points by it.
+/// Number of CPUs before the first CPU of each new kind. Policies that alternate between kinds
+/// begin all of them early, so they get no further points.
 fn ends_of_kinds(order: &Order) -> Vec<usize> {
     let mut seen = BTreeSet::from([CpuKind::First]);
     let begins = order.steps().iter().enumerate().filter(|(_, step)| seen.insert(step.kind));
@@ -116,7 +118,7 @@ fn too_many(asked: usize, within: Vec<usize>, beyond: Vec<usize>, topology: &Top
     CountsError::TooMany { asked, allowed, present, why, within, beyond }
 }
 
-/// A number in digits only; `usize::from_str` would also take a sign.
+/// Parses a number of digits only; `usize::from_str` would also accept a sign.
 fn number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }

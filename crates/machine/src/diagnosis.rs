@@ -1,26 +1,26 @@
-//! What a machine allows to be measured: what `morecores doctor --json` prints.
+//! Diagnosis of the measurements that a machine allows; `morecores doctor --json` prints it.
 //!
-//! Facts and remedies in words, each under a key that does not change. What is found, and how it is laid out
-//! on a terminal, is decided elsewhere.
+//! The facts and remedies are text, each under a key that does not change. Other modules produce
+//! the findings and lay them out on a terminal.
 
 use serde::{Deserialize, Serialize};
 
 use morecores_study::Host;
 
-/// Name of the schema of [`Diagnosis`].
+/// Schema name of [`Diagnosis`].
 pub const DIAGNOSIS_SCHEMA: &str = "morecores.doctor/1";
 
-/// What a finding is about. In the order in which findings are given.
+/// Subject of a finding. The variants are in the order of the findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// The CPUs that a command may use.
+    /// CPUs that a command may use.
     UsableCpus,
-    /// Whether others keep the machine busy.
+    /// Activity of other programs on the machine.
     Quiet,
-    /// What tells user and system time.
+    /// Source of user and system time.
     CpuTime,
-    /// The peak memory of the whole tree.
+    /// Peak memory of the whole tree.
     PeakMemory,
     /// `--limit cpuset`.
     LimitCpuset,
@@ -28,35 +28,35 @@ pub enum Subject {
     LimitHotplug,
     /// `--cold`.
     ColdCache,
-    /// The kernel's statistics of each task at its exit.
+    /// Kernel statistics of each task at its exit.
     Taskstats,
-    /// Root, or capabilities.
+    /// Root rights or capabilities.
     Privilege,
     /// Loading of BPF programs.
     Bpf,
     /// The kernel's description of its own types.
     Btf,
-    /// The file system of tracepoints.
+    /// File system of tracepoints.
     Tracefs,
-    /// The tracepoints that a trace needs.
+    /// Tracepoints that a trace needs.
     Tracepoints,
-    /// Which waits for kernel locks a trace sees.
+    /// Waits for kernel locks that a trace can see.
     KernelLocks,
     /// Samples of whole CPUs.
     Samples,
-    /// Context switches of processes of one's own, without privilege.
+    /// Context switches of the user's own processes, without privilege.
     OwnSwitches,
     /// Probes at any kernel instruction.
     Kprobes,
     /// Probes at the entry and exit of kernel functions.
     Fentry,
-    /// Memory that may be locked.
+    /// Memory that the process may lock.
     LockedMemory,
     /// Cycles and instructions.
     HardwareCounters,
-    /// The clock that times are taken from.
+    /// Clock that gives all times.
     Clock,
-    /// What sets the clock rate.
+    /// Control of the clock rate.
     ClockRate,
     /// Clock rates above the nominal one.
     Boost,
@@ -64,7 +64,7 @@ pub enum Subject {
     Smt,
     /// Cores of different kinds.
     CoreTypes,
-    /// The hypervisor, and whether it tells what it takes.
+    /// The hypervisor, and whether it reports the time that it takes.
     Hypervisor,
     /// The kernel's own clock tick.
     Tick,
@@ -78,19 +78,19 @@ pub enum Subject {
     HugePages,
 }
 
-/// Three groups of subjects, for reading.
+/// Group of subjects, for readability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Area {
-    /// What timing needs.
+    /// Requirements of timing.
     Measuring,
-    /// What tracing needs.
+    /// Requirements of tracing.
     Tracing,
-    /// What shapes every figure.
+    /// Properties of the machine that affect every figure.
     Machine,
 }
 
 impl Subject {
-    /// The group it belongs to.
+    /// Group of the subject.
     pub const fn area(self) -> Area {
         match self {
             Self::UsableCpus
@@ -128,66 +128,66 @@ impl Subject {
     }
 }
 
-/// How a finding stands.
+/// State of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// As it should be, or plain information.
+    /// Works as it should, or is mere information.
     Fine,
-    /// Works in part, or may spoil a measurement.
+    /// Works in part, or may distort a measurement.
     Limited,
-    /// Not to be had.
+    /// Not available.
     Missing,
 }
 
-/// What can be done about a finding.
+/// Remedy for a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
     /// One command to type.
     Command {
-        /// The command for a shell, `sudo` included where it is needed. `COMMAND` stands for what is measured.
+        /// Shell command, with `sudo` if needed. `COMMAND` stands for the measured command.
         command: String,
-        /// Whether it needs root.
+        /// Whether the command needs root.
         root: bool,
-        /// Whether it takes effect at the next boot only.
+        /// Whether the command takes effect only at the next boot.
         reboot: bool,
     },
     /// No command on this machine helps.
     Nothing {
-        /// Why not, and what else might be done.
+        /// Reason, and any alternative.
         why: String,
     },
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What.
+    /// Subject of the check.
     pub what: Subject,
-    /// How it stands.
+    /// State of the subject.
     pub state: State,
-    /// What was found: one clause without a full stop.
+    /// Observed fact: one clause without a full stop.
     pub fact: String,
-    /// What it matters for: a noun phrase.
+    /// Figure or option that the fact affects: a noun phrase.
     pub matters: String,
-    /// What can be done; absent exactly where all is fine.
+    /// Remedy; absent exactly if the state is fine.
     pub remedy: Option<Remedy>,
 }
 
-/// Everything that was found.
+/// All findings about a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// [`DIAGNOSIS_SCHEMA`].
+    /// Schema name, [`DIAGNOSIS_SCHEMA`].
     pub schema: String,
-    /// The machine.
+    /// Description of the machine.
     pub host: Host,
-    /// One for each subject that applies here, in the order of [`Subject`].
+    /// Findings for each subject that applies here, in the order of [`Subject`].
     pub findings: Vec<Finding>,
 }
 
 impl Diagnosis {
-    /// The finding about `what`.
+    /// Finding about `what`.
     pub fn about(&self, what: Subject) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.what == what)
     }

@@ -1,8 +1,9 @@
-//! What this machine allows to be measured, and what would allow more.
+//! Measurements that this machine allows, and changes that would allow more.
 //!
-//! In two steps: [`Facts::gather`] tries things out and keeps what the kernel answered; [`diagnose`], which is
-//! pure, says what that means and what to do. Nothing is left changed: a probe's cgroup goes through the
-//! journal of changes, a probe's program and counters are closed at once.
+//! The doctor works in two steps. [`Facts::gather`] tries operations and keeps the kernel's
+//! answers. [`diagnose`], which is pure, interprets the facts and suggests remedies. No change
+//! remains: a probe's cgroup goes through the journal of changes, and a probe's program and
+//! counters are closed at once.
 
 mod facts;
 mod gather;
@@ -22,17 +23,18 @@ pub use facts::{
     Settings, Spinlocks, Tracefs, Tracing,
 };
 
-/// Looks at the running machine; takes about half a second, most of it to see whether the machine is quiet.
+/// Examines the running machine. It takes about half a second, mostly to see whether the machine is
+/// quiet.
 pub fn examine() -> Diagnosis {
     diagnose(Facts::gather())
 }
 
-/// What would let us trace, where the kernel refused it; takes no time.
+/// Remedy for a refusal to trace; takes no time.
 pub fn allow_tracing() -> Remedy {
     tracing::allow_tracing(&gather::privilege(&Hierarchies::of_this_process()))
 }
 
-/// What the facts mean.
+/// Interprets the facts.
 pub fn diagnose(facts: Facts) -> Diagnosis {
     let mut findings = measuring::findings(&facts);
     findings.extend(tracing::findings(&facts));
@@ -40,12 +42,12 @@ pub fn diagnose(facts: Facts) -> Diagnosis {
     Diagnosis { schema: DIAGNOSIS_SCHEMA.to_owned(), host: facts.host, findings }
 }
 
-/// All is well.
+/// Finding without a flaw.
 fn fine(what: Subject, fact: impl Into<String>, matters: &str) -> Finding {
     Finding { what, state: State::Fine, fact: fact.into(), matters: matters.to_owned(), remedy: None }
 }
 
-/// Not all is well.
+/// Finding with a flaw.
 fn flaw(what: Subject, state: State, fact: impl Into<String>, matters: &str, remedy: Remedy) -> Finding {
     Finding { what, state, fact: fact.into(), matters: matters.to_owned(), remedy: Some(remedy) }
 }

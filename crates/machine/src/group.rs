@@ -1,9 +1,10 @@
-//! The cgroups that hold the command's tree, one set reused for the whole study.
+//! Cgroups that hold the command's process tree; one set serves the whole study.
 //!
-//! Version 2 wherever it is mounted, even without controllers: its `cpu.stat` is always there, and a child can
-//! be born in it. Version 1 hierarchies for what version 2 lacks on this machine: there our measuring thread
-//! itself moves in, and its children with it. This module reads raw counters; what they mean for a run is
-//! `account`'s business.
+//! The group uses version 2 wherever it is mounted, even without controllers: `cpu.stat` is always
+//! present, and a child can be born in the cgroup. It uses version 1 hierarchies for the counters
+//! that version 2 lacks on this machine. There the measuring thread itself moves into the cgroup,
+//! so its children are born there. This module reads raw counters; `account` interprets them for a
+//! run.
 
 mod counters;
 mod home;
@@ -26,47 +27,47 @@ use counters::Counter;
 use home::Home;
 use share::Share;
 
-/// Why the command cannot be held in a cgroup.
+/// Reason for which the command cannot run in a cgroup.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
     /// A system call failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// On what.
+        /// File or directory of the action.
         path: PathBuf,
-        /// Why it failed.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// The change could not be noted.
+    /// The change could not be noted in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// No hierarchy is mounted.
     #[error("no cgroup hierarchy is mounted")]
     NoHierarchy,
-    /// There is no cpuset controller to limit with.
+    /// No cpuset controller is available for the limit.
     #[error("no cpuset controller here: {0}")]
     NoCpuset(String),
 }
 
-/// CPU time of the tree since the group was made.
+/// CPU time of the tree since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUsage {
-    /// All of it, exact.
+    /// Total CPU time, exact.
     pub total: Nanos,
-    /// The part in user mode, from ticks.
+    /// User part, from ticks.
     pub user: Nanos,
-    /// The part in the kernel, from ticks.
+    /// System part, from ticks.
     pub system: Nanos,
 }
 
-/// Which interface told a [`CpuUsage`].
+/// Interface that gave a [`CpuUsage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
-    /// `cpu.stat`: the two parts add up to the whole. Holds the command's tree alone.
+    /// `cpu.stat`: the two parts add up to the total. Counts only the command's tree.
     V2,
-    /// `cpuacct`: the parts are raw ticks. Holds the measuring thread too.
+    /// `cpuacct`: the parts are raw ticks. Counts the measuring thread too.
     V1,
 }
 
@@ -74,39 +75,39 @@ pub enum CpuSource {
 #[derive(Debug)]
 pub struct StudyGroup {
     v2: Option<PathBuf>,
-    /// What children are born into; dropped where the kernel refuses that.
+    /// Cgroup into which children are born; absent if the kernel refuses that.
     birthplace: Option<File>,
     v1: Vec<PathBuf>,
     cpu: Option<(CpuSource, Vec<Counter>)>,
     peak: Option<Peak>,
-    /// The cgroup in which a controller counts memory.
+    /// Cgroup in which a controller counts memory.
     memory: Option<PathBuf>,
     memory_stat: Option<Counter>,
     io_stat: Option<Counter>,
     cpuset: Option<PathBuf>,
-    /// The weight of the cgroup, where it stands beside processes.
+    /// Weight of the cgroup, if it competes with single processes.
     share: Option<Share>,
-    /// The version 1 cgroups that this process was in before, open for writing.
+    /// Previous version 1 cgroups of this process, open for writing.
     outside: Vec<File>,
 }
 
-/// The high-water mark of memory, and how it is set back.
+/// High-water mark of memory, and the file that resets it.
 #[derive(Debug)]
 struct Peak {
     counter: Counter,
-    /// What is charged now.
+    /// Memory that is charged now.
     current: Option<Counter>,
-    /// Written to set the mark back, where the kernel lets it be.
+    /// File that resets the mark when written, if the kernel allows that.
     reset: Option<File>,
     last: u64,
 }
 
 impl StudyGroup {
-    /// Makes the cgroups, below our own ones or beside them. With `limit`, a cpuset controller is required; everything else is
-    /// taken as far as it is to be had.
+    /// Creates the cgroups, below the cgroups of this process or beside them. With `limit`, a
+    /// cpuset controller is required; all other counters are optional.
     ///
     /// # Errors
-    /// Where not even CPU time can be told by a cgroup, or no cpuset can be had though asked for.
+    /// No cgroup can count CPU time, or `limit` is set and no cpuset is available.
     pub fn create(
         hierarchies: &Hierarchies,
         limit: bool,
@@ -159,7 +160,8 @@ impl StudyGroup {
     fn use_v2(&mut self, dir: PathBuf) -> Result<(), GroupError> {
         let handle = File::open(&dir).map_err(io_error("open", &dir))?;
         self.cpu = Counter::open(dir.join("cpu.stat")).map(|stat| (CpuSource::V2, vec![stat]));
-        // Writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst, memory.peak).
+        // The file is writable since Linux 6.12 (Documentation/admin-guide/cgroup-v2.rst,
+        // memory.peak).
         self.peak = Peak::open(&dir, "memory.peak", "memory.current");
         self.memory = Some(dir.clone()).filter(|dir| dir.join("memory.events").exists());
         self.memory_stat = Counter::open(dir.join("memory.stat"));
@@ -184,7 +186,8 @@ impl StudyGroup {
                 self.memory = Some(dir.clone());
             }
             _ => {
-                // A new version 1 cpuset has no memory nodes and takes no task until it has some.
+                // A new version 1 cpuset has no memory nodes, and accepts no task until it has
+                // some.
                 let nodes = dir.join("cpuset.mems");
                 let inherited = dir.parent().map(|p| p.join("cpuset.mems")).unwrap_or_default();
                 fs::read(&inherited)
@@ -197,16 +200,17 @@ impl StudyGroup {
         Ok(())
     }
 
-    /// The version 2 cgroup, where the tree is born in one.
+    /// Version 2 cgroup into which the tree is born, if any.
     pub fn v2(&self) -> Option<&Path> {
         self.v2.as_deref()
     }
 
-    /// Moves the calling thread into the version 1 cgroups, so that its children are born there. The journal
-    /// moves it back. To be called after the first [`StudyGroup::set_cpus`] where the group limits.
+    /// Moves the calling thread into the version 1 cgroups, so that its children are born there.
+    /// The journal moves the thread back. If the group limits CPUs, the caller must call
+    /// [`StudyGroup::set_cpus`] first.
     ///
     /// # Errors
-    /// A refusal of the kernel.
+    /// A refusal by the kernel.
     pub fn enter(&mut self) -> Result<(), GroupError> {
         let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
         for dir in &self.v1 {
@@ -219,23 +223,24 @@ impl StudyGroup {
         Ok(())
     }
 
-    /// Files that move a process out of the version 1 cgroups, back to where this process came from, when it writes
-    /// "0" to each of them (cgroups(7)): for children of the measuring thread that are not the command's.
+    /// Files that move a process out of the version 1 cgroups, back to the previous cgroups of this
+    /// process. A process writes "0" to each file to move itself (cgroups(7)). They serve children
+    /// of the measuring thread that do not belong to the command.
     pub fn outside(&self) -> &[File] {
         &self.outside
     }
 
-    /// What a child is to be born into.
+    /// Cgroup into which a child is to be born.
     pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         self.birthplace.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether the group tells CPU time.
+    /// Whether the group counts CPU time.
     pub fn tells_cpu(&self) -> bool {
         self.cpu.is_some()
     }
 
-    /// Gives the version 2 cgroup up: the kernel puts no child into it.
+    /// Stops using the version 2 cgroup, because the kernel puts no child into it.
     pub fn forget_birthplace(&mut self) {
         self.birthplace = None;
         if matches!(self.cpu, Some((CpuSource::V2, _))) {
@@ -244,20 +249,20 @@ impl StudyGroup {
         (self.memory_stat, self.io_stat) = (None, None);
     }
 
-    /// Allots CPUs by the cpuset.
+    /// Allots CPUs through the cpuset.
     ///
     /// # Errors
-    /// Where there is no cpuset or the kernel refuses the CPUs.
+    /// There is no cpuset, or the kernel refuses the CPUs.
     pub fn set_cpus(&self, cpus: &CpuSet) -> Result<(), GroupError> {
         let dir = self.cpuset.as_ref().ok_or_else(|| GroupError::NoCpuset("none was made".to_owned()))?;
         let file = dir.join("cpuset.cpus");
         fs::write(&file, cpus.to_string()).map_err(io_error("write", &file))
     }
 
-    /// Gives the tree the share that it would have without a cgroup of its own, on so many CPUs.
+    /// Gives the tree, on `cpus` CPUs, the share that it would have without a cgroup of its own.
     ///
     /// # Errors
-    /// A refusal of the kernel.
+    /// A refusal by the kernel.
     pub fn set_share(&mut self, cpus: usize) -> Result<(), GroupError> {
         let Some(share) = &mut self.share else { return Ok(()) };
         share.set(cpus).map_err(|source| io_error("write", share.file())(source))
@@ -282,25 +287,26 @@ impl StudyGroup {
         Some((*source, usage))
     }
 
-    /// Sets the memory mark back before a run.
+    /// Resets the memory mark before a run.
     pub fn reset_peak(&mut self) {
         if let Some(peak) = &mut self.peak {
             peak.reset();
         }
     }
 
-    /// The most memory that the tree has used since the mark was set back; absent where it cannot be told,
-    /// also where the mark cannot be set back and an earlier run stood higher.
+    /// Peak memory of the tree since the mark was reset. Absent if it cannot be read, or if the
+    /// mark cannot be reset and an earlier run had a higher peak.
     pub fn peak_memory(&mut self) -> Option<Bytes> {
         self.peak.as_mut()?.value()
     }
 
-    /// What is charged to the tree's cgroup now: after a run the page cache that is left of it.
+    /// Memory that is charged to the tree's cgroup now. After a run, this is its remaining page
+    /// cache.
     pub fn charged_memory(&mut self) -> Option<Bytes> {
         self.peak.as_mut()?.current.as_mut()?.number().map(Bytes)
     }
 
-    /// The cgroup in which a controller counts the tree's memory.
+    /// Cgroup in which a controller counts the tree's memory.
     pub fn memory(&self) -> Option<&Path> {
         self.memory.as_deref()
     }
@@ -330,7 +336,7 @@ impl Peak {
     }
 
     fn reset(&mut self) {
-        // Both versions take any number, and both mean "now".
+        // Both versions accept any number, and both reset the mark to the current value.
         if self.reset.as_mut().is_none_or(|file| file.write_all(b"0").is_err()) {
             self.reset = None;
             self.last = self.counter.number().unwrap_or(0);
@@ -345,12 +351,12 @@ impl Peak {
 
 fn make(parent: &Path, keep: bool, journal: &mut Journal) -> Result<PathBuf, GroupError> {
     let dir = parent.join(format!("morecores-{}", std::process::id()));
-    // Asked first, so that an ordinary user's journal holds no change that was never possible.
+    // The access check comes first, so that an ordinary user's journal holds no impossible change.
     rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)
         .map_err(|e| io_error("make a cgroup in", parent)(e.into()))?;
     journal.note(Change::CgroupCreated { dir: dir.clone(), keep })?;
     match fs::create_dir(&dir) {
-        // cpuacct and memory may be one hierarchy.
+        // cpuacct and memory may be one hierarchy, so the cgroup may exist already.
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(io_error("make the cgroup", &dir)(e)),
         _ => Ok(dir),
     }

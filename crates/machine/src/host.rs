@@ -1,7 +1,8 @@
-//! Reads what machine this is: what a reader needs to judge or repeat a measurement made on it.
+//! Description of this machine: the facts that a reader needs to judge or repeat a measurement.
 //!
-//! Takes a few milliseconds, so that it can be done before every study. Nothing is measured or changed here,
-//! and nothing that identifies a person or a single machine (serial numbers, addresses) is read.
+//! Reading takes a few milliseconds, so it can precede every study. This module measures and
+//! changes nothing. It reads nothing that identifies a person or a single machine, such as serial
+//! numbers or addresses.
 
 mod cpu_model;
 mod frequency;
@@ -15,19 +16,19 @@ use crate::tree::Tree;
 pub(crate) use frequency::BOOST_SWITCHES;
 pub use hypervisor::Cpuid;
 
-/// The words of `uname(2)`, which are in no file.
+/// Strings of `uname(2)`, which no file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uname {
-    /// The host's name.
+    /// Name of the host.
     pub nodename: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub release: String,
-    /// The kind of machine.
+    /// Hardware architecture.
     pub machine: String,
 }
 
 impl Uname {
-    /// Those of the running machine.
+    /// Reads the strings of the running machine.
     pub fn read() -> Self {
         let uname = rustix::system::uname();
         let text = |words: &std::ffi::CStr| words.to_string_lossy().into_owned();
@@ -39,14 +40,14 @@ impl Uname {
     }
 }
 
-/// The running machine. What cannot be read is empty or absent.
+/// Describes the running machine. A value that cannot be read is empty or absent.
 pub fn read() -> Host {
     read_from(&mut Tree::live(), &Uname::read(), &Cpuid::read())
 }
 
-/// The machine that a tree of files, `uname` and the CPU describe.
+/// Describes the machine of a tree of files, `uname` and CPUID.
 pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
-    // First, so that what it could not read is all that its list of that holds.
+    // The topology comes first, so that its list of unread files holds no files of other readers.
     let topology = topology::read_from(tree);
     let cpuinfo = tree.read("/proc/cpuinfo").unwrap_or_default();
     Host {
@@ -64,14 +65,14 @@ pub fn read_from(tree: &mut Tree, uname: &Uname, cpuid: &Cpuid) -> Host {
     }
 }
 
-/// A file of one line, trimmed; absent where it is empty.
+/// Reads a file of one line, trimmed; `None` if it is empty.
 fn line(tree: &mut Tree, path: &str) -> Option<String> {
     let text = tree.read(path)?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// `PRETTY_NAME` of os-release(5), which is there in one of two places. The quoting is that of a shell.
+/// `PRETTY_NAME` of os-release(5), which is in one of two files. The value is quoted as in a shell.
 fn distribution(tree: &mut Tree) -> Option<String> {
     let text = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| tree.read(path))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();

@@ -1,7 +1,8 @@
-//! This machine: its CPUs and which of them are usable, placement, cgroups, limits, the undo journal, and the doctor.
+//! This machine: its CPUs and the usable ones among them, placement, cgroups, limits, the undo
+//! journal, and the doctor.
 //!
-//! Every change to the system is a `Change` in the journal of [`undo`]. This crate must not run the command, compute
-//! statistics or print.
+//! Every change to the system is a `Change` in the journal of [`undo`]. This crate must not run the
+//! command, compute statistics or print.
 
 pub mod activity;
 pub mod cgroup;

@@ -1,7 +1,7 @@
-//! Holds runs to their CPUs, by one of three means.
+//! Restricts runs to their CPUs, by one of three methods.
 //!
-//! Affinity is set by each child for itself; a cpuset and hotplug are set before the run and put back through
-//! the journal. Which CPUs those are was decided before.
+//! Each child sets its own affinity. A cpuset and hotplug are set before the run, and the journal
+//! restores the previous state. Other modules choose the CPUs.
 
 mod hotplug;
 
@@ -12,28 +12,28 @@ use crate::undo::{Journal, JournalError};
 
 pub use hotplug::{Hotplug, HotplugError};
 
-/// Why runs cannot be held to their CPUs.
+/// Reason for which runs cannot be restricted to their CPUs.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
-    /// The cpuset could not be made or set.
+    /// The cpuset could not be created or set.
     #[error(transparent)]
     Cpuset(#[from] GroupError),
     /// CPUs could not be switched.
     #[error(transparent)]
     Hotplug(#[from] HotplugError),
-    /// The change could not be noted.
+    /// The change could not be noted in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// A limiter at work.
+/// Active method of restricting runs to their CPUs.
 #[derive(Debug)]
 pub enum Limiter {
     /// Each child sets its own affinity.
     Affinity,
-    /// The study's cgroup holds its members.
+    /// The study's cgroup restricts its members.
     Cpuset {
-        /// The CPUs it holds them to now.
+        /// CPUs of the cpuset now.
         now: CpuSet,
     },
     /// The other CPUs are offline.
@@ -41,10 +41,10 @@ pub enum Limiter {
 }
 
 impl Limiter {
-    /// Checks that the means can be had, before anything is changed.
+    /// Checks that the method is available, before any change to the machine.
     ///
     /// # Errors
-    /// Where it cannot; the message says what would help.
+    /// The method is not available; the message says what would help.
     pub fn new(limit: Limit, journal: &mut Journal) -> Result<Self, LimitError> {
         Ok(match limit {
             Limit::Affinity => Self::Affinity,
@@ -53,10 +53,10 @@ impl Limiter {
         })
     }
 
-    /// Allots `cpus` to the runs that follow; true where that changed the machine.
+    /// Allots `cpus` to the following runs; returns true if the machine changed.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// A refusal by the kernel.
     pub fn allot(&mut self, cpus: &CpuSet, group: Option<&StudyGroup>) -> Result<bool, LimitError> {
         match self {
             Self::Affinity => Ok(false),
@@ -71,7 +71,7 @@ impl Limiter {
         }
     }
 
-    /// The affinity that a child sets for itself.
+    /// Affinity that a child sets for itself, if any.
     pub fn child_affinity<'a>(&self, cpus: &'a CpuSet) -> Option<&'a CpuSet> {
         matches!(self, Self::Affinity).then_some(cpus)
     }

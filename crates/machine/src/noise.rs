@@ -1,9 +1,9 @@
-//! Measures how steady this machine is: the same arithmetic again and again, on each CPU alone and on several
-//! at once.
+//! Measurement of how steady this machine is: repetitions of one piece of arithmetic, on each CPU
+//! alone and on several CPUs at once.
 //!
-//! The loop touches no memory and makes no system call, so whatever makes a repetition longer is the machine:
-//! other work, a hypervisor, a changing clock rate, or a second thread on the same core. Nothing is computed
-//! from the times here.
+//! The loop touches no memory and makes no system call. Only the machine can make a repetition
+//! longer: by other work, a hypervisor, a changing clock rate, or a second thread on the same core.
+//! This module computes nothing from the times.
 
 mod company;
 mod work;
@@ -21,48 +21,50 @@ use crate::clock::monotonic;
 use crate::process;
 use crate::topology;
 
-/// Length of one repetition: far above what reading the clock costs, and above a scheduler's tick (at most
-/// 10 ms), so that every repetition holds what happens at each of them.
+/// Length of one repetition. It is far above the cost of reading the clock. It is also above a
+/// scheduler's tick (at most 10 ms), so every repetition includes the effects of a tick.
 const REPETITION: Duration = Duration::from_millis(12);
 
-/// CPUs that are measured alone; on a larger machine as many, evenly spread over it.
+/// Largest number of CPUs that are measured alone. On a larger machine, the CPUs are evenly spread
+/// over it.
 const MOST_ALONE: usize = 16;
 
-/// Rounds: six values are the fewest that give a median a 95% interval.
+/// Number of rounds: six values are the fewest that give a median a 95% interval.
 const ROUNDS: u32 = 6;
 
-/// The shortest stretch: ten repetitions, so that its median means something.
+/// Shortest stretch: ten repetitions, so that its median is meaningful.
 const LEAST_STRETCH: Duration = Duration::from_millis(120);
 
-/// Why the noise could not be measured.
+/// Reason for which the noise could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
-    /// A CPU would not take our thread.
+    /// The kernel refused to bind a thread to a CPU.
     #[error("cannot run on CPU {cpu}: {source}; `morecores topology` shows which CPUs may be used")]
     Pin {
-        /// The CPU.
+        /// CPU.
         cpu: CpuId,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// There is no room for another thread.
+    /// The system allows no further thread.
     #[error("cannot start a thread for CPU {cpu}: {source}; allow more (`ulimit -u`)")]
     Thread {
-        /// The CPU.
+        /// CPU.
         cpu: CpuId,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
 }
 
 /// Measures for about `budget`, at least one round of stretches of 120 ms.
 ///
-/// Every round measures each CPU alone (at most 16 of them), a pair of each kind that there is, and all of
-/// `cpus` at once, in turned order: what drifts must not look like a disturbance. Under a CPU quota, `cpus`
-/// must be no more than it feeds, or the quota is what is measured.
+/// Every round measures each CPU alone (at most 16 of them), one pair of each kind, and all of
+/// `cpus` at once. The order rotates from round to round, so that a drift does not look like a
+/// disturbance. Under a CPU quota, `cpus` must not exceed the quota, because the measurement would
+/// otherwise show the quota.
 ///
 /// # Errors
-/// Where a CPU cannot be used or a thread cannot be started.
+/// A CPU cannot be used, or a thread cannot be started.
 pub fn measure(cpus: &CpuSet, budget: Duration) -> Result<Noise, NoiseError> {
     let alone = company::spread(cpus, MOST_ALONE);
     let mut combinations: Vec<(Company, CpuSet)> =
@@ -103,14 +105,15 @@ fn calibrate(cpu: CpuId) -> Result<u64, NoiseError> {
     })
 }
 
-/// Steps that make a repetition, by the fastest of some tries; `takes` makes so many and returns the nanoseconds.
+/// Number of steps that make a repetition, by the fastest of several tries. `takes` makes the given
+/// number of steps and returns the nanoseconds.
 fn steps_of_a_repetition(takes: impl Fn(u64) -> u64) -> u64 {
-    /// Tries at each size; the fastest is the one least disturbed.
+    /// Tries at each size; the fastest is the least disturbed one.
     const TRIES: u32 = 3;
     let mut steps = 1 << 12;
     loop {
         let fastest = (0..TRIES).map(|_| takes(steps)).min().unwrap_or(1).max(1);
-        // A tenth of the length is enough to scale from, and the clock's cost is lost in it.
+        // A tenth of the length is enough for scaling, and there the clock's cost is negligible.
         if u128::from(fastest) * 10 >= REPETITION.as_nanos() {
             let scaled = u128::from(steps) * REPETITION.as_nanos() / u128::from(fastest);
             return u64::try_from(scaled).unwrap_or(u64::MAX);
@@ -127,7 +130,8 @@ fn stretch(
     steps: u64,
     length: Duration,
 ) -> Result<Stretch, NoiseError> {
-    // Opened when every thread is there: true to run, false to go home.
+    // The gate opens when all threads have started; its value tells them to run (true) or to end
+    // (false).
     let gate = RwLock::new(false);
     let before = Clocks::read();
     let begin = monotonic();
@@ -138,12 +142,13 @@ fn stretch(
             let gate = &gate;
             let body = move || {
                 pin(cpu)?;
-                // Wakes the CPU from its deepest sleep, and waits for all to be there.
+                // The first repetition wakes the CPU from its deepest sleep; the gate then holds
+                // the thread until all have started.
                 work::repetition(steps);
                 let run = *gate.read().unwrap_or_else(PoisonError::into_inner);
                 Ok(if run { repeat(cpu, steps, length) } else { untouched(cpu) })
             };
-            // On failure the gate goes back to those who wait, closed, and they end.
+            // After a failure the gate opens with the value false, so the waiting threads end.
             let thread = thread::Builder::new().spawn_scoped(scope, body);
             started.push(thread.map_err(|source| NoiseError::Thread { cpu, source })?);
         }
@@ -164,13 +169,13 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Binds the calling thread, which is given up afterwards, to a CPU.
+/// Binds the calling thread to a CPU; the thread ends afterwards.
 fn pin(cpu: CpuId) -> Result<(), NoiseError> {
     process::set_affinity(0, &CpuSet::from_iter([cpu])).map_err(|source| NoiseError::Pin { cpu, source })
 }
 
-/// Repeats the loop for `length`. A repetition that is not over by then does not count: the others may be
-/// gone before its end.
+/// Repeats the loop for `length`. A repetition that ends later does not count, because the other
+/// threads may have ended before it.
 fn repeat(cpu: CpuId, steps: u64, length: Duration) -> LoopThread {
     let before = Interruptions::read();
     let mut times_ns =
@@ -204,15 +209,15 @@ fn untouched(cpu: CpuId) -> LoopThread {
     }
 }
 
-/// What the kernel counts against the calling thread.
+/// Kernel counters of the calling thread's interruptions.
 struct Interruptions {
     switches: Option<u64>,
     waited_ns: Option<u64>,
 }
 
 impl Interruptions {
-    /// From proc_pid_status(5), and `Documentation/scheduler/sched-stats.rst`, whose second number is the time
-    /// spent waiting for a CPU.
+    /// Reads proc_pid_status(5), and the second number of
+    /// `Documentation/scheduler/sched-stats.rst`, which is the time spent waiting for a CPU.
     fn read() -> Self {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let switches = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
@@ -231,14 +236,14 @@ mod tests {
 
     #[test]
     fn a_repetition_lasts_twelve_milliseconds_of_the_fastest_try() {
-        // Steps of 3 ns, of which every third try alone is undisturbed.
+        // A step takes 3 ns; only every third try is undisturbed.
         let tries = Cell::new(0_u64);
         let takes = |steps: u64| {
             tries.set(tries.get() + 1);
             3 * steps + if tries.get().is_multiple_of(3) { 0 } else { 40_000_000 }
         };
         assert_eq!(steps_of_a_repetition(takes), 4_000_000);
-        // A machine so slow that the first size is too long is scaled down.
+        // On a very slow machine the first size is already too long, and is scaled down.
         assert_eq!(steps_of_a_repetition(|steps| 6_000 * steps), 2_000);
     }
 }

@@ -1,16 +1,19 @@
-//! In which order a sweep adds CPUs.
+//! Order in which a sweep adds CPUs.
 //!
-//! Pure: a topology and a policy in, an order out. An order is one list whose first `n` CPUs are allotted
-//! for count `n`, so that every step keeps the CPUs of the one before and differs only by what it adds.
+//! The functions are pure: they turn a topology and a policy into an order. An order is one list,
+//! and count `n` gets its first `n` CPUs. Every step thus keeps the CPUs of the previous step and
+//! differs only by the added CPUs.
 //!
-//! All policies begin at the lowest usable CPU of the fastest type of core, and know for each usable CPU
+//! All policies begin at the lowest usable CPU of the fastest type of core. For each usable CPU
+//! they use
 //!
-//! - its *thread number*: how many usable threads of its core come before it. With CPU 0 forbidden, its
-//!   sibling CPU 64 is a first thread, a whole core;
-//! - the *type* of its core, the fastest first;
-//! - its *path*: package, NUMA node, die, caches from the last level to level 3, cluster, level 2 cache, core.
-//!   In each, that of the first CPU comes first. The other nodes follow by distance from it, packages by their
-//!   nearest node; nodes of one distance, and all other parts, by their lowest usable CPU.
+//! - its *thread number*: the number of usable threads of its core before it. If CPU 0 is
+//!   forbidden, its sibling CPU 64 is a first thread, and so a whole core;
+//! - the *type* of its core, fastest first;
+//! - its *path*: package, NUMA node, die, caches from the last level to level 3, cluster, level 2
+//!   cache, core. At each level, the group of the first CPU comes first. The other nodes follow by
+//!   distance from that CPU's node, and packages by their nearest node. Nodes of equal distance,
+//!   and all other groups, follow by their lowest usable CPU.
 //!
 //! | policy | order |
 //! |---|---|
@@ -18,49 +21,49 @@
 //! | compact | by type, then path, then thread number: every thread of a core before the next core |
 //! | spread | by thread number, then type; within those, CPUs are dealt in turn from the packages, in a package from its nodes, in a node from its dies, and so on down the path |
 //!
-//! An efficiency core comes before the sibling of a performance core because it has execution units of its
-//! own. Linux packs tasks onto such machines likewise: a sibling of a busy core is not preferred, whatever its
-//! priority (`sched_use_asym_prio` in `kernel/sched/fair.c`).
+//! An efficiency core comes before the sibling of a performance core because it has execution units
+//! of its own. Linux fills such machines in a similar order: it does not prefer a sibling of a busy
+//! core, whatever the sibling's priority (`sched_use_asym_prio` in `kernel/sched/fair.c`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use morecores_study::{CacheKind, CpuId, CpuKind, CpuSet, PlacedCpu, Placement, Restriction, Topology};
 
-/// The CPUs in the order in which they are added, each with what it is to those before it.
+/// CPUs in the order in which a sweep adds them, each with its kind relative to the CPUs before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order(Vec<PlacedCpu>);
 
-/// Why a list of CPUs cannot be an order.
+/// Reason for which a list of CPUs cannot be an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
-    /// It names no CPU.
+    /// The list names no CPU.
     #[error("the CPU list is empty: write one like 0-3,8")]
     Empty,
-    /// It is not a list.
+    /// The text is not a CPU list.
     #[error(transparent)]
     Syntax(#[from] morecores_study::ParseCpuSetError),
-    /// A CPU is named more than once.
+    /// The list names a CPU more than once.
     #[error("CPU {0} is in the list twice: name each CPU once")]
     Twice(CpuId),
     /// The machine has no such CPU.
     #[error("there is no CPU {cpu}: this machine has CPUs {present}")]
     Absent {
-        /// The CPU asked for.
+        /// Requested CPU.
         cpu: CpuId,
-        /// Those there are.
+        /// CPUs of the machine.
         present: CpuSet,
     },
     /// The CPU is switched off.
     #[error("CPU {0} is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu{0}/online as root")]
     Offline(CpuId),
-    /// The CPU is online and may not be used.
+    /// The CPU is online, but a restriction forbids it.
     #[error("CPU {cpu} may not be used ({}): usable are CPUs {usable}", joined(because))]
     Forbidden {
-        /// The CPU asked for.
+        /// Requested CPU.
         cpu: CpuId,
-        /// Those that may be used.
+        /// Usable CPUs.
         usable: CpuSet,
-        /// What forbids it.
+        /// Restrictions that forbid the CPU.
         because: Vec<Restriction>,
     },
 }
@@ -70,7 +73,7 @@ fn joined(restrictions: &[Restriction]) -> String {
 }
 
 impl Order {
-    /// The order in which a policy adds the CPUs of `usable`, which are online CPUs of `topology`.
+    /// Order in which a policy adds the CPUs of `usable`, which are online CPUs of `topology`.
     pub fn by_policy(topology: &Topology, usable: &CpuSet, placement: Placement) -> Self {
         let mut places = places(topology, usable);
         match placement {
@@ -87,7 +90,7 @@ impl Order {
         Self::with_kinds(topology, places.into_iter().map(|place| place.cpu))
     }
 
-    /// The order of a list such as `0,2,1` or `8-11,0`, which keeps the order as written.
+    /// Order of a list such as `0,2,1` or `8-11,0`, exactly as written.
     pub fn by_list(topology: &Topology, list: &str) -> Result<Self, PlacementError> {
         let mut cpus = Vec::new();
         if list.parse::<CpuSet>()?.is_empty() {
@@ -120,17 +123,17 @@ impl Order {
         Self(order)
     }
 
-    /// The steps, the first CPU first.
+    /// Steps of the order, first CPU first.
     pub fn steps(&self) -> &[PlacedCpu] {
         &self.0
     }
 
-    /// The CPUs allotted for count `n`: the first `n`, or all where there are fewer.
+    /// CPUs that count `n` gets: the first `n`, or all CPUs if there are fewer.
     pub fn cpus(&self, n: usize) -> CpuSet {
         self.0.iter().take(n).map(|step| step.cpu).collect()
     }
 
-    /// The kinds of CPU that count `n` adds to count `before`.
+    /// Kinds of CPU that count `n` adds to count `before`.
     pub fn kinds_added(&self, before: usize, n: usize) -> BTreeSet<CpuKind> {
         self.0.iter().take(n).skip(before).map(|step| step.kind).collect()
     }
@@ -155,7 +158,7 @@ fn check(topology: &Topology, cpu: CpuId) -> Result<(), PlacementError> {
     Err(PlacementError::Forbidden { cpu, usable: usable.cpus.clone(), because })
 }
 
-/// What `cpu` is, given the first CPU and all those before; see [`CpuKind`].
+/// Kind of `cpu`, given the first CPU and all CPUs before it; see [`CpuKind`].
 fn kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKind {
     let core = topology.core_of(cpu);
     if core.is_some_and(|core| core.cpus.iter().any(|thread| before.contains(thread))) {
@@ -175,7 +178,7 @@ fn kind(topology: &Topology, first: CpuId, before: &CpuSet, cpu: CpuId) -> CpuKi
     }
 }
 
-/// Where a CPU is; the module's documentation defines the fields.
+/// Position of a CPU; the module's documentation defines the fields.
 #[derive(Debug)]
 struct Place {
     cpu: CpuId,
@@ -199,12 +202,13 @@ fn places(topology: &Topology, usable: &CpuSet) -> Vec<Place> {
             let thread = topology.core_of(cpu).map_or(0, |core| {
                 core.cpus.iter().filter(|&sibling| sibling < cpu && usable.contains(sibling)).count()
             });
-            // The set's position by its lowest usable CPU, the set of the first CPU before all.
+            // Position of the CPU's set: 0 for the first CPU's set, otherwise by the set's lowest
+            // usable CPU.
             let position = |sets: &[&CpuSet]| {
                 let set = sets.iter().find(|set| set.contains(cpu))?;
                 if set.contains(first) { Some(0) } else { Some(set.intersection(usable).first()?.0 + 1) }
             };
-            // A core without a cache of some level is a group of its own there.
+            // A core without a cache of some level forms a group of its own at that level.
             let core = position(&cores).unwrap_or(cpu.0 + 1);
             let mut path = vec![rank(&packages, cpu), rank(&nodes, cpu)];
             path.extend(groups.iter().map(|sets| position(sets).unwrap_or(core)));
@@ -214,7 +218,7 @@ fn places(topology: &Topology, usable: &CpuSet) -> Vec<Place> {
         .collect()
 }
 
-/// The groups between node and core, from the largest; only those that the topology knows.
+/// Groups between node and core, largest first; only groups that the topology knows.
 fn groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
     let level = |level: u8| -> Vec<&CpuSet> {
         let holds_data = topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
@@ -229,8 +233,8 @@ fn groups(topology: &Topology) -> Vec<Vec<&CpuSet>> {
     groups
 }
 
-/// The nodes that have usable CPUs, the nearest to `first` first. Without NUMA there are none, and every CPU
-/// has rank 0.
+/// Nodes that have usable CPUs, nearest to `first` first. Without NUMA the list is empty, and every
+/// CPU has rank 0.
 fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<&'a CpuSet> {
     let home = topology.node_of(first);
     let mut nodes: Vec<_> = topology
@@ -248,7 +252,7 @@ fn node_ranks<'a>(topology: &'a Topology, usable: &CpuSet, first: CpuId) -> Vec<
     nodes.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
-/// The packages that have usable CPUs: the first CPU's, then those with the nearest node.
+/// Packages that have usable CPUs: the first CPU's package, then the others by their nearest node.
 fn package_ranks<'a>(
     topology: &'a Topology,
     usable: &CpuSet,
@@ -268,18 +272,19 @@ fn package_ranks<'a>(
     packages.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
-/// The position of the set that `cpu` is in, or 0 where it is in none.
+/// Position of the set that contains `cpu`, or 0 if no set does.
 fn rank(sets: &[&CpuSet], cpu: CpuId) -> u32 {
     sets.iter().zip(0..).find(|(set, _)| set.contains(cpu)).map_or(0, |(_, rank)| rank)
 }
 
-/// Deals CPUs in turn from the groups at `depth` of the path, each group dealt the same way one level down.
+/// Deals CPUs in turn from the groups at `depth` of the path; each group is dealt in the same
+/// manner one level down.
 fn dealt(places: Vec<Place>, depth: usize) -> Vec<Place> {
     let mut groups: BTreeMap<Option<u32>, Vec<Place>> = BTreeMap::new();
     for place in places {
         groups.entry(place.path.get(depth).copied()).or_default().push(place);
     }
-    // The end of the path: these are one core's.
+    // The path ends here, so these CPUs belong to one core.
     if groups.contains_key(&None) {
         return groups.into_values().flatten().collect();
     }

@@ -1,6 +1,6 @@
-//! Facts about, and signals to, processes and threads by number.
+//! Facts about processes and threads by number, and signals to them.
 //!
-//! Thin: no policy of when to look at or end which.
+//! This module has no policy: callers decide which process to examine or end, and when.
 
 use std::fs;
 use std::io;
@@ -9,27 +9,28 @@ use std::mem::size_of_val;
 use morecores_study::{CpuId, CpuSet};
 use rustix::process::{Pid, Signal};
 
-/// When a process or thread started, in clock ticks since boot; absent where there is none of that number.
+/// Start of a process or thread, in clock ticks since boot; absent if the number is unused.
 pub fn start_time(task: u32) -> Option<u64> {
     let stat = text(&format!("/proc/{task}/stat"))?;
-    // The name, in parentheses, may itself hold parentheses and spaces: fields are counted from the last one.
-    // starttime is field 22 of proc_pid_stat(5), so the 20th behind the name.
+    // The name, in parentheses, may itself hold parentheses and spaces, so fields are counted from
+    // the last parenthesis. starttime is field 22 of proc_pid_stat(5), so the 20th after the name.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
-/// The parent of a process; absent where there is none of that number.
+/// Parent of a process; absent if the number is unused.
 pub fn parent(process: u32) -> Option<u32> {
     let stat = text(&format!("/proc/{process}/stat"))?;
-    // ppid is field 4 of proc_pid_stat(5), so the second behind the name, which may hold anything.
+    // ppid is field 4 of proc_pid_stat(5), so the second after the name, which may hold any
+    // characters.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
-/// The name of a process, as in `ps -o comm`.
+/// Name of a process, as in `ps -o comm`.
 pub fn name(process: u32) -> Option<String> {
     Some(text(&format!("/proc/{process}/comm"))?.trim_end().to_owned())
 }
 
-/// Content of a file in which the name of a process stands, any bytes but the null byte.
+/// Content of a file that holds a process name, which may be any bytes except the null byte.
 fn text(file: &str) -> Option<String> {
     fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -39,39 +40,39 @@ pub fn is_our_thread(task: u32) -> bool {
     fs::exists(format!("/proc/self/task/{task}")).unwrap_or(false)
 }
 
-/// Ends a process at once; nothing happens where there is none.
+/// Ends a process at once; does nothing if the process does not exist.
 pub fn kill(process: u32) {
     if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
 }
 
-/// One process of the process table.
+/// Entry of the process table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
-    /// Number of its parent.
+    /// Number of the parent process.
     pub parent: u32,
-    /// Whether it still runs code: false for a zombie.
+    /// Whether the process still runs code: false for a zombie.
     pub is_living: bool,
 }
 
-/// The process table: everything that this PID namespace holds, zombies with it.
+/// Process table: all processes of this PID namespace, including zombies.
 pub fn table() -> Vec<Entry> {
     let stats =
         procfs::process::all_processes().into_iter().flatten().flatten().filter_map(|p| p.stat().ok());
     let entry = |stat: procfs::process::Stat| Entry {
         pid: stat.pid.cast_unsigned(),
         parent: stat.ppid.cast_unsigned(),
-        // A first thread that has ended is a zombie as long as the others go on.
+        // A first thread that has ended is a zombie while the other threads continue.
         is_living: !matches!(stat.state, 'Z' | 'X') || stat.num_threads > 1,
     };
     stats.map(entry).collect()
 }
 
-/// The living processes of a table below `process`, parents before children, without the `spared` ones and everything
-/// below those.
+/// Living processes of a table below `process`, parents before children. The `spared` processes and
+/// all processes below them are left out.
 pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
     let children = |of: u32| {
         table
@@ -87,17 +88,18 @@ pub fn below(table: &[Entry], process: u32, spared: &[u32]) -> Vec<u32> {
     found
 }
 
-/// All living descendants of `process`, parents before children; zombies are not among them.
+/// All living descendants of `process`, parents before children, without zombies.
 pub fn descendants(process: u32) -> Vec<u32> {
     below(&table(), process, &[])
 }
 
-/// The CPUs that a thread may use; 0 is the calling thread.
+/// CPUs that a thread may use; 0 is the calling thread.
 ///
 /// # Errors
-/// Where there is no such thread.
+/// The thread does not exist.
 pub fn affinity(task: u32) -> io::Result<CpuSet> {
-    // Room for 8192 CPUs, the most that Linux supports; a shorter mask fails with EINVAL on a larger machine.
+    // The mask has room for 8192 CPUs, the most that Linux supports. A shorter mask fails with
+    // EINVAL on a larger machine.
     let mut mask = [0 as libc::c_ulong; 8192 / libc::c_ulong::BITS as usize];
     // SAFETY: the kernel writes at most the given size at the pointer, an array of that size.
     #[allow(unsafe_code)]
@@ -114,7 +116,7 @@ pub fn affinity(task: u32) -> io::Result<CpuSet> {
 /// Sets the CPUs that a thread may use; 0 is the calling thread.
 ///
 /// # Errors
-/// Where there is no such thread, or none of the CPUs may be used.
+/// The thread does not exist, or it may use none of the CPUs.
 pub fn set_affinity(task: u32, cpus: &CpuSet) -> io::Result<()> {
     let mask = affinity_mask(cpus);
     let size = size_of_val(mask.as_slice());
@@ -124,7 +126,7 @@ pub fn set_affinity(task: u32, cpus: &CpuSet) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A CPU mask as `sched_setaffinity(2)` takes it, of any length: `cpu_set_t` ends at 1024 CPUs.
+/// CPU mask of any length for `sched_setaffinity(2)`; `cpu_set_t` ends at 1024 CPUs.
 pub fn affinity_mask(cpus: &CpuSet) -> Vec<libc::c_ulong> {
     const BITS: usize = libc::c_ulong::BITS as usize;
     let words = cpus.iter().next_back().map_or(0, |last| last.0 as usize / BITS + 1);
@@ -183,7 +185,8 @@ mod tests {
     #[test]
     fn what_is_below_a_spared_process_is_spared() {
         let entry = |pid, parent| Entry { pid, parent, is_living: true };
-        // A server 10 with a worker 11 and its helper 12; a command 20 with a child 21; a neighbour 30.
+        // Server 10 has a worker 11 with a helper 12; command 20 has a child 21; process 30 is
+        // unrelated.
         let table = [entry(12, 11), entry(11, 10), entry(10, 1), entry(20, 1), entry(21, 20), entry(30, 2)];
         assert_eq!(below(&table, 1, &[]), [10, 20, 11, 21, 12]);
         assert_eq!(below(&table, 1, &[10]), [20, 21]);

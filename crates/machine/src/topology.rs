@@ -1,8 +1,8 @@
-//! Reads what CPUs this machine has and which of them a command may use.
+//! Topology of this machine: its CPUs, and the CPUs that a command may use.
 //!
-//! Readers only: the order in which CPUs are used is [`crate::placement`]'s, and printing is the report's.
-//! Whatever is missing (containers, virtual machines and architectures differ) is left out or noted in
-//! [`Topology::unread`]; reading a topology never fails.
+//! This module only reads. [`crate::placement`] decides the order in which CPUs are used, and the
+//! report prints. Containers, virtual machines and architectures differ, so missing information is
+//! left out or noted in [`Topology::unread`]. Reading a topology never fails.
 
 mod caches;
 mod core_types;
@@ -19,15 +19,16 @@ pub use recording::{Recording, RecordingError};
 
 use crate::tree::Tree;
 
-/// Where the kernel describes CPUs: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+/// Directory in which the kernel describes CPUs:
+/// `Documentation/ABI/testing/sysfs-devices-system-cpu`.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The topology of the running machine, as this process sees it.
+/// Reads the topology of the running machine, as this process sees it.
 pub fn read() -> Topology {
     read_from(&mut Tree::live())
 }
 
-/// The topology that a tree of files describes.
+/// Reads the topology that a tree of files describes.
 pub fn read_from(tree: &mut Tree) -> Topology {
     let online = online(tree);
     let possible = set(tree, format!("{CPUS}/possible")).unwrap_or_else(|| online.clone());
@@ -57,7 +58,7 @@ pub fn read_from(tree: &mut Tree) -> Topology {
     }
 }
 
-/// The CPUs the scheduler uses; where sysfs does not say, those that the affinity mask allows.
+/// CPUs that the scheduler uses; the CPUs of the affinity mask if sysfs does not list them.
 fn online(tree: &mut Tree) -> CpuSet {
     let path = format!("{CPUS}/online");
     if let Some(online) = set(tree, &path).filter(|online| !online.is_empty()) {
@@ -68,10 +69,10 @@ fn online(tree: &mut Tree) -> CpuSet {
     allowed
 }
 
-/// A file that holds a CPU list. A list that does not read as one is noted.
+/// Reads a file that holds a CPU list, and notes a list that cannot be parsed.
 fn set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
     let text = tree.read(path.as_ref())?;
-    // `nohz_full` prints this where the option was not given.
+    // `nohz_full` prints this text if the boot option was not given.
     if text.trim() == "(null)" {
         return Some(CpuSet::new());
     }
@@ -82,7 +83,7 @@ fn set(tree: &mut Tree, path: impl AsRef<Path>) -> Option<CpuSet> {
     parsed.ok()
 }
 
-/// A file that holds a number; none also for -1, with which the kernel says "unknown".
+/// Reads a file that holds a number; `None` also for -1, the kernel's value for "unknown".
 fn number(tree: &mut Tree, path: impl AsRef<Path>) -> Option<u64> {
     tree.read(path)?.trim().parse().ok()
 }

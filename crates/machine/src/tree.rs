@@ -1,8 +1,9 @@
-//! The kernel's small text files, `/proc` and `/sys`, under a root that need not be `/`.
+//! Small text files of the kernel in `/proc` and `/sys`, below a root that may differ from `/`.
 //!
-//! A file that is not there is an answer, not an error: kernels, containers and architectures differ in what
-//! they show. Everything read is kept, so that a recording of a machine holds exactly what its readers saw.
-//! This module knows nothing of what the files mean, and writes nothing.
+//! A missing file is an answer and no error, because kernels, containers and architectures differ
+//! in the files that they show. The tree keeps all text that it reads, so a recording of a machine
+//! holds exactly the text that its readers saw. This module does not interpret the files, and
+//! writes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use morecores_study::Unread;
 
-/// Reads files under a root, or of a recording.
+/// Reader of files below a root, or of a recording.
 #[derive(Debug)]
 pub struct Tree {
     source: Source,
@@ -27,23 +28,24 @@ enum Source {
     Memory(BTreeMap<PathBuf, String>),
 }
 
-/// Where a file of a machine lies when its tree is at `root`: `/proc/self/status` at `ROOT/proc/self/status`.
+/// Location of a machine's file in a tree at `root`: `/proc/self/status` is at
+/// `ROOT/proc/self/status`.
 pub fn under(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 impl Tree {
-    /// The running machine.
+    /// Tree of the running machine.
     pub fn live() -> Self {
         Self::at("/")
     }
 
-    /// A copy of a machine's files, each where [`under`] says.
+    /// Tree of a copy of a machine's files, each at the location that [`under`] gives.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self::from_source(Source::Root(root.into()))
     }
 
-    /// Files in memory, by their path on the machine.
+    /// Tree of files in memory, by their path on the machine.
     pub fn of_files(files: BTreeMap<PathBuf, String>) -> Self {
         Self::from_source(Source::Memory(files))
     }
@@ -52,14 +54,14 @@ impl Tree {
         Self { source, seen: BTreeMap::new(), unread: Vec::new() }
     }
 
-    /// The text of a file without the line ends at its end. None where there is no such file, and where it
-    /// cannot be read; the latter is noted.
+    /// Reads the text of a file without its trailing newlines. `None` if the file does not exist or
+    /// cannot be read; an unreadable file is noted.
     pub fn read(&mut self, path: impl AsRef<Path>) -> Option<String> {
         self.read_lines(path, |_| true)
     }
 
-    /// As [`read`](Self::read), but of the file's lines only those that `keep` accepts. The others are not
-    /// kept for a recording either.
+    /// Reads only the lines that `keep` accepts, otherwise like [`read`](Self::read). The rejected
+    /// lines are not kept for a recording either.
     pub fn read_lines(&mut self, path: impl AsRef<Path>, keep: impl Fn(&str) -> bool) -> Option<String> {
         let path = path.as_ref();
         match self.source.read(path) {
@@ -76,7 +78,7 @@ impl Tree {
         }
     }
 
-    /// The numbers `N` for which `directory` has an entry `PREFIXN`, ascending: `cpu0`, `index3`.
+    /// Numbers `N` for which `directory` has an entry `PREFIXN`, ascending: `cpu0`, `index3`.
     pub fn numbered(&mut self, directory: impl AsRef<Path>, prefix: &str) -> Vec<u32> {
         let directory = directory.as_ref();
         let names = match self.source.names(directory) {
@@ -93,27 +95,30 @@ impl Tree {
         numbers
     }
 
-    /// Notes that something is unknown.
+    /// Notes that information about `path` is unknown.
     pub fn note(&mut self, path: impl AsRef<Path>, why: impl Into<String>) {
         self.unread.push(Unread { path: path.as_ref().display().to_string(), why: why.into() });
     }
 
-    /// Everything read so far, by path.
+    /// All text read so far, by path.
     pub fn seen(&self) -> &BTreeMap<PathBuf, String> {
         &self.seen
     }
 
-    /// Everything noted as unknown so far.
+    /// All notes about unknown information so far.
     pub fn unread(&self) -> &[Unread] {
         &self.unread
     }
 
-    /// Also silent where a file has no content here: sysfs answers ENODEV or ENXIO for a CPU that went
-    /// offline in between, ENOTDIR where a path's parent is a file in another kernel, and EOPNOTSUPP or
-    /// EINVAL where an attribute is declared and not implemented.
+    /// Notes an error, unless the error means that the file is absent.
+    ///
+    /// A file may also have no content on this machine. sysfs answers ENODEV or ENXIO for a CPU
+    /// that has just gone offline. It answers EOPNOTSUPP or EINVAL for an attribute that is
+    /// declared and not implemented. ENOTDIR means that a path's parent is a file in this kernel.
     fn note_unless_absent(&mut self, path: &Path, error: &io::Error) {
         use io::ErrorKind::{InvalidInput, NotADirectory, NotFound, Unsupported};
-        /// From `include/uapi/asm-generic/errno-base.h`; the standard library has no kinds for them.
+        /// Error numbers from `include/uapi/asm-generic/errno-base.h`; the standard library has no
+        /// kinds for them.
         const ENXIO: i32 = 6;
         const ENODEV: i32 = 19;
         let absent = matches!(error.kind(), NotFound | NotADirectory | Unsupported | InvalidInput)
@@ -134,13 +139,14 @@ impl Source {
         }
     }
 
-    /// The names of a directory's entries; those in memory once for each file below them.
+    /// Names of a directory's entries. A directory in memory yields a name once for each file below
+    /// it.
     fn names(&self, directory: &Path) -> io::Result<Vec<String>> {
         match self {
             Self::Root(root) => fs::read_dir(under(root, directory))?
                 .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
                 .collect(),
-            // Paths sort by component, so what is below a directory stands together behind it.
+            // Paths sort by component, so the files below a directory follow it without a gap.
             Self::Memory(files) => Ok(files
                 .range(directory.to_owned()..)
                 .map_while(|(path, _)| path.strip_prefix(directory).ok())
@@ -167,7 +173,8 @@ mod tests {
         assert_eq!(tree.read("/b"), None);
         assert_eq!(tree.read("/a/b"), None, "a file where a directory was expected");
         assert!(tree.unread().is_empty());
-        // A directory read as a file is refused also to root, unlike a file without permissions.
+        // Even root cannot read a directory as a file, but root can read a file without
+        // permissions.
         assert_eq!(tree.read("/"), None);
         assert_eq!(tree.unread().len(), 1);
     }

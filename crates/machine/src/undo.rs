@@ -1,8 +1,10 @@
-//! Every change to the system, written down before it is made and undone in reverse when the study ends.
+//! Journal of changes to the system. Each change is noted before it is made, and undone in reverse
+//! order when the study ends.
 //!
-//! One mechanism serves success, failure, signals and panics (the journal undoes on drop) and a SIGKILL or a
-//! power cut (the next start finds the file of a process that is no more, and undoes what it lists). Undoing
-//! a change that was never made, or that is undone already, does nothing.
+//! One mechanism serves success, failure, signals and panics: the journal undoes its changes on
+//! drop. It also serves a SIGKILL or a power cut: the next start finds the file of a dead process,
+//! and undoes the listed changes. A change that was never made, or is already undone, needs
+//! nothing.
 
 mod change;
 mod directory;
@@ -19,7 +21,7 @@ use directory::JournalDirectory;
 
 use crate::process;
 
-/// Why a change could not be written down, and therefore was not made.
+/// Error of noting a change, which was therefore not made.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot note a change to the system in {}: {source}; nothing was changed", .path.display())]
 pub struct JournalError {
@@ -35,31 +37,32 @@ pub struct RepairError {
     source: io::Error,
 }
 
-/// The content of a journal's file.
+/// Content of a journal's file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
-    /// The process that made the changes.
+    /// Process that made the changes.
     pid: u32,
-    /// When it started, in clock ticks since boot: tells it from a later process of the same number.
+    /// Start of the process, in clock ticks since boot. It distinguishes the process from a later
+    /// one with the same number.
     start_time: u64,
-    /// In the order made.
+    /// Changes in the order in which they were made.
     changes: Vec<Change>,
 }
 
-/// The changes of this process, undone on drop.
+/// Changes of this process, undone on drop.
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,
-    /// Name of its file.
+    /// Name of the journal's file.
     name: PathBuf,
     content: Content,
-    /// The file as it was last written, locked for as long as this process lives: a process number says nothing to who looks from
-    /// another pid namespace.
+    /// File as last written, locked for the lifetime of this process. The lock is needed because a
+    /// process number means nothing in another pid namespace.
     held: Option<File>,
 }
 
 impl Journal {
-    /// An empty journal. Nothing is written before the first change.
+    /// Creates an empty journal. Nothing is written before the first change.
     pub fn new() -> Self {
         Self::in_directory(&directory())
     }
@@ -75,10 +78,10 @@ impl Journal {
         }
     }
 
-    /// Notes a change that is about to be made.
+    /// Notes a change before it is made.
     ///
     /// # Errors
-    /// Where the journal cannot be written; the change must then not be made.
+    /// The journal cannot be written; the change must then not be made.
     pub fn note(&mut self, change: Change) -> Result<(), JournalError> {
         if self.content.changes.contains(&change) {
             return Ok(());
@@ -90,7 +93,8 @@ impl Journal {
         })
     }
 
-    /// Undoes everything, last change first. What could not be undone stays in the journal for the next start.
+    /// Undoes all changes, last change first. A change that cannot be undone stays in the journal
+    /// for the next start.
     pub fn undo(&mut self) -> Vec<UndoError> {
         let mut errors = Vec::new();
         let mut left = Vec::new();
@@ -101,7 +105,7 @@ impl Journal {
             }
         }
         self.content.changes = left;
-        // Where even this fails, the changes are undone once more at the next start: harmless.
+        // If even this write fails, the next start undoes the changes once more, which is harmless.
         let _ = self.write();
         errors
     }
@@ -117,7 +121,7 @@ impl Journal {
         let directory = JournalDirectory::create(&self.directory)?;
         let new = self.name.with_extension("new");
         let mut file = directory.make(&new)?;
-        // Where locks are not to be had, the process's number has to do.
+        // On a file system without locks, the process number alone identifies the owner.
         let _ = file.try_lock();
         file.write_all(&serde_json::to_vec(&self.content)?)?;
         directory.rename(&new, &self.name)?;
@@ -134,28 +138,28 @@ impl Default for Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Whoever wants to know of errors calls `undo` first; here it is the last resort.
+        // A caller that needs the errors calls `undo` first; the drop is the last resort.
         let _ = self.undo();
     }
 }
 
-/// What an earlier process left changed.
+/// Repair of the changes that an earlier process left.
 #[derive(Debug)]
 pub struct Repair {
-    /// That process's number.
+    /// Number of that process.
     pub pid: u32,
-    /// What was undone.
+    /// Changes that were undone.
     pub undone: Vec<Change>,
-    /// What could not be.
+    /// Errors of the other changes.
     pub errors: Vec<UndoError>,
-    /// The journal, which stays where something could not be undone.
+    /// The journal's file, which remains if a change could not be undone.
     pub file: PathBuf,
 }
 
-/// Undoes what dead processes left changed; returns what it did, process by process.
+/// Undoes the changes that dead processes left; returns one repair for each process.
 ///
 /// # Errors
-/// A directory of journals that is not this user's alone: nothing in it is believed.
+/// The directory of journals does not belong to this user alone, so none of its files is trusted.
 pub fn repair_leftovers() -> Result<Vec<Repair>, RepairError> {
     repair_in(&directory())
 }
@@ -166,7 +170,8 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
     let Some(directory) = opened else { return Ok(Vec::new()) };
     let (journals, others): (Vec<_>, Vec<_>) =
         directory.names().into_iter().partition(|name| name.extension().is_some_and(|e| e == "json"));
-    // Killed between writing a journal and putting it in place: the change that it notes last was not made.
+    // The process may have been killed between writing a journal and renaming it. The last change
+    // of such a journal was not made.
     for half in others.into_iter().filter(|name| name.extension().is_some_and(|e| e == "new")) {
         let pid = half.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
         if pid.is_some_and(|pid| process::start_time(pid).is_none()) && unlocked(&directory, &half).is_some()
@@ -177,12 +182,13 @@ fn repair_in(path: &Path) -> Result<Vec<Repair>, RepairError> {
     Ok(journals.iter().filter_map(|name| repair_one(path, &directory, name)).collect())
 }
 
-/// The file, locked by us now; `None` where a living process holds it, or it is gone.
+/// The file, now locked by this process; `None` if a living process holds the lock, or the file is
+/// gone.
 fn unlocked(directory: &JournalDirectory, name: &Path) -> Option<File> {
     let opened = directory.read(name).ok()?;
     match opened.try_lock() {
         Err(TryLockError::WouldBlock) => None,
-        // An error is of file systems without locks.
+        // An error means that the file system has no locks.
         Ok(()) | Err(TryLockError::Error(_)) => Some(opened),
     }
 }
@@ -193,7 +199,7 @@ fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<
     held.read_to_end(&mut bytes).ok()?;
     let content: Content = serde_json::from_slice(&bytes).ok()?;
     if process::start_time(content.pid) == Some(content.start_time) {
-        return None; // Its process is alive and will undo it itself.
+        return None; // The process is alive and will undo its changes itself.
     }
     let pid = content.pid;
     let mut journal =
@@ -206,7 +212,7 @@ fn repair_one(path: &Path, directory: &JournalDirectory, name: &Path) -> Option<
     Some(Repair { pid, undone, errors, file: path.join(name) })
 }
 
-/// Where journals are kept: a place that is empty after a reboot, as all the changes are.
+/// Directory of journals. It is empty after a reboot, as are all the changes.
 fn directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return PathBuf::from("/run/morecores");
@@ -278,7 +284,8 @@ mod tests {
         assert!(repair_in(dir.path()).unwrap().is_empty(), "a second time there is nothing to do");
     }
 
-    /// As one in another pid namespace does, whose number means somebody else here, or nobody.
+    /// The living process acts as one in another pid namespace: its number here belongs to another
+    /// process or to none.
     #[test]
     fn a_living_process_without_a_number_here_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
@@ -295,7 +302,7 @@ mod tests {
     #[test]
     fn a_journal_that_was_never_put_in_place_is_removed() {
         let dir = tempfile::tempdir().unwrap();
-        // No process has the largest number; ours is alive.
+        // No process has the largest number; the process of this test is alive.
         let (dead, alive) = (
             dir.path().join(format!("{}.new", u32::MAX)),
             dir.path().join(format!("{}.new", std::process::id())),

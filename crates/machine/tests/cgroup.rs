@@ -9,7 +9,7 @@ use morecores_machine::tree::Tree;
 /// A v2 mount with systemd's usual options.
 const V2: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
 
-/// Unpacks the two files and whichever others, and reads all hierarchies.
+/// Unpacks the two files and all other given files, and reads all hierarchies.
 fn read(cgroup: &str, mountinfo: &str, others: &[&str]) -> (Hierarchies, Vec<String>) {
     let mut recording = Recording::default();
     recording.insert("/proc/self/cgroup", cgroup);
@@ -81,7 +81,7 @@ fn a_bind_mount_of_the_containers_own_cgroup() {
     };
     assert_eq!(own("/docker/abc").0.as_deref(), Some("/sys/fs/cgroup/cpu"));
     assert_eq!(own("/docker/abc/x").0.as_deref(), Some("/sys/fs/cgroup/cpu/x"));
-    // A longer name is not a child, and a cgroup outside is not shown.
+    // A cgroup with a longer name is not a child, and the mount does not show a cgroup outside.
     for outside in ["/docker/abcd", "/", "/../other"] {
         let (dir, unread) = own(outside);
         assert_eq!(dir, None, "{outside}");
@@ -115,7 +115,7 @@ fn of_several_mounts_the_one_that_shows_most_is_taken() {
     }
     let (found, _) = read("0::/a/b", bind, &[]);
     assert_eq!(found.v2.unwrap().own(), Path::new("/mnt/a b/b"), "escaped mount point");
-    // A mount on top of it hides the first.
+    // A later mount on the same directory hides the first.
     let (found, _) = read("0::/a/b", &format!("{V2}\n{}", V2.replacen(" / ", " /a ", 1)), &[]);
     assert_eq!(found.v2.unwrap().own(), Path::new("/sys/fs/cgroup/b"));
 }

@@ -1,4 +1,4 @@
-//! CPU counts: what the command line accepts and what is measured without one.
+//! CPU counts: the values that the command line accepts, and the default.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn defaults(topology: &Topology, placement: Placement) -> Vec<usize> {
     counts::default(&order, topology.usable.default_count())
 }
 
-/// A machine of `n` CPUs of which nothing is known but their number.
+/// A machine of `n` CPUs without any further information.
 fn plain(n: u32) -> Topology {
     let cpus: CpuSet = (0..n).map(morecores_study::CpuId).collect();
     let mut topology = Topology { online: cpus.clone(), present: cpus.clone(), ..Topology::default() };
@@ -80,13 +80,14 @@ fn defaults_on_plain_machines() {
 
 #[test]
 fn defaults_include_where_kinds_change() {
-    // 4 fast cores, 12 cores, 16 threads.
+    // The laptop has 4 fast cores, 12 cores and 16 threads.
     assert_eq!(defaults(&topology("laptop-two-core-types"), Placement::CoresFirst), [1, 2, 4, 8, 12, 16]);
     assert_eq!(
         defaults(&topology("server-2x64-smt-16-l3"), Placement::CoresFirst),
         [1, 2, 4, 8, 16, 32, 64, 128, 256]
     );
-    // Two sockets of 48 cores: nothing but the socket and the whole cores is off the powers of two.
+    // Two sockets of 48 cores: only the end of a socket and of the whole cores is not a power of
+    // two.
     let mut odd = topology("server-2x64-smt-16-l3");
     odd.usable.cpus = "0-47,64-111,128-175,192-239".parse().unwrap();
     odd.usable.count = odd.usable.cpus.len();
@@ -99,6 +100,6 @@ fn defaults_include_where_kinds_change() {
 fn a_quota_cuts_the_defaults() {
     assert_eq!(defaults(&topology("nested-quotas-v2"), Placement::CoresFirst), [1, 2]);
     assert_eq!(defaults(&topology("hybrid-v1-v2"), Placement::CoresFirst), [1, 2, 3, 4]);
-    // 1.5 CPUs: whether a second thread is worth it there is the question.
+    // The quota is 1.5 CPUs. A measurement on 2 CPUs shows whether the second CPU helps.
     assert_eq!(defaults(&topology("quota-v1-joined"), Placement::CoresFirst), [1, 2]);
 }

@@ -1,4 +1,4 @@
-//! What is said of machines whose facts are known, and of the one that the tests run on.
+//! Diagnoses of machines with known facts, and of the machine that runs the tests.
 
 #[path = "support/machines.rs"]
 mod machines;
@@ -14,7 +14,7 @@ fn about(diagnosis: &Diagnosis, what: Subject) -> &Finding {
     diagnosis.about(what).unwrap_or_else(|| panic!("nothing about {what:?}"))
 }
 
-/// State and command of a finding; an empty command stands for none.
+/// State and command of a finding; the command is empty if there is none.
 fn advice(facts: &Facts, what: Subject) -> (State, String) {
     let diagnosis = diagnose(facts.clone());
     let finding = about(&diagnosis, what);
@@ -77,7 +77,7 @@ fn an_ordinary_user_is_told_the_command_for_each_thing() {
     );
     expect(Subject::OwnSwitches, State::Missing, "sudo sysctl kernel.perf_event_paranoid=2");
     expect(Subject::Kprobes, State::Limited, "sudo morecores doctor");
-    // What timing needs from the machine itself is as good as for root.
+    // Findings about the machine itself are as good as for root.
     for what in [Subject::UsableCpus, Subject::Quiet, Subject::Clock, Subject::ClockRate, Subject::Btf] {
         assert_eq!(advice(&facts, what).0, State::Fine, "{what:?}");
     }
@@ -309,7 +309,7 @@ fn the_memory_controller_is_had_from_systemd_or_by_hand() {
     assert_eq!(advice(&facts, Subject::CpuTime), (State::Limited, mount.to_owned()));
 }
 
-/// True of every diagnosis, whatever the facts.
+/// Checks properties of every diagnosis, whatever the facts.
 fn is_well_formed(diagnosis: &Diagnosis) {
     let subjects: Vec<Subject> = diagnosis.findings.iter().map(|finding| finding.what).collect();
     assert!(subjects.is_sorted() && subjects.windows(2).all(|pair| pair[0] != pair[1]), "{subjects:?}");
@@ -346,7 +346,7 @@ fn the_running_machine_is_examined_and_left_as_it_was() {
     is_well_formed(&diagnosis);
     assert_eq!(groups(), "", "a probe's cgroup was left behind");
     assert_eq!(open(), before, "a probe's descriptor was left open");
-    // What can be told for sure from here.
+    // These findings are certain in every environment of the test.
     let root = rustix::process::geteuid().is_root();
     assert_eq!(about(&diagnosis, Subject::Privilege).fact.starts_with("root"), root);
     if !root {

@@ -1,4 +1,4 @@
-//! What machine it is: on files made up for each kind, and on the running one.
+//! Descriptions of hosts: from invented files for each kind of machine, and of the running machine.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn a_laptop() {
             ("/sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "powersave"),
             ("/sys/devices/system/cpu/cpufreq/policy0/scaling_driver", "intel_pstate"),
             ("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"),
-            // Left over by firmware that names a product so: only the CPU's flag decides.
+            // Some firmware names a product in this way; only the CPU's flag decides.
             ("/sys/class/dmi/id/product_name", "KVM switch"),
         ],
         &Cpuid::default(),
@@ -86,7 +86,7 @@ fn the_running_machine_is_read() {
     assert_eq!(host.hypervisor.is_some(), is_virtual(), "{host:?}");
 }
 
-/// As the kernel sees it.
+/// Whether this is a virtual machine, according to the kernel.
 fn is_virtual() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").expect("a kernel with /proc");
     match cpuinfo.lines().find(|line| line.starts_with("flags")) {

@@ -1,7 +1,9 @@
-//! Makes the recordings under `fixtures/topology` that are modelled on a machine and not recorded on one.
+//! Creates the recordings under `fixtures/topology` that are modelled on a machine and not
+//! recorded.
 //!
-//! `UPDATE_FIXTURES=1 cargo test -p morecores-machine --test models` writes them; without the variable,
-//! the test fails where a file is not as the model says. `fixtures/topology/README.md` names the sources.
+//! `UPDATE_FIXTURES=1 cargo test -p morecores-machine --test models` writes them. Without the
+//! variable, the test fails if a file differs from its model. `fixtures/topology/README.md` names
+//! the sources.
 
 mod support;
 
@@ -19,7 +21,8 @@ struct Model {
 }
 
 impl Model {
-    /// A machine whose CPUs are all online and allowed, in one package, with a v2 hierarchy of no limits.
+    /// A machine with all CPUs online and allowed, in one package, with a v2 hierarchy without
+    /// limits.
     fn new(what: &str, cpus: &str) -> Self {
         let mut recording = Recording::default();
         recording.comment("modelled, not recorded: see README.md");
@@ -38,14 +41,14 @@ impl Model {
         self.recording.insert(path, text);
     }
 
-    /// The same file for each of some CPUs.
+    /// Adds the same file for each of some CPUs.
     fn cpus(&mut self, file: &str, text: &str, cpus: &str) {
         for cpu in cpus.parse::<CpuSet>().expect("a CPU list").iter() {
             self.file(&format!("{CPUS}/cpu{cpu}/{file}"), text);
         }
     }
 
-    /// A file of the CPUs of each set that names the set.
+    /// Adds a file for each CPU of each set; the file holds the set.
     fn sets(&mut self, file: &str, sets: &[String]) {
         sets.iter().for_each(|set| self.cpus(file, set, set));
     }
@@ -64,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Level 1 data and instruction caches and a level 2 cache of each of some cores.
+    /// Adds level 1 data and instruction caches and a level 2 cache for each of some cores.
     fn core_caches(&mut self, l1d: u32, l1i: u32, l2: u32, cores: &[String]) {
         self.cache(0, (1, "Data", l1d), cores);
         self.cache(1, (1, "Instruction", l1i), cores);
@@ -80,7 +83,7 @@ impl Model {
         }
     }
 
-    /// A v2 hierarchy at the usual place.
+    /// Adds a v2 hierarchy at the usual place.
     fn cgroup_v2(&mut self, own: &str) {
         self.file("/proc/self/cgroup", &format!("0::{own}"));
         self.file(
@@ -90,7 +93,8 @@ impl Model {
     }
 }
 
-/// `0,64`, `1,65`, …: cores of two threads, the second numbered `offset` above the first.
+/// Cores of two threads, `0,64`, `1,65`, …; the second thread's number is `offset` above the
+/// first's.
 fn pairs(first_threads: impl Iterator<Item = u32>, offset: u32) -> Vec<String> {
     first_threads.map(|cpu| list([cpu, cpu + offset])).collect()
 }
@@ -107,7 +111,8 @@ fn owned(sets: &[&str]) -> Vec<String> {
     sets.iter().map(|&set| set.to_owned()).collect()
 }
 
-/// A desktop processor of `cores` cores with two threads each, for trees that are about something else.
+/// A desktop processor of `cores` cores with two threads each, for trees that test other
+/// properties.
 fn desktop(what: &str, cores: u32) -> Model {
     let all = list(0..2 * cores);
     let sets = pairs(0..cores, cores);
@@ -189,7 +194,8 @@ fn board() -> Model {
     model
 }
 
-/// Large and compact cores of one instruction set: no monitoring unit of their own, one capacity, one kind of cache.
+/// Large and compact cores of one instruction set, without monitoring units of their own, with one
+/// capacity and one kind of cache.
 fn two_kinds_by_amd() -> Model {
     let mut model =
         Model::new("AMD Phoenix 2: 2 large cores and 4 compact ones with two threads each", "0-11");

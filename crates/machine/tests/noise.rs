@@ -1,4 +1,4 @@
-//! Measures the noise of the machine that the tests run on, for half a second.
+//! Measures the noise of the machine that runs the tests, for half a second.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn every_cpu_alone_and_all_at_once() {
         assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
     }
     assert!(noise.steps > 0, "{noise:?}");
-    // Repetitions are made one after the other, within their stretch.
+    // Repetitions do not overlap, and each lies within its stretch.
     for stretch in &noise.stretches {
         for thread in &stretch.threads {
             let repeated: Nanos = thread.times_ns.iter().copied().sum();

@@ -1,4 +1,4 @@
-//! The order in which CPUs are added: exactly on known machines, by its properties on any.
+//! Order in which CPUs are added: exact on known machines, by its properties on any machine.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn numbers(order: &Order) -> Vec<u32> {
     order.steps().iter().map(|step| step.cpu.0).collect()
 }
 
-/// The kinds in order, repetitions counted: `first 1, core 3`.
+/// Kinds in order, with the number of repetitions: `first 1, core 3`.
 fn kinds(order: &Order) -> String {
     let kinds: Vec<CpuKind> = order.steps().iter().map(|step| step.kind).collect();
     let runs = kinds.chunk_by(|a, b| a == b).map(|run| format!("{} {}", run[0], run.len()));
@@ -39,7 +39,7 @@ fn a_laptop_fills_fast_cores_then_slow_ones_then_siblings() {
     let order = by("laptop-two-core-types", Placement::Compact);
     assert_eq!(numbers(&order), (0..16).collect::<Vec<_>>());
 
-    // The slow cores are dealt from their two clusters.
+    // The slow cores come in turn from their two clusters.
     let order = by("laptop-two-core-types", Placement::Spread);
     assert_eq!(numbers(&order), [0, 2, 4, 6, 8, 12, 9, 13, 10, 14, 11, 15, 1, 3, 5, 7]);
 }
@@ -66,11 +66,12 @@ fn a_server_fills_one_node_before_the_next() {
 #[test]
 fn spread_deals_from_packages_then_from_caches() {
     let order = by("server-2x64-smt-16-l3", Placement::Spread);
-    // Packages begin at 0 and 64, each with eight caches of eight cores.
+    // Packages begin at 0 and 64; each has eight caches of eight cores.
     assert_eq!(numbers(&order)[..6], [0, 64, 8, 72, 16, 80]);
     assert_eq!(numbers(&order)[16..18], [1, 65]);
     assert_eq!(kinds(&order).split(", ").last(), Some("smt-sibling 128"));
-    // Cores first stays within a cache for eight cores, although the numbers would not tell.
+    // The compact order stays within one cache for eight cores, although the CPU numbers do not
+    // show it.
     assert_eq!(by("server-2x64-smt-16-l3", Placement::Compact).cpus(16).to_string(), "0-7,128-135");
 }
 
@@ -98,7 +99,7 @@ fn nearer_nodes_come_before_farther_ones() {
     ];
     topology.caches.retain(|cache| cache.level < 3);
     let order = Order::by_policy(&topology, &topology.usable.cpus, Placement::CoresFirst);
-    // Package 0 is finished first, however far its other node is.
+    // Package 0 is complete first, however distant its other node is.
     assert_eq!(order.cpus(32).to_string(), "0-31");
     assert_eq!(order.cpus(48).to_string(), "0-47", "node 2 is nearer to node 0 than node 3");
     assert_eq!(kinds(&order), "first 1, core 15, other-node 16, other-package 32, smt-sibling 64");
@@ -130,8 +131,8 @@ fn lists_are_taken_as_written_or_refused_with_the_reason() {
     assert!(refused("quota-v1-joined", "6").contains("cpuset of own cgroup allows CPUs 2-5"));
 }
 
-/// A machine of any shape: packages, nodes in each, caches in each, cores in each, threads in each, with the
-/// CPU numbers shuffled, and the fast cores in some of the caches.
+/// A machine of any shape: packages, with nodes, caches, cores and threads nested in them. The CPU
+/// numbers are shuffled, and some of the caches have the fast cores.
 fn machines() -> impl Strategy<Value = (Topology, CpuSet)> {
     let shape = (1..3usize, 1..3usize, 1..3usize, 1..4usize, 1..3usize);
     shape.prop_flat_map(|(packages, nodes, caches, cores, threads)| {
@@ -175,7 +176,7 @@ fn machines() -> impl Strategy<Value = (Topology, CpuSet)> {
     })
 }
 
-/// How often the value changes along a sequence.
+/// Number of changes of the value along a sequence.
 fn changes<T: PartialEq>(values: impl Iterator<Item = T>) -> usize {
     let values: Vec<T> = values.collect();
     values.windows(2).filter(|pair| pair[0] != pair[1]).count()
@@ -241,7 +242,8 @@ proptest! {
     fn cores_first_finishes_a_node_before_the_next((topology, usable) in machines()) {
         let order = Order::by_policy(&topology, &usable, Placement::CoresFirst);
         let whole = topology.cores_in(&usable);
-        // By type of core, for these are one after the other.
+        // The check is separate for each type of core, because the types follow one after the
+        // other.
         let mut nodes: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for step in order.steps().iter().take(whole) {
             let core_type = topology.core_of(step.cpu).unwrap().core_type;
@@ -264,7 +266,8 @@ proptest! {
 
     #[test]
     fn spread_keeps_packages_even((topology, _) in machines()) {
-        // On a machine whose cores are all usable and alike, packages never differ by more than one CPU.
+        // On a machine with only usable cores of one type, the CPU counts of packages never differ
+        // by more than one.
         prop_assume!(topology.core_types.iter().any(|t| t.cpus.is_empty()));
         let order = Order::by_policy(&topology, &topology.online, Placement::Spread);
         for n in 1..=topology.online.len() {

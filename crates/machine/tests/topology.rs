@@ -11,12 +11,12 @@ fn cpus(list: &str) -> CpuSet {
     list.parse().expect("a CPU list")
 }
 
-/// How many caches of a level and kind there are: (L1 all kinds, L2, L3).
+/// Number of caches at each level: (L1 of all kinds, L2, L3).
 fn caches(topology: &Topology) -> [usize; 3] {
     [1, 2, 3].map(|level| topology.caches.iter().filter(|cache| cache.level == level).count())
 }
 
-/// The restrictions as they are printed.
+/// Restrictions as text.
 fn words(topology: &Topology) -> Vec<String> {
     topology.usable.restrictions.iter().map(ToString::to_string).collect()
 }
@@ -65,7 +65,7 @@ fn two_socket_servers() {
 fn an_arm_board_with_capacities() {
     let board = topology("board-big-little");
     let types: Vec<_> = board.core_types.iter().map(|t| (t.class, t.cpus.to_string())).collect();
-    // 1003 and 1024 are within the scheduler's margin: one type.
+    // 1003 and 1024 are within the scheduler's margin, so they form one type.
     assert_eq!(
         types,
         [(CoreClass::Capacity(1024), "4-7".to_owned()), (CoreClass::Capacity(397), "0-3".to_owned())]
@@ -159,11 +159,11 @@ fn large_and_compact_cores_are_two_kinds_and_preferred_cores_one() {
         }
         machine
     };
-    // Without the ratings the clock rates tell.
+    // Without the ratings, the clock rates distinguish the types.
     let clock = |rate| CoreClass::MaxClock(Kilohertz(rate));
     let unrated = with("amd_pstate_highest_perf", [166; 6]);
     assert_eq!(kinds(&unrated), [(clock(4_900_000), large), (clock(3_500_000), compact)]);
-    // Preferred cores: by steps over a third of the scale, and no gap.
+    // Preferred cores: small steps over a third of the scale, without a gap.
     let preferred = with("amd_pstate_highest_perf", [236, 226, 211, 196, 181, 166]);
     let mut preferred_alone = preferred.clone();
     for cpu in 0..12 {
@@ -190,7 +190,7 @@ fn cpus_that_no_cpuset_balances_are_told() {
     };
     let told = flags("0", "0", "0").unwrap();
     assert!(told.contains("not load-balanced") && told.contains("/a/b/cpuset.sched_load_balance"), "{told}");
-    // One cpuset that is balanced and holds the CPUs is enough, wherever it is.
+    // One balanced cpuset that holds the CPUs is enough, at any level.
     assert_eq!([flags("1", "0", "0"), flags("0", "1", "0"), flags("0", "0", "1")], [None, None, None]);
 }
 
@@ -257,7 +257,7 @@ fn recordings_hold_all_that_is_read_and_nothing_more() {
 
 #[test]
 fn unpacked_recordings_read_as_those_in_memory() {
-    // Not the large servers: a temporary directory of 7,000 files takes seconds.
+    // The large servers are left out, because a temporary directory of 7,000 files takes seconds.
     for name in ["vm-2-cpus", "laptop-two-core-types", "nested-quotas-v2", "quota-v1-joined", "smt-off"] {
         let dir = tempfile::tempdir().unwrap();
         recording(name).unpack(dir.path()).unwrap();
@@ -272,7 +272,7 @@ fn the_recorder_on_this_machine() {
     let read: Recording = text.parse().unwrap();
     assert_eq!(read, recording);
     let count = std::thread::available_parallelism().unwrap().get();
-    // The standard library knows affinity and quotas too, by its own reading of the same files.
+    // The standard library handles affinity and quotas too, with its own parser of the same files.
     assert_eq!(topology_of(&read).usable.count, count, "{text}");
     let private = text.lines().filter(|line| !line.starts_with('#')).find(|line| {
         (line.starts_with("/proc/self/status") && !line.contains("Cpus_allowed_list"))

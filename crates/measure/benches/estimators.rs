@@ -1,6 +1,9 @@
-//! The estimators' split of the CPU time of short processes into user and system time on this machine: exit records as
-//! their cgroup does, `getrusage` by far less. Exit status 1 where they do not. Part of `make accuracy`, as root; the tests
-//! know what holds on any machine.
+//! Splits of the CPU time of short processes into user and system time by each estimator on this
+//! machine. Exit records must agree with the cgroup, and `getrusage` must report far less kernel
+//! time.
+//!
+//! The exit status is 1 if they do not. The bench is part of `make accuracy`, and runs as root. The
+//! tests check the properties that hold on any machine.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 use std::process::ExitCode;
@@ -12,10 +15,10 @@ use morecores_measure::executor::{Accounting, Executor, ProcessExecutor, Trial};
 use morecores_measure::input::Input;
 use morecores_study::*;
 
-/// 500 processes of half a millisecond.
+/// Shell line that runs 500 processes of half a millisecond.
 const LINE: &str = "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done";
 
-/// Runs by each estimator: about 1,000 ticks.
+/// Number of runs by each estimator: about 1,000 ticks.
 const RUNS: u32 = 6;
 
 const ESTIMATORS: [CpuEstimator; 3] =
@@ -23,7 +26,7 @@ const ESTIMATORS: [CpuEstimator; 3] =
 
 fn main() -> ExitCode {
     let mut runs = [const { Vec::new() }; 3];
-    // In turns, so that whatever else the machine does falls on all alike.
+    // The estimators take turns, so that other work on the machine affects all of them alike.
     for index in 0..RUNS {
         for (runs, estimator) in runs.iter_mut().zip(ESTIMATORS) {
             runs.push(run(index, estimator));
@@ -40,8 +43,8 @@ fn main() -> ExitCode {
     let [(cgroup, cgroup_s), (exits, exits_s), (getrusage, _)] = runs.each_ref().map(|runs| sums(runs));
     println!("in the kernel: cgroup {cgroup:.3}, exit records {exits:.3}, getrusage {getrusage:.3}");
     println!("CPU time: cgroup {cgroup_s:.3} s, exit records {exits_s:.3} s");
-    // Chance makes 2 points of difference; CPUs that are taken away with their ticks, up to 14. A process shorter than a
-    // tick is all user time to getrusage.
+    // Chance causes a difference of 2 points; CPUs that are taken away with their ticks cause up to
+    // 14. getrusage counts a process shorter than a tick as user time only.
     let right =
         (exits - cgroup).abs() < 0.2 && getrusage < 0.6 * exits && (exits_s / cgroup_s - 1.0).abs() < 0.25;
     println!("{}", if right { "ok" } else { "MISS" });
@@ -61,7 +64,7 @@ fn run(index: u32, estimator: CpuEstimator) -> CpuTime {
     outcome.run.cpu
 }
 
-/// The share of kernel time over all runs, and all CPU time in seconds.
+/// Share of kernel time over all runs, and total CPU time in seconds.
 fn sums(runs: &[CpuTime]) -> (f64, f64) {
     let system: f64 = runs.iter().map(|cpu| cpu.system_ns.as_secs_f64()).sum();
     let user: f64 = runs.iter().map(|cpu| cpu.user_ns.as_secs_f64()).sum();

@@ -1,7 +1,7 @@
-//! Tells what a run cost, from the counters around it, by the best estimator this machine offers.
+//! Cost of a run, from the counters around it, by the best estimator that this machine offers.
 //!
-//! The ladder, and why getrusage is its last rung, is in docs/methods/measure.md,
-//! "User and system time".
+//! docs/methods.md, "User and system time", describes the order of the estimators, and the reason
+//! for getrusage as the last one.
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;
@@ -9,13 +9,13 @@ use rustix::thread::ClockId;
 use morecores_machine::group::{CpuSource, CpuUsage, StudyGroup};
 use morecores_machine::taskstats::{TaskstatsAccount, TaskstatsError, TreeTimes};
 
-/// Which estimators may tell user and system time.
+/// Estimators that may supply user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accounting {
-    /// The best of those that this machine offers.
+    /// The best estimator that this machine offers.
     #[default]
     Best,
-    /// This one, to compare estimators; `getrusage(2)` where it cannot be had.
+    /// This estimator, for comparisons of estimators; `getrusage(2)` if it is not available.
     Only(CpuEstimator),
 }
 
@@ -25,7 +25,7 @@ impl Accounting {
     }
 }
 
-/// Keeps the account of one run after the other.
+/// Accounts for one run after the other.
 #[derive(Debug)]
 pub(crate) struct Account {
     accounting: Accounting,
@@ -33,14 +33,14 @@ pub(crate) struct Account {
     before: Reading,
 }
 
-/// The exit records, once they are needed.
+/// State of the exit records, which are requested only when needed.
 #[derive(Debug)]
 enum Exits {
     NotAsked,
     Refused(TaskstatsError),
     Received {
         account: TaskstatsAccount,
-        /// User ticks of short runs that later runs have yet to answer for.
+        /// User ticks of short runs that are still to be charged to later runs.
         owed: Nanos,
     },
 }
@@ -50,7 +50,8 @@ impl Account {
         Self { accounting, exits: Exits::NotAsked, before: Reading::default() }
     }
 
-    /// A run is about to start; also when it is about to start again without the group.
+    /// Reads the counters before a run. Also called when the run is about to start again without
+    /// the group.
     pub(crate) fn begin(&mut self, mut group: Option<&mut StudyGroup>) {
         let told = group.as_ref().is_some_and(|group| group.tells_cpu());
         let wanted = match self.accounting {
@@ -69,8 +70,9 @@ impl Account {
         self.before = Reading::take(group.take());
     }
 
-    /// The run is over, and nothing of its tree is left but `spared` processes: what it cost, with what `getrusage`
-    /// said to fall back on, and what else its group told, the peak of its memory with it.
+    /// Cost of a run that is over: its CPU time, and the other figures of its group, including the
+    /// peak of its memory. No process of the run's tree may be left except `spared` ones. `rusage`
+    /// is the fallback for the CPU time.
     pub(crate) fn end(
         &mut self,
         mut group: Option<&mut StudyGroup>,
@@ -93,7 +95,7 @@ impl Account {
         Some(split_by_exits(&account.end(spared)?, rusage, owed))
     }
 
-    /// Why the kernel sends no exit records, where they were asked for in vain.
+    /// Reason for which the kernel sends no exit records, if they were requested in vain.
     pub(crate) fn without_exits(&self) -> Option<&TaskstatsError> {
         match &self.exits {
             Exits::Refused(error) => Some(error),
@@ -102,14 +104,18 @@ impl Account {
     }
 }
 
-/// The time of one run: what its ticks saw in user mode, and the rest in the kernel. For the rest is more than the
-/// ticks there: a record is made before its task gives up its memory, and all of that is the kernel's work. Of 20,000
-/// processes of 0.6 ms, cgroup and this rule found 63.6% and 63.5% in the kernel, the ticks in proportion 59.2%. Where
-/// a hypervisor takes time and ticks away, this rule errs towards the kernel, by 2 to 5 points as measured.
+/// CPU time of one run: the ticks in user mode are user time, and the rest of the total is system
+/// time.
 ///
-/// The total is `getrusage`'s, which is exact but knows only processes that were waited for, or the scheduler's at the
-/// exits, which knows all but ends at their last tick or switch: neither is ever too much, so the larger one it is.
-/// A run shorter than its tick passes the excess on to the next ones, so that the sum over runs is that of the ticks.
+/// The rest exceeds the ticks in the kernel. A record is made before its task gives up its memory,
+/// and all of that work is the kernel's. Of 20,000 processes of 0.6 ms, cgroup and this rule found
+/// 63.6% and 63.5% in the kernel, the ticks in proportion 59.2%. If a hypervisor takes time and
+/// ticks away, this rule errs towards the kernel, by 2 to 5 points as measured.
+///
+/// The total is the larger of two values, because neither ever exceeds the true total. `getrusage`
+/// is exact but counts only processes that were waited for. The scheduler's time at the exits
+/// counts all processes, but only up to their last tick or switch. A run shorter than its ticks
+/// passes the excess on to the next runs. The sum over runs then equals the sum of the ticks.
 fn split_by_exits(times: &TreeTimes, rusage: &Rusage, owed: &mut Nanos) -> CpuTime {
     let total = (rusage.user_ns + rusage.system_ns).max(times.run);
     let due = *owed + times.user;
@@ -118,18 +124,18 @@ fn split_by_exits(times: &TreeTimes, rusage: &Rusage, owed: &mut Nanos) -> CpuTi
     CpuTime { user_ns: user, system_ns: total.since(user), estimator: CpuEstimator::Taskstats }
 }
 
-/// The counters of the tree's cgroup at one instant.
+/// Counters of the tree's cgroup at one instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     cpu: Option<(CpuSource, CpuUsage)>,
-    /// CPU time of the thread that reads, which version 1 counts with the tree.
+    /// CPU time of the reading thread, which version 1 counts with the tree.
     own: Nanos,
     swapped: Option<(u64, u64)>,
     block: Option<(u64, u64)>,
 }
 
 impl Reading {
-    /// Reads them; empty without a group.
+    /// Reads the counters; empty without a group.
     fn take(group: Option<&mut StudyGroup>) -> Self {
         let Some(group) = group else { return Self::default() };
         Self {
@@ -140,7 +146,8 @@ impl Reading {
         }
     }
 
-    /// User and system time of a tree between two readings; absent where a group did not tell it both times.
+    /// User and system time of a tree between two readings; absent if a group did not supply both
+    /// readings.
     fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
         match (before.cpu?, self.cpu?) {
             ((CpuSource::V2, then), (CpuSource::V2, now)) => Some(CpuTime {
@@ -159,8 +166,8 @@ impl Reading {
         }
     }
 
-    /// What else the group told between two readings; the memory's mark was set back at the first. `left` is charged to
-    /// the group still.
+    /// Other figures of the group between two readings. The memory mark was reset at the first
+    /// reading. `left` is still charged to the group.
     fn tree_since(&self, before: &Self, peak: Option<Bytes>, left: Option<Bytes>) -> TreeUsage {
         let swapped = self.swapped.zip(before.swapped);
         let block = self.block.zip(before.block);
@@ -176,8 +183,8 @@ impl Reading {
     }
 }
 
-/// The exact total, split in the proportion of all ticks so far, as the kernel does for version 2
-/// (`cputime_adjust` in kernel/sched/cputime.c).
+/// User time: the exact total, split in the proportion of all ticks so far. The kernel does the
+/// same for version 2 (`cputime_adjust` in kernel/sched/cputime.c).
 fn scaled_user(usage: &CpuUsage) -> Nanos {
     let ticks = usage.user + usage.system;
     if ticks == Nanos::ZERO {
@@ -242,7 +249,8 @@ mod tests {
         let ms = Nanos::from_millis;
         let mut owed = Nanos::ZERO;
         let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
-        // Runs of 1 ms, a tick of 4 ms in every fourth, every third of which in the kernel.
+        // Each run takes 1 ms. Every fourth run has a tick of 4 ms, and every third tick is in the
+        // kernel.
         for run in 0..1_200 {
             let tick = if run % 4 == 0 { ms(4) } else { Nanos::ZERO };
             let in_kernel = run % 12 == 8;

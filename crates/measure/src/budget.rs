@@ -1,6 +1,6 @@
-//! What runs take, and which of them the time for a study allows.
+//! Durations of runs, and the runs that the time for a study allows.
 //!
-//! Pure: the clock is the caller's, and nothing is measured or ended here.
+//! The module is pure: the caller reads the clock, and nothing is measured or ended here.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,13 @@ use morecores_study::{Nanos, Phase, Point, Run};
 
 use crate::executor::Trial;
 
-/// Factor by which a traced run is taken to last longer: one that is slower than this is measured as disturbed
-/// (docs/methods/explain.md, "Tracing cost": 1% to 10% on programs with hundreds of thousands of events
-/// a second).
+/// Assumed factor by which a traced run takes longer. A slower traced run is regarded as disturbed
+/// (docs/methods.md, "What tracing costs": 1% to 10% on programs with hundreds of thousands of
+/// events a second).
 const TRACED: f64 = 1.2;
 
-/// What runs took, by CPU count: each from the start of its preparation to the end of its accounting.
+/// Durations of runs by CPU count, each from the start of its preparation to the end of its
+/// accounting.
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
     taken: BTreeMap<u32, Taken>,
@@ -26,7 +27,8 @@ struct Taken {
 }
 
 impl Costs {
-    /// Times of runs of an earlier session that count, as far as their records tell: without `--prepare`.
+    /// Durations of the counted runs of an earlier session, as far as their records show them:
+    /// without `--prepare`.
     pub fn of_runs<'r>(counted: impl IntoIterator<Item = &'r Run>) -> Self {
         let mut costs = Self::default();
         for run in counted {
@@ -35,7 +37,7 @@ impl Costs {
         costs
     }
 
-    /// Adds a run that took so long. A traced one tells nothing of the others.
+    /// Adds a run and its duration. A traced run says nothing about the other runs.
     pub fn add(&mut self, phase: Phase, cpus: u32, took: Nanos) {
         let taken = self.taken.entry(cpus).or_default();
         match phase {
@@ -45,8 +47,9 @@ impl Costs {
         }
     }
 
-    /// Expected time of a run at a CPU count: the median of the timed ones, else what its warm-up took, else the time at
-    /// the nearest count as if the command scaled ideally. None before the first run.
+    /// Expected duration of a run at a CPU count: the median of the timed runs; else the duration
+    /// of the warm-up run; else the duration at the nearest count, under the assumption of ideal
+    /// scaling. `None` before the first run.
     pub fn run(&self, cpus: u32) -> Option<Nanos> {
         let known = |cpus: &u32| self.taken.get(cpus).and_then(Taken::usual);
         known(&cpus).or_else(|| {
@@ -57,12 +60,12 @@ impl Costs {
         })
     }
 
-    /// Expected time of one run of each point. None before the first run.
+    /// Expected total duration of one run of each point. `None` before the first run.
     pub fn runs<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Option<Nanos> {
         points.into_iter().map(|point| self.run(point.cpus)).sum()
     }
 
-    /// Expected time of one traced run of each point.
+    /// Expected total duration of one traced run of each point.
     pub fn traced_runs<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Option<Nanos> {
         self.runs(points).map(|time| Nanos::from_secs_f64(time.as_secs_f64() * TRACED))
     }
@@ -76,22 +79,23 @@ impl Taken {
     }
 }
 
-/// The time for a study, and what of it is used.
+/// Time budget of a study, and the time used so far.
 ///
-/// What does not end in time is not begun, in this order of importance: one timed run of each CPU count, their traces,
-/// further rounds, warm-up runs. A run of which nothing is known yet is begun.
+/// A run that would not end in time is not started. The order of importance is: one timed run of
+/// each CPU count, their traces, further rounds, warm-up runs. A run of unknown duration is
+/// started.
 #[derive(Clone, Debug)]
 pub struct Budget {
     began: Nanos,
     limit: Option<Nanos>,
     costs: Costs,
-    /// Points that are to be traced at the end.
+    /// Points that are still to be traced at the end.
     traces: Vec<Point>,
 }
 
 impl Budget {
-    /// A budget that began at an instant, for a study of which the runs of earlier sessions that count are `done`; `traces`
-    /// are still to be made.
+    /// Creates a budget that starts at `began`. `done` are the counted runs of earlier sessions of
+    /// the study; `traces` are still to be made.
     pub fn new<'r>(
         began: Nanos,
         limit: Option<Nanos>,
@@ -101,7 +105,7 @@ impl Budget {
         Self { began, limit, costs: Costs::of_runs(done), traces }
     }
 
-    /// Notes what a run took.
+    /// Notes the duration of a run.
     pub fn add(&mut self, trial: &Trial, took: Nanos) {
         self.costs.add(trial.phase, trial.point.cpus, took);
         if trial.phase == Phase::Traced {
@@ -109,23 +113,23 @@ impl Budget {
         }
     }
 
-    /// The whole time, where it is limited.
+    /// Time limit for the whole study, if any.
     pub fn limit(&self) -> Option<Nanos> {
         self.limit
     }
 
-    /// Whether a warm-up run may begin: whether a round of `points` and the traces fit behind it.
+    /// Whether a warm-up run may begin: a round of `points` and the traces must fit after it.
     pub fn allows_warmup(&self, now: Nanos, point: &Point, points: &[Point]) -> bool {
         let run = self.costs.run(point.cpus);
         self.allows(now, run.zip(self.round_and_traces(points)).map(|(run, rest)| run + rest))
     }
 
-    /// Whether a run that must be made may begin.
+    /// Whether a mandatory run may begin.
     pub fn allows_run(&self, now: Nanos, point: &Point) -> bool {
         self.allows(now, self.costs.run(point.cpus))
     }
 
-    /// Whether a further run of each of `points` may begin: whether the traces fit behind it.
+    /// Whether a further run of each of `points` may begin: the traces must fit after it.
     pub fn allows_round(&self, now: Nanos, points: &[Point]) -> bool {
         self.allows(now, self.round_and_traces(points))
     }
@@ -135,7 +139,7 @@ impl Budget {
         self.allows(now, self.costs.traced_runs([point]))
     }
 
-    /// Expected time of one run of each of `points` and of the traces that are missing.
+    /// Expected duration of one run of each of `points` and of the missing traces.
     pub fn round_and_traces(&self, points: &[Point]) -> Option<Nanos> {
         Some(self.costs.runs(points)? + self.costs.traced_runs(&self.traces)?)
     }

@@ -1,8 +1,9 @@
-//! Where the command's output goes while it is measured, and how its end is read back.
+//! Target of the command's output during the measurement, and access to its tail.
 //!
-//! A pipe that a thread of ours drains: of any output no more than its end is kept, however much comes and however fast.
-//! The thread lets small outputs gather before it looks, so that a command that prints a line now and then is measured and
-//! not our reading. It belongs to no cgroup of the command's, and nothing here interprets what is printed.
+//! A thread of this process drains a pipe, and keeps only the tail of any output, however long and
+//! fast it is. The thread lets small outputs accumulate before it reads them. The reads thus do not
+//! distort the measurement of a command that prints a line now and then. The thread belongs to none
+//! of the command's cgroups. This module does not interpret the output.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -16,17 +17,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-/// Bytes of the end of an output that are kept: enough for the last lines of any failure.
+/// Size in bytes of the kept tail: enough for the last lines of any failure.
 const TAIL: usize = 256 * 1024;
-/// What the pipe holds: room for what a fast writer prints until the thread runs. The kernel charges what lies in it to
-/// the writer, so that it is no more than is needed.
+/// Capacity of the pipe: room for the output of a fast writer until the thread runs. The kernel
+/// charges the content to the writer, so the capacity is no larger than necessary.
 const PIPE: usize = 256 * 1024;
-/// Time for which output gathers before it is read, unless it comes fast: a writer of 256 MB/s fills the pipe in that time.
+/// Time for which output accumulates before it is read, unless it comes fast. A writer of 256 MB/s
+/// fills the pipe in that time.
 const GATHER: Duration = Duration::from_millis(1);
-/// Read at once: the size of a pipe before it is made larger.
+/// Size of one read: the default capacity of a pipe.
 const BLOCK: usize = 64 * 1024;
 
-/// Receives what the command prints.
+/// Receiver of the command's output.
 #[derive(Debug)]
 pub struct Capture {
     target: Target,
@@ -39,7 +41,7 @@ enum Target {
     Inherited,
 }
 
-/// The reading end, shared by the thread that drains it and the one that wants the end of the output.
+/// Reading end of the pipe, shared by the draining thread and the reader of the tail.
 #[derive(Debug)]
 struct Drain {
     reader: File,
@@ -47,10 +49,10 @@ struct Drain {
 }
 
 impl Capture {
-    /// Opens the target. The thread that drains it starts where this is called, in the cgroups of the caller.
+    /// Opens the target. The draining thread starts at this call, in the cgroups of the caller.
     ///
     /// # Errors
-    /// An error of the kernel that gives no pipe or no thread.
+    /// The kernel provides no pipe or no thread.
     pub fn new(output: &Output) -> io::Result<Self> {
         let target = match output {
             Output::Captured => piped()?,
@@ -60,7 +62,7 @@ impl Capture {
         Ok(Self { target })
     }
 
-    /// Becomes the command's standard output.
+    /// Descriptor for the command's standard output.
     pub fn stdout(&self) -> BorrowedFd<'_> {
         match &self.target {
             Target::Pipe { writer, .. } => writer.as_fd(),
@@ -69,7 +71,7 @@ impl Capture {
         }
     }
 
-    /// Becomes the command's standard error.
+    /// Descriptor for the command's standard error.
     pub fn stderr(&self) -> BorrowedFd<'_> {
         match &self.target {
             Target::Inherited => rustix::stdio::stderr(),
@@ -77,10 +79,10 @@ impl Capture {
         }
     }
 
-    /// Forgets what the run before printed.
+    /// Discards the output of the previous run.
     ///
     /// # Errors
-    /// An error of reading the pipe; never seen.
+    /// The pipe cannot be read; this error has never been observed.
     pub fn clear(&self) -> io::Result<()> {
         if let Target::Pipe { drain, .. } = &self.target {
             let mut tail = drain.lock();
@@ -90,11 +92,11 @@ impl Capture {
         Ok(())
     }
 
-    /// The end of what the run printed, at most 256 KiB; empty where it went elsewhere. Bytes that are not UTF-8
-    /// are replaced.
+    /// Tail of the run's output, at most 256 KiB; empty if the output went elsewhere. Bytes that
+    /// are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// Where it cannot be read; never seen.
+    /// The pipe cannot be read; this error has never been observed.
     pub fn tail(&self) -> io::Result<String> {
         let Target::Pipe { drain, .. } = &self.target else { return Ok(String::new()) };
         let mut tail = drain.lock();
@@ -106,9 +108,9 @@ impl Capture {
 
 fn piped() -> io::Result<Target> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Of the reading end alone: the command finds its own blocking, as any pipe.
+    // Only the reading end is non-blocking; the command's end blocks, like any pipe.
     fcntl_setfl(&reader, OFlags::NONBLOCK)?;
-    // Where it may not be made larger, a fast writer waits more often.
+    // If the pipe may not be enlarged, a fast writer waits more often.
     let _ = fcntl_setpipe_size(&writer, PIPE);
     let drain = Arc::new(Drain { reader: reader.into(), tail: Mutex::default() });
     let drained = Arc::clone(&drain);
@@ -117,26 +119,26 @@ fn piped() -> io::Result<Target> {
 }
 
 impl Drain {
-    /// Keeps the pipe from filling up until nobody can write to it any more.
+    /// Drains the pipe until no process can write to it any more.
     fn until_closed(&self) {
         let mut is_fast = false;
         loop {
             let mut wanted = [PollFd::new(&self.reader, PollFlags::IN)];
-            // Interrupted by a signal, or ready: either way the pipe is looked at.
+            // The pipe is read whether poll was interrupted by a signal or found data.
             let _ = poll(&mut wanted, None);
             if !is_fast {
                 thread::sleep(GATHER);
             }
             match self.read_rest(&mut self.lock()) {
                 Ok(Some(read)) => is_fast = read >= PIPE / 2,
-                // The end, or a pipe that cannot be read.
+                // The output has ended, or the pipe cannot be read.
                 Ok(None) | Err(_) => return,
             }
         }
     }
 
-    /// Reads what lies in the pipe, but not for ever from one that is filled as fast: a pipe full at most. Returns how many
-    /// bytes that were; `None` at the end of the output.
+    /// Reads the content of the pipe, but at most one pipe capacity, so that a fast writer cannot
+    /// hold it for ever. Returns the number of bytes; `None` at the end of the output.
     fn read_rest(&self, tail: &mut Vec<u8>) -> io::Result<Option<usize>> {
         let mut block = [0; BLOCK];
         let mut read = 0;
@@ -156,12 +158,13 @@ impl Drain {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        // Bytes are whole at any moment.
+        // The bytes are consistent at any moment, so a poisoned lock is harmless.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Adds to what is kept, and lets go of what is more than the end of it; of twice that at once, or each byte would move all.
+/// Appends to the tail. It drops the excess only at twice the tail's size, because otherwise each
+/// byte would move the whole tail.
 fn keep_end(tail: &mut Vec<u8>, more: &[u8]) {
     tail.extend_from_slice(more);
     if tail.len() > 2 * TAIL {

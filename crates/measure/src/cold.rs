@@ -1,7 +1,8 @@
 //! Empties the page cache before a run.
 //!
-//! `sync` first, since dirty pages cannot be dropped; then `drop_caches` (proc_sys_vm(5)); a file system that
-//! is to be mounted anew loses its own caches too, the protocol of the Linux Gazette's benchmark.
+//! `sync` comes first, because dirty pages cannot be dropped; then `drop_caches` (proc_sys_vm(5)).
+//! A file system that is unmounted and mounted again loses its own caches too. This is the protocol
+//! of the Linux Gazette's benchmark.
 
 use std::fs;
 use std::io;
@@ -13,45 +14,45 @@ use morecores_machine::undo::{Change, Journal, JournalError, UndoError};
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Why the cache cannot be emptied.
+/// Reason for which the cache cannot be emptied.
 #[derive(Debug, thiserror::Error)]
 pub enum ColdError {
-    /// Only root may.
+    /// Only root may drop caches.
     #[error("--cold needs root to write {DROP_CACHES}: use sudo")]
     NotRoot,
-    /// The kernel refused.
+    /// The kernel refused to drop caches.
     #[error("cannot write {DROP_CACHES}: {0}")]
     Drop(io::Error),
-    /// Nothing is mounted there.
+    /// Nothing is mounted at the path.
     #[error("--remount {}: nothing is mounted there: name a mount point", .0.display())]
     NotMounted(PathBuf),
-    /// It is in use.
+    /// The file system is in use.
     #[error("--remount {}: umount failed ({status}): is the command's directory, or a shell, in it?", .path.display())]
     Busy {
-        /// The mount point.
+        /// Mount point.
         path: PathBuf,
-        /// What umount said.
+        /// Error message or exit status of umount.
         status: String,
     },
-    /// It is not mounted any more.
+    /// The file system could not be mounted again.
     #[error("cannot {0}; nothing else was changed")]
     Mount(UndoError),
-    /// The change could not be noted.
+    /// The change could not be noted in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// Empties caches.
+/// Empties the page cache and the caches of remounted file systems.
 #[derive(Debug)]
 pub struct Cold {
     mounts: Vec<Change>,
 }
 
 impl Cold {
-    /// Checks that it can be done and remembers how `remount` is mounted.
+    /// Checks that emptying is possible, and notes the mount options of `remount`.
     ///
     /// # Errors
-    /// Where it cannot be done.
+    /// Emptying is not possible.
     pub fn prepare(remount: &[String], journal: &mut Journal) -> Result<Self, ColdError> {
         rustix::fs::access(DROP_CACHES, rustix::fs::Access::WRITE_OK).map_err(|_| ColdError::NotRoot)?;
         let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -66,7 +67,7 @@ impl Cold {
     /// Empties the caches now.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// A refusal by the system.
     pub fn empty(&self) -> Result<(), ColdError> {
         for mount in &self.mounts {
             let Change::Unmounted { target, .. } = mount else { continue };
@@ -78,12 +79,13 @@ impl Cold {
             mount.undo().map_err(ColdError::Mount)?;
         }
         rustix::fs::sync();
-        // 1 for the page cache, 2 for directory entries and inodes.
+        // The value 3 combines 1 for the page cache and 2 for directory entries and inodes.
         fs::write(DROP_CACHES, "3").map_err(ColdError::Drop)
     }
 }
 
-/// Reason for which a command failed, by its status alone: some fail without a word, and some warn and succeed.
+/// Reason for which a command failed, by its status alone: some commands fail without a message,
+/// and some succeed with a warning.
 fn failure(output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     match output.status {
@@ -93,7 +95,7 @@ fn failure(output: &Output) -> Option<String> {
     }
 }
 
-/// How `path` is mounted; the last mount on it is the one that is seen.
+/// Current mount of `path`; the last mount on a path is the visible one.
 fn entry(table: &str, path: &Path) -> Result<Change, ColdError> {
     let mounted = table.lines().rev().find_map(|line| {
         let mut fields = line.split(' ').map(unescape);
@@ -104,8 +106,8 @@ fn entry(table: &str, path: &Path) -> Result<Change, ColdError> {
     mounted.map(behind_loop).ok_or_else(|| ColdError::NotMounted(path.to_owned()))
 }
 
-/// A loop device that mount(8) made goes with its last mount (`autoclear`): what is mounted anew is the file behind
-/// it.
+/// Replaces a loop device by its backing file. A loop device that mount(8) created disappears with
+/// its last mount (`autoclear`), so the backing file must be mounted again.
 fn behind_loop(mounted: Change) -> Change {
     let Change::Unmounted { source, target, fs_type, options } = mounted else { return mounted };
     let fact = |name: &str| {

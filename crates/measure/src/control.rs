@@ -1,7 +1,8 @@
-//! What the thread that watches for signals and time limits shares with the thread that measures.
+//! State that the thread watching for signals and time limits shares with the measuring thread.
 //!
-//! The measuring thread sleeps in `wait` and looks at nothing; the watching thread ends its run from outside,
-//! and the measuring thread finds out why when it wakes. Costs a short run nothing: two stores.
+//! The measuring thread sleeps in `wait` and checks nothing. The watching thread ends its run from
+//! outside, and the measuring thread finds the reason when it wakes. The cost for a short run is
+//! only two stores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,25 +13,25 @@ use crate::spared::Spared;
 use crate::spawn::Current;
 use morecores_machine::clock::monotonic;
 
-/// How long a command may take to end after it was asked to, before it is killed.
+/// Time that a command may take to end after a request to end, before it is killed.
 pub const GRACE: Nanos = Nanos::from_millis(2_000);
 
-/// Shared between the two threads.
+/// State shared between the two threads.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// The run in progress.
+    /// Run in progress.
     pub(crate) current: Current,
-    /// When it began, on the monotonic clock; 0 between runs.
+    /// Start of the run on the monotonic clock; 0 between runs.
     began: AtomicU64,
     interrupted: AtomicBool,
-    /// The time for the study is used up.
+    /// Whether the time for the study is used up.
     out_of_time: AtomicBool,
     timed_out: AtomicBool,
-    /// The user's clean-up is running.
+    /// Whether the user's clean-up is running.
     cleaning: AtomicBool,
-    /// The longest that a run may take beside the plan's own limit, in nanoseconds; 0 where there is none.
+    /// Longest duration of a run besides the plan's own limit, in nanoseconds; 0 without a limit.
     limit: AtomicU64,
-    /// The processes below this one that are not the command's.
+    /// Descendants of this process that do not belong to the command.
     pub(crate) spared: Spared,
 }
 
@@ -46,11 +47,11 @@ impl Control {
         self.current.signal(signal);
     }
 
-    /// Ctrl-C went to the run, which had the terminal, and ended it: the study is to stop, as if the signal had come to
+    /// Stops the study after Ctrl-C ended a run that had the terminal, as if the signal had come to
     /// this process.
     pub(crate) fn pass_on_interrupt(&self) {
         self.interrupted.store(true, Ordering::SeqCst);
-        // Never refused to a process that signals itself.
+        // A process may always signal itself.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::INT);
     }
 
@@ -59,13 +60,13 @@ impl Control {
         self.out_of_time.load(Ordering::SeqCst)
     }
 
-    /// Ends the study because its time is used up: asks the run in progress, if any, to end.
+    /// Ends the study because its time is used up, and asks the run in progress, if any, to end.
     pub fn run_out_of_time(&self) {
         self.out_of_time.store(true, Ordering::SeqCst);
         self.current.signal(Signal::TERM);
     }
 
-    /// How long the run in progress has been going on; absent between runs.
+    /// Duration of the run in progress so far; absent between runs.
     pub fn running_for(&self) -> Option<Nanos> {
         match self.began.load(Ordering::SeqCst) {
             0 => None,
@@ -73,12 +74,12 @@ impl Control {
         }
     }
 
-    /// From now on runs may not take longer than this, whatever the plan allows.
+    /// Limits the duration of all further runs, whatever the plan allows.
     pub fn set_limit(&self, limit: Option<Nanos>) {
         self.limit.store(limit.map_or(0, |limit| limit.0), Ordering::SeqCst);
     }
 
-    /// What was set so.
+    /// Limit set by [`set_limit`](Self::set_limit), if any.
     pub fn limit(&self) -> Option<Nanos> {
         Some(Nanos(self.limit.load(Ordering::SeqCst))).filter(|limit| *limit > Nanos::ZERO)
     }
@@ -89,7 +90,7 @@ impl Control {
         self.current.signal(Signal::TERM);
     }
 
-    /// Whether the user's clean-up is running, which a stopped study still owes.
+    /// Whether the user's clean-up is running, which must happen even after a stopped study.
     pub fn is_cleaning_up(&self) -> bool {
         self.cleaning.load(Ordering::SeqCst)
     }
@@ -98,20 +99,21 @@ impl Control {
         self.cleaning.store(true, Ordering::SeqCst);
     }
 
-    /// Ends the run or the hook in progress and everything below it, whatever that does about signals. What earlier
-    /// hooks left running goes on: it is for the user's clean-up to end.
+    /// Kills the run or hook in progress and all processes below it, however they handle signals.
+    /// Processes that earlier hooks left running continue, because the user's clean-up has to end
+    /// them.
     pub fn kill_in_progress(&self) {
         self.current.signal(Signal::KILL);
         self.spared.kill_others();
     }
 
-    /// The measuring thread is about to start a run.
+    /// Notes the start of a run.
     pub(crate) fn begin(&self) {
         self.timed_out.store(false, Ordering::SeqCst);
         self.began.store(monotonic().0, Ordering::SeqCst);
     }
 
-    /// The run has ended; whether because it took too long.
+    /// Notes the end of the run; returns whether it took too long.
     pub(crate) fn end(&self) -> bool {
         self.began.store(0, Ordering::SeqCst);
         self.timed_out.load(Ordering::SeqCst)

@@ -1,19 +1,20 @@
-//! Tells whether a command does its work only once: whether its first run left the later ones next to nothing to do,
-//! as a build that finds everything built.
+//! Recognises a command that does its work only once: its first run leaves the later runs next to
+//! nothing to do. A build that finds everything built is an example.
 //!
-//! Pure: looks at runs that were made, and decides nothing about those to come.
+//! The function is pure: it examines completed runs, and decides nothing about further runs.
 
 use morecores_study::{Bytes, Nanos, Run};
 
-/// A later run has next to nothing to do below this share of the first one's time. A choice: `make` with nothing to do
-/// takes a thousandth, `cargo` and `npm` up to a tenth of what the first run took, and a first run that only warms
-/// caches of code or of data takes about twice the CPU time of the others.
+/// Share of the first run's time below which a later run has next to nothing to do. The value is a
+/// choice. `make` with nothing to do takes a thousandth of the first run's time, `cargo` and `npm`
+/// up to a tenth. A first run that only warms caches of code or data takes about twice the CPU time
+/// of the others.
 const SMALL_PART: f64 = 0.2;
-/// The least CPU time of the first run from which anything is concluded: five ticks of the accounting in 10 ms.
-/// Below that the start of a program, and not its work, may be what took the time.
+/// Smallest CPU time of the first run that allows a conclusion: five ticks of the accounting in 10
+/// ms. Below it, the start of the program may have taken the time, and not its work.
 const LEAST_WORK: Nanos = Nanos::from_millis(50);
 
-/// Time of the first run of a command that did the work of the others too.
+/// Times of a command whose first run did the work of the others too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoneOnce {
     /// Elapsed time of the first run.
@@ -24,12 +25,13 @@ pub struct DoneOnce {
     pub runs: usize,
 }
 
-/// Compares the first of `runs`, which all succeeded, with all later ones; none where the command still does its work,
-/// or too little is known.
+/// Compares the first of `runs`, which all succeeded, with all later runs. `None` if the command
+/// still does its work, or if too little is known.
 ///
-/// Both the elapsed and the CPU time of every later run must be a small part: of elapsed time alone more CPUs, or data
-/// that come from memory and no longer from a disk, save as much. Filling the page cache costs system time, so only
-/// user time counts where the first run read from a disk.
+/// Both the elapsed time and the CPU time of every later run must be a small part. Elapsed time
+/// alone is not enough, because more CPUs, or data from memory instead of a disk, can save as much.
+/// Filling the page cache costs system time, so only user time counts if the first run read from a
+/// disk.
 pub fn done_once<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<DoneOnce> {
     let mut runs = runs.into_iter();
     let first = runs.next()?;
@@ -53,7 +55,7 @@ pub fn done_once<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<DoneOnce
     found
 }
 
-/// What a run read from block devices, by whichever source counted more of its tree.
+/// Bytes that a run read from block devices, by the source that counted more of its tree.
 fn bytes_read(run: &Run) -> Bytes {
     run.rusage.block_read_bytes.max(run.tree.block_read_bytes.unwrap_or_default())
 }
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
     use morecores_study::{CpuEstimator, CpuTime, Rusage};
 
-    /// A run at a CPU count: elapsed, user and system time in milliseconds.
+    /// A run at a CPU count, with elapsed, user and system time in milliseconds.
     fn run(cpus: u32, [elapsed, user, system]: [u64; 3]) -> Run {
         let [user_ns, system_ns] = [user, system].map(Nanos::from_millis);
         let cpu = CpuTime { user_ns, system_ns, estimator: CpuEstimator::Cgroup };
@@ -79,7 +81,7 @@ mod tests {
         let [first, two, one] = [run(2, [2400, 4000, 500]), run(1, [3, 2, 1]), run(2, [2, 1, 1])];
         let found = DoneOnce { first: Nanos::from_millis(2400), later: Nanos::from_millis(3), runs: 2 };
         assert_eq!(done_once([&first, &two, &one]), Some(found));
-        // Also where it read its sources from a disk.
+        // The result is the same if the first run read its sources from a disk.
         assert_eq!(done_once([&reads(first), &two, &one]), Some(found));
     }
 
@@ -92,7 +94,8 @@ mod tests {
     fn warm_caches_leave_the_work_in_user_mode() {
         let cold = reads(run(1, [9000, 300, 700]));
         assert_eq!(done_once([&cold, &run(1, [350, 290, 60])]), None);
-        // Hardly any work in user mode: only the page cache is known to have been filled.
+        // There is hardly any work in user mode: the first run is known only to have filled the
+        // page cache.
         assert_eq!(done_once([&reads(run(1, [9000, 10, 900])), &run(1, [60, 0, 60])]), None);
         // Waiting is not work.
         assert_eq!(done_once([&run(1, [9000, 20, 10]), &run(1, [60, 1, 1])]), None);

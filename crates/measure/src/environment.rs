@@ -1,6 +1,6 @@
-//! The variables of the command's environment: what it inherits, what is kept from it, and what is set for it.
+//! Environment variables of the command: inherited, withheld and added variables.
 //!
-//! Reads the environment of this process, and never changes it.
+//! This module reads the environment of this process, and never changes it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -9,15 +9,17 @@ use std::os::unix::fs::FileTypeExt;
 use morecores_study::{Plan, Point, Variable};
 use rustix::io::FdFlags;
 
-/// Variables by which a make tells its children how many jobs they may run (GNU make's manual, "Communicating Options to
-/// a Sub-make"; cargo does the same). With them the command would share the jobs of the make that morecores was run from,
-/// at every CPU count alike.
+/// Variables with which a make tells its children the number of jobs that they may run (GNU make's
+/// manual, "Communicating Options to a Sub-make"; cargo does the same). With them, the command
+/// would share the jobs of the make that started morecores, equally at every CPU count.
 const OF_AN_OUTER_MAKE: [&str; 5] = ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"];
 
-/// How the first two of these options name the descriptors of a job server: before GNU make 4.2, and since.
+/// Options in MAKEFLAGS and MFLAGS that name the descriptors of a job server: since GNU make 4.2,
+/// and before.
 const JOB_SERVER: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
 
-/// Variables that runtimes read their thread count from, set by `--thread-env`. One a line, with its reader.
+/// Variables from which runtimes read their thread count; `--thread-env` sets them. One per line,
+/// with its reader.
 const THREAD_VARIABLES: &[&str] = &[
     "OMP_NUM_THREADS",            // OpenMP
     "OPENBLAS_NUM_THREADS",       // OpenBLAS
@@ -41,7 +43,7 @@ const THREAD_VARIABLES: &[&str] = &[
 /// Name and value of a variable.
 pub type Pair = (OsString, OsString);
 
-/// The environment of the command and of the shell lines around it.
+/// Environment of the command and of the shell lines around it.
 #[derive(Clone, Debug)]
 pub struct Environment {
     inherited: Vec<Pair>,
@@ -50,7 +52,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process, changed as the plan says.
+    /// Environment of this process, changed according to the plan.
     pub fn of_this_process(plan: &Plan) -> Self {
         Self::new(std::env::vars_os().collect(), plan)
     }
@@ -59,7 +61,7 @@ impl Environment {
         Self { inherited, given: plan.env.clone(), thread_env: plan.thread_env }
     }
 
-    /// The variables of the command at one CPU count.
+    /// Variables of the command at one CPU count.
     pub fn of_command(&self, point: &Point) -> Vec<Pair> {
         let threads = if self.thread_env { THREAD_VARIABLES } else { &[] };
         let threads = threads.iter().map(|&name| (name, point.n));
@@ -67,13 +69,14 @@ impl Environment {
         self.with(counts, Some(point.n))
     }
 
-    /// The variables of a shell line around the runs; with a point only where the line belongs to one run.
+    /// Variables of a shell line around the runs; `point` is present only if the line belongs to
+    /// one run.
     pub fn of_hook(&self, point: Option<&Point>) -> Vec<Pair> {
         let counts = point.map(|point| ("MORECORES_CPUS", point.cpus));
         self.with(counts.into_iter(), point.map(|point| point.n))
     }
 
-    /// The locale by which the command's C library prints numbers (setlocale(3)); empty where none is set.
+    /// Locale by which the command's C library prints numbers (setlocale(3)); empty if none is set.
     pub(crate) fn numeric_locale(&self) -> String {
         let pairs = self.with(std::iter::empty(), None);
         let value = |name: &&str| {
@@ -83,7 +86,8 @@ impl Environment {
         locale.map(|locale| locale.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// What is inherited, then `counts`, then what the user gave: a later one replaces an earlier one.
+    /// Inherited variables, then `counts`, then the user's variables; a later one replaces an
+    /// earlier one.
     fn with(&self, counts: impl Iterator<Item = (&'static str, u32)>, n: Option<u32>) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.passed_on().cloned().collect();
         let mut set = |name: &OsStr, value: OsString| {
@@ -110,7 +114,8 @@ impl Environment {
         is_of_an_outer_make(name) && self.given.iter().all(|given| given.name != name)
     }
 
-    /// Names of the variables of an outer make that the command does not get, though they say something.
+    /// Names of an outer make's variables that are withheld from the command although they are not
+    /// empty.
     pub fn withheld(&self) -> Vec<&'static str> {
         let says_something = |own: &&str| {
             self.inherited
@@ -120,22 +125,25 @@ impl Environment {
         OF_AN_OUTER_MAKE.into_iter().filter(|own| says_something(own)).collect()
     }
 
-    /// Keeps the descriptors of an outer make's job server from the command, where it does not get their numbers either.
+    /// Withholds the descriptors of an outer make's job server from the command, if their numbers
+    /// are withheld too.
     pub(crate) fn withhold_job_server(&self) {
         let withheld = self.inherited.iter().filter(|(name, _)| self.is_withheld(name));
         let descriptors = withheld.flat_map(|(_, value)| job_server(&value.to_string_lossy()));
         for descriptor in descriptors.filter(|descriptor| is_pipe(*descriptor)) {
-            // SAFETY: it is open, as was just seen. Inherited descriptors are nobody's here, so that none is closed
-            // meanwhile; what this process opened itself is close-on-exec before and after.
+            // SAFETY: the descriptor is open, as the check has just shown. No code of this process
+            // owns inherited descriptors, so none is closed in the meantime. Descriptors that this
+            // process opened itself are close-on-exec before and after.
             #[allow(unsafe_code)]
             let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-            // It can only fail for a descriptor that is closed, and so is no one's to get.
+            // The call can fail only for a closed descriptor, which no child can inherit.
             let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
         }
     }
 }
 
-/// Whether a variable is one by which a make tells its children how many jobs they may run.
+/// Whether a variable is one with which a make tells its children the number of jobs that they may
+/// run.
 pub fn is_of_an_outer_make(name: &OsStr) -> bool {
     OF_AN_OUTER_MAKE.iter().any(|own| *own == name)
 }
@@ -144,12 +152,12 @@ fn is_pipe(descriptor: RawFd) -> bool {
     std::fs::metadata(format!("/proc/self/fd/{descriptor}")).is_ok_and(|file| file.file_type().is_fifo())
 }
 
-/// The descriptors of a job server in the value of such a variable; a named pipe has none.
+/// Descriptors of a job server in the value of such a variable; a named pipe has none.
 fn job_server(flags: &str) -> Vec<RawFd> {
     let options = flags.split_whitespace();
     let pairs = options.filter_map(|option| JOB_SERVER.iter().find_map(|start| option.strip_prefix(start)));
     let numbers = pairs.flat_map(|pair| pair.split(',').map(str::parse::<RawFd>));
-    // 0 to 2 are the command's standard input and output.
+    // Descriptors 0 to 2 are the command's standard input and output.
     numbers.filter_map(Result::ok).filter(|number| *number > 2).collect()
 }
 
@@ -169,7 +177,7 @@ mod tests {
         Environment::new(inherited, &plan)
     }
 
-    /// The only value of a variable on 1 CPU, told 2.
+    /// The only value of a variable on 1 CPU with `n` = 2.
     fn value(environment: &Environment, name: &str) -> Option<String> {
         let point = Point { n: 2, ..morecores_testkit::point(1) };
         let pairs = environment.of_command(&point);

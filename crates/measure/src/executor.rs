@@ -1,7 +1,7 @@
-//! Makes one run of the command as the plan says, and reports what was measured.
+//! Makes one run of the command according to the plan, and reports its measurements.
 //!
-//! Everything with an effect is here or below: limits, hooks, caches, the process itself. It decides nothing
-//! about which run comes next and computes nothing from several runs.
+//! This module and its submodules contain all effects: limits, hooks, caches, the process itself.
+//! It does not choose the next run, and computes nothing from several runs.
 
 mod error;
 mod hooks;
@@ -40,43 +40,45 @@ pub use metric::{MetricError, MetricFault};
 use hooks::Hook;
 use metric::MetricReaders;
 
-/// A run this long shows that the study has time to spare for a look at the machine while nothing is measured.
+/// Smallest length of a run after which the study has time to watch the machine while nothing is
+/// measured.
 const LONG_RUN: Nanos = Nanos::from_millis(1_000);
-/// How long the machine is left alone after CPUs came or went, for the kernel to move what must move.
+/// Pause after a change of the online CPUs, so that the kernel can move tasks and interrupts.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// One run to be made.
+/// A run to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Position in the study.
+    /// Position of the run in the study.
     pub index: u32,
-    /// Its round.
+    /// Round of the run.
     pub round: u32,
-    /// Whether it will count.
+    /// Phase, which decides whether the run counts.
     pub phase: Phase,
-    /// At which CPU count.
+    /// CPU count of the run.
     pub point: Point,
 }
 
-/// A run that was made.
+/// A completed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What was measured.
+    /// Measurements of the run.
     pub run: Run,
-    /// The end of what a failed command printed; empty for a successful one.
+    /// Tail of a failed command's output; empty for a successful command.
     pub output: String,
-    /// Reason for which a figure is missing, where one is.
+    /// Reason for a missing figure, if any.
     pub no_figure: Option<MetricError>,
-    /// Others that worked most since the first run, where it was time for a look at them.
+    /// Other programs that worked most since the first run; present only after a look at the
+    /// processes.
     pub neighbours: Option<Vec<Neighbour>>,
 }
 
-/// Makes runs. A trait, so that the sweep is tested without running anything.
+/// Makes runs. A trait, so that the sweep can be tested without running anything.
 pub trait Executor {
     /// Makes one run.
     ///
     /// # Errors
-    /// Where it could not be made at all.
+    /// The run could not be made at all.
     fn execute(&mut self, trial: &Trial) -> Result<Outcome, ExecuteError>;
 }
 
@@ -102,16 +104,16 @@ pub struct ProcessExecutor {
     neighbours: Neighbours,
     cold: Option<Cold>,
     metrics: MetricReaders,
-    /// Last, so that everything above is let go of before the system is put back.
+    /// The last field, so that the journal restores the system after all other fields are dropped.
     journal: Journal,
 }
 
 impl ProcessExecutor {
-    /// Makes everything ready that the plan needs, and changes the system as far as that takes. To be called on
-    /// the thread that will make the runs, and dropped there.
+    /// Prepares everything that the plan needs, and changes the system accordingly. Must be called
+    /// on the thread that makes the runs, and dropped there.
     ///
     /// # Errors
-    /// Where the plan cannot be carried out here. The system is put back.
+    /// The plan cannot be carried out on this machine. The system is restored.
     pub fn new(
         command: &Command,
         plan: &Plan,
@@ -121,10 +123,11 @@ impl ProcessExecutor {
         Self::with_accounting(command, plan, input, control, Accounting::Best)
     }
 
-    /// As [`new`](Self::new), with a choice of what tells user and system time: to compare estimators.
+    /// Like [`new`](Self::new), with a choice of the estimator of user and system time, for
+    /// comparisons of estimators.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn with_accounting(
         command: &Command,
         plan: &Plan,
@@ -141,7 +144,8 @@ impl ProcessExecutor {
         for point in &plan.points {
             images.insert((point.cpus, point.n), program::image(command, point, &environment)?);
         }
-        // Before this thread moves into any cgroup: who drains the output is none of the command's.
+        // The capture precedes the move of this thread into a cgroup. The thread that drains the
+        // output must not belong to the command's cgroups.
         let capture = Capture::new(&plan.output).map_err(io_error("make a pipe for the command's output"))?;
         let mut journal = Journal::new();
         let cold = match &plan.cache {
@@ -190,7 +194,7 @@ impl ProcessExecutor {
 
     fn enter_group(&mut self) -> Result<(), ExecuteError> {
         if let Some(point) = self.plan.points.last() {
-            // A version 1 cpuset takes no thread before it has CPUs.
+            // A version 1 cpuset accepts no thread before it has CPUs.
             if self.plan.limit == Limit::Cpuset {
                 self.limiter.allot(&point.cpu_set, self.group.as_ref())?;
             }
@@ -204,58 +208,60 @@ impl ProcessExecutor {
         Ok(())
     }
 
-    /// Why no cgroup tells the tree's CPU time, where none does.
+    /// Reason for which no cgroup counts the tree's CPU time, if any.
     pub fn without_group(&self) -> Option<&GroupError> {
         self.no_group.as_ref()
     }
 
-    /// Why the kernel's records of exits do not tell it either, where they were needed.
+    /// Reason for which exit records do not count it either, if they were needed.
     pub fn without_exits(&self) -> Option<&TaskstatsError> {
         self.account.without_exits()
     }
 
-    /// Learns from the runs that the study already has what their figures showed of the command's numbers.
+    /// Learns the format of the command's numbers from the figures of the study's earlier runs.
     pub fn recall(&mut self, runs: &[Run]) {
         self.metrics.recall(runs);
     }
 
-    /// Runs the plan's set-up command, if there is one.
+    /// Runs the plan's set-up command, if any.
     ///
     /// # Errors
-    /// Where it fails.
+    /// The command fails.
     pub fn set_up(&mut self) -> Result<(), ExecuteError> {
         self.hook(Hook::Setup, None)
     }
 
-    /// Runs the plan's clean-up command, if there is one.
+    /// Runs the plan's clean-up command, if any.
     ///
     /// # Errors
-    /// Where it fails.
+    /// The command fails.
     pub fn clean_up(&mut self) -> Result<(), ExecuteError> {
         self.control.begin_cleaning_up();
         self.hook(Hook::Cleanup, None)
     }
 
-    /// How busy the machine was while nothing was measured; absent while no run has been long.
+    /// Activity of the machine while nothing was measured; absent until a run has been long.
     pub fn quiet(&self) -> Option<Quiet> {
         self.quiet
     }
 
-    /// Others that worked most since this was made, busiest first. Looks once more: to be called before runs are traced,
-    /// since the tracer's work is none of theirs.
+    /// Other programs that worked most since this executor was created, busiest first. Takes one
+    /// more look. Must be called before traced runs, because the tracer's work does not belong to
+    /// other programs.
     pub fn neighbours(&mut self) -> Vec<Neighbour> {
         self.neighbours.look();
         self.neighbours.busiest()
     }
 
-    /// Puts the system back now rather than on drop, and says what could not be.
+    /// Restores the system now, earlier than on drop, and returns the errors.
     pub fn put_back(&mut self) -> Vec<UndoError> {
         self.journal.undo()
     }
 
     fn hook(&mut self, hook: Hook, point: Option<&Point>) -> Result<(), ExecuteError> {
         let outside = self.group.as_ref().map_or(&[][..], StudyGroup::outside);
-        // What a hook leaves running, a server for the command to talk to, is none of the command's tree.
+        // A process that a hook leaves running, such as a server for the command, does not belong
+        // to the command's tree.
         if let Some(reaper) = hooks::run(hook, &self.plan.hooks, point, &self.environment, outside)? {
             self.control.spared.add(reaper);
         }
@@ -270,11 +276,12 @@ impl Executor for ProcessExecutor {
 }
 
 impl ProcessExecutor {
-    /// Makes one run while `witness` watches its process, and nothing of what is done around it.
+    /// Makes one run while `witness` watches its process. The witness does not watch the
+    /// preparations around the run.
     ///
     /// # Errors
-    /// Where it could not be made at all, [`ExecuteError::Witness`] among that. A witness that fails later spoils only
-    /// what it saw: [`Witnessed::watched`].
+    /// The run could not be made at all; [`ExecuteError::Witness`] is one such error. A later error
+    /// of the witness affects only its own observations: [`Witnessed::watched`].
     pub fn execute_witnessed(
         &mut self,
         trial: &Trial,
@@ -300,7 +307,7 @@ impl ProcessExecutor {
             .clear()
             .map_err(|source| ExecuteError::Io { action: "read the output of the run before", source })?;
 
-        // What --prepare makes anew may have another size each time.
+        // An input that --prepare creates again may have another size each time.
         let is_made_anew = Hook::Prepare.is_given(&self.plan.hooks);
         let input = self.input.for_run(if is_made_anew { Size::Free } else { Size::Fixed })?;
         if let Some(group) = &mut self.group {
@@ -364,7 +371,8 @@ impl ProcessExecutor {
 }
 
 impl ProcessExecutor {
-    /// What has become known of others, where it was time to look: never around traced runs, of which the tracer is one.
+    /// Busiest other programs, if a look is due. There is no look around traced runs, because the
+    /// tracer itself is another program.
     fn look_at_neighbours(&mut self, phase: Phase) -> Option<Vec<Neighbour>> {
         if phase == Phase::Traced || !self.neighbours.look_if_due() {
             return None;
@@ -374,10 +382,10 @@ impl ProcessExecutor {
     }
 }
 
-/// The most memory that this process has had resident: the child's own mark begins there.
+/// Peak resident memory of this process. The child's own peak starts at this value.
 fn own_peak() -> Bytes {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the rusage; all-zero bytes would be a valid one too.
+    // SAFETY: the kernel fills the rusage; all-zero bytes would be a valid rusage too.
     #[allow(unsafe_code)]
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());

@@ -1,7 +1,8 @@
-//! The command's standard input: the same bytes for every run.
+//! Standard input of the command: the same bytes for every run.
 //!
-//! A file is opened anew for each run, as a shell does. What can be read only once, a pipe or a terminal, is copied to a
-//! temporary file before the first of several runs, and each run gets the copy. Nothing here looks at what the bytes mean.
+//! A file is opened again for each run, as a shell does. A pipe or a terminal can be read only
+//! once. It is copied to a temporary file before the first of several runs, and each run gets the
+//! copy. This module does not interpret the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,118 +11,119 @@ use std::path::{Path, PathBuf};
 
 use morecores_study::{Bytes, InputContent};
 
-/// The path that stands for the standard input of this process.
+/// Path that denotes the standard input of this process.
 const STANDARD_INPUT: &str = "-";
-/// The same by its name in the file system. It is not opened by that name: a socket cannot be.
+/// Standard input's name in the file system. This module does not open that name, because a socket
+/// cannot be opened by name.
 const STANDARD_INPUT_FILE: &str = "/dev/stdin";
-/// Bytes that are copied at a time: as many as a pipe holds (pipe(7)).
+/// Number of bytes that are copied at a time: the capacity of a pipe (pipe(7)).
 const CHUNK: usize = 64 * 1024;
 
-/// Why the command cannot get its input.
+/// Reason for which the command cannot get its input.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It cannot be opened.
+    /// The input cannot be opened.
     #[error("cannot open --input {}: {source}", path.display())]
     Open {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// It can be opened, but not read.
+    /// The input can be opened, but not read.
     #[error("cannot read --input {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// It cannot be copied.
+    /// The input cannot be copied.
     #[error("cannot keep --input {} in a temporary file: {source}; name another directory with TMPDIR", path.display())]
     Keep {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// It can be read only once, and is too large to be copied.
+    /// The input can be read only once, and is too large for a copy.
     #[error(
         "--input {} can be read only once and holds more than {limit}, the most that is kept for the other runs: \
          raise that with --input-limit, or give a file", path.display()
     )]
     TooLarge {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
-        /// The most that is kept.
+        /// Largest size of a copy.
         limit: Bytes,
     },
-    /// It was there for an earlier run.
+    /// The input existed for an earlier run, and is gone.
     #[error("--input {} is gone: it was there for an earlier run", path.display())]
     Gone {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
     },
-    /// It has another size than for the first run.
+    /// The size of the input differs from its size in the first run.
     #[error(
         "--input {} has {now} bytes now and had {then} for the first run: runs on different input cannot be compared; \
          give a copy that does not change, or make it anew for each run with --prepare", path.display()
     )]
     Changed {
-        /// The file.
+        /// File of the input.
         path: PathBuf,
-        /// Bytes for the first run.
+        /// Size in bytes in the first run.
         then: u64,
-        /// Bytes now.
+        /// Size in bytes now.
         now: u64,
     },
 }
 
-/// How often the input is read.
+/// Number of readers of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// By one run, which may read a pipe itself.
+    /// One run, which may read a pipe itself.
     One,
-    /// By several runs. Of input that can be read only once this much is kept at most.
+    /// Several runs. Input that can be read only once is copied, up to a limit.
     Several {
-        /// The most that is kept.
+        /// Largest size of a copy.
         limit: Bytes,
     },
 }
 
-/// Whether the input must have the same size for every run.
+/// Requirement on the input's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// It must: otherwise the runs do different work.
+    /// The size must be equal for every run; otherwise the runs do different work.
     Fixed,
-    /// It need not: the user makes it anew for each run.
+    /// The size may differ, because the user creates the input again for each run.
     Free,
 }
 
 /// The command's standard input.
 #[derive(Debug)]
 pub struct Input {
-    /// As the user named it.
+    /// Path as the user named it.
     name: PathBuf,
     source: Source,
-    /// Size and checksum of what was copied.
+    /// Size and checksum of the copy, if any.
     copied: Option<InputContent>,
-    /// Size of a regular file for the first run.
+    /// Size of a regular file in the first run.
     size: Option<u64>,
 }
 
-/// What is opened for each run.
+/// Source that is opened for each run.
 #[derive(Debug)]
 enum Source {
-    /// A file by its name.
+    /// A file, by its name.
     Named,
-    /// A file that this process holds open, from this position on.
+    /// A file that this process holds open, from a start position.
     Held { file: File, start: u64 },
-    /// Something that can be read only once, until a run gets it.
+    /// A source that can be read only once, until a run gets it.
     Once(Option<File>),
 }
 
 impl Input {
-    /// No input at all: `/dev/null`.
+    /// Empty input: `/dev/null`.
     pub fn none() -> Self {
         Self::new(Path::new("/dev/null"), Source::Named)
     }
@@ -130,11 +132,11 @@ impl Input {
         Self { name: name.to_owned(), source, copied: None, size: None }
     }
 
-    /// The input at `path`; `-` is the standard input of this process, from where it stands. Copies what can be read only
-    /// once where several runs read it.
+    /// Opens the input at `path`; `-` is the standard input of this process, from its current
+    /// position. Copies a source that can be read only once if several runs read it.
     ///
     /// # Errors
-    /// Where it cannot be opened, read or kept.
+    /// The input cannot be opened, read or copied.
     pub fn open(path: &Path, readers: Readers) -> Result<Self, InputError> {
         let open_error = |source| InputError::Open { path: path.to_owned(), source };
         let is_ours = [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path);
@@ -143,10 +145,11 @@ impl Input {
         if file.metadata().map_err(open_error)?.is_dir() {
             return Err(open_error(io::ErrorKind::IsADirectory.into()));
         }
-        // Seeking tells what can be read again: pipes, sockets and terminals refuse it (lseek(2)).
+        // The ability to seek shows whether a source can be read again: pipes, sockets and
+        // terminals refuse it (lseek(2)).
         match file.stream_position() {
             Ok(_) if !names_descriptor(path) => Ok(Self::new(path, Source::Named)),
-            // What another user opened for us can be readable through that descriptor alone.
+            // A file that another user opened may be readable only through this descriptor.
             Ok(start) if File::open(descriptor_path(&file)).is_ok() => {
                 Ok(Self::new(path, Source::Held { file, start }))
             }
@@ -157,7 +160,7 @@ impl Input {
         }
     }
 
-    /// Copies what `from` still holds to a temporary file without a name.
+    /// Copies the rest of `from` to a temporary file without a name.
     fn copy(path: &Path, from: &mut File, limit: Bytes) -> Result<Self, InputError> {
         let keep_error = |source| InputError::Keep { path: path.to_owned(), source };
         let mut copy = tempfile::tempfile().map_err(keep_error)?;
@@ -175,10 +178,11 @@ impl Input {
         self.copied.is_some()
     }
 
-    /// Size and checksum of the input, to recognise it by later; none for a device, which has no end.
+    /// Size and checksum of the input, to recognise it later; `None` for a device, which has no
+    /// end.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The input cannot be read.
     pub fn content(&mut self) -> Result<Option<InputContent>, InputError> {
         if self.copied.is_some() || matches!(self.source, Source::Once(_)) {
             return Ok(self.copied);
@@ -190,10 +194,10 @@ impl Input {
         read_to_end(&self.name, &mut file, |_, _| Ok(())).map(Some)
     }
 
-    /// The input for one more run, at its beginning.
+    /// Opens the input for one more run, at its beginning.
     ///
     /// # Errors
-    /// Where it is gone, or has another size than for the first run and `size` is fixed.
+    /// The input is gone, or `size` is fixed and the size differs from the first run's.
     pub(crate) fn for_run(&mut self, size: Size) -> Result<File, InputError> {
         let file = self.at_start()?;
         let metadata = file.metadata().map_err(|source| self.read_error(source))?;
@@ -207,7 +211,7 @@ impl Input {
         Ok(file)
     }
 
-    /// Opens the input anew, so that each run has a position in it of its own.
+    /// Opens the input again, so that each run has its own position in it.
     fn at_start(&mut self) -> Result<File, InputError> {
         let (path, start) = match &mut self.source {
             Source::Once(file) => {
@@ -231,7 +235,8 @@ impl Input {
     }
 }
 
-/// Reads all of `from`, gives each piece to `take` with the number of bytes so far, and returns their size and checksum.
+/// Reads all of `from`, passes each piece to `take` with the number of bytes so far, and returns
+/// size and checksum.
 fn read_to_end(
     path: &Path,
     from: &mut File,
@@ -253,19 +258,20 @@ fn read_to_end(
     }
 }
 
-/// Whether a path names a descriptor of this process, which another process has not.
+/// Whether a path names a descriptor of this process. Another process does not have that
+/// descriptor.
 pub fn names_descriptor(path: &Path) -> bool {
     let is_below = |directory| path.starts_with(directory);
     [STANDARD_INPUT, STANDARD_INPUT_FILE].map(Path::new).contains(&path)
         || ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"].into_iter().any(is_below)
 }
 
-/// The standard input of this process, as a file.
+/// Standard input of this process, as a file.
 fn standard_input() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Path that opens anew what a descriptor of this process leads to (proc_pid_fd(5)).
+/// Path that opens the file behind a descriptor of this process again (proc_pid_fd(5)).
 fn descriptor_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -276,7 +282,7 @@ mod tests {
 
     const MANY: Readers = Readers::Several { limit: Bytes(1 << 20) };
 
-    /// A pipe's reading end by a path, with this text in it and nobody who writes more.
+    /// Reading end of a pipe with its path; the pipe holds this text and has no writer.
     fn pipe(text: &[u8]) -> (io::PipeReader, PathBuf) {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(text).unwrap();
@@ -296,7 +302,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(content(&mut input, Size::Fixed).unwrap(), "once\n");
         }
-        // By `printf 'once\n' | gzip -c | tail -c 8 | od -An -tx4`.
+        // Checksum from `printf 'once\n' | gzip -c | tail -c 8 | od -An -tx4`.
         assert_eq!(input.content().unwrap(), Some(InputContent { bytes: Bytes(5), crc32: 0xb477_9434 }));
     }
 

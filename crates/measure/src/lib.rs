@@ -1,7 +1,8 @@
-//! Runs of a command, or of a cell of the lock laboratory: starting, limiting and accounting for one, and the sweep over all.
+//! Runs of a command, or of a cell of the lock laboratory: start, limits and accounting of one run,
+//! and the sweep over all runs.
 //!
-//! This crate changes the machine through `morecores-machine` and fills in the nouns of `morecores-study`. It must not
-//! compute statistics or print.
+//! This crate changes the machine through `morecores-machine` and fills in the nouns of
+//! `morecores-study`. It must not compute statistics or print.
 
 mod account;
 pub mod budget;

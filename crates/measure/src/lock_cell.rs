@@ -1,7 +1,9 @@
-//! Measures one cell of a study of locks, by a process of the laboratory's own: `morecores-work lock-cell`.
+//! Measures one cell of a lock study, in a separate process of the laboratory:
+//! `morecores-work lock-cell`.
 //!
-//! It is another process because what is measured must not carry its own measuring instrument, and so that a lock that
-//! hangs is ended with it. Decides nothing about which cell comes next.
+//! The process is separate because a measured program must not contain its measuring instrument. A
+//! hanging lock can also be ended together with its process. This module does not choose the next
+//! cell.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,42 +22,42 @@ use crate::spawn::{self, ChildStack, SpawnError, Start, Terminal};
 use morecores_machine::activity::{Clocks, Neighbours, Watch};
 use morecores_machine::cgroup::Hierarchies;
 
-/// How long a cell may take beside the time for which it contends. Starting and ending thousands of threads at a fair lock
-/// takes seconds; a lock that takes longer than this hangs.
+/// Time that a cell may take besides its time of contention. The start and end of thousands of
+/// threads at a fair lock take seconds; a lock that takes longer than this limit hangs.
 const PATIENCE: Nanos = Nanos::from_millis(30_000);
 
-/// Why a cell was not measured.
+/// Reason for which a cell was not measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LockCellError {
-    /// The laboratory is not there, or cannot be executed.
+    /// The laboratory does not exist, or cannot be executed.
     #[error("{0}; it is built and installed together with morecores")]
     Program(#[from] ProgramError),
-    /// Its process could not be started.
+    /// The laboratory's process could not be started.
     #[error("cannot start the laboratory: {0}")]
     Spawn(#[from] SpawnError),
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// It took too long.
+    /// The cell took too long.
     #[error("it was not done after {} s", .0.as_secs_f64())]
     TimedOut(Nanos),
-    /// It failed; this is the last of what it said.
+    /// The laboratory failed; the message has the last line of its error output.
     #[error("{said} ({how})")]
     Failed {
-        /// How it ended.
+        /// End of the process.
         how: String,
-        /// The last line that it said, or that it said nothing.
+        /// Last line of the error output, or a note that there was none.
         said: String,
     },
-    /// It did not print what was measured.
+    /// The laboratory did not print a sample.
     #[error("its output is not understood ({why}); are morecores and morecores-work of one version?")]
     NotASample {
-        /// What is wrong with it.
+        /// Fault of the output.
         why: String,
     },
 }
@@ -67,12 +69,12 @@ impl LockCellError {
     }
 }
 
-/// Measures cells. A trait, so that the sweep is tested without running anything.
+/// Measures cells. A trait, so that the sweep can be tested without running anything.
 pub trait Laboratory {
-    /// Measures one.
+    /// Measures one cell.
     ///
     /// # Errors
-    /// [`LockCellError`], for this cell or for all.
+    /// [`LockCellError`], which applies to this cell or to all cells.
     fn measure(&mut self, round: u32, cell: &LockCell) -> Result<LockRun, LockCellError>;
 }
 
@@ -91,20 +93,20 @@ pub struct ProcessLaboratory {
     neighbours: Neighbours,
 }
 
-/// What a process of the laboratory left.
+/// Result of a process of the laboratory.
 struct Left {
-    /// What it printed.
+    /// Standard output of the process.
     output: String,
-    /// Its CPU time.
+    /// CPU time of the process.
     cpu: Nanos,
 }
 
 impl ProcessLaboratory {
-    /// Makes ready to measure the cells of `plan` with `program`, a path or a name on PATH. `control` ends a cell from
-    /// outside, and sees to its time limit.
+    /// Prepares to measure the cells of `plan` with `program`, a path or a name on PATH. `control`
+    /// ends a cell from outside, and enforces its time limit.
     ///
     /// # Errors
-    /// Where the program is not there.
+    /// The program does not exist.
     pub fn new(program: &Path, plan: &LockPlan, control: Arc<Control>) -> Result<Self, LockCellError> {
         let program = program::resolve(program.as_os_str(), std::env::var_os("PATH").as_deref())?;
         let io_error = |action| move |source| LockCellError::Io { action, source };
@@ -123,17 +125,19 @@ impl ProcessLaboratory {
         })
     }
 
-    /// Watches the machine for [`LOOK`](morecores_machine::activity::LOOK): to be called before the first cell, while nothing is measured.
+    /// Watches the machine for [`LOOK`](morecores_machine::activity::LOOK). Must be called before
+    /// the first cell, while nothing is measured.
     pub fn look_before(&mut self) {
         self.quiet = Some(self.watch.quiet());
     }
 
-    /// How busy the machine was before the first cell; absent without [`Self::look_before`].
+    /// Activity of the machine before the first cell; absent without [`Self::look_before`].
     pub fn quiet(&self) -> Option<Quiet> {
         self.quiet
     }
 
-    /// Others that worked most since this was made, busiest first. Looks once more.
+    /// Other programs that worked most since this laboratory was created, busiest first. Takes one
+    /// more look.
     pub fn neighbours(&mut self) -> Vec<Neighbour> {
         self.neighbours.look();
         self.neighbours.busiest()
@@ -189,9 +193,9 @@ impl Laboratory for ProcessLaboratory {
     }
 }
 
-/// The program's words: its name, and what it is to measure on which CPUs and for how long.
+/// Arguments of the program: its name, the cell, the CPUs and the duration.
 fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
-    // Names and numbers are always JSON.
+    // Names and numbers are always valid JSON.
     let cell = serde_json::to_string(cell).unwrap_or_default();
     let words = [
         "morecores-work",
@@ -205,13 +209,13 @@ fn words(cell: &LockCell, cpus: &CpuSet, window: Nanos) -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
-/// The sample that was printed, if it is one of such a cell.
+/// Parses the printed sample, and checks that it belongs to such a cell.
 fn understood(cell: &LockCell, output: &str) -> Result<LockSample, LockCellError> {
     let sample: LockSample = serde_json::from_str(output.trim())
         .map_err(|error| LockCellError::NotASample { why: error.to_string() })?;
     let fits = match (cell, &sample) {
         (LockCell::Contest { lock, threads, watched, .. }, LockSample::Contest(contest)) => {
-            // A kernel lock's waits are out of our sight.
+            // The waits of a kernel lock are not observable.
             let is_seen = *watched && *lock != LockName::Kernel;
             contest.turns.len() == *threads as usize && (!is_seen || contest.longest_waits_ns.is_some())
         }

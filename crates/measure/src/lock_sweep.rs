@@ -1,7 +1,8 @@
-//! The loop over a study of locks: rounds, the cells of each in an order of its own, until all are measured.
+//! Loop over a lock study: rounds, with a separate order of the cells in each, until all cells are
+//! measured.
 //!
-//! Knows neither processes nor files: both are passed in, so that the loop is tested with neither. It goes on where the
-//! cells already measured left off.
+//! The loop knows neither processes nor files. Both are passed in, so that tests of the loop need
+//! neither. The loop continues after the cells that were already measured.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +13,22 @@ use crate::lock_cell::{Laboratory, LockCellError};
 use crate::schedule::{Stream, round_order};
 use crate::sweep::Pulse;
 
-/// Takes each cell as it ends.
+/// Receives each cell when it ends.
 pub trait CellKeeper {
-    /// What keeping can fail with.
+    /// Error of keeping a cell.
     type Error;
 
-    /// A cell is about to be measured.
+    /// Notes the start of a cell's measurement.
     fn begins(&mut self, round: u32, cell: &LockCell);
 
-    /// It was measured: to be kept before the next begins.
+    /// Keeps a measured cell, before the next one begins.
     ///
     /// # Errors
-    /// Where it cannot be kept; the sweep ends.
+    /// The cell cannot be kept; the sweep ends.
     fn ended(&mut self, run: &LockRun) -> Result<(), Self::Error>;
 }
 
-/// Why a sweep could not go on.
+/// Reason for which a sweep could not continue.
 #[derive(Debug)]
 pub enum LockSweepError<K> {
     /// No cell can be measured.
@@ -36,22 +37,22 @@ pub enum LockSweepError<K> {
     Keep(K),
 }
 
-/// How a sweep ended.
+/// End of a sweep.
 #[derive(Debug)]
 pub struct LockFinish {
-    /// Why.
+    /// Reason for the end.
     pub reason: StopReason,
-    /// The cells that cannot be measured here. None was tried twice.
+    /// Cells that cannot be measured on this machine, each tried once.
     pub failed: Vec<(LockCell, LockCellError)>,
 }
 
 /// Measures the cells of `plan` that are not among `done`.
 ///
-/// A cell that fails is left out of the rounds that follow: what a machine cannot do once it cannot do six times, and a
-/// lock that hangs would cost its time limit every time.
+/// A cell that fails is left out of the following rounds. A machine that cannot measure it once
+/// cannot measure it six times, and a lock that hangs would use its time limit every time.
 ///
 /// # Errors
-/// [`LockSweepError`]; all cells before were kept.
+/// [`LockSweepError`]; all earlier cells were kept.
 pub fn lock_sweep<K: CellKeeper>(
     plan: &LockPlan,
     done: &[LockRun],
@@ -75,7 +76,7 @@ pub fn lock_sweep<K: CellKeeper>(
             keeper.begins(round, &cell);
             match laboratory.measure(round, &cell) {
                 Ok(run) => keeper.ended(&run).map_err(LockSweepError::Keep)?,
-                // It was cut short by our own end, and is no failure of the cell's.
+                // This process cut the cell short, so the error is no failure of the cell.
                 Err(_) if pulse.is_interrupted() => return interrupted(failed),
                 Err(error) if error.is_of_all() => return Err(LockSweepError::Laboratory(error)),
                 Err(error) => failed.push((cell, error)),

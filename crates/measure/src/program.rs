@@ -1,7 +1,7 @@
-//! From the command as the user wrote it to the image that is started at one CPU count.
+//! Turns the command as the user wrote it into the image that is started at one CPU count.
 //!
-//! Decides everything about a start that can be decided before it: the words after `{n}`, the file that PATH
-//! leads to, the environment. Starts nothing.
+//! This module decides everything about a start that can be decided in advance: the words after the
+//! substitution of `{n}`, the file from PATH, the environment. It starts nothing.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -13,25 +13,25 @@ use morecores_study::{Command, Point};
 use crate::environment::{Environment, Pair};
 use crate::spawn::Image;
 
-/// Why a command cannot be started at all.
+/// Reason for which a command cannot be started at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// No such file anywhere on PATH, or at the path given.
+    /// No such file exists on PATH, or at the given path.
     #[error("{}: command not found{}", .0, shell_hint(.0))]
     NotFound(String),
-    /// There is a file, but it cannot be executed.
+    /// The file exists, but cannot be executed.
     #[error("{0}: permission denied: is it executable?")]
     NotExecutable(String),
-    /// It looks like a program, and the kernel refuses it.
+    /// The file looks like a program, but the kernel refuses it.
     #[error("cannot execute {name}: {source}{}", if .source.kind() == io::ErrorKind::NotFound {
         ": the interpreter that its first line or its header names is not there"
     } else {
         ""
     })]
     Refused {
-        /// The program as the user wrote it.
+        /// Program as the user wrote it.
         name: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// An argument holds a null byte.
@@ -39,13 +39,14 @@ pub enum ProgramError {
     NullByte,
 }
 
-/// What to try where a name that leads nowhere looks like a whole line: it holds what shells divide and join words by.
+/// Suggestion for a name that is not found but looks like a whole shell line: it contains
+/// characters that shells use to separate and join words.
 fn shell_hint(name: &str) -> &'static str {
     let is_line = name.contains(|c: char| c.is_whitespace() || "|&;<>()$`*?".contains(c));
     if is_line { " (a line for a shell? give it with --shell)" } else { "" }
 }
 
-/// Where PATH, or the name itself where it has a slash, leads.
+/// Finds the file of a program on PATH, or by the name itself if it contains a slash.
 ///
 /// # Errors
 /// [`ProgramError::NotFound`], [`ProgramError::NotExecutable`].
@@ -56,7 +57,8 @@ pub fn resolve(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramErr
     if name.as_bytes().contains(&b'/') {
         return executable(Path::new(name)).map(|()| PathBuf::from(name)).map_err(|e| e.of(name));
     }
-    // As execvp(3): an entry that cannot be executed is passed over, and named only if no other serves.
+    // As in execvp(3), an entry that cannot be executed is skipped, and is reported only if no
+    // other entry is usable.
     let mut found = Unusable::Missing;
     for dir in std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin"))) {
         let file = dir.join(name);
@@ -69,7 +71,7 @@ pub fn resolve(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramErr
     Err(found.of(name))
 }
 
-/// Why a path is not a program.
+/// Reason for which a path is not a program.
 enum Unusable {
     Missing,
     Denied,
@@ -91,7 +93,7 @@ fn executable(path: &Path) -> Result<(), Unusable> {
     if data.is_file() && allowed { Ok(()) } else { Err(Unusable::Denied) }
 }
 
-/// The image of `command` at one CPU count.
+/// Image of `command` at one CPU count.
 ///
 /// # Errors
 /// See [`ProgramError`].
@@ -103,8 +105,8 @@ pub fn image(command: &Command, point: &Point, environment: &Environment) -> Res
     image_of(&path, &words, variables)
 }
 
-/// The image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not take for a program: as
-/// execvp(3) and every shell do.
+/// Image of `/bin/sh FILE ARGUMENTS…`, for a file that the kernel does not recognise as a
+/// program. execvp(3) and every shell do the same.
 ///
 /// # Errors
 /// See [`ProgramError`].
@@ -122,12 +124,12 @@ pub fn script_image(
     image_of(Path::new("/bin/sh"), &words, variables)
 }
 
-/// PATH among the variables that the command gets, as `env PATH=… COMMAND` searches it.
+/// PATH among the variables of the command. `env PATH=… COMMAND` uses the same PATH.
 fn search_path(variables: &[Pair]) -> Option<&OsStr> {
     variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
 }
 
-/// The image of the program at `path`, with these words and the variables that we have.
+/// Image of the program at `path`, with these words and the variables of this process.
 ///
 /// # Errors
 /// See [`ProgramError`].

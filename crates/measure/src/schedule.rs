@@ -1,14 +1,16 @@
-//! Which run comes next: rounds, each with every CPU count once, in an order shuffled anew from the seed.
+//! Order of the runs: rounds, each with every CPU count once, in an order that is shuffled for each
+//! round from the seed.
 //!
-//! Pure. Interleaving lets drift of the machine hit all counts alike; shuffling keeps a count from always
-//! following the same other one (design of experiments; here: Kalibera & Jones, ISMM 2013, section 4).
+//! The function is pure. Interleaving spreads a drift of the machine over all counts. Shuffling
+//! prevents a count from always following the same other count (design of experiments; here:
+//! Kalibera & Jones, ISMM 2013, section 4).
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// The order of `points` counts in one round: positions 0 to `points - 1`. The same seed, stream and round
-/// always give the same order, so that a resumed study goes on as it would have.
+/// Order of `points` counts in one round: positions 0 to `points - 1`. Equal seed, stream and round
+/// always give an equal order, so a resumed study continues as if it had not stopped.
 pub fn round_order(seed: u64, stream: Stream, round: u32, points: usize) -> Vec<usize> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream((u64::from(round) << 1) | stream as u64);
@@ -17,12 +19,12 @@ pub fn round_order(seed: u64, stream: Stream, round: u32, points: usize) -> Vec<
     order
 }
 
-/// Which numbering of rounds is meant.
+/// Numbering of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Rounds that count.
+    /// Timed rounds, which count.
     Timed = 0,
-    /// Rounds before them.
+    /// Warm-up rounds, which precede them.
     Warmup = 1,
 }
 
@@ -41,7 +43,7 @@ mod tests {
         assert!(orders.windows(2).any(|pair| pair[0] != pair[1]));
         assert_eq!(orders[7], round_order(1, Stream::Timed, 7, 5));
         let firsts = |n| orders.iter().filter(|order| order[0] == n).count();
-        // 10 of 50 expected; fewer than 2 has a probability below 0.0002.
+        // The expected number is 10 of 50; a number below 2 has a probability below 0.0002.
         assert!((0..5).all(|n| firsts(n) >= 2));
     }
 }

@@ -1,7 +1,9 @@
-//! The processes below this one that are not the command's: what a hook left running, and survivors that are kept.
+//! Descendants of this process that do not belong to the command: processes that a hook left
+//! running, and survivors that are kept.
 //!
-//! The tree decides: whatever stands below a spared process is spared too, however late it was made. Everything else
-//! below this process is the command's. Shared by the measuring thread and the thread that watches it.
+//! The process tree decides: every process below a spared process is spared too, however late it
+//! starts. All other descendants of this process belong to the command. The measuring thread and
+//! the watching thread share the set.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -9,41 +11,43 @@ use std::time::Duration;
 
 use morecores_machine::process;
 
-/// One such process, told from a later one of the same number.
+/// Identity of a spared process, which distinguishes it from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     pid: u32,
     start_time: Option<u64>,
 }
 
-/// The set of them.
+/// Set of spared processes.
 #[derive(Debug, Default)]
 pub(crate) struct Spared(Mutex<Vec<Identity>>);
 
 impl Spared {
-    /// Adds a process, and with it everything below.
+    /// Adds a process, and thereby all processes below it.
     pub(crate) fn add(&self, pid: u32) {
         self.lock().push(Identity { pid, start_time: process::start_time(pid) });
     }
 
-    /// The numbers of those that were added, also of ended ones.
+    /// Numbers of the added processes, including ended ones.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.lock().iter().map(|identity| identity.pid).collect()
     }
 
-    /// Drops those that have ended and were reaped, whose numbers others may get; to be called between runs.
+    /// Drops processes that have ended and were reaped, because other processes may get their
+    /// numbers. Must be called between runs.
     pub(crate) fn forget_ended(&self) {
         self.lock().retain(|identity| process::start_time(identity.pid) == identity.start_time);
     }
 
-    /// The living processes of the command: all below this process that are not spared.
+    /// Living processes of the command: all descendants of this process that are not spared.
     pub(crate) fn others(&self) -> Vec<u32> {
         process::below(&process::table(), std::process::id(), &self.pids())
     }
 
-    /// Ends all processes of the command. What forks meanwhile is caught by looking again.
+    /// Kills all processes of the command, and looks again for processes that forked in the
+    /// meantime.
     pub(crate) fn kill_others(&self) {
-        // A tree that forks faster than it is killed is not worth more than a second.
+        // The loop gives up after a second on a tree that forks faster than it can be killed.
         for _ in 0..500 {
             let doomed = self.others();
             if doomed.is_empty() {
@@ -55,7 +59,7 @@ impl Spared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Identity>> {
-        // A list of numbers is whole at any moment.
+        // The list is consistent at any moment, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,12 @@
-//! Starts one process and waits for it, with the two instants that bound its elapsed time.
+//! Starts one process and waits for it; records the two instants that bound its elapsed time.
 //!
-//! The child shares our memory until it calls `exec` (`CLONE_VM | CLONE_VFORK`), as in `posix_spawn`: no page
-//! tables are copied, and it can write the instant of its `exec` where we can read it. `posix_spawn` itself
-//! can neither do that nor put the child into a cgroup as it is made, and moving it there later costs a
-//! grace period of the kernel's, during which every fork and exit of the command is slowed down.
+//! The child shares the memory of this process until it calls `exec` (`CLONE_VM | CLONE_VFORK`), as
+//! in `posix_spawn`. No page tables are copied, and the child can write the instant of its `exec`
+//! where the parent can read it. `posix_spawn` itself cannot do that, and cannot create the child
+//! inside a cgroup. A later move to the cgroup costs a grace period of the kernel. Meanwhile, every
+//! fork and exit of the command is slower.
 //!
-//! This module knows nothing of studies; it never looks at what the process did.
+//! This module knows nothing of studies, and does not examine the work of the process.
 
 mod child;
 mod clone;
@@ -25,11 +26,13 @@ pub use terminal::Terminal;
 
 use wait::{Change, goes_on_within, reap, wait_for_change, wait4};
 
-/// Time for which a stopped command may wait for a signal to continue: far longer than a program takes that stops itself until
-/// another is ready, and no time for a user who wonders why nothing happens.
+/// Time for which a stopped command may wait for a signal to continue. It is far longer than
+/// necessary for a program that stops itself until another is ready. It is short for a user who
+/// wonders why nothing happens.
 pub const STOPPED_FOR: Nanos = Nanos::from_millis(2_000);
 
-/// A program ready to be started: everything the child needs, so that it allocates nothing.
+/// A program that is ready to start, with everything that the child needs, so that the child
+/// allocates nothing.
 #[derive(Debug)]
 pub struct Image {
     path: CString,
@@ -38,23 +41,24 @@ pub struct Image {
 }
 
 impl Image {
-    /// `path` is what `execve(2)` gets, `argv` includes the name in front, `env` holds `NAME=value`.
+    /// Creates an image. `path` is the path for `execve(2)`, `argv` begins with the program's name,
+    /// and `env` holds `NAME=value`.
     pub fn new(path: CString, argv: Vec<CString>, env: Vec<CString>) -> Self {
         Self { path, argv: PointerArray::new(argv), envp: PointerArray::new(env) }
     }
 }
 
-/// Strings with the null-terminated array of pointers to them that `execve(2)` takes.
+/// Strings with the null-terminated array of pointers to them, as `execve(2)` requires.
 #[derive(Debug)]
 struct PointerArray {
-    /// Owns what `pointers` points to.
+    /// Owner of the strings to which `pointers` point.
     _strings: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
 }
 
 impl PointerArray {
     fn new(strings: Vec<CString>) -> Self {
-        // A CString's bytes are on the heap, so that moving the vector leaves them where they are.
+        // A CString's bytes are on the heap, so moving the vector does not move them.
         let pointers = strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();
         Self { _strings: strings, pointers }
     }
@@ -64,44 +68,44 @@ impl PointerArray {
 #[allow(unsafe_code)]
 unsafe impl Send for PointerArray {}
 
-/// How one process is to be started.
+/// Parameters of the start of one process.
 #[derive(Debug)]
 pub struct Start<'a> {
-    /// The program.
+    /// Program to start.
     pub image: &'a Image,
-    /// Becomes descriptor 0.
+    /// Descriptor that becomes descriptor 0.
     pub stdin: BorrowedFd<'a>,
-    /// Becomes descriptor 1.
+    /// Descriptor that becomes descriptor 1.
     pub stdout: BorrowedFd<'a>,
-    /// Becomes descriptor 2.
+    /// Descriptor that becomes descriptor 2.
     pub stderr: BorrowedFd<'a>,
-    /// The CPUs to allow; all that the caller has where absent.
+    /// CPUs that the process may use; without a value, all CPUs of the caller.
     pub affinity: Option<&'a CpuSet>,
-    /// Directory of a version 2 cgroup to be born in.
+    /// Directory of a version 2 cgroup in which the process is born.
     pub cgroup: Option<BorrowedFd<'a>>,
 }
 
-/// Why a process could not be started.
+/// Reason for which a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The kernel could not make a process.
+    /// The kernel could not create a process.
     #[error("cannot make a process: {0}")]
     Clone(io::Error),
-    /// The kernel is too old, or forbidden, to make a process inside a cgroup.
+    /// The kernel is too old to create a process inside a cgroup, or is not allowed to.
     #[error("the kernel cannot start a process inside a cgroup (clone3): {0}")]
     IntoCgroup(io::Error),
     /// The child failed before its program began.
     #[error("cannot {step}: {source}")]
     Child {
-        /// What the child tried.
+        /// Step that failed in the child.
         step: &'static str,
-        /// Why it failed.
+        /// Reason given by the system.
         source: io::Error,
     },
     /// `execve(2)` failed.
     #[error("{0}")]
     Exec(io::Error),
-    /// Waiting failed; some other code of this process must have reaped the child.
+    /// Waiting failed; other code of this process must have reaped the child.
     #[error("cannot wait for the command: {0}")]
     Wait(io::Error),
 }
@@ -111,37 +115,37 @@ pub enum SpawnError {
 pub struct Ended {
     /// `CLOCK_REALTIME` shortly before the start.
     pub started_at: Nanos,
-    /// `CLOCK_MONOTONIC` just before its `exec`.
+    /// `CLOCK_MONOTONIC` just before the process's `exec`.
     pub began: Nanos,
-    /// The same when it had ended.
+    /// `CLOCK_MONOTONIC` when the process had ended.
     pub ended: Nanos,
-    /// How it ended; [`Exit::TimedOut`] is for the caller to tell.
+    /// Exit of the process; the caller sets [`Exit::TimedOut`].
     pub exit: Exit,
-    /// Its own and its waited-for descendants' counts.
+    /// Counts of the process and of the descendants that were waited for.
     pub rusage: Rusage,
-    /// Whether it had the terminal, and with it what a user typed, Ctrl-C too.
+    /// Whether the process had the terminal, and with it the user's input, including Ctrl-C.
     pub had_terminal: bool,
 }
 
 impl Ended {
-    /// From `exec` to exit.
+    /// Elapsed time from `exec` to exit.
     pub fn elapsed(&self) -> Nanos {
         self.ended.since(self.began)
     }
 }
 
-/// The process group of the run in progress, for the thread that ends it on a signal or a time limit.
+/// Process group of the run in progress, for the thread that ends it on a signal or a time limit.
 #[derive(Debug, Default)]
 pub struct Current(AtomicI32);
 
 impl Current {
-    /// No run in progress.
+    /// Creates a value without a run in progress.
     pub const fn new() -> Self {
         Self(AtomicI32::new(0))
     }
 
-    /// Sends `signal` to the process group of the run in progress, which goes on to hear it where it is stopped; false
-    /// where there is none.
+    /// Sends `signal` to the process group of the run in progress, and continues a stopped group so
+    /// that it receives the signal. Returns false if no run is in progress.
     pub fn signal(&self, signal: Signal) -> bool {
         let pid = Pid::from_raw(self.0.load(Ordering::SeqCst));
         let send = |group| {
@@ -154,9 +158,10 @@ impl Current {
 
 /// Starts a process in a process group of its own, waits for its end and reaps it.
 ///
-/// `current` names it while it may be signalled: its number is withdrawn after it has ended but before it is
-/// reaped, so that no other process can have got the number yet. It gets the `terminal` where it asks for it. Where a
-/// signal stops it for any other reason and it does not go on for [`STOPPED_FOR`], it is ended.
+/// `current` holds the process's number while it may be signalled. The number is withdrawn after
+/// the process has ended but before it is reaped. No other process can thus have the number yet.
+/// The process gets the `terminal` if it asks for it. If a signal stops the process for any other
+/// reason and it does not continue for [`STOPPED_FOR`], it is killed.
 ///
 /// # Errors
 /// See [`SpawnError`]. No child is left behind.
@@ -186,8 +191,8 @@ pub fn run(
     Ok(Ended { started_at, began: plan.exec_at(), ended, exit, rusage, had_terminal })
 }
 
-/// Waits until a process has ended, and leaves it a zombie. Returns the signal that stopped it for good, where it was
-/// ended for that.
+/// Waits until a process has ended, and leaves it a zombie. Returns the signal that stopped the
+/// process for good, if it was killed for that reason.
 fn wait_for_end(pid: libc::pid_t, terminal: &mut Terminal, current: &Current) -> io::Result<Option<i32>> {
     let mut stopped_by = None;
     loop {
@@ -206,15 +211,15 @@ fn wait_for_end(pid: libc::pid_t, terminal: &mut Terminal, current: &Current) ->
     }
 }
 
-/// Reaps one more child that has ended, if there is one: an orphan of the tree that fell to us as its
-/// subreaper.
+/// Result of an attempt to reap a child that has ended. Such a child is an orphan of the tree,
+/// which this process adopted as subreaper.
 #[derive(Debug)]
 pub enum Orphan {
-    /// It had ended.
+    /// An ended child was reaped.
     Reaped {
-        /// Its number, which others may get from now on.
+        /// Number of the child, which other processes may get from now on.
         pid: u32,
-        /// Its counts and those of the descendants that it waited for.
+        /// Counts of the child and of the descendants for which it waited.
         rusage: Rusage,
     },
     /// There are children, but none has ended.
@@ -223,7 +228,7 @@ pub enum Orphan {
     None,
 }
 
-/// Looks for an orphan without waiting.
+/// Reaps an orphan without waiting.
 pub fn reap_orphan() -> Orphan {
     match wait4(-1, libc::WNOHANG) {
         Ok((0, _, _)) => Orphan::StillRunning,
@@ -232,11 +237,12 @@ pub fn reap_orphan() -> Orphan {
     }
 }
 
-/// Makes this process the one to which orphans of its descendants fall (`PR_SET_CHILD_SUBREAPER`).
+/// Makes this process the subreaper of its descendants (`PR_SET_CHILD_SUBREAPER`), so that it
+/// adopts their orphans.
 ///
 /// # Errors
-/// Never on Linux 3.4 or later.
+/// None on Linux 3.4 or later.
 pub fn become_subreaper() -> io::Result<()> {
-    // Any process will do as the argument: a set one switches the attribute on.
+    // The argument may be any process: a value that is set switches the attribute on.
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }

@@ -1,7 +1,7 @@
-//! The loop over rounds: orders runs, hands each to whoever keeps them, and stops when enough is known.
+//! Loop over rounds: orders runs, passes each to the keeper, and stops when enough is known.
 //!
-//! Knows neither processes nor files nor statistics: all three are passed in, so that the loop is tested with
-//! none of them. It goes on where the runs already made left off.
+//! The loop knows neither processes nor files nor statistics. All three are passed in, so that
+//! tests of the loop need none of them. The loop continues after the runs that were already made.
 
 use morecores_study::{Nanos, Phase, Plan, Point, Run, StopReason};
 
@@ -10,40 +10,40 @@ use crate::done_once::done_once;
 use crate::executor::{ExecuteError, Executor, Outcome, Trial};
 use crate::schedule::{Stream, round_order};
 
-/// Whether the samples so far suffice. The argument holds, for each point of the plan, the values of its
-/// successful timed runs in the order made.
+/// Rule that decides whether the samples suffice. The argument holds the values of the successful
+/// timed runs for each point of the plan, in the order of the runs.
 pub type Enough<'a> = dyn FnMut(&[Vec<f64>]) -> bool + 'a;
 
-/// Takes each run as it ends.
+/// Receives each run when it ends.
 pub trait Keeper {
-    /// What keeping can fail with.
+    /// Error of keeping a run.
     type Error;
 
-    /// A run is about to begin.
+    /// Notes the start of a run.
     fn begins(&mut self, trial: &Trial);
 
-    /// A run has ended: to be kept before the next begins.
+    /// Keeps a run that has ended, before the next one begins.
     ///
     /// # Errors
-    /// Where it cannot be kept; the sweep ends.
+    /// The run cannot be kept; the sweep ends.
     fn ended(&mut self, outcome: &Outcome) -> Result<(), Self::Error>;
 }
 
-/// The instant, and whether to stop.
+/// Clock, and requests to stop.
 pub trait Pulse {
-    /// The monotonic clock.
+    /// Reads the monotonic clock.
     fn now(&self) -> Nanos;
 
     /// Whether the user asked to stop.
     fn is_interrupted(&self) -> bool;
 
-    /// Whether the time for all runs is used up, so that the run under way was ended.
+    /// Whether the time for all runs is used up, so that the run in progress was ended.
     fn is_out_of_time(&self) -> bool {
         false
     }
 }
 
-/// Why a sweep could not go on.
+/// Reason for which a sweep could not continue.
 #[derive(Debug)]
 pub enum SweepError<K> {
     /// A run could not be made.
@@ -52,24 +52,25 @@ pub enum SweepError<K> {
     Keep(K),
 }
 
-/// How a sweep ended.
+/// End of a sweep.
 #[derive(Debug)]
 pub struct Finish {
-    /// Why.
+    /// Reason for the end.
     pub reason: StopReason,
-    /// The run that failed, where one ended the sweep.
+    /// Failed run, if one ended the sweep.
     pub failed: Option<Outcome>,
 }
 
-/// The value that a sweep is about: the metric where there is one, the elapsed time in seconds elsewhere.
+/// Value that a sweep is about: the metric if there is one, otherwise the elapsed time in seconds.
 pub fn value_of(run: &Run) -> f64 {
     run.metric.unwrap_or_else(|| run.elapsed_ns.as_secs_f64())
 }
 
-/// Makes the runs of `plan` that are not among `done`, as far as `budget` allows, which learns what they take.
+/// Makes the runs of `plan` that are not among `done`, as far as `budget` allows. The budget learns
+/// the durations of the runs.
 ///
 /// # Errors
-/// [`SweepError`]; all runs before were kept.
+/// [`SweepError`]; all earlier runs were kept.
 pub fn sweep<K: Keeper>(
     plan: &Plan,
     done: &[Run],
@@ -88,10 +89,10 @@ struct Sweep<'a, K> {
     executor: &'a mut dyn Executor,
     keeper: &'a mut K,
     pulse: &'a dyn Pulse,
-    /// Number of the next run.
+    /// Index of the next run.
     next: u32,
     budget: &'a mut Budget,
-    /// The successful runs up to the first timed round.
+    /// Successful runs up to and including the first timed round.
     early: Vec<Run>,
 }
 
@@ -99,7 +100,7 @@ impl<K: Keeper> Sweep<'_, K> {
     fn go(mut self, done: &[Run], enough: &mut Enough<'_>) -> Result<Finish, SweepError<K::Error>> {
         let finish = |reason| Ok(Finish { reason, failed: None });
         let mut samples = self.samples(done);
-        // Where timed runs are done, warm-up runs that are missing were left out for want of time.
+        // If timed runs exist, missing warm-up runs were left out for lack of time.
         let is_warm = done.iter().any(|run| run.phase == Phase::Timed);
         for round in 0..if is_warm { 0 } else { self.plan.warmup } {
             if let Some(finish) = self.round(Phase::Warmup, round, done, &mut samples)? {
@@ -109,7 +110,8 @@ impl<K: Keeper> Sweep<'_, K> {
         for round in 0..self.plan.stop.max_runs {
             let missing = self.missing(done, round);
             if !missing.is_empty() {
-                // Of the first round each run is made that there is time for; a further one is made as a whole.
+                // In the first round, each run is made for which there is time. A further round is
+                // made only as a whole.
                 if round > 0 && !self.budget.allows_round(self.pulse.now(), &missing) {
                     return finish(StopReason::TimeExhausted);
                 }
@@ -128,7 +130,7 @@ impl<K: Keeper> Sweep<'_, K> {
         finish(StopReason::RunsExhausted)
     }
 
-    /// Makes the runs of one round that are not done; a finish where the sweep must not go on.
+    /// Makes the missing runs of one round; returns a finish if the sweep must not continue.
     fn round(
         &mut self,
         phase: Phase,
@@ -162,9 +164,10 @@ impl<K: Keeper> Sweep<'_, K> {
             let trial = Trial { index: self.next, round, phase, point: point.clone() };
             self.keeper.begins(&trial);
             let outcome = match (self.executor.execute(&trial), self.stopped()) {
-                // What stopped the study ended the user's --prepare rather than the command.
+                // The event that stopped the study ended the user's --prepare, and not the command.
                 (Err(_), Some(finish)) => return Ok(Some(finish)),
-                // A run that was cut short by our own end is no measurement, and no failure of the command's.
+                // A run that this process cut short is no measurement, and no failure of the
+                // command.
                 (Ok(outcome), Some(finish)) if !outcome.run.counts(self.plan) => return Ok(Some(finish)),
                 (executed, _) => executed.map_err(SweepError::Execute)?,
             };
@@ -188,7 +191,7 @@ impl<K: Keeper> Sweep<'_, K> {
         Ok(is_short.then_some(Finish { reason: StopReason::TimeExhausted, failed: None }))
     }
 
-    /// End of the sweep, if something from outside has stopped it.
+    /// End of the sweep, if an external request has stopped it.
     fn stopped(&self) -> Option<Finish> {
         let reason = if self.pulse.is_interrupted() {
             StopReason::Interrupted
@@ -208,14 +211,15 @@ impl<K: Keeper> Sweep<'_, K> {
         self.plan.points.iter().map(|point| of(point.cpus, point.n)).collect()
     }
 
-    /// Whether the first run left the later ones next to nothing to do, where that is not what is to be measured. A
-    /// study with further rounds was begun before this was looked at, or gone on with in spite of it.
+    /// Whether the first run left the later ones next to nothing to do, and the plan does not
+    /// measure exactly that. A study with further rounds is exempt: it began before this check
+    /// existed, or continued despite it.
     fn is_already_done(&self, done: &[Run]) -> bool {
         let has_further_rounds = done.iter().any(|run| run.phase == Phase::Timed && run.round > 0);
         !self.plan.incremental && !has_further_rounds && done_once(&self.early).is_some()
     }
 
-    /// The points that have no run in a timed round.
+    /// Points that have no run in a timed round.
     fn missing(&self, done: &[Run], round: u32) -> Vec<Point> {
         let is_done = |point: &Point| {
             done.iter().any(|r| {
@@ -226,8 +230,8 @@ impl<K: Keeper> Sweep<'_, K> {
     }
 }
 
-/// The successful ones of the first runs of a study, up to the first timed round: by them it is told whether the command
-/// does its work only once.
+/// Successful runs of a study up to and including the first timed round. They show whether the
+/// command does its work only once.
 pub fn early<'a>(plan: &'a Plan, runs: &'a [Run]) -> impl Iterator<Item = &'a Run> {
     runs.iter().filter(move |run| is_early(plan, run))
 }

@@ -1,7 +1,8 @@
-//! What watches a run from just before its process is made to just after its main process has ended: a tracer.
+//! Witness of a run, such as a tracer. It watches from just before the creation of the process to
+//! just after the end of its main process.
 //!
-//! Only the shape. This crate knows nothing of tracing, so that the machine can be measured without what a tracer
-//! needs; whoever has one hands it in.
+//! This module has only the interface. This crate knows nothing of tracing, so that it can measure
+//! without the requirements of a tracer. The caller supplies the witness.
 
 use std::error::Error;
 
@@ -11,48 +12,51 @@ use crate::executor::Outcome;
 
 /// Watches one run at a time.
 pub trait Witness {
-    /// The process of a run is about to be made, by the calling thread. Caches have been dropped and `--prepare` has
-    /// ended: nothing of that is to be watched. Where the program has to be started by other means, as a script
-    /// without `#!` has, this is called again for the next attempt, after [`ended`](Self::ended) for the one before.
+    /// Starts watching, just before the calling thread creates the process of a run. Caches have
+    /// been dropped and `--prepare` has ended, and neither is to be watched.
+    ///
+    /// A program may have to be started by other means, for example a script without `#!`. Each
+    /// further attempt then calls this method again, after [`ended`](Self::ended) for the previous
+    /// attempt.
     ///
     /// # Errors
-    /// Where it cannot watch; the run is then not made.
+    /// The witness cannot watch; the run is then not made.
     fn begins(&mut self, point: &Point) -> Result<(), WitnessError>;
 
-    /// The main process has ended; what outlived it may still run. Called once after each successful `begins`, also
-    /// where no process could be made.
+    /// Stops watching after the end of the main process; processes that outlived it may still run.
+    /// Called once after each successful `begins`, even if no process could be created.
     ///
     /// # Errors
-    /// Where what was seen cannot be kept; the run is as good as any.
+    /// The observations cannot be kept; the run itself is still valid.
     fn ended(&mut self) -> Result<(), WitnessError>;
 }
 
-/// Why a run could not be watched, in the witness's own words.
+/// Reason for which a run could not be watched, in the witness's own words.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct WitnessError(Box<dyn Error + Send + Sync>);
 
 impl WitnessError {
-    /// From whatever the witness failed with.
+    /// Wraps the error of a witness.
     pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }
 }
 
-/// A run that was watched.
+/// A run with its observation.
 #[derive(Debug)]
 pub struct Witnessed {
     /// The run, accounted for like any other.
     pub outcome: Outcome,
     /// `CLOCK_MONOTONIC` at the main process's exec.
     pub began: Nanos,
-    /// The same when it had ended.
+    /// `CLOCK_MONOTONIC` at the main process's end.
     pub ended: Nanos,
-    /// What came of the watching.
+    /// Result of the watching.
     pub watched: Result<(), WitnessError>,
 }
 
-/// Watches nothing: for the runs that are timed.
+/// Witness that watches nothing, for timed runs.
 #[derive(Debug)]
 pub(crate) struct Nobody;
 

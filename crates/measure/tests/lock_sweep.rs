@@ -1,4 +1,5 @@
-//! The order of the cells of a study of locks and the end of its sweep, with a laboratory that runs nothing.
+//! Order of the cells of a lock study, and the end of its sweep, with a laboratory that runs
+//! nothing.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::cell::Cell;
@@ -27,10 +28,10 @@ impl Pulse for World {
     }
 }
 
-/// Whether the cell that is asked for as the how-manieth fails.
+/// Decides, by the number of the request and its cell, whether a measurement fails.
 type Fails<'a> = dyn Fn(usize, &LockCell) -> Option<LockCellError> + 'a;
 
-/// Fails as it is told; counts what it was asked for.
+/// Laboratory that fails as instructed, and counts its requests.
 struct Pretend<'a> {
     asked: usize,
     fails: Box<Fails<'a>>,
@@ -53,7 +54,7 @@ impl Laboratory for Pretend<'_> {
     }
 }
 
-/// Keeps cells in memory; the disk is full after some.
+/// Keeper that holds cells in memory; the disk is full after `room` of them.
 #[derive(Default)]
 struct Memory {
     begun: usize,
@@ -151,7 +152,7 @@ fn an_interruption_ends_it_and_the_cell_cut_short_is_nobodys() {
     let (finish, runs) = swept(&[], &mut laboratory, &world);
     assert_eq!((finish.reason, finish.failed.len(), runs.len()), (StopReason::Interrupted, 0, 4));
 
-    // A cell that was whole when the signal came is kept.
+    // A cell that was complete when the signal came is kept.
     let world = World::default();
     let mut laboratory = Pretend::failing(|asked, _| {
         world.interrupted.set(asked == 5);

@@ -1,4 +1,5 @@
-//! The order of runs and the end of a sweep, with an executor that runs nothing and a clock that is told the time.
+//! Order of runs and the end of a sweep, with an executor that runs nothing and a clock that the
+//! test sets.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::cell::Cell;
@@ -14,7 +15,7 @@ fn plan() -> Plan {
     morecores_testkit::plan(vec![point(1), point(2)])
 }
 
-/// The machine of these tests: time passes only in runs.
+/// State of the simulated machine: time passes only in runs.
 #[derive(Default)]
 struct World {
     now: Cell<u64>,
@@ -36,7 +37,7 @@ impl Pulse for World {
     }
 }
 
-/// Takes 2 s over n, and ends as it is told.
+/// Executor whose runs take 2 s divided by n, and end as instructed.
 struct Pretend<'a> {
     world: &'a World,
     exit: Box<dyn Fn(&Trial) -> Exit + 'a>,
@@ -64,7 +65,7 @@ impl Executor for Pretend<'_> {
     }
 }
 
-/// Keeps runs in memory; the disk is full after some.
+/// Keeper that holds runs in memory; the disk is full after `room` of them.
 #[derive(Default)]
 struct Memory {
     runs: Vec<Run>,
@@ -85,7 +86,7 @@ impl Keeper for Memory {
     }
 }
 
-/// A sweep from nothing; enough after `enough` rounds.
+/// A complete sweep; its rule is satisfied after `enough` rounds.
 fn swept(plan: &Plan, world: &World, executor: &mut Pretend<'_>, enough: usize) -> (Finish, Vec<Run>) {
     let mut budget = Budget::new(world.now(), plan.stop.time(), &[], Vec::new());
     swept_within(plan, &[], world, executor, enough, &mut budget)
@@ -145,14 +146,15 @@ fn the_rule_is_not_asked_before_the_least_runs_and_the_most_end_it() {
     assert_eq!((finish.reason, runs.len()), (StopReason::RunsExhausted, 2 * 30));
 }
 
-/// A plan with a time in milliseconds. A run on 1 CPU takes 2 s, one on 2 CPUs 1 s.
+/// A plan with a time limit in milliseconds. A run on 1 CPU takes 2 s, and a run on 2 CPUs 1 s.
 fn limited(ms: u64, warmup: u32) -> Plan {
     Plan { warmup, stop: Stop { max_time: Some(Nanos::from_millis(ms)), ..plan().stop }, ..plan() }
 }
 
 #[test]
 fn no_run_begins_that_would_not_end_in_time() {
-    // Of the first run nothing is known; the other of the first round is expected to scale ideally.
+    // The duration of the first run is unknown; the other run of the first round is expected to
+    // scale ideally.
     for (limit, made) in [(1, 1), (2_999, 1), (3_000, 2), (5_999, 2), (6_000, 4), (10_000, 6)] {
         let world = World::default();
         let (finish, runs) = swept(&limited(limit, 0), &world, &mut Pretend::new(&world), 99);
@@ -162,7 +164,7 @@ fn no_run_begins_that_would_not_end_in_time() {
 
 #[test]
 fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
-    // Warm-up 3 s, a round 3 s, traces 3.6 s.
+    // The warm-up takes 3 s, a round 3 s, the traces 3.6 s.
     for (limit, warm, timed) in [(9_600, 2, 2), (9_599, 1, 2), (12_599, 2, 2), (12_600, 2, 4)] {
         let world = World::default();
         let plan = limited(limit, 1);
@@ -174,7 +176,7 @@ fn warm_up_runs_and_further_rounds_leave_the_time_for_the_traces() {
         assert!(plan.points.iter().all(|point| budget.allows_traced_run(world.now(), point)));
         assert!(world.now() + Nanos::from_millis(3_600) <= Nanos::from_millis(limit));
 
-        // What was left out before the timed runs is not made up for behind them.
+        // Warm-up runs that were left out are not made up for after the timed runs.
         let more = limited(limit + 3_000, 1);
         let (_, rest) = swept_within(&more, &runs, &world, &mut Pretend::new(&world), 99, &mut budget);
         assert!(rest.iter().all(|run| run.phase == Phase::Timed));
@@ -216,7 +218,7 @@ fn a_failing_run_is_kept_and_ends_the_sweep_unless_failures_are_ignored() {
 
     let ignoring = Plan { ignore_failure: true, ..plan() };
     let (finish, runs) = swept(&ignoring, &world, &mut executor, 6);
-    // One more round, since one count has a run less.
+    // One more round is necessary, because one count has one run fewer.
     assert_eq!((finish.reason, runs.len()), (StopReason::Precise, 2 * 7));
 }
 
@@ -278,7 +280,7 @@ fn a_run_that_cannot_be_kept_ends_it_at_once() {
     assert_eq!(memory.runs.len(), 3);
 }
 
-/// Builds once, at the first run; then finds everything built.
+/// Executor that builds once, in the first run, and later finds everything built.
 struct Build<'a> {
     world: &'a World,
     /// Whether `--prepare` undoes the build.
@@ -299,7 +301,7 @@ impl Executor for Build<'_> {
     }
 }
 
-/// The rounds of a sweep over such a build, and how it ended.
+/// The end of a sweep over such a build, and its runs.
 fn built(plan: &Plan, done: &[Run], is_prepared: bool) -> (StopReason, Vec<Run>) {
     let world = World::default();
     let mut memory = Memory::default();
@@ -318,7 +320,8 @@ fn a_command_that_does_its_work_once_is_stopped_before_the_second_round() {
         assert_eq!(runs.len(), 2 * (warmup as usize + 1), "what was measured is kept");
         assert_eq!(built(&plan, &[], true).0, StopReason::Precise);
 
-        // It stays so when it is gone on with, and no further run is made; with insistence it goes on.
+        // A resumed study keeps its result and makes no further run, unless the plan is
+        // incremental.
         let (reason, more) = built(&plan, &runs, false);
         assert_eq!((reason, more.len()), (StopReason::AlreadyDone, 0));
         let incremental = Plan { incremental: true, ..plan };

@@ -1,5 +1,5 @@
-//! CPU time by exit records, on trees of which the truth is known. How the estimators split it into user and system time
-//! is compared in docs/methods/measure.md.
+//! CPU time by exit records, on trees whose true CPU time is known. docs/methods.md compares the
+//! estimators' splits into user and system time.
 //!
 //! Exit records need root outside of containers.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
@@ -14,10 +14,11 @@ use morecores_measure::input::Input;
 use morecores_study::*;
 use morecores_testkit::skipped;
 
-/// Children of this process belong to whichever run is going on: one test at a time.
+/// Lock for one test at a time, because a child of this process belongs to whatever run is in
+/// progress.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The turn of a test that needs exit records; none, and a note, where there are none.
+/// Turn of a test that needs exit records; `None`, with a note, if they are not available.
 fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match TaskstatsAccount::open() {
@@ -35,7 +36,7 @@ fn plan() -> Plan {
     Plan { trace: TraceMode::Off, ..morecores_testkit::plan(vec![point]) }
 }
 
-/// Runs a line of shell, on one CPU.
+/// Runs a shell line on one CPU.
 fn run(line: &str, accounting: Accounting) -> Run {
     let (command, plan) = (Command::Shell { line: line.into() }, plan());
     let mut executor = ProcessExecutor::with_accounting(
@@ -52,7 +53,7 @@ fn run(line: &str, accounting: Accounting) -> Run {
     outcome.run
 }
 
-/// A run whose CPU time the records alone tell.
+/// A run whose CPU time comes from the exit records alone.
 fn by_exits(line: &str) -> Run {
     let run = run(line, Accounting::Only(CpuEstimator::Taskstats));
     assert_eq!(run.cpu.estimator, CpuEstimator::Taskstats);
@@ -64,23 +65,25 @@ fn total(run: &Run) -> f64 {
     (run.cpu.user_ns + run.cpu.system_ns).as_secs_f64()
 }
 
-/// CPU time in seconds by `getrusage`, which knows those alone that were waited for.
+/// CPU time in seconds by `getrusage`, which counts only processes that were waited for.
 fn waited_for(run: &Run) -> f64 {
     (run.rusage.user_ns + run.rusage.system_ns).as_secs_f64()
 }
 
-/// CPU time that [`BURN`] takes, in seconds: as much on any machine.
+/// CPU time of [`BURN`] in seconds, the same on any machine.
 const BURNED: f64 = 0.3;
 
-/// A record knows a task's time to its last tick (10 ms at most) or switch.
+/// Error of a record in seconds: a record includes a task's time up to its last tick (10 ms at
+/// most) or switch.
 const GRAIN: f64 = 0.02;
 
-/// Keeps a CPU busy until the shell has used 30 hundredths of a second of CPU time by the kernel's count (fields 14 and
-/// 15 of proc_pid_stat(5)).
+/// Shell line that keeps a CPU busy until the shell has used 30 hundredths of a second of CPU time,
+/// by the kernel's count (fields 14 and 15 of proc_pid_stat(5)).
 const BURN: &str = "while read -r l </proc/self/stat; set -- ${l##*) }; [ $((${12} + ${13})) -lt 30 ]; do \
                     i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done; done";
 
-/// That a run of [`BURN`] is counted, and once: on one CPU nobody has more CPU time than time passes.
+/// Checks that a run of [`BURN`] is counted, and only once: on one CPU, CPU time cannot exceed
+/// elapsed time.
 fn is_counted_once(how: &str, line: &str) -> Run {
     let run = by_exits(line);
     let (counted, elapsed) = (total(&run), run.elapsed_ns.as_secs_f64());
@@ -94,9 +97,9 @@ fn short_processes_have_user_and_system_time_by_every_estimator() {
     let line = "i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done";
     for estimator in [CpuEstimator::Cgroup, CpuEstimator::Taskstats, CpuEstimator::Getrusage] {
         let run = run(line, Accounting::Only(estimator));
-        // A version 2 cgroup is not to be had everywhere; then it is `getrusage` that tells.
+        // Without a version 2 cgroup, `getrusage` is the source.
         assert!([estimator, CpuEstimator::Getrusage].contains(&run.cpu.estimator), "{:?}", run.cpu);
-        // All of them were waited for, and no other account knows less.
+        // The shell waited for all of these processes, so no other source may count less.
         assert!(total(&run) > 0.0 && total(&run) >= waited_for(&run) - 0.001, "{estimator:?} {run:?}");
     }
 }
@@ -110,10 +113,10 @@ fn whatever_became_of_its_parents_a_process_is_counted() {
     let done = dir.path().join("done");
     let done = done.display();
     let until_done = format!("while ! [ -e {done} ]; do sleep 0.02; done");
-    // Its parent is gone at once; it ends before the main process does.
+    // The orphan's parent ends at once, and the orphan ends before the main process.
     let orphan = format!("(sh -c '{BURN}; echo >{done}' & ); {until_done}; sleep 0.1");
     is_counted_once("a double-forked orphan", &orphan);
-    // One that outlives the main process is counted until it is ended.
+    // A process that outlives the main process is counted until it is killed.
     std::fs::remove_file(dir.path().join("done")).unwrap();
     is_counted_once("a survivor", &format!("(sh -c '{BURN}; echo >{done}; sleep 1000' & ); {until_done}"));
 }
@@ -122,21 +125,24 @@ fn whatever_became_of_its_parents_a_process_is_counted() {
 fn children_that_nobody_waits_for_are_counted() {
     let test = "children_that_nobody_waits_for_are_counted";
     let Some(_turn) = turn(test) else { return };
-    // With SIGCHLD ignored the kernel drops a child and its times at once, and getrusage never hears of it.
+    // With SIGCHLD ignored, the kernel drops a child and its times at once, so getrusage never
+    // counts them.
     let line =
         format!("perl -e '$SIG{{CHLD}} = q(IGNORE); if (!fork) {{ exec q(sh), q(-c), q|{BURN}| }} wait'");
     if std::process::Command::new("perl").arg("-e1").status().is_err() {
         return skipped(test, "there is no perl");
     }
     let run = is_counted_once("dropped at once", &line);
-    // What the records know beyond getrusage is the child; perl's own end is in getrusage alone.
+    // The records exceed getrusage by the child's time; only getrusage counts the end of perl
+    // itself.
     assert!(total(&run) - waited_for(&run) > BURNED / 2.0, "{run:?}");
 }
 
 #[test]
 fn neighbours_are_not_counted() {
     let Some(_turn) = turn("neighbours_are_not_counted") else { return };
-    // Its parent is this process, as that of the run; begun before it and therefore spared.
+    // The neighbour's parent is this process, as for the run. It started earlier, and is therefore
+    // spared.
     let mut account = TaskstatsAccount::open().unwrap();
     let mut neighbour = std::process::Command::new("sh").args(["-c", BURN]).spawn().unwrap();
     account.begin();
@@ -153,11 +159,11 @@ fn threads_are_counted_one_by_one() {
     let Some(_turn) = turn("threads_are_counted_one_by_one") else { return };
     let mut account = TaskstatsAccount::open().unwrap();
     account.begin();
-    // Threads of this process are not the tree's; xargs makes processes.
+    // Threads of this process do not belong to the tree; xargs creates processes.
     std::thread::spawn(|| ()).join().unwrap();
     std::process::Command::new("sh").args(["-c", "seq 20 | xargs -n1 -P4 true"]).status().unwrap();
     let times = account.end(&[]).unwrap();
-    // sh may become xargs or start it; seq and the 20 are there in any case.
+    // sh may become xargs or start it, but seq and the 20 processes always exist.
     assert!((22..=24).contains(&times.tasks), "{times:?}");
 }
 
@@ -187,7 +193,7 @@ fn ten_thousand_exits_are_all_received() {
     let Some(_turn) = turn("ten_thousand_exits_are_all_received") else { return };
     let mut account = TaskstatsAccount::open().unwrap();
     account.begin();
-    // Subshells: a process each, and no program to load.
+    // A subshell is a process of its own and loads no program.
     let line = "i=0; while [ $i -lt 10000 ]; do (:); i=$((i+1)); done";
     std::process::Command::new("sh").args(["-c", line]).status().unwrap();
     assert_eq!(account.end(&[]).unwrap().tasks, 10_001);

@@ -1,4 +1,5 @@
-//! A run that is watched: what the witness sees of it, and that nothing it does spoils the run.
+//! Runs with a witness: the witness's view of the run, and the independence of the run from the
+//! witness.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;
@@ -14,7 +15,8 @@ use morecores_measure::input::Input;
 use morecores_measure::witness::{Witness, WitnessError};
 use morecores_study::*;
 
-/// Children of this process belong to whichever run is going on: one test at a time.
+/// Lock for one test at a time, because a child of this process belongs to whatever run is in
+/// progress.
 fn turn() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,7 +41,8 @@ fn shell(line: &str) -> Command {
     Command::Shell { line: line.into() }
 }
 
-/// Notes when it was called and by whom, looks at a file each time, and fails where it is told to.
+/// Witness that notes its calls and their thread, reads a file at each call, and fails as
+/// instructed.
 #[derive(Default)]
 struct Notes<'a> {
     began: Vec<Nanos>,
@@ -143,7 +146,7 @@ fn each_attempt_to_start_the_command_is_watched_by_itself() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("script");
-    // No `#!`: execve refuses it, and a shell takes it.
+    // Without `#!`, execve refuses the file, and a shell runs it.
     morecores_testkit::write_script(&script, "exit 0\n");
     let plan = plan();
     let argv = vec![script.clone().into_os_string()];

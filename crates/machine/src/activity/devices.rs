@@ -1,8 +1,9 @@
-//! How long each disk and each network interface of the machine was busy, whoever kept it so.
+//! Busy time of each disk and each network interface of the machine, whatever program caused it.
 //!
-//! A disk is busy while it has anything to do, as `iostat` counts it: one that serves several requests at once may be so and have room
-//! for more. An interface is for as long as its wire takes for what went through it, and only where the wire's speed is known. Says
-//! nothing about what busy means for a run.
+//! A disk is busy while it has any request, as `iostat` counts it. A disk that serves several
+//! requests at once may be busy and still have spare capacity. An interface is busy for as long as
+//! its link needs to transmit the transferred bytes. An interface counts only if its speed is
+//! known. This module does not judge the effect of a busy device on a run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,31 +11,33 @@ use std::path::Path;
 
 use morecores_study::{DeviceTime, Nanos};
 
-/// Devices used for less of the time are not worth a record.
+/// Smallest busy fraction of the time that is recorded.
 const WORTH_RECORDING: f64 = 0.01;
 
-/// The devices worth watching: disks and interfaces that are hardware of this machine, or of its hypervisor. What is made of these
-/// (partitions, loops, bridges, tunnels) is busy when they are.
+/// Watched devices: disks and interfaces that are hardware of this machine or of its hypervisor.
+/// Partitions, loop devices, bridges and tunnels are left out, because they are busy when the
+/// underlying devices are.
 #[derive(Debug, Default)]
 pub(super) struct Devices {
     disks: Vec<String>,
-    /// Names, and bytes a second in each direction.
+    /// Names, and bytes per second in each direction.
     wires: Vec<(String, f64)>,
 }
 
-/// How much each has done since the machine started, by name.
+/// Busy time of each device since the machine started, by name.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     disks: HashMap<String, Nanos>,
-    /// How long the wire took for what was received, and for what was sent: the two directions do not share it.
+    /// Transmission times of the received and of the sent bytes. The two directions do not share
+    /// the link.
     wires: HashMap<String, [Nanos; 2]>,
 }
 
 impl Devices {
-    /// Those there are.
+    /// Finds the devices of this machine.
     pub(super) fn find() -> Self {
         let wire = |name: String| {
-            // In Mbit/s; -1, or an error, where there is none.
+            // The speed is in Mbit/s; it is -1 or an error if the interface has none.
             let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
             let speed: f64 = speed.trim().parse().ok()?;
             (speed > 0.0).then_some((name, speed * 1e6 / 8.0))
@@ -61,7 +64,8 @@ impl Devices {
     }
 }
 
-/// What was busy between two readings that lie so far apart, the busiest first; of a wire its busier direction.
+/// Devices that were busy between two readings `apart` from each other, busiest first. A link
+/// counts by its busier direction.
 pub(super) fn between(earlier: &Reading, later: &Reading, apart: Nanos) -> Vec<DeviceTime> {
     let disk = |(name, now): (&String, &Nanos)| Some((name.clone(), now.since(*earlier.disks.get(name)?)));
     let wire = |(name, now): (&String, &[Nanos; 2])| {
@@ -78,7 +82,7 @@ pub(super) fn between(earlier: &Reading, later: &Reading, apart: Nanos) -> Vec<D
     used
 }
 
-/// Names in a folder of /sys of what has a device behind it.
+/// Names of the entries of a /sys directory that have a hardware device.
 fn hardware(folder: &str) -> impl Iterator<Item = String> {
     let folder = Path::new(folder);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_wire_is_as_busy_as_its_busier_direction_was_meanwhile() {
-        // Much had been received before, and now only is sent.
+        // Much had been received before; only sent bytes are new.
         let (before, after) = (look(&[], [9_000, 10]), look(&[], [9_001, 100]));
         assert_eq!(told(&before, &after, MS(100)), [("eth0".to_owned(), MS(90))]);
     }

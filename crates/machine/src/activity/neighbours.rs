@@ -1,7 +1,9 @@
-//! Who else works on the machine: CPU time of every process outside the command's tree, added up by name from look to look.
+//! Other programs on the machine: CPU time of every process outside the command's tree, summed by
+//! name from look to look.
 //!
-//! A look reads a file for each process. It is taken between runs alone, when the tree is gone, and seldom enough to cost next
-//! to nothing. A process that came and went between two looks is counted under the name of the one that waited for it.
+//! A look reads one file for each process. It takes place only between runs, when the tree is gone,
+//! and so rarely that its cost is negligible. A process that starts and ends between two looks
+//! counts under the name of the process that waited for it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,27 +11,29 @@ use morecores_study::{Nanos, Neighbour};
 
 use crate::clock::monotonic;
 
-/// How many of the busiest are kept.
+/// Number of the busiest programs that are kept.
 const BUSIEST: usize = 5;
-/// CPU time below which a process is not worth a word: five of the kernel's ticks.
+/// Smallest CPU time for which a program is named: five of the kernel's ticks.
 const WORTH_NAMING: Nanos = Nanos::from_millis(50);
-/// Time from one look to the next, over what a look takes: 1% of the time of a study goes into them at most.
+/// Smallest interval between looks, as a multiple of the cost of a look. Looks thus take at most 1%
+/// of a study's time.
 const SELDOM: u64 = 100;
-/// The least time from one look to the next: compilers that take a second are seen by name, on a machine of few processes too.
+/// Smallest interval between looks. It is short enough to see a compiler that runs for a second,
+/// even on a machine with few processes.
 const LEAST_BETWEEN: Nanos = Nanos::from_millis(1_000);
 
-/// The others and their work since the first look.
+/// Other programs and their work since the first look.
 #[derive(Debug)]
 pub struct Neighbours {
     last: Snapshot,
     looked_at: Nanos,
-    /// What the last look took.
+    /// Duration of the last look.
     cost: Nanos,
     worked: BTreeMap<String, Nanos>,
 }
 
 impl Neighbours {
-    /// Looks for the first time: what was done before counts for nobody.
+    /// Takes the first look. Earlier work is not counted.
     pub fn watch() -> Self {
         let before = monotonic();
         let last = Snapshot::take();
@@ -37,7 +41,8 @@ impl Neighbours {
         Self { last, looked_at, cost: looked_at.since(before), worked: BTreeMap::new() }
     }
 
-    /// Looks again where the last look is long enough ago for another to cost nothing that counts; whether it did.
+    /// Takes another look if the last one is long enough ago for a negligible cost; returns whether
+    /// it did.
     pub fn look_if_due(&mut self) -> bool {
         let due = is_due(monotonic().since(self.looked_at), self.cost);
         if due {
@@ -46,7 +51,8 @@ impl Neighbours {
         due
     }
 
-    /// Looks again, and adds what was done meanwhile. None of the processes of the command's tree may be there.
+    /// Takes another look, and adds the work since the last one. No process of the command's tree
+    /// may exist at that time.
     pub fn look(&mut self) {
         let Self { last, looked_at, cost, .. } = Self::watch();
         for (name, time) in last.worked_since(&self.last) {
@@ -55,7 +61,7 @@ impl Neighbours {
         (self.last, self.looked_at, self.cost) = (last, looked_at, cost);
     }
 
-    /// Those that worked most, busiest first.
+    /// Programs that worked most, busiest first.
     pub fn busiest(&self) -> Vec<Neighbour> {
         let worth = self.worked.iter().filter(|(_, cpu)| **cpu >= WORTH_NAMING);
         let mut worked: Vec<_> =
@@ -66,12 +72,12 @@ impl Neighbours {
     }
 }
 
-/// Whether a look that costs as much as the last one may be taken, that long after it.
+/// Whether another look is due, given the time since the last one and its cost.
 fn is_due(since: Nanos, cost: Nanos) -> bool {
     since >= LEAST_BETWEEN.max(Nanos(cost.0.saturating_mul(SELDOM)))
 }
 
-/// The CPU time of every process but this one at one instant.
+/// CPU time of every process except this one, at one instant.
 #[derive(Debug, Default)]
 struct Snapshot(HashMap<i32, Process>);
 
@@ -79,11 +85,13 @@ struct Snapshot(HashMap<i32, Process>);
 struct Process {
     name: String,
     parent: i32,
-    /// In clock ticks since boot: tells it from a later one of the same number.
+    /// Start in clock ticks since boot. It distinguishes the process from a later one with the same
+    /// number.
     started: u64,
-    /// Its own CPU time.
+    /// CPU time of the process itself.
     own: Nanos,
-    /// CPU time of its children that ended and that it waited for, with theirs.
+    /// CPU time of the ended children for which the process waited, including their own ended
+    /// children.
     ended: Nanos,
 }
 
@@ -105,12 +113,12 @@ impl Snapshot {
             };
             (stat.pid, process)
         };
-        // What we waited for is the command and our hooks.
+        // The children for which this process waited are the command and its hooks.
         Self(stats.filter(|stat| stat.pid.cast_unsigned() != ours).map(process).collect())
     }
 
-    /// What each name worked since `earlier`: processes of that name that are there now, and below them those that came
-    /// to their end meanwhile.
+    /// Work by process name since `earlier`: the work of the present processes, and of those below
+    /// them that have ended in the meantime.
     fn worked_since(&self, earlier: &Self) -> BTreeMap<String, Nanos> {
         let counted = self.counted_of_ended(earlier);
         let mut worked: BTreeMap<String, Nanos> = BTreeMap::new();
@@ -124,7 +132,8 @@ impl Snapshot {
         worked
     }
 
-    /// What was counted at `earlier` already of processes that have ended since, by the living one that waited for them.
+    /// Times that the snapshot `earlier` already counted for processes that have ended since, by
+    /// the living process that waited for them.
     fn counted_of_ended(&self, earlier: &Self) -> HashMap<i32, Nanos> {
         let lives =
             |pid: &i32, process: &Process| self.0.get(pid).is_some_and(|now| now.started == process.started);
@@ -144,7 +153,8 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    /// A process: its number, name, parent, when it started, its own time and that of its children in milliseconds.
+    /// A process: number, name, parent, start, own time and time of its ended children in
+    /// milliseconds.
     type Row = (i32, &'static str, i32, u64, u64, u64);
 
     fn snapshot(rows: &[Row]) -> Snapshot {
@@ -180,7 +190,7 @@ mod tests {
 
     #[test]
     fn compilers_that_came_and_went_count_for_the_one_that_waited_for_them() {
-        // 2.48 s of compilers between the two looks, beside a kernel thread that did next to nothing.
+        // Compilers used 2.48 s between the two looks, beside an almost idle kernel thread.
         let before = [(1, "make", 0, 5, 10, 0), (2, "kdamond.0", 0, 6, 0, 0)];
         let after = [(1, "make", 0, 5, 20, 2_480), (2, "kdamond.0", 0, 6, 10, 0)];
         assert_eq!(worked(&before, &after), [named("kdamond.0", 10), named("make", 2_490)]);
@@ -188,7 +198,8 @@ mod tests {
 
     #[test]
     fn what_was_counted_of_a_living_child_is_not_counted_again_when_it_has_ended() {
-        // A driver and the compiler below it were seen with 300 ms and 50 ms of their own and ended with 700 ms and 60 ms.
+        // The earlier look saw a compiler driver with 50 ms and its compiler with 300 ms; they
+        // ended with 60 ms and 700 ms.
         let before = [(1, "make", 0, 5, 10, 0), (2, "cc", 1, 7, 50, 0), (3, "cc1", 2, 8, 300, 0)];
         let after = [(1, "make", 0, 5, 10, 760)];
         assert_eq!(worked(&before, &after), [named("make", 410)]);

@@ -1,6 +1,6 @@
-//! The raw facts: what the kernel said and what it allowed when tried.
+//! Raw facts: the kernel's information, and its answers to attempts.
 //!
-//! No judgement here. What a kernel refused is kept with its own reason.
+//! This module does not judge. Each refusal of the kernel is kept with its own reason.
 
 use std::path::PathBuf;
 
@@ -9,38 +9,38 @@ use rustix::io::Errno;
 
 use crate::cgroup::Version;
 
-/// Everything that a diagnosis rests on.
+/// All facts for a diagnosis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// The machine.
+    /// Description of the machine.
     pub host: Host,
-    /// What this process may do.
+    /// Privilege of this process.
     pub privilege: Privilege,
-    /// BPF.
+    /// Facts about BPF.
     pub bpf: Bpf,
-    /// What else tracing needs.
+    /// Requirements of tracing besides BPF.
     pub tracing: Tracing,
-    /// Hardware counters.
+    /// Facts about hardware counters.
     pub counters: Counters,
-    /// Cgroups.
+    /// Facts about cgroups.
     pub groups: Groups,
-    /// CPU hotplug.
+    /// Facts about CPU hotplug.
     pub hotplug: Hotplug,
-    /// The clock.
+    /// Facts about the clock.
     pub clock: Clock,
-    /// Single settings.
+    /// Individual settings.
     pub settings: Settings,
-    /// How busy the machine was while watched.
+    /// Activity of the machine while it was watched.
     pub quiet: Quiet,
-    /// Who kept it busy.
+    /// Programs that kept the machine busy.
     pub neighbours: Vec<Neighbour>,
 }
 
-/// Bits of a capability set, `include/uapi/linux/capability.h`.
+/// Bit of a capability set, from `include/uapi/linux/capability.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Capability {
-    /// Network administration, which taskstats asks for.
+    /// Network administration, which taskstats requires.
     NetAdmin = 12,
     /// The old catch-all; includes `PerfMon` and `Bpf`.
     SysAdmin = 21,
@@ -52,14 +52,14 @@ pub enum Capability {
     Bpf = 39,
 }
 
-/// What this process may do.
+/// Privilege of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Privilege {
-    /// Whether the effective user is root, if only of a container.
+    /// Whether the effective user is root, possibly only of a container.
     pub root: bool,
     /// Effective capabilities, as in `CapEff`.
     pub capabilities: u64,
-    /// Whether we run in a container.
+    /// Whether the process runs in a container.
     pub container: bool,
 }
 
@@ -69,176 +69,183 @@ impl Privilege {
         self.capabilities >> (capability as u8) & 1 == 1
     }
 
-    /// Whether we are in a container that lets its root do little: then only who starts it can change that.
+    /// Whether the process runs in a container that restricts its root. Only the person who starts
+    /// the container can change that.
     pub fn confined(&self) -> bool {
         self.container && !self.has(Capability::SysAdmin)
     }
 }
 
-/// BPF.
+/// Facts about BPF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bpf {
-    /// What came of loading a raw tracepoint program of two instructions.
+    /// Result of loading a raw tracepoint program of two instructions.
     pub load: Result<(), Errno>,
-    /// `kernel.unprivileged_bpf_disabled`: 0 lets everybody load socket filters.
+    /// `kernel.unprivileged_bpf_disabled`: 0 lets every user load socket filters.
     pub unprivileged_disabled: Option<u8>,
 }
 
-/// Whether tracefs can be read.
+/// Accessibility of tracefs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracefs {
     /// The kernel has no such file system.
     Absent,
-    /// Nobody mounted it.
+    /// The file system is not mounted.
     NotMounted,
-    /// Others may read it.
+    /// Only other users may read the file system.
     Closed,
-    /// We may.
+    /// This process may read the file system.
     Readable,
 }
 
-/// What decides how spinlocks are waited for.
+/// Properties that decide how the kernel waits for spinlocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spinlocks {
-    /// Whether the kernel can adapt itself to hypervisors; absent where its configuration cannot be read.
+    /// Whether the kernel can adapt itself to hypervisors; absent if its configuration cannot be
+    /// read.
     pub paravirt: Option<bool>,
-    /// Whether it has spinlocks adapted to them, likewise.
+    /// Whether the kernel has spinlocks for hypervisors; absent if its configuration cannot be
+    /// read.
     pub paravirt_spinlocks: Option<bool>,
-    /// Whether it was told at boot not to use those.
+    /// Whether a boot option disables those spinlocks.
     pub nopvspin: bool,
-    /// CPUs that it could ever have.
+    /// Largest number of CPUs that the kernel could ever have.
     pub possible_cpus: usize,
-    /// Whether KVM wakes the waiter of such a spinlock; absent where that cannot be asked.
+    /// Whether KVM wakes a waiter of a paravirtual spinlock; absent if CPUID cannot tell.
     pub pv_unhalt: Option<bool>,
-    /// Whether KVM says that our CPUs are not shared, likewise.
+    /// Whether KVM states that the CPUs are not shared; absent if CPUID cannot tell.
     pub dedicated: Option<bool>,
 }
 
-/// What tracing needs beside BPF.
+/// Requirements of tracing besides BPF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracing {
     /// Whether the kernel's types can be read.
     pub btf: bool,
-    /// Tracefs.
+    /// Accessibility of tracefs.
     pub tracefs: Tracefs,
-    /// Those of [`TRACEPOINTS`](morecores_study::trace::TRACEPOINTS) that the kernel lacks; absent where neither tracefs nor BTF tells.
+    /// Tracepoints of [`TRACEPOINTS`](morecores_study::trace::TRACEPOINTS) that the kernel lacks;
+    /// absent if neither tracefs nor BTF can be read.
     pub missing_tracepoints: Option<Vec<String>>,
-    /// Whether there are kprobes; absent where nothing tells.
+    /// Whether the kernel has kprobes; absent if this cannot be determined.
     pub kprobes: Option<bool>,
-    /// Whether BPF trampolines can be attached to functions; absent where nothing tells.
+    /// Whether BPF trampolines can be attached to functions; absent if this cannot be determined.
     pub fentry: Option<bool>,
-    /// Spinlocks.
+    /// Properties of spinlocks.
     pub spinlocks: Spinlocks,
-    /// What came of opening samples of a whole CPU.
+    /// Result of opening samples of a whole CPU.
     pub samples: Result<(), Errno>,
-    /// What came of asking a process of our own for its context switches, as can be done without privilege.
+    /// Result of requesting the context switches of a process of the same user, which needs no
+    /// privilege.
     pub own_switches: Result<(), Errno>,
-    /// Memory that this process may lock; absent where it may lock all.
+    /// Memory that this process may lock; absent if it is unlimited.
     pub memlock: Option<Bytes>,
 }
 
 /// Hardware counters of this process's own work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// What came of counting cycles.
+    /// Result of counting cycles.
     pub cycles: Result<(), Errno>,
-    /// What came of counting instructions.
+    /// Result of counting instructions.
     pub instructions: Result<(), Errno>,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: Option<i32>,
 }
 
-/// What tells the CPU time of a tree.
+/// Source of a tree's CPU time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accounting {
-    /// A cgroup, and by this estimator.
+    /// A cgroup, with its estimator.
     Group(CpuEstimator),
-    /// Only `getrusage`, because a cgroup could not be made.
+    /// Only `getrusage`, because no cgroup could be created.
     Refused(String),
 }
 
-/// The high-water mark of a cgroup's memory.
+/// High-water mark of a cgroup's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeakMark {
-    /// There is none.
+    /// The cgroup has no mark.
     Absent,
-    /// It cannot be set back.
+    /// The mark cannot be reset.
     Fixed,
-    /// It can be set back before each run.
+    /// The mark can be reset before each run.
     Resettable,
 }
 
-/// Whether `--limit cpuset` works.
+/// Availability of `--limit cpuset`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpusets {
-    /// It does, in this version.
+    /// Usable, in this cgroup version.
     Usable(Version),
-    /// The controller is not handed down to us: to be enabled in these files, in this order.
+    /// The parent cgroups do not enable the controller. It must be enabled in these files, in this
+    /// order.
     NotEnabled(Vec<PathBuf>),
-    /// It does not.
+    /// Refused, for this reason.
     Refused(String),
 }
 
-/// Cgroups.
+/// Facts about cgroups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     /// Whether any version 1 hierarchy is mounted.
     pub v1: bool,
-    /// Where version 2 is mounted, if it is.
+    /// Mount point of version 2, if it is mounted.
     pub v2: Option<PathBuf>,
-    /// CPU time.
+    /// Source of CPU time.
     pub accounting: Accounting,
-    /// Peak memory.
+    /// Peak memory of the group.
     pub peak: PeakMark,
-    /// Cpusets.
+    /// Availability of cpusets.
     pub cpusets: Cpusets,
-    /// Whether systemd, which makes cgroups on demand, runs this machine (sd_booted(3)).
+    /// Whether systemd, which creates cgroups on demand, runs this machine (sd_booted(3)).
     pub systemd: bool,
 }
 
-/// CPU hotplug.
+/// Facts about CPU hotplug.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hotplug {
-    /// Online CPUs, but CPU 0, that have no switch.
+    /// Online CPUs without a switch, except CPU 0.
     pub fixed: CpuSet,
-    /// Whether we may write to the switches.
+    /// Whether this process may write to the switches.
     pub writable: bool,
 }
 
-/// The clock.
+/// Facts about the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// What reading it costs.
+    /// Cost of one reading.
     pub read_cost: Nanos,
-    /// The clock sources that the kernel offers.
+    /// Clock sources that the kernel offers.
     pub available: Vec<String>,
 }
 
-/// Single settings.
+/// Individual settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether we may drop the page cache.
+    /// Whether this process may drop the page cache.
     pub drop_caches: bool,
-    /// Kernel ticks per second, where the kernel's configuration can be read.
+    /// Kernel ticks per second; absent if the kernel's configuration cannot be read.
     pub hz: Option<u32>,
-    /// Swap space.
+    /// Size of the swap space.
     pub swap: Bytes,
-    /// The part of it in use.
+    /// Swap space in use.
     pub swap_used: Bytes,
     /// `kernel.randomize_va_space`.
     pub aslr: Option<u8>,
-    /// `transparent_hugepage/enabled`, the choice in force.
+    /// Active choice of `transparent_hugepage/enabled`.
     pub huge_pages: Option<String>,
     /// Whether pressure stall information can be read.
     pub pressure: bool,
-    /// Whether the kernel has it at all, where the kernel's configuration can be read.
+    /// Whether the kernel supports pressure stall information; absent if the kernel's configuration
+    /// cannot be read.
     pub pressure_built: Option<bool>,
-    /// Whether the kernel has the taskstats family.
+    /// Whether the kernel has the taskstats family, or its error.
     pub taskstats: Result<(), Errno>,
-    /// The file that switches boost, and what to write to switch it off.
+    /// File that switches boost, and the value that switches it off.
     pub boost_switch: Option<(String, String)>,
     /// `smt/control`: `on`, `off`, `forceoff`, `notsupported`, …
     pub smt_control: Option<String>,
-    /// Whether the hypervisor says that it tells steal; absent where that cannot be asked.
+    /// Whether the hypervisor states that it reports steal time; absent if CPUID cannot tell.
     pub tells_steal: Option<bool>,
 }

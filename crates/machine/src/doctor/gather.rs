@@ -1,4 +1,5 @@
-//! Asks the running machine for the facts: reads what the kernel tells, and tries what it only answers when tried.
+//! Collects the facts about the running machine: reads the kernel's information, and tries
+//! operations whose permission only an attempt reveals.
 
 use std::fs;
 use std::time::Instant;
@@ -16,13 +17,13 @@ use crate::clock::monotonic;
 use crate::host::{self, Cpuid};
 
 impl Facts {
-    /// Asks the running machine.
+    /// Collects the facts about the running machine.
     pub fn gather() -> Self {
         let host = host::read();
         let hierarchies = Hierarchies::of_this_process();
         let config = procfs::kernel_config().unwrap_or_default();
         let mut neighbours = Neighbours::watch();
-        // Before the probes, which are work of our own.
+        // The watch precedes the probes, because the probes themselves keep CPUs busy.
         let quiet = Watch::new(&hierarchies).quiet();
         neighbours.look();
         Self {
@@ -50,7 +51,7 @@ impl Facts {
 
 type Config = std::collections::HashMap<String, ConfigSetting>;
 
-/// Whether an option is built in; absent where the configuration cannot be read.
+/// Whether an option is built in; absent if the configuration cannot be read.
 fn built_in(config: &Config, option: &str) -> Option<bool> {
     (!config.is_empty()).then(|| matches!(config.get(option), Some(ConfigSetting::Yes)))
 }
@@ -63,12 +64,13 @@ pub(super) fn privilege(hierarchies: &Hierarchies) -> Privilege {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let exists = |path: &&str| fs::exists(path).unwrap_or(false);
-    // Left by Docker, by Podman, and by systemd-nspawn and LXC. A virtual machine made from a container's image
-    // has such a file too, but the first process namespace (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+    // Docker, Podman, and systemd-nspawn or LXC create these files. A virtual machine made from a
+    // container's image has such a file too, but it runs in the initial PID namespace
+    // (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
     let marked = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"].iter().any(exists);
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let marked = marked && namespace.as_os_str() != "pid:[4026531836]";
-    // Else, a view of the cgroups that ends below their root.
+    // Another sign of a container is a view of the cgroups that ends below their root.
     let cut_off = hierarchies.v2.iter().chain(hierarchies.v1.values()).any(|dir| !dir.sees_root());
     Privilege {
         root: rustix::process::geteuid().is_root(),
@@ -88,7 +90,8 @@ fn tracing(config: &Config) -> Tracing {
         tracefs,
         missing_tracepoints: probe::missing_tracepoints(readable),
         kprobes: there("kprobe_events").or_else(|| built_in(config, "CONFIG_KPROBE_EVENTS")),
-        // A trampoline is called from the place that dynamic ftrace keeps free in each function.
+        // The call to a trampoline is placed in the space that dynamic ftrace reserves in each
+        // function.
         fentry: built_in(config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS")
             .or_else(|| there("available_filter_functions")),
         spinlocks: spinlocks(config),
@@ -122,9 +125,9 @@ fn hotplug(online: &CpuSet) -> Hotplug {
 }
 
 fn clock() -> Clock {
-    /// Readings in a batch: enough for the two readings around it not to matter.
+    /// Readings in a batch: enough to make the cost of the two surrounding readings negligible.
     const READINGS: u64 = 2_000;
-    /// Batches; the fastest is the one that nothing interrupted.
+    /// Batches; the fastest is the one without an interruption.
     const BATCHES: u32 = 10;
     let batch = |_| {
         let begin = Instant::now();
@@ -143,7 +146,7 @@ fn clock() -> Clock {
 
 fn settings(config: &Config) -> Settings {
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    // Filename, type, size, used, priority; in KiB (proc_swaps(5)).
+    // The columns are filename, type, size, used and priority, in KiB (proc_swaps(5)).
     let swap = |column: usize| {
         let values = swaps
             .lines()
@@ -156,7 +159,7 @@ fn settings(config: &Config) -> Settings {
         _ => None,
     };
     let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
-    // The choice in force is the one in brackets.
+    // The active choice is in brackets.
     let huge_pages =
         huge_pages.as_deref().and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned()));
     let boost_switch = host::BOOST_SWITCHES.iter().find(|(file, _)| fs::read(file).is_ok());

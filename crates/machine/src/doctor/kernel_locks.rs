@@ -1,13 +1,14 @@
-//! Which waits for kernel locks a trace can see here.
+//! Waits for kernel locks that a trace can see on this machine.
 //!
-//! The tracepoints `lock:contention_begin` and `contention_end` (`include/trace/events/lock.h`) stand in the slow path
-//! of each kind of lock. A spinlock has three slow paths, chosen at boot (`queued_spin_lock_slowpath` in
-//! `kernel/locking/qspinlock.c`, `virt_spin_lock` in `arch/x86/include/asm/qspinlock.h`):
+//! The tracepoints `lock:contention_begin` and `contention_end` (`include/trace/events/lock.h`) are
+//! in the slow path of each kind of lock. A spinlock has three slow paths, and the boot process
+//! chooses one (`queued_spin_lock_slowpath` in `kernel/locking/qspinlock.c`, `virt_spin_lock` in
+//! `arch/x86/include/asm/qspinlock.h`):
 //!
-//! | slow path | what is traced |
+//! | slow path | traced waits |
 //! |---|---|
 //! | queue with paravirtual waiting | every waiter |
-//! | native queue | every waiter but the first one, who spins on the lock word outside of the queue |
+//! | native queue | every waiter except the first, which spins on the lock word outside of the queue |
 //! | test-and-set, under hypervisors without help for waiters | none |
 
 use crate::{Finding, State, Subject};
@@ -17,13 +18,13 @@ use super::remedy::{as_root, by_root, nothing};
 use super::tracing::TOO_OLD;
 use super::{fine, flaw};
 
-/// How spinlocks are waited for.
+/// Slow path of a spinlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlowPath {
     Paravirtual,
     Queue,
     TestAndSet,
-    /// Xen's and Hyper-V's guests decide by more than can be seen from here.
+    /// Guests of Xen and Hyper-V decide by facts that are not visible to this process.
     Unknown,
 }
 
@@ -71,14 +72,15 @@ pub(super) fn finding(facts: &Facts) -> Finding {
     }
 }
 
-/// As `native_pv_lock_init` (`arch/x86/kernel/paravirt.c`) and `kvm_spinlock_init` (`arch/x86/kernel/kvm.c`) choose.
-/// Until Linux 6.17 the latter looked at the host's support before the three reasons for a native queue.
+/// Slow path that `native_pv_lock_init` (`arch/x86/kernel/paravirt.c`) and `kvm_spinlock_init`
+/// (`arch/x86/kernel/kvm.c`) choose. Until Linux 6.17, `kvm_spinlock_init` checked the host's
+/// support before the three reasons for a native queue.
 fn slow_path(facts: &Facts) -> SlowPath {
     let Spinlocks { paravirt, paravirt_spinlocks, nopvspin, possible_cpus, pv_unhalt, dedicated } =
         facts.tracing.spinlocks;
     match facts.host.arch.as_str() {
         "x86_64" | "i686" => {}
-        // The generic queue, and no hook for a hypervisor.
+        // aarch64 uses the generic queue, without a hook for a hypervisor.
         "aarch64" => return SlowPath::Queue,
         _ => return SlowPath::Unknown,
     }
@@ -92,14 +94,14 @@ fn slow_path(facts: &Facts) -> SlowPath {
     match hypervisor {
         "KVM" => match (pv_unhalt, dedicated) {
             (Some(false), Some(false)) if possible_cpus > 1 && !nopvspin => SlowPath::TestAndSet,
-            // The order of the questions decides, and it changed.
+            // The order of the kernel's checks decides, and it has changed between versions.
             (Some(false), _) => SlowPath::Unknown,
             (Some(true), Some(false)) if possible_cpus > 1 && !nopvspin => SlowPath::Paravirtual,
             (Some(true), Some(_)) => SlowPath::Queue,
             _ => SlowPath::Unknown,
         },
         "Xen" | "Hyper-V" => SlowPath::Unknown,
-        // No other hypervisor has a spinlock of its own in the kernel.
+        // The kernel has no spinlocks for other hypervisors.
         _ => SlowPath::TestAndSet,
     }
 }

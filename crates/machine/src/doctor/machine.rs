@@ -1,4 +1,5 @@
-//! What shapes every figure taken on this machine: its clock, its clock rate, what its CPUs are.
+//! Findings about properties that affect every figure of this machine: its clock, its clock rate,
+//! its CPUs.
 
 use crate::{Finding, Remedy, State, Subject};
 use morecores_study::{Bytes, CoreClass, Nanos};
@@ -7,11 +8,12 @@ use super::facts::Facts;
 use super::remedy::{as_root, command, nothing, write};
 use super::{fine, flaw};
 
-/// Clock sources that are read over a bus, in a microsecond or more and by one CPU at a time.
+/// Clock sources that are read over a bus: a reading takes a microsecond or more, and serves one
+/// CPU at a time.
 const SLOW_CLOCKS: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 
-/// A reading that costs more than this did not happen in user space: the vDSO takes 20 to 50 ns, a system call
-/// and a bus several times that.
+/// Upper limit for a clock reading in user space. The vDSO takes 20 to 50 ns; a system call or a
+/// bus takes several times as long.
 const SLOW_READING: Nanos = Nanos(200);
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

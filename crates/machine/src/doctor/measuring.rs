@@ -1,4 +1,5 @@
-//! What timing a command needs: CPUs, quiet, counters of the tree, the means to limit.
+//! Findings about the requirements of timing: CPUs, a quiet machine, counters of the tree, methods
+//! of limiting CPUs.
 
 use crate::{Finding, Remedy, State, Subject};
 use morecores_study::{CpuId, CpuSet, Restriction};
@@ -9,8 +10,8 @@ use super::remedy::{as_root, by_root, command, nothing, outside, said, write};
 use super::{fine, flaw};
 use crate::cgroup::Version;
 
-/// CPUs' worth of others' work that is more than a system's idle housekeeping; `morecores run` warns from the
-/// same amount.
+/// Number of CPUs that other programs may keep busy without a warning. A larger number exceeds a
+/// system's idle housekeeping. `morecores run` warns from the same amount.
 const BUSY: f64 = 0.1;
 
 /// Findings about timing, in the order of [`Subject`].
@@ -39,7 +40,7 @@ fn usable_cpus(facts: &Facts) -> Finding {
     flaw(what, State::Limited, format!("{fact}; {}", reasons.join("; ")), matters, remedy)
 }
 
-/// Lifts the restriction that is named first; the others come to light with the next diagnosis.
+/// Lifts the first restriction; the next diagnosis shows the others.
 fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
     let online = &facts.host.topology.online;
     let hidden = facts.privilege.confined();
@@ -49,10 +50,11 @@ fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
             write(&facts.privilege, "on", "/sys/devices/system/cpu/smt/control")
         }
         Restriction::Offline { cpus, .. } => write(&facts.privilege, "1", &files(cpus)),
-        // Of the shell, which its commands inherit.
+        // The command changes the shell's affinity, which its commands inherit.
         Restriction::Affinity { .. } => command(format!("taskset -pc {online} $$")),
         Restriction::Cpuset { .. } | Restriction::Quota { .. } if hidden => nothing(decided),
-        // The file read may be one that only tells what is in force; the other one of the directory is written.
+        // The read file may only report the effective CPUs; the writable file is in the same
+        // directory.
         Restriction::Cpuset { file, .. } => {
             let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
             write(&facts.privilege, &online.to_string(), &format!("{directory}/cpuset.cpus"))
@@ -67,7 +69,7 @@ fn lift(facts: &Facts, restriction: &Restriction) -> Remedy {
     }
 }
 
-/// The switches of some CPUs, as a shell pattern.
+/// Switch files of some CPUs, as a shell pattern.
 fn files(cpus: &CpuSet) -> String {
     let all: Vec<String> = cpus.iter().map(|cpu| cpu.to_string()).collect();
     let names = if all.len() == 1 { all.concat() } else { format!("{{{}}}", all.join(",")) };
@@ -107,7 +109,7 @@ fn cpu_time(facts: &Facts) -> Finding {
     }
 }
 
-/// How to get a cgroup that we may make others below.
+/// Remedy that gives the process a cgroup in which it may create others.
 fn own_group(facts: &Facts) -> Remedy {
     let privilege = &facts.privilege;
     if privilege.confined() {
@@ -115,7 +117,7 @@ fn own_group(facts: &Facts) -> Remedy {
     } else if !facts.groups.v1 && facts.groups.v2.is_none() {
         as_root(&facts.privilege, "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
     } else if facts.groups.v2.is_some() && facts.groups.systemd {
-        // The manager of the user's own session, where we are not root.
+        // An ordinary user needs the service manager of their own session.
         let user = if privilege.root { "" } else { "--user " };
         command(format!("systemd-run {user}--scope -p Delegate=yes morecores run -- COMMAND"))
     } else {

@@ -1,6 +1,6 @@
-//! Trying things out: what the kernel allows is known only by asking for it.
+//! Probes: only an attempt reveals whether the kernel allows an operation.
 //!
-//! Every probe undoes itself before it returns.
+//! Every probe undoes its changes before it returns.
 
 pub(super) mod bpf;
 pub(super) mod counters;
@@ -15,13 +15,13 @@ use morecores_study::trace::{Need, TRACEPOINTS, Tracepoint};
 
 use super::facts::Tracefs;
 
-/// Where tracefs is mounted (`Documentation/trace/ftrace.rst`).
+/// Mount point of tracefs (`Documentation/trace/ftrace.rst`).
 pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// The kernel's own types.
+/// File that describes the kernel's own types.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Whether tracefs can be read. The directory is there, and empty, where it is not mounted.
+/// Whether tracefs can be read. The directory exists, and is empty, if tracefs is not mounted.
 pub(super) fn tracefs() -> Tracefs {
     match fs::read_dir(TRACEFS).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Tracefs::NotMounted,
@@ -31,12 +31,13 @@ pub(super) fn tracefs() -> Tracefs {
     }
 }
 
-/// The tracepoints that a trace of a command uses on this architecture.
+/// Tracepoints that a trace of a command uses on this architecture.
 pub(super) fn wanted() -> impl Iterator<Item = &'static Tracepoint> {
     TRACEPOINTS.iter().filter(|tracepoint| tracepoint.need != Need::X86Timer || cfg!(target_arch = "x86_64"))
 }
 
-/// The tracepoints that the kernel lacks, as tracefs lists them or, without it, as BTF names them.
+/// Tracepoints that the kernel lacks, according to tracefs or, without it, BTF. `None` if neither
+/// can be read.
 pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
     let missing = |there: &dyn Fn(&str, &str) -> bool| {
         let missing = wanted().filter(|tracepoint| !there(tracepoint.group, tracepoint.name));
@@ -52,8 +53,8 @@ pub(super) fn missing_tracepoints(tracefs: bool) -> Option<Vec<String>> {
     Some(missing(&|_, name| named.contains(name.as_bytes())))
 }
 
-/// The names of all tracepoints in BTF: each has a type `btf_trace_NAME` (`include/trace/bpf_probe.h`), and
-/// BTF keeps its names as strings that end in zero.
+/// Names of all tracepoints in BTF. Each tracepoint has a type `btf_trace_NAME`
+/// (`include/trace/bpf_probe.h`), and BTF keeps its names as zero-terminated strings.
 fn in_btf(btf: &[u8]) -> BTreeSet<&[u8]> {
     btf.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(b"btf_trace_")).collect()
 }

@@ -1,38 +1,39 @@
-//! The commands that enable things, written for a shell and for who runs it.
+//! Commands that enable features, written for a shell and for the user who runs it.
 
 use crate::Remedy;
 use rustix::io::Errno;
 
 use super::facts::{Capability, Privilege};
 
-/// A command that anybody may give.
+/// A command that any user may run.
 pub(super) fn command(command: impl Into<String>) -> Remedy {
     Remedy::Command { command: command.into(), root: false, reboot: false }
 }
 
-/// A command that needs root, with `sudo` where we are not.
+/// A command that needs root, with `sudo` if the process is not root.
 pub(super) fn as_root(privilege: &Privilege, words: impl AsRef<str>) -> Remedy {
     let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("{sudo}{}", words.as_ref()), root: true, reboot: false }
 }
 
-/// Writes a value to a kernel file, or to all that a pattern matches. `sudo` does not reach a redirection.
+/// Command that writes a value to a kernel file, or to all files that a pattern matches. It uses
+/// `tee`, because `sudo` does not apply to a redirection.
 pub(super) fn write(privilege: &Privilege, value: &str, file: &str) -> Remedy {
     let sudo = if privilege.root { "" } else { "sudo " };
     Remedy::Command { command: format!("echo {value} | {sudo}tee {file}"), root: true, reboot: false }
 }
 
-/// No command helps.
+/// No command helps, for the given reason.
 pub(super) fn nothing(why: impl Into<String>) -> Remedy {
     Remedy::Nothing { why: why.into() }
 }
 
-/// What a container keeps even from its root.
+/// Reason for a refusal that affects even the root of a container.
 pub(super) fn outside() -> Remedy {
     nothing("this container may not: start it with --privileged, or measure outside of it")
 }
 
-/// What root lacks because it was started without.
+/// Reason for missing capabilities of a root process.
 pub(super) fn taken_away() -> Remedy {
     nothing(
         "capabilities are missing though this is root: whoever started this session took them away, \
@@ -40,7 +41,8 @@ pub(super) fn taken_away() -> Remedy {
     )
 }
 
-/// What only root may do: for others, a run as root; for the root of a container, whoever starts it.
+/// Remedy for an operation that only root may do: a run as root for an ordinary user, an
+/// explanation for root itself.
 pub(super) fn by_root(privilege: &Privilege, run: &str) -> Remedy {
     if privilege.confined() {
         outside()
@@ -53,7 +55,7 @@ pub(super) fn by_root(privilege: &Privilege, run: &str) -> Remedy {
     }
 }
 
-/// What the kernel said, in a few words.
+/// The kernel's error in a few words.
 pub(super) fn said(error: Errno) -> String {
     match error {
         Errno::PERM | Errno::ACCESS => "not permitted".to_owned(),

@@ -1,4 +1,5 @@
-//! What tracing a command needs: privilege, BPF, the kernel's types and tracepoints, counters.
+//! Findings about the requirements of tracing: privilege, BPF, the kernel's types and tracepoints,
+//! counters.
 
 use crate::{Finding, Remedy, State, Subject};
 use morecores_study::trace::{LEAST_LINUX, Need, TRACEPOINTS};
@@ -8,15 +9,16 @@ use super::facts::{Capability, Facts, Privilege, Tracefs};
 use super::remedy::{as_root, by_root, nothing, outside, said, taken_away};
 use super::{fine, flaw, kernel_locks, probe};
 
-/// Since then BPF's memory counts against the cgroup and not against the limit of locked memory: commits
-/// around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
+/// First kernel in which BPF's memory counts against the cgroup and not against the limit of locked
+/// memory: commits around "bpf: Eliminate rlimit-based memory accounting", Linux 5.11.
 const UNLOCKED: (u32, u32) = (5, 11);
 
 /// [`LEAST_LINUX`] in words.
 pub(super) const TOO_OLD: &str =
     "BPF programs trace commands and kernel locks since Linux 5.19: boot a newer kernel";
 
-/// Gives the tracer what it needs without making the measured command root: it does not inherit them.
+/// Command that gives the tracer its capabilities. The measured command does not inherit them, so
+/// it does not become root.
 const SETCAP: &str = "setcap cap_bpf,cap_perfmon,cap_syslog=ep \"$(command -v morecores)\"";
 
 /// Findings about tracing, in the order of [`Subject`].
@@ -46,7 +48,7 @@ fn privilege(facts: &Facts) -> Finding {
         ("CAP_BPF", privilege.has(Capability::Bpf) || admin),
         ("CAP_PERFMON", privilege.has(Capability::PerfMon) || admin),
         ("CAP_SYS_ADMIN", admin),
-        // To lift the limit of locked memory, where that still binds.
+        // CAP_SYS_RESOURCE raises the limit of locked memory, if that limit still applies.
         ("CAP_SYS_RESOURCE", privilege.has(Capability::SysResource) || unlocked(facts)),
         ("CAP_NET_ADMIN", privilege.has(Capability::NetAdmin)),
     ];
@@ -88,7 +90,7 @@ fn bpf(facts: &Facts) -> Finding {
     }
 }
 
-/// What lets somebody trace to whom the kernel refuses it.
+/// Remedy for a user who may not trace.
 pub(super) fn allow_tracing(privilege: &Privilege) -> Remedy {
     if privilege.confined() {
         nothing("this container may not: start it with --cap-add=BPF --cap-add=PERFMON")
@@ -144,7 +146,7 @@ fn tracepoints(facts: &Facts) -> Finding {
             fine(what, format!("all {} that a trace uses, by {source}", probe::wanted().count()), matters)
         }
         Some(missing) => {
-            // Those for locks came with what no trace can do without.
+            // The tracepoints for locks came with features that no trace can do without.
             let locks = missing.iter().any(|name| name.starts_with("lock:"));
             let old = locks && version(&facts.host.kernel).is_some_and(|version| version < LEAST_LINUX);
             let needed = |name: &String| {
@@ -196,9 +198,9 @@ fn own_switches(facts: &Facts) -> Finding {
     }
 }
 
-/// What lets somebody open perf events of processes of their own to whom the kernel refuses it.
+/// Remedy for a user who may not open perf events of the user's own processes.
 fn allow_own_events(facts: &Facts) -> Remedy {
-    /// The highest setting that lets everybody: `Documentation/admin-guide/sysctl/kernel.rst`.
+    /// Highest setting that allows every user: `Documentation/admin-guide/sysctl/kernel.rst`.
     const MOST_PARANOID: i32 = 2;
     if facts.privilege.confined() {
         nothing("this container may not: start it with --cap-add=PERFMON")
@@ -260,7 +262,7 @@ fn unlocked(facts: &Facts) -> bool {
     version(&facts.host.kernel).is_some_and(|version| version >= UNLOCKED)
 }
 
-/// The first two numbers of `uname -r`.
+/// First two numbers of `uname -r`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -1,33 +1,34 @@
-//! A kernel file of counters, kept open and read again and again.
+//! Kernel file of counters, which stays open for repeated reads.
 //!
-//! Reading costs one system call and no allocation, since it is done around every run.
+//! A read costs one system call and no allocation, because reads surround every run.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// One such file.
+/// An open file of counters.
 #[derive(Debug)]
 pub(super) struct Counter {
     file: File,
     text: Vec<u8>,
 }
 
-/// Room for the longest of the files, `memory.stat`, several times over.
+/// Buffer size: several times the length of the longest file, `memory.stat`.
 const ROOM: usize = 16 * 1024;
 
 impl Counter {
-    /// Opens the file; absent where there is none, or we may not read it.
+    /// Opens the file; `None` if it does not exist or may not be read.
     pub(super) fn open(path: PathBuf) -> Option<Self> {
         Some(Self { file: File::open(path).ok()?, text: Vec::new() })
     }
 
-    /// A file that holds one number.
+    /// Reads a file that holds one number.
     pub(super) fn number(&mut self) -> Option<u64> {
         self.read()?.trim().parse().ok()
     }
 
-    /// A file of lines `name value`: the values of some names, each absent where its name is.
+    /// Reads the values of some names from a file of lines `name value`. A value is absent if its
+    /// name is.
     pub(super) fn fields<const N: usize>(&mut self, names: [&str; N]) -> Option<[Option<u64>; N]> {
         let text = self.read()?;
         let mut values = [None; N];
@@ -39,7 +40,7 @@ impl Counter {
         Some(values)
     }
 
-    /// `io.stat`: bytes read and written, over all devices.
+    /// Reads `io.stat`: bytes read and written, over all devices.
     pub(super) fn block_bytes(&mut self) -> Option<(u64, u64)> {
         let text = self.read()?;
         let sum = |name: &str| {

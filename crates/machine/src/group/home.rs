@@ -1,10 +1,14 @@
-//! Where in version 2 the study's cgroup is made, so that it has the controllers that it needs.
+//! Place in version 2 for the study's cgroup, chosen so that the cgroup has the controllers that it
+//! needs.
 //!
-//! A cgroup that holds processes cannot give its children controllers (cgroups(7), "no internal processes"), and
-//! ours holds the shell that started us. Its parent usually gives controllers already: there the study's cgroup is
-//! made beside ours, with our own limits and weights copied, so that the command escapes no limit and has the share of the
-//! machine that it would have in ours. Where the parent is out of
-//! reach, it is made below ours, with the counters that need no controller.
+//! A cgroup that holds processes cannot give controllers to its children (cgroups(7), "no internal
+//! processes"). The cgroup of this process also holds the shell that started morecores. Its parent
+//! usually gives controllers to its children already.
+//!
+//! The study's cgroup is therefore created beside the cgroup of this process. It gets a copy of
+//! that cgroup's limits and weights. The command thus escapes no limit, and keeps its share of the
+//! machine. If the parent is out of reach, the study's cgroup is created below the cgroup of this
+//! process. It then has only the counters that need no controller.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +17,7 @@ use super::{GroupError, io_error};
 use crate::cgroup::CgroupDir;
 use crate::undo::{Change, Journal};
 
-/// Files of our own cgroup that hold one value, a limit or a weight for everything in it.
+/// Files of this process's cgroup that hold one value, a limit or a weight for all processes in it.
 const VALUES: &[&str] = &[
     "cpu.max",
     "cpu.max.burst",
@@ -32,20 +36,22 @@ const VALUES: &[&str] = &[
     "pids.max",
 ];
 
-/// Such files with a line for each device, and one for all others in some; the kernel takes one line at a time.
+/// Files with a line for each device, and in some a line for all other devices. The kernel accepts
+/// one line at a time.
 const LINES: &[&str] = &["io.weight", "io.bfq.weight", "io.max", "io.latency"];
 
 /// The place for the study's cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Home {
-    /// The cgroup it is made in.
+    /// Cgroup in which the study's cgroup is created.
     pub(super) parent: PathBuf,
-    /// The cgroup whose limits it takes over, where it is not made below that.
+    /// Cgroup whose limits are copied, unless the study's cgroup is below it.
     pub(super) like: Option<PathBuf>,
 }
 
 impl Home {
-    /// Chooses; with `cpuset`, a place where the study's cgroup has one, enabling the controller where that can be.
+    /// Chooses the place. With `cpuset`, the place must offer the cpuset controller, which is
+    /// enabled if necessary and possible.
     pub(super) fn find(own: &CgroupDir, cpuset: bool, journal: &mut Journal) -> Result<Self, GroupError> {
         let below = Self { parent: own.own().to_owned(), like: None };
         let above = own.own().parent().filter(|_| own.own() != own.mount());
@@ -79,8 +85,8 @@ impl Home {
         Ok(home.clone())
     }
 
-    /// Takes our own limits and weights over to the study's cgroup `dir`. One whose controller `dir` does not have cannot
-    /// be in force in ours either.
+    /// Copies the limits and weights of this process's cgroup to the study's cgroup `dir`. If `dir`
+    /// lacks a controller, this process's cgroup has no limit by that controller either.
     pub(super) fn copy_limits(&self, dir: &Path) -> Result<(), GroupError> {
         let Some(like) = &self.like else { return Ok(()) };
         let read = |dir: &Path, name: &str| fs::read_to_string(dir.join(name)).ok();
@@ -92,8 +98,8 @@ impl Home {
     }
 }
 
-/// What is to be written to the files of a new cgroup so that they say what those of `ours` say: a file's name and a line
-/// of it each, in the order in which the kernel takes them.
+/// Lines to write to the files of a new cgroup so that their content equals that of `ours`: pairs
+/// of a file name and a line, in the order that the kernel requires.
 fn differences(
     ours: impl Fn(&str) -> Option<String>,
     new: impl Fn(&str) -> Option<String>,
@@ -102,7 +108,7 @@ fn differences(
     let mut lines = Vec::new();
     for name in VALUES.iter().chain(LINES) {
         let (Some(ours), Some(new)) = (ours(name), new(name)) else { continue };
-        // An idle cgroup has no weight (EINVAL).
+        // The kernel refuses a weight for an idle cgroup (EINVAL).
         if is_idle && *name == "cpu.weight" {
             continue;
         }
@@ -113,7 +119,7 @@ fn differences(
     lines
 }
 
-/// Whether a list of controllers holds one.
+/// Whether a list of controllers contains `controller`.
 fn lists(file: &Path, controller: &str) -> bool {
     fs::read_to_string(file).unwrap_or_default().split_ascii_whitespace().any(|listed| listed == controller)
 }
@@ -122,7 +128,8 @@ fn writable(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// Whether a cgroup may give its children controllers: the true root, or one without processes of its own.
+/// Whether a cgroup may give controllers to its children: the true root may, and so may a cgroup
+/// without processes of its own.
 fn may_have_controllers(dir: &Path, own: &CgroupDir) -> bool {
     let root = own.sees_root() && dir == own.mount();
     root || fs::read_to_string(dir.join("cgroup.procs")).is_ok_and(|procs| procs.trim().is_empty())
@@ -133,7 +140,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// A new cgroup as Linux 6.12 makes it.
+    /// Files of a new cgroup in Linux 6.12.
     fn new_cgroup() -> BTreeMap<&'static str, &'static str> {
         BTreeMap::from([
             ("cpu.max", "max 100000\n"),

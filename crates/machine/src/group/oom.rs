@@ -1,7 +1,7 @@
-//! Processes that the kernel kills for memory: how many in a run, and which.
+//! Processes that the kernel kills for memory: their number in a run, and their names.
 //!
-//! The count is the kernel's own (`oom_kill`), of the smallest set of processes that it is told for. Only where it has
-//! grown is the kernel's log read for names.
+//! The number is the kernel's own count (`oom_kill`), for the smallest available set of processes.
+//! The kernel's log is read for names only if the count has grown.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,7 +13,7 @@ use morecores_study::{Bytes, MemoryKills};
 use super::counters::Counter;
 use crate::cgroup::{CgroupDir, Hierarchies, Version};
 
-/// The count around each run.
+/// Counter of kills around each run.
 #[derive(Debug)]
 pub struct OomKills {
     counter: Option<Counter>,
@@ -22,12 +22,13 @@ pub struct OomKills {
 }
 
 impl OomKills {
-    /// Counts in the cgroup `group`, whose memory a controller counts; where there is none, in that of this process; where
-    /// that tells nothing, on the whole machine.
+    /// Opens the first available counter: of the cgroup `group`, whose memory a controller counts;
+    /// else of this process's cgroup; else of the whole machine.
     pub fn new(hierarchies: &Hierarchies, group: Option<&Path>) -> Self {
         let own = hierarchies.controller("memory");
         let dirs = group.into_iter().chain(own.map(CgroupDir::own));
-        // Version 2, and version 1 since Linux 4.13 (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
+        // `oom_kill` exists in version 2, and in version 1 since Linux 4.13
+        // (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
         let files = dirs.flat_map(|dir| ["memory.events", "memory.oom_control"].map(|file| dir.join(file)));
         let candidates = files.chain([PathBuf::from("/proc/vmstat")]);
         let counter = candidates.filter_map(Counter::open).find_map(|mut counter| {
@@ -37,18 +38,19 @@ impl OomKills {
         Self { counter, before: 0, limit: own.and_then(limit) }
     }
 
-    /// A run is about to start.
+    /// Notes the count before a run.
     pub fn begin(&mut self) {
         self.before = self.counter.as_mut().and_then(count).unwrap_or(0);
     }
 
-    /// The run has ended: what was killed meanwhile; absent where nothing was, or where it cannot be known.
+    /// Kills since [`begin`](Self::begin); absent if there were none, or if no counter is
+    /// available.
     pub fn end(&mut self) -> Option<MemoryKills> {
         let killed = count(self.counter.as_mut()?)?.saturating_sub(self.before);
         (killed > 0).then(|| MemoryKills { count: killed, names: victims(&kernel_log(), killed as usize) })
     }
 
-    /// The smallest memory limit of the cgroups around this process; absent where none limits it.
+    /// Smallest memory limit of the cgroups around this process; absent if none limits it.
     pub fn limit(&self) -> Option<Bytes> {
         self.limit
     }
@@ -59,7 +61,8 @@ fn count(counter: &mut Counter) -> Option<u64> {
     kills
 }
 
-/// The smallest limit on the way up. Version 1 has a huge number for none.
+/// Smallest limit from this process's cgroup up to the mount. Version 1 represents no limit by a
+/// huge number.
 fn limit(own: &CgroupDir) -> Option<Bytes> {
     const NONE: u64 = i64::MAX as u64 / 2;
     let file = match own.version() {
@@ -70,28 +73,30 @@ fn limit(own: &CgroupDir) -> Option<Bytes> {
     own.ancestors().filter_map(read).filter(|limit| *limit < NONE).min().map(Bytes)
 }
 
-/// The kernel's log, as far as it may be read.
+/// Readable part of the kernel's log.
 fn kernel_log() -> String {
     let mut text = String::new();
     let log = File::options().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
     let Ok(mut log) = log else { return text };
-    // Each call returns one record, none of them longer (Documentation/ABI/testing/dev-kmsg).
+    // Each call returns one record of at most this length (Documentation/ABI/testing/dev-kmsg).
     let mut record = [0; 8192];
     loop {
         match log.read(&mut record) {
             Ok(length) if length > 0 => text.push_str(&String::from_utf8_lossy(&record[..length])),
-            // Records were overwritten while this read: the next ones are still there.
+            // The kernel overwrote records during the read; the following records are still
+            // available.
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             _ => return text,
         }
     }
 }
 
-/// The names of the last so many processes that a kernel log says were killed for memory, each once; empty where it does not
-/// hold so many.
+/// Names of the last `count` processes that were killed for memory according to a kernel log, each
+/// once. Empty if the log holds fewer.
 fn victims(log: &str, count: usize) -> Vec<String> {
     let victim = |line: &str| {
-        // mm/oom_kill.c: "Out of memory: Killed process 7 (name) total-vm:…", with "Memory cgroup out of memory:" in a cgroup.
+        // mm/oom_kill.c: "Out of memory: Killed process 7 (name) total-vm:…", with "Memory cgroup
+        // out of memory:" in a cgroup.
         let (head, rest) = line.split_once("Killed process ")?;
         let is_kill = head.to_ascii_lowercase().contains("out of memory");
         let name = rest.split_once(" (")?.1.split_once(") total-vm")?.0;

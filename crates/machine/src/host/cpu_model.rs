@@ -1,16 +1,17 @@
-//! The CPU's own name, from `/proc/cpuinfo`, whose keys differ from architecture to architecture.
+//! Name of the CPU model, from `/proc/cpuinfo`, whose keys differ between architectures.
 
 use std::collections::BTreeSet;
 
-/// Keys that hold a name, the most telling first: x86, LoongArch and newer Arm kernels; MIPS; s390; POWER;
-/// RISC-V.
+/// Keys that hold a name, the most specific first: x86, LoongArch and newer Arm kernels; MIPS;
+/// s390; POWER; RISC-V.
 const NAMES: [&str; 5] = ["model name", "cpu model", "processor 0", "cpu", "uarch"];
 
 /// Keys that name at least the board.
 const BOARDS: [&str; 2] = ["Model", "Hardware"];
 
-/// Arm's implementers and parts, from `arch/arm64/include/asm/cputype.h`. Only server and desktop cores that
-/// someone is likely to measure on; any other is given by its numbers, which `lscpu` explains.
+/// Arm's implementers and parts, from `arch/arm64/include/asm/cputype.h`. The table holds only the
+/// server and desktop cores on which measurements are likely. Other cores are given by their
+/// numbers, which `lscpu` explains.
 const ARM_PARTS: [(u32, u32, &str); 22] = [
     (0x41, 0xd03, "Cortex-A53"),
     (0x41, 0xd05, "Cortex-A55"),
@@ -36,7 +37,7 @@ const ARM_PARTS: [(u32, u32, &str); 22] = [
     (0x48, 0xd01, "HiSilicon TSV110"),
 ];
 
-/// The name, empty where the kernel tells none.
+/// Name of the CPU model; empty if the kernel gives none.
 pub(super) fn read(cpuinfo: &str) -> String {
     let first =
         |wanted: &str| fields(cpuinfo).find(|(key, _)| *key == wanted).map(|(_, value)| value.to_owned());
@@ -53,7 +54,7 @@ fn fields(cpuinfo: &str) -> impl Iterator<Item = (&str, &str)> {
     pairs.map(|(key, value)| (key.trim(), value.trim())).filter(|(_, value)| !value.is_empty())
 }
 
-/// Every kind of Arm core in the machine.
+/// Names of all kinds of Arm core in the machine.
 fn arm(cpuinfo: &str) -> Option<String> {
     let number = |value: &str| u32::from_str_radix(value.strip_prefix("0x")?, 16).ok();
     let (mut names, mut implementer) = (BTreeSet::new(), None);

@@ -1,6 +1,6 @@
-//! Who decides the clock rate: cpufreq's governor and driver, and boost.
+//! Control of the clock rate: cpufreq's governor and driver, and boost.
 //!
-//! `Documentation/admin-guide/pm/cpufreq.rst`, `intel_pstate.rst`.
+//! Sources: `Documentation/admin-guide/pm/cpufreq.rst`, `intel_pstate.rst`.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,16 @@ use crate::tree::Tree;
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// What allows the clock to rise above its nominal rate, as a file, and what to write to it to forbid that.
-/// The driver's own file comes first: it wins over the general one.
+/// Files that allow the clock to rise above its nominal rate, each with the value that forbids it.
+/// The driver's own file comes first, because it overrides the general one.
 pub(crate) const BOOST_SWITCHES: [(&str, &str); 2] =
     [("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0")];
 
-/// What the kernel tells of the clock rate. Where the CPUs' governors differ, all are named.
+/// Reads the kernel's settings of the clock rate. All governors are named if the CPUs' governors
+/// differ.
 pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Frequency {
-    // A policy is a group of CPUs that share a clock, so there are fewer of them; kernels before 4.2 have none.
+    // A policy is a group of CPUs that share a clock, so there are fewer policies than CPUs.
+    // Kernels before 4.2 have none.
     let policies =
         tree.numbered(CPUFREQ, "policy").into_iter().map(|number| format!("{CPUFREQ}/policy{number}"));
     let mut policies: Vec<String> = policies.collect();
@@ -31,7 +33,7 @@ pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Frequency {
         (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join(", "))
     };
     let (governor, driver) = (each("scaling_governor"), each("scaling_driver"));
-    // Some drivers have a switch for each policy instead.
+    // Some drivers have one switch for each policy instead.
     let each_boost = each("boost").map(|values| values.contains('1'));
     let boost = BOOST_SWITCHES.iter().find_map(|(file, off)| Some(line(tree, file)? != *off)).or(each_boost);
     Frequency { governor, driver, boost }

@@ -1,23 +1,25 @@
-//! Which hypervisor, if any, stands between this kernel and the machine.
+//! Hypervisor between this kernel and the machine, if any.
 
 use super::line;
 use crate::tree::Tree;
 
-/// What the CPU itself says of a hypervisor.
+/// Information from the CPUID instruction about a hypervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpuid {
-    /// The hypervisor's name for itself; absent without one and on CPUs that cannot tell.
+    /// Name that the hypervisor gives itself; absent without a hypervisor and on CPUs without
+    /// CPUID.
     pub vendor: Option<String>,
-    /// Whether the hypervisor tells us the time it takes from us; absent where that cannot be asked.
+    /// Whether the hypervisor reports steal time; absent if CPUID cannot tell.
     pub tells_steal: Option<bool>,
-    /// Whether KVM wakes a waiter of a paravirtual spinlock; absent where that cannot be asked.
+    /// Whether KVM wakes a waiter of a paravirtual spinlock; absent if CPUID cannot tell.
     pub wakes_waiters: Option<bool>,
-    /// Whether KVM says that each of our CPUs has one of the machine's to itself; absent where that cannot be asked.
+    /// Whether KVM states that each virtual CPU has a physical CPU to itself; absent if CPUID
+    /// cannot tell.
     pub dedicated: Option<bool>,
 }
 
-/// Words in a machine's DMI names that only virtual machines have. Amazon's bare-metal instances carry its
-/// name too, so that one is not among them.
+/// Words in a machine's DMI names that only virtual machines have. Amazon's name is not among them,
+/// because its bare-metal instances carry it too.
 const VIRTUAL: [(&str, &str); 7] = [
     ("QEMU", "QEMU"),
     ("KVM", "KVM"),
@@ -28,10 +30,10 @@ const VIRTUAL: [(&str, &str); 7] = [
     ("Google Compute Engine", "Google Compute Engine"),
 ];
 
-/// The hypervisor's name.
+/// Name of the hypervisor.
 ///
-/// On x86 the flag `hypervisor` (CPUID leaf 1, ECX bit 31) decides whether there is one. Elsewhere there is no
-/// such flag, and firmware's names for the machine have to do.
+/// On x86 the flag `hypervisor` (CPUID leaf 1, ECX bit 31) decides whether a hypervisor is present.
+/// Other architectures have no such flag, so the firmware's names for the machine decide there.
 pub(super) fn read(tree: &mut Tree, cpuid: &Cpuid, cpuinfo: &str) -> Option<String> {
     if let Some(flags) = cpuinfo.lines().find(|line| line.starts_with("flags")) {
         let virtual_cpu = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
@@ -43,7 +45,7 @@ pub(super) fn read(tree: &mut Tree, cpuid: &Cpuid, cpuinfo: &str) -> Option<Stri
     firmware(tree)
 }
 
-/// What the kernel and the firmware say.
+/// Name of the hypervisor according to the kernel and the firmware.
 fn firmware(tree: &mut Tree) -> Option<String> {
     if let Some(kind) = line(tree, "/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
@@ -56,7 +58,7 @@ fn firmware(tree: &mut Tree) -> Option<String> {
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
 impl Cpuid {
-    /// This architecture has no such instruction.
+    /// Returns no information: this architecture has no CPUID instruction.
     pub fn read() -> Self {
         Self::default()
     }
@@ -64,11 +66,11 @@ impl Cpuid {
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Cpuid {
-    /// Asks the CPU that we run on.
+    /// Executes CPUID on the current CPU.
     pub fn read() -> Self {
         use raw_cpuid::{CpuId, Hypervisor, cpuid};
 
-        /// KVM's leaf of features, bits of its EAX, and one of the hints in its EDX:
+        /// KVM's leaf of features, with bits of its EAX and one hint in its EDX:
         /// `Documentation/virt/kvm/x86/cpuid.rst`.
         const KVM_FEATURES: u32 = 0x4000_0001;
         const KVM_FEATURE_STEAL_TIME: u32 = 1 << 5;
@@ -76,14 +78,14 @@ impl Cpuid {
         const KVM_HINTS_REALTIME: u32 = 1 << 0;
 
         let cpu = CpuId::new();
-        // The leaves of a hypervisor mean nothing where there is none.
+        // Without a hypervisor, its leaves have no meaning.
         let virtual_cpu = cpu.get_feature_info().is_some_and(|features| features.has_hypervisor());
         let Some(info) = cpu.get_hypervisor_info().filter(|_| virtual_cpu) else { return Self::default() };
         let identity = info.identify();
         let name = match &identity {
             Hypervisor::HyperV => "Hyper-V".to_owned(),
             Hypervisor::Bhyve => "bhyve".to_owned(),
-            // Its name, in three registers of four letters each.
+            // The name, in three registers of four letters each.
             Hypervisor::Unknown(b, c, d) => [b, c, d]
                 .iter()
                 .flat_map(|register| register.to_le_bytes())

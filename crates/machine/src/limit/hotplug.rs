@@ -1,7 +1,9 @@
-//! Takes CPUs offline, so that only the allotted ones exist: the nearest thing today to a smaller machine.
+//! Takes CPUs offline, so that only the allotted CPUs exist. No other method comes closer to a
+//! smaller machine.
 //!
-//! The kernel forgets on whose behalf CPUs were where: version 1 cpusets lose a CPU that goes offline for good,
-//! and a thread bound to it is set free. Both are noted before the first CPU goes and restored by the journal.
+//! The kernel does not remember the CPUs of cpusets and threads. A version 1 cpuset permanently
+//! loses a CPU that goes offline. A thread that was bound to the CPU may then use every CPU. The
+//! journal notes both before the first CPU goes offline, and restores both.
 
 use std::fs;
 use std::io;
@@ -13,58 +15,58 @@ use crate::cgroup::{Hierarchies, Version};
 use crate::process;
 use crate::undo::{Change, Journal, JournalError, UndoError, set_online};
 
-/// Why CPUs cannot be taken offline.
+/// Reason for which CPUs cannot be taken offline.
 #[derive(Debug, thiserror::Error)]
 pub enum HotplugError {
-    /// Only root may.
+    /// Only root may take CPUs offline.
     #[error("--limit hotplug needs root: use sudo, or --limit affinity")]
     NotRoot,
-    /// A CPU has no switch.
+    /// A CPU has no online switch.
     #[error("CPU {0} cannot be taken offline on this machine: use --limit cpuset or affinity")]
     Fixed(CpuId),
-    /// A CPU has to stay.
+    /// CPU 0 is not among the allotted CPUs.
     #[error(
         "CPU 0 stays online, so it must be the first CPU of every count: drop --cpu-list or begin it with 0"
     )]
     NeedsCpu0,
-    /// The switch did not move.
+    /// The kernel refused to switch a CPU.
     #[error("cannot switch CPU {cpu} {}: {source}", if *.online { "on" } else { "off" })]
     Switch {
-        /// The CPU.
+        /// CPU.
         cpu: CpuId,
-        /// Which way.
+        /// Intended state: true for online.
         online: bool,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// A cpuset did not get its CPUs back.
+    /// A cpuset could not be restored.
     #[error("cannot {0}")]
     Cpuset(UndoError),
-    /// The CPUs online cannot be read.
+    /// The list of online CPUs cannot be read.
     #[error("cannot read {ONLINE}: {0}")]
     Read(io::Error),
-    /// The change could not be noted.
+    /// The change could not be noted in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Switches CPUs; the journal switches them back.
+/// Switches CPUs offline and online; the journal brings them back online.
 #[derive(Debug)]
 pub struct Hotplug {
-    /// Online before we came.
+    /// CPUs that were online at the start.
     all: CpuSet,
     now: CpuSet,
-    /// What version 1 cpusets are given back with each CPU, parents first.
+    /// Original CPUs of each version 1 cpuset, parents first, to restore after CPUs come back.
     cpusets: Vec<Change>,
 }
 
 impl Hotplug {
-    /// Notes everything that taking any CPU but 0 offline may destroy. Nothing is switched yet.
+    /// Notes all state that taking any CPU but 0 offline may destroy. Switches nothing yet.
     ///
     /// # Errors
-    /// Where we may not, or a CPU has no switch.
+    /// The process is not root, or a CPU has no online switch.
     pub fn prepare(journal: &mut Journal) -> Result<Self, HotplugError> {
         if !rustix::process::geteuid().is_root() {
             return Err(HotplugError::NotRoot);
@@ -76,12 +78,14 @@ impl Hotplug {
         if let Some(cpu) = all.iter().find(|cpu| *cpu != CpuId(0) && fixed(cpu)) {
             return Err(HotplugError::Fixed(cpu));
         }
-        // The journal undoes the last note first, and all of it needs the CPUs: they are noted last.
+        // The journal undoes the last note first, and every other restoration needs the CPUs. The
+        // CPUs are therefore noted last.
         for (tid, cpus) in bound_threads(&all) {
             let Some(start_time) = process::start_time(tid) else { continue };
             journal.note(Change::AffinityLost { tid, start_time, cpus })?;
         }
-        // A cpuset takes only CPUs that its parent has: parents are noted last, and restored first.
+        // A cpuset accepts only CPUs of its parent. Parents are therefore noted last and restored
+        // first.
         let cpusets = v1_cpusets();
         for change in cpusets.iter().rev() {
             journal.note(change.clone())?;
@@ -90,7 +94,7 @@ impl Hotplug {
         Ok(Self { now: all.clone(), all, cpusets })
     }
 
-    /// Leaves only `cpus` online; true where that switched any.
+    /// Leaves only `cpus` online; returns true if it switched any CPU.
     pub(super) fn only(&mut self, cpus: &CpuSet) -> Result<bool, HotplugError> {
         if *cpus == self.now {
             return Ok(false);
@@ -98,7 +102,8 @@ impl Hotplug {
         if !cpus.contains(CpuId(0)) {
             return Err(HotplugError::NeedsCpu0);
         }
-        // On before off, so that there is never less than either set has.
+        // CPUs go online before others go offline, so at each instant at least one of the two sets
+        // is complete.
         let on = cpus.difference(&self.now);
         let off = self.all.intersection(&self.now).difference(cpus);
         for (set, online) in [(&on, true), (&off, false)] {
@@ -107,8 +112,8 @@ impl Hotplug {
             }
         }
         if !on.is_empty() {
-            // We, and with us the command, may live in one of them. A CPU that is still offline cannot be
-            // given back yet: the kernel refuses, and the journal does it in the end.
+            // This process, and with it the command, may live in one of these cpusets. The kernel
+            // refuses a CPU that is still offline, so the journal restores the rest at the end.
             for change in self.cpusets.iter().filter(|_| *cpus == self.all) {
                 change.undo().map_err(HotplugError::Cpuset)?;
             }
@@ -118,7 +123,7 @@ impl Hotplug {
     }
 }
 
-/// Every version 1 cpuset with the CPUs it was given, parents before children.
+/// All version 1 cpusets with their configured CPUs, parents before children.
 fn v1_cpusets() -> Vec<Change> {
     let hierarchies = Hierarchies::of_this_process();
     let mount = hierarchies.v1.get("cpuset").filter(|dir| dir.version() == Version::V1);
@@ -141,13 +146,14 @@ fn collect_cpusets(dir: &Path, found: &mut Vec<Change>) {
     }
 }
 
-/// Threads of user space that may not use every CPU, with those they may use.
+/// Threads of user space that may not use every CPU, with their allowed CPUs.
 fn bound_threads(all: &CpuSet) -> Vec<(u32, CpuSet)> {
     let numbers = |dir: &str| {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>()
     };
-    // Kernel threads have no memory map and an empty command line, and look after themselves.
+    // Kernel threads have no memory map and an empty command line; the kernel itself manages their
+    // affinity.
     let user = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     let threads =
         numbers("/proc").into_iter().filter(user).flat_map(|pid| numbers(&format!("/proc/{pid}/task")));

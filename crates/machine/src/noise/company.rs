@@ -1,9 +1,10 @@
-//! Which CPUs are measured alone, and which together with which.
+//! Selection of the CPUs that are measured alone, and of the pairs that are measured together.
 
 use morecores_study::noise::Company;
 use morecores_study::{CpuId, CpuSet, Topology};
 
-/// At most `most` of the CPUs, evenly spread over them, so that every package of a large machine has a part.
+/// At most `most` of the CPUs, evenly spread, so that the sample covers every package of a large
+/// machine.
 pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
     if cpus.len() <= most {
         return cpus.clone();
@@ -12,7 +13,7 @@ pub(super) fn spread(cpus: &CpuSet, most: usize) -> CpuSet {
     (0..most).map(|i| all[i * all.len() / most]).collect()
 }
 
-/// One pair of each kind that can be made of one of `alone` and another of `cpus`.
+/// One pair of each kind, if one of `alone` and another of `cpus` can form it.
 pub(super) fn pairs(topology: &Topology, alone: &CpuSet, cpus: &CpuSet) -> Vec<(Company, CpuSet)> {
     let mut found = Vec::new();
     for company in [Company::Siblings, Company::Cores, Company::Packages] {
@@ -46,7 +47,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Two packages of two cores of two threads, numbered as Linux does: siblings far apart.
+    /// Two packages of two cores of two threads, numbered as in Linux: sibling numbers are far
+    /// apart.
     fn machine() -> Topology {
         let core = |cpus| Core { cpus: set(cpus), core_type: 0, max_frequency: None };
         Topology {

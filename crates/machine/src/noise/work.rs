@@ -1,4 +1,4 @@
-//! The fixed work: arithmetic in registers.
+//! Fixed work: arithmetic in registers.
 
 use std::hint::black_box;
 
@@ -6,14 +6,15 @@ use morecores_study::Nanos;
 
 use crate::clock::monotonic;
 
-/// Chains that do not depend on each other: enough to keep a core's execution units full, so that a second
-/// thread of the core has to take from the first.
+/// Number of independent chains. They keep a core's execution units full, so that a second thread
+/// of the core slows the first.
 const CHAINS: usize = 8;
 
-/// Knuth's multiplier for 64 bits, *The Art of Computer Programming*, volume 2, section 3.3.4, table 1, line 26.
+/// Knuth's 64-bit multiplier, *The Art of Computer Programming*, volume 2, section 3.3.4, table 1,
+/// line 26.
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
-/// Runs `steps` steps; how long that took, in nanoseconds, and when it ended.
+/// Runs `steps` steps; returns the duration in nanoseconds, and the instant of the end.
 pub(super) fn repetition(steps: u64) -> (u64, Nanos) {
     let begin = monotonic();
     black_box(chains(black_box(steps)));
@@ -21,7 +22,8 @@ pub(super) fn repetition(steps: u64) -> (u64, Nanos) {
     (end.since(begin).0, end)
 }
 
-/// A multiplication, an addition, a shift and an exclusive or on each chain in each step.
+/// Makes `steps` steps; each is a multiplication, an addition, a shift and an exclusive or on each
+/// chain.
 fn chains(steps: u64) -> [u64; CHAINS] {
     let mut values: [u64; CHAINS] = std::array::from_fn(|i| i as u64 + 1);
     for _ in 0..steps {
@@ -39,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_step_is_made() {
-        // Longhand, for two steps of the first chain.
+        // Expected values, computed by hand for two steps of the first and the last chain.
         let step = |v: u64| {
             let v = v.wrapping_mul(MULTIPLIER).wrapping_add(1);
             v ^ (v >> 33)

@@ -1,20 +1,22 @@
 //! Generic netlink messages: a header, and attributes that may hold attributes.
 //!
-//! Written out here because there is so little of it: the crates for netlink know the kernel's routing, not taskstats,
-//! and would be a hundred times the code. Formats: include/uapi/linux/netlink.h, genetlink.h. Nothing here does I/O.
+//! The code is written out because it is so short. The existing netlink crates cover the kernel's
+//! routing and not taskstats, and would be a hundred times as long. Formats:
+//! include/uapi/linux/netlink.h, genetlink.h. This module does no I/O.
 
-/// `NLMSG_HDRLEN` and `GENL_HDRLEN` together.
+/// Sum of `NLMSG_HDRLEN` and `GENL_HDRLEN`.
 pub(super) const HEADER: usize = 20;
 /// `NLA_HDRLEN`.
 const ATTRIBUTE_HEADER: usize = 4;
 /// `NLA_TYPE_MASK`: the two bits above are flags.
 const TYPE: u16 = 0x3fff;
-/// `NLMSG_ERROR`: the kernel's answer to what it refuses, and to what asked for an answer.
+/// `NLMSG_ERROR`: the kernel's answer to a request that it refuses, and to a request for an
+/// acknowledgement.
 const ERROR: u16 = 2;
 /// `NLM_F_REQUEST | NLM_F_ACK`.
 const REQUEST: u16 = 1 | 4;
 
-/// A message as received.
+/// A received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     /// An answer: 0, or a negated error number.
@@ -23,7 +25,8 @@ pub(super) enum Message<'a> {
     Command { family: u16, command: u8, attributes: &'a [u8] },
 }
 
-/// A request with one attribute, a text with the zero byte that netlink's strings end in. The kernel answers it.
+/// Request with one attribute: a text, with the zero byte that ends netlink's strings. The kernel
+/// acknowledges it.
 pub(super) fn request(family: u16, command: u8, attribute: u16, text: &str) -> Vec<u8> {
     let value = [text.as_bytes(), &[0]].concat();
     let attribute_length = ATTRIBUTE_HEADER + value.len();
@@ -32,9 +35,10 @@ pub(super) fn request(family: u16, command: u8, attribute: u16, text: &str) -> V
     bytes.extend((length as u32).to_ne_bytes());
     bytes.extend(family.to_ne_bytes());
     bytes.extend(REQUEST.to_ne_bytes());
-    // Sequence and port: one request at a time is under way, and the kernel fills in the port.
+    // Sequence and port are zero: only one request is in progress at a time, and the kernel fills
+    // in the port.
     bytes.extend([0; 8]);
-    // Version 1 of the family's protocol; the two bytes behind it are reserved.
+    // The family's protocol has version 1; the following two bytes are reserved.
     bytes.extend([command, 1, 0, 0]);
     bytes.extend((attribute_length as u16).to_ne_bytes());
     bytes.extend(attribute.to_ne_bytes());
@@ -43,7 +47,8 @@ pub(super) fn request(family: u16, command: u8, attribute: u16, text: &str) -> V
     bytes
 }
 
-/// The message at the front of a datagram; the kernel puts one in each. None where it is cut short.
+/// Parses the message at the front of a datagram; the kernel puts one in each. `None` if the
+/// message is truncated.
 pub(super) fn parse(datagram: &[u8]) -> Option<Message<'_>> {
     let length = u32_at(datagram, 0)? as usize;
     let message = datagram.get(..length)?;
@@ -56,7 +61,7 @@ pub(super) fn parse(datagram: &[u8]) -> Option<Message<'_>> {
     }
 }
 
-/// The attributes in `bytes` with their types; ends at one that is cut short.
+/// Attributes in `bytes` with their types; the iteration ends at a truncated attribute.
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -68,22 +73,22 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of the first attribute of that type.
+/// Value of the first attribute of the given type.
 pub(super) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
 }
 
-/// The number of 16 bits at an offset, in the machine's byte order as everything in netlink.
+/// 16-bit number at an offset, in the machine's byte order like all numbers in netlink.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of 32 bits at an offset.
+/// 32-bit number at an offset.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of 64 bits at an offset.
+/// 64-bit number at an offset.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
@@ -110,7 +115,7 @@ mod tests {
             assert_eq!(parse(&whole[..cut]), None);
             assert!(attributes(&whole[HEADER..][..cut.min(8)]).next().is_none());
         }
-        // A length of zero must not go round for ever.
+        // A length of zero must not cause an endless loop.
         assert_eq!(attributes(&[0; 64]).count(), 0);
     }
 

@@ -1,19 +1,20 @@
-//! One exit record: `struct taskstats` of include/uapi/linux/taskstats.h, by its offsets.
+//! An exit record: `struct taskstats` of include/uapi/linux/taskstats.h, by its offsets.
 //!
-//! Fields are only ever added at the end, so that the offsets hold for every version that has the field. All are the
-//! same on 32 and 64 bits by the alignment that the header demands.
+//! New fields are only added at the end, so the offsets are valid for every version that has the
+//! field. The alignment in the header makes all offsets equal on 32 and 64 bits.
 
 use morecores_study::Nanos;
 
 use super::message::{attribute, attributes, u16_at, u32_at, u64_at};
 
-/// `TASKSTATS_TYPE_TGID`, `TASKSTATS_TYPE_STATS`, `TASKSTATS_TYPE_AGGR_PID`, `TASKSTATS_TYPE_AGGR_TGID`.
+/// `TASKSTATS_TYPE_TGID`, `TASKSTATS_TYPE_STATS`, `TASKSTATS_TYPE_AGGR_PID` and
+/// `TASKSTATS_TYPE_AGGR_TGID`.
 const TGID: u16 = 2;
 const STATS: u16 = 3;
 const AGGR_PID: u16 = 4;
 const AGGR_TGID: u16 = 5;
 
-/// Offsets.
+/// Offsets of the fields in bytes.
 const VERSION: usize = 0;
 const CPU_RUN_VIRTUAL_TOTAL: usize = 72;
 const AC_PID: usize = 128;
@@ -21,34 +22,37 @@ const AC_PPID: usize = 132;
 const AC_UTIME: usize = 152;
 const AC_STIME: usize = 160;
 const AC_TGID: usize = 368;
-/// The first version with `ac_tgid`.
+/// First version with `ac_tgid`.
 const HAS_TGID: u16 = 12;
 
-/// What the kernel says of a task that exits.
+/// Kernel's record of a task that exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExitRecord {
-    /// The thread.
+    /// Number of the thread.
     pub(super) pid: u32,
-    /// Its process; before version 12 known of the last thread of a process alone, and else taken to be `pid`.
+    /// Number of the thread's process. Before version 12, only the record of the last thread of a
+    /// process has it; otherwise it is assumed to be `pid`.
     pub(super) tgid: u32,
-    /// The process that was the parent at that time, of a process and of each of its threads.
+    /// Number of the parent process at the time of the exit; equal for a process and each of its
+    /// threads.
     pub(super) ppid: u32,
-    /// Raw ticks: `task_cputime`, in `bacct_add_tsk` of kernel/tsacct.c.
+    /// User time in raw ticks: `task_cputime`, in `bacct_add_tsk` of kernel/tsacct.c.
     pub(super) user: Nanos,
-    /// Likewise.
+    /// System time in raw ticks, from the same source.
     pub(super) system: Nanos,
-    /// `sum_exec_runtime`; `cpu_run_real_total` beside it is the sum of the ticks (kernel/delayacct.c).
+    /// Time on a CPU, `sum_exec_runtime`; the neighbouring `cpu_run_real_total` is the sum of the
+    /// ticks (kernel/delayacct.c).
     pub(super) run: Nanos,
 }
 
 impl ExitRecord {
-    /// Reads the attributes of a message.
+    /// Parses the attributes of a message.
     pub(super) fn parse(message: &[u8]) -> Option<Self> {
         let stats = attribute(attribute(message, AGGR_PID)?, STATS)?;
         let pid = u32_at(stats, AC_PID)?;
         let own = Some(AC_TGID).filter(|_| u16_at(stats, VERSION).is_some_and(|version| version >= HAS_TGID));
         let told = own.and_then(|at| u32_at(stats, at));
-        // Sent along with the last thread of a process that had several.
+        // The kernel sends this attribute with the last thread of a process that had several.
         let group = || {
             let group = attributes(message).find(|(kind, _)| *kind == AGGR_TGID)?.1;
             u32_at(attribute(group, TGID)?, 0)
@@ -76,7 +80,7 @@ mod tests {
         bytes
     }
 
-    /// A message of the given version and size of the structure.
+    /// A message with the given version and size of the structure.
     fn message(version: u16, size: usize, group: Option<u32>) -> Vec<u8> {
         let mut stats = vec![0u8; size];
         let mut put = |at: usize, bytes: &[u8]| {

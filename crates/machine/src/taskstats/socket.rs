@@ -1,6 +1,6 @@
-//! The netlink socket that the kernel sends exit records to.
+//! Netlink socket to which the kernel sends exit records.
 //!
-//! Only asks for them and takes them off; which of them matter is not decided here.
+//! This module only requests and receives the records; it does not select among them.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use super::message::{Message, attribute, parse, request, u16_at};
 use super::record::ExitRecord;
 
-/// `GENL_ID_CTRL`: the family that knows the numbers of the others, with `CTRL_CMD_GETFAMILY`,
+/// `GENL_ID_CTRL`, the family that knows the numbers of the others, with `CTRL_CMD_GETFAMILY`,
 /// `CTRL_CMD_NEWFAMILY`, `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
@@ -23,61 +23,43 @@ const NEW_FAMILY: u8 = 1;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
-/// `TASKSTATS_CMD_GET`, `TASKSTATS_CMD_NEW`, and the attributes that begin and end the sending.
+/// `TASKSTATS_CMD_GET`, `TASKSTATS_CMD_NEW`, and the attributes that start and stop the records.
 const GET: u8 = 1;
 const NEW: u8 = 2;
 const REGISTER_CPUMASK: u16 = 3;
 const DEREGISTER_CPUMASK: u16 = 4;
 
-/// Longest wait for an answer of the kernel. One comes within microseconds, where the family is there at all.
+/// Longest wait for an answer of the kernel. The answer comes within microseconds if the family
+/// exists at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The same for the doctor, which needs no answer.
-const PROBE_PATIENCE: Duration = Duration::from_millis(200);
-
-/// Longer than any record: two structures of 416 bytes in version 13.
+/// Buffer size in bytes, larger than any record: two structures of 416 bytes in version 13.
 const LONGEST: usize = 8192;
 
-/// Why exit records cannot be had.
+/// Reason for which exit records are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskstatsError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// Reason given by the system.
         source: io::Error,
     },
     /// The kernel has no taskstats.
     #[error("the kernel has no taskstats (CONFIG_TASKSTATS), or this is a network namespace of a container")]
     NoFamily,
-    /// The kernel refuses them.
+    /// The kernel refuses to send exit records.
     #[error("the kernel sends exit records only to root outside of containers (CAP_NET_ADMIN): {0}")]
     Refused(io::Error),
 }
 
-/// Asks whether the kernel has the family of taskstats.
-///
-/// # Errors
-/// `ENOENT` without such a family; `EAGAIN` where nothing answers, as in a sandbox that swallows the question.
-pub fn probe() -> Result<(), Errno> {
-    let errno = |error| match error {
-        TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,
-        TaskstatsError::Io { source, .. } | TaskstatsError::Refused(source) => {
-            Errno::from_io_error(&source).unwrap_or(Errno::IO)
-        }
-        TaskstatsError::NoFamily => Errno::NOENT,
-    };
-    let socket = netlink_socket(PROBE_PATIENCE).map_err(errno)?;
-    family(&socket).map(|_| ()).map_err(errno)
-}
-
-/// Records were lost.
+/// Error that records were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incomplete;
 
-/// Receives the records; ends the sending when dropped.
+/// Receives the records; stops them when dropped.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: OwnedFd,
@@ -86,7 +68,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Asks for the records of every CPU that can ever be online; `room` bytes may wait, times two.
+    /// Requests the records of every CPU that can ever be online; twice `room` bytes may wait.
     pub(super) fn open(room: usize) -> Result<Self, TaskstatsError> {
         let socket = netlink_socket(PATIENCE)?;
         let family = family(&socket)?;
@@ -100,11 +82,12 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Sends a request and takes its answer off; also records that come before it.
+    /// Sends a request and receives its answer, together with any records that precede it.
     fn ask(&self, attribute: u16) -> Result<(), TaskstatsError> {
         send(&self.socket, &request(self.family, GET, attribute, &self.cpus))?;
         loop {
-            // The answer comes at once, among the first records: the buffer cannot have run over before it.
+            // The answer comes at once, among the first records, so the buffer cannot overflow
+            // before it.
             let refusal = match receive(&self.socket, RecvFlags::empty(), |message| match message {
                 Some(Message::Status(status)) => Some(status),
                 _ => None,
@@ -121,7 +104,7 @@ impl Listener {
         }
     }
 
-    /// Takes all records off that wait.
+    /// Receives all waiting records.
     pub(super) fn drain(&self, mut keep: impl FnMut(ExitRecord)) -> Result<(), Incomplete> {
         let mut complete = Ok(());
         loop {
@@ -129,14 +112,15 @@ impl Listener {
                 Some(Message::Command { family, command: NEW, attributes }) if family == self.family => {
                     ExitRecord::parse(attributes).map(&mut keep)
                 }
-                // An answer that nobody waited for.
+                // A late answer, which is ignored.
                 Some(_) => Some(()),
                 None => None,
             });
             match read {
                 Ok(Some(())) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return complete,
-                // Told once, whatever the number; what is still in the buffer follows.
+                // The kernel reports an overflow once, whatever the number of lost records; the
+                // records in the buffer follow.
                 Err(Errno::NOBUFS) | Ok(None) => complete = Err(Incomplete),
                 Err(_) => return Err(Incomplete),
             }
@@ -146,12 +130,12 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Closing the socket would do it too, with the next exit on each CPU.
+        // Closing the socket would stop the records too, but only at the next exit on each CPU.
         let _ = send(&self.socket, &request(self.family, GET, DEREGISTER_CPUMASK, &self.cpus));
     }
 }
 
-/// A netlink socket on which no wait for the kernel's answer is longer than `patience`.
+/// Creates a netlink socket on which no wait for the kernel's answer exceeds `patience`.
 fn netlink_socket(patience: Duration) -> Result<OwnedFd, TaskstatsError> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(GENERIC))
@@ -162,7 +146,7 @@ fn netlink_socket(patience: Duration) -> Result<OwnedFd, TaskstatsError> {
     Ok(socket)
 }
 
-/// The number of the family of taskstats on this boot.
+/// Number of the taskstats family on this boot.
 fn family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
     send(socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, "TASKSTATS"))?;
     let found = receive(socket, RecvFlags::empty(), |message| match message {
@@ -173,7 +157,7 @@ fn family(socket: &OwnedFd) -> Result<u16, TaskstatsError> {
     });
     let family =
         found.map_err(io_error("ask for the family of taskstats"))?.ok_or(TaskstatsError::NoFamily)?;
-    // The acknowledgement that follows the answer.
+    // This call receives the acknowledgement that follows the answer.
     receive(socket, RecvFlags::empty(), |_| ()).map_err(io_error("ask for the family of taskstats"))?;
     Ok(family)
 }
@@ -185,7 +169,7 @@ fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), TaskstatsError> {
         .map_err(io_error("send a netlink request"))
 }
 
-/// Receives one message and looks at it.
+/// Receives one message and passes it to `look`.
 fn receive<T>(
     socket: &OwnedFd,
     flags: RecvFlags,
@@ -210,7 +194,7 @@ fn io_error(action: &'static str) -> impl FnOnce(Errno) -> TaskstatsError {
 mod tests {
     use super::*;
 
-    /// Nothing was asked, so nothing is ever answered.
+    /// No request was sent, so no answer ever comes.
     #[test]
     fn a_kernel_that_does_not_answer_is_not_waited_for() {
         let socket = netlink_socket(Duration::from_millis(1)).unwrap();

@@ -1,16 +1,18 @@
-//! Which of the machine's exit records are the command's: those whose line of parents leads to us.
+//! Selection of the command's records among the machine's exit records: the records of tasks whose
+//! line of parents leads to this process.
 //!
-//! Orphans of the tree come to us as its subreaper, so the line of each of its tasks ends here, whoever died first.
-//! A line that leads to another subreaper or to the init of a PID namespace inside the tree goes on from there.
+//! This process is the subreaper, and adopts the orphans of the tree. The line of each of the
+//! tree's tasks therefore ends here, whatever the order of the exits. A line that leads to another
+//! subreaper, or to the init of a PID namespace inside the tree, continues from there.
 
 use std::collections::HashMap;
 
 use super::TreeTimes;
 use super::record::ExitRecord;
 
-/// Sums up the records of the tree below process `us`, but not of `spared` processes and what is below them.
-/// `records` are in the order of the exits, from before the tree began until after it ended; `parent` tells the
-/// parent of a process that is still there.
+/// Sums up the records of the tree below process `us`, without the `spared` processes and their
+/// descendants. `records` are in the order of the exits, from before the tree began until after it
+/// ended. `parent` returns the parent of a process that still exists.
 pub(super) fn sum(
     records: &[ExitRecord],
     us: u32,
@@ -31,7 +33,7 @@ pub(super) fn sum(
     times
 }
 
-/// The positions of each process's records, ascending.
+/// Positions of each process's records, ascending.
 fn exits(records: &[ExitRecord]) -> HashMap<u32, Vec<usize>> {
     let mut exits: HashMap<u32, Vec<usize>> = HashMap::new();
     for (index, record) in records.iter().enumerate() {
@@ -49,7 +51,8 @@ struct Lines<'a, P> {
 }
 
 impl<P: Fn(u32) -> Option<u32>> Lines<'_, P> {
-    /// Whether the line of the record at `index` does; keeps what it finds out of the whole line.
+    /// Whether the line of the record at `index` leads to `us`. The result is stored in `known` for
+    /// the whole line.
     fn lead_to_us(&self, index: usize, known: &mut [Option<bool>]) -> bool {
         let mut line = Vec::new();
         let mut at = index;
@@ -57,7 +60,8 @@ impl<P: Fn(u32) -> Option<u32>> Lines<'_, P> {
             if let Some(answer) = known[at] {
                 break answer;
             }
-            // No until shown otherwise, which also ends a line that numbers used twice have closed to a ring.
+            // The preliminary answer is no. It also ends a line that reused numbers have closed
+            // into a ring.
             known[at] = Some(false);
             line.push(at);
             let record = &self.records[at];
@@ -74,8 +78,9 @@ impl<P: Fn(u32) -> Option<u32>> Lines<'_, P> {
         ours
     }
 
-    /// The exit of the process `pid` that was there when the task at `index` exited: the next of that number, and
-    /// not an earlier process that had it. Where there is none it lives on, or is in the middle of its own exit.
+    /// Exit of the process `pid` that existed when the task at `index` exited: the next exit of
+    /// that number, not the exit of an earlier process with it. `None` if the process still lives.
+    /// If the process is in the middle of its own exit, the result is its last exit before `index`.
     fn exit_of(&self, pid: u32, index: usize) -> Option<usize> {
         let exits = self.exits.get(&pid)?;
         let later = exits.partition_point(|exit| *exit <= index);
@@ -103,7 +108,7 @@ mod tests {
 
     const US: u32 = 100;
 
-    /// Every task used 1 ns of system time.
+    /// A record of a task that used 1 ns of system time.
     fn thread(pid: u32, tgid: u32, ppid: u32) -> ExitRecord {
         ExitRecord { pid, tgid, ppid, user: Nanos(0), system: Nanos(1), run: Nanos(2) }
     }
@@ -128,26 +133,27 @@ mod tests {
 
     #[test]
     fn orphans_come_to_us() {
-        // 202's parent was gone; 203's was in the middle of its exit and had sent its record already.
+        // 202's parent was gone. 203's parent was in the middle of its exit, and its record had
+        // already been sent.
         assert_eq!(tasks(&[exit(201, US), exit(202, US)], &[], &[]), 2);
         assert_eq!(tasks(&[exit(201, US), exit(203, 201)], &[], &[]), 2);
     }
 
     #[test]
     fn threads_belong_to_their_process() {
-        // The leader goes first, then a child of the process, then its last thread.
+        // The leader exits first, then a child of the process, then the process's last thread.
         let records = [exit(201, US), exit(301, 201), exit(302, 301), thread(202, 201, US)];
         assert_eq!(tasks(&records, &[], &[]), 4);
     }
 
     #[test]
     fn a_number_used_twice_means_the_process_that_lived_then() {
-        // 300 was a neighbour first and the tree's later.
+        // Number 300 first belonged to another program, and later to the tree.
         let reused = [exit(401, 300), exit(300, 1), exit(402, 300), exit(300, US)];
         assert_eq!(tasks(&reused, &[], &[(1, 0)]), 2);
-        // And the other way round, the neighbour still living.
+        // The reverse case: the other program is still alive.
         assert_eq!(tasks(&[exit(402, 300), exit(300, US), exit(401, 300)], &[], &[(300, 1), (1, 0)]), 2);
-        // Two that name each other, which no sane order of exits does.
+        // Two records name each other as parents, which no valid order of exits can produce.
         assert_eq!(tasks(&[exit(300, 301), exit(301, 300)], &[], &[]), 0);
     }
 

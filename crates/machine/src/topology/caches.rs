@@ -1,6 +1,7 @@
 //! Caches, from `cpuN/cache/indexM`.
 //!
-//! Many virtual machines and arm64 boards show none or only some; what is shown is taken as it is.
+//! Many virtual machines and arm64 boards show no caches or only some of them. The reader takes the
+//! files as they are.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use morecores_study::{Bytes, CacheKind, CpuCache, CpuSet};
 use super::{CPUS, number, set};
 use crate::tree::Tree;
 
-/// Every cache once, by level, kind and lowest CPU.
+/// Reads all caches, each once, sorted by level, kind and lowest CPU.
 pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<CpuCache> {
     let mut caches: BTreeMap<(u8, CacheKind, CpuSet), Option<Bytes>> = BTreeMap::new();
     let mut without = CpuSet::new();
@@ -49,7 +50,8 @@ fn kind(text: &str) -> Option<CacheKind> {
     }
 }
 
-/// Sizes are in KiB, `32K` (`size_show` in `drivers/base/cacheinfo.c`). Unknown sizes are 0.
+/// Parses a size in KiB, such as `32K` (`size_show` in `drivers/base/cacheinfo.c`). The kernel
+/// writes an unknown size as 0.
 fn size(text: &str) -> Option<Bytes> {
     let kib: u64 = text.strip_suffix('K')?.parse().ok()?;
     (kib > 0).then(|| Bytes::from_kib(kib))

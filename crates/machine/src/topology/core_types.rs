@@ -1,24 +1,27 @@
-//! Tells kinds of core apart.
+//! Distinguishes the types of core.
 //!
-//! Intel's hybrid processors have a performance-monitoring unit for each kind, whose `cpus` file lists its
-//! CPUs. Elsewhere the kernel gives a capacity (`cpu_capacity`), 1024 for the fastest core; so arm64, from
-//! the device tree. Where neither does, as of AMD's large and compact cores, the performance that the cores are rated at
-//! tells, or their highest clock rates, where there is a gap between them: the "preferred cores" of one kind differ
-//! too, but by small steps.
+//! Intel's hybrid processors have one performance-monitoring unit for each type of core. The unit's
+//! `cpus` file lists the CPUs of that type. On other machines the kernel gives each CPU a capacity
+//! (`cpu_capacity`), 1024 for the fastest core. On arm64 the capacity comes from the device tree.
+//!
+//! Neither source distinguishes AMD's large and compact cores. There the rated performance of the
+//! cores distinguishes the types, or else their highest clock rates, if the values have a gap. The
+//! "preferred cores" of one type differ too, but by small steps.
 
 use morecores_study::{Core, CoreClass, CoreType, CpuSet, Kilohertz};
 
 use super::{CPUS, number, set};
 use crate::tree::Tree;
 
-/// `Documentation/ABI/testing/sysfs-bus-event_source-devices`; the names are those of `arch/x86/events/intel/core.c`.
+/// `Documentation/ABI/testing/sysfs-bus-event_source-devices`; `arch/x86/events/intel/core.c` has
+/// the names.
 const INTEL: [(&str, CoreClass); 3] = [
     ("/sys/devices/cpu_core/cpus", CoreClass::Performance),
     ("/sys/devices/cpu_atom/cpus", CoreClass::Efficiency),
     ("/sys/devices/cpu_lowpower/cpus", CoreClass::LowPower),
 ];
 
-/// Sets the type of every core, and returns the types, the fastest first.
+/// Sets the type of every core, and returns the types, fastest first.
 pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> Vec<CoreType> {
     let mut types = intel(tree, online);
     if types.len() < 2 {
@@ -40,7 +43,7 @@ pub(super) fn classify(tree: &mut Tree, online: &CpuSet, cores: &mut [Core]) -> 
     types
 }
 
-/// The types by performance-monitoring unit; only where they divide all online CPUs among them.
+/// Types by performance-monitoring unit; empty unless the units cover all online CPUs.
 fn intel(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
     let types: Vec<CoreType> = INTEL
         .into_iter()
@@ -51,9 +54,12 @@ fn intel(tree: &mut Tree, online: &CpuSet) -> Vec<CoreType> {
     if all == *online { types } else { Vec::new() }
 }
 
-/// The types by capacity. Cores of one kind may differ a little in their highest clock rate; the kernel's
-/// scheduler takes a capacity for greater than another only where `a * 1024 > b * 1078`
-/// (`capacity_greater` in `kernel/sched/fair.c`), and so do we, against the highest of a type.
+/// Types by capacity.
+///
+/// The highest clock rates of cores of one type may differ a little. The kernel's scheduler takes a
+/// capacity for greater than another only if `a * 1024 > b * 1078` (`capacity_greater` in
+/// `kernel/sched/fair.c`). This function uses the same margin, against the highest capacity of a
+/// type.
 fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let mut capacities: Vec<(u32, &CpuSet)> = Vec::new();
     for core in cores {
@@ -79,13 +85,15 @@ fn by_capacity(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
         .collect()
 }
 
-/// The least ratio of two neighbouring ratings that makes two kinds. Preferred cores of one kind are rated in steps of
-/// 2% to 3% (`Documentation/admin-guide/pm/amd-pstate.rst`, "highest_perf": 255, 231, 226, …), and Intel's favoured
-/// cores clock 2% to 6% higher; AMD's compact cores are rated and clocked 30% lower and more (Ryzen 5 7545U: 4.9 and
-/// 3.5 GHz).
+/// Smallest ratio of two neighbouring ratings that separates two types.
+///
+/// The ratings of preferred cores of one type differ in steps of 2% to 3%
+/// (`Documentation/admin-guide/pm/amd-pstate.rst`, "highest_perf": 255, 231, 226, …). Intel's
+/// favoured cores clock 2% to 6% higher. AMD's compact cores are rated and clocked at least 30%
+/// lower (Ryzen 5 7545U: 4.9 and 3.5 GHz).
 const GAP: f64 = 1.2;
 
-/// The types by AMD's rating of each core.
+/// Types by AMD's rating of each core.
 fn by_highest_performance(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     let rated = cores.iter().map(|core| {
         let file = |cpu| format!("{CPUS}/cpu{cpu}/cpufreq/amd_pstate_highest_perf");
@@ -96,14 +104,15 @@ fn by_highest_performance(tree: &mut Tree, cores: &[Core]) -> Vec<CoreType> {
     rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
 }
 
-/// The types by each core's highest clock rate.
+/// Types by each core's highest clock rate.
 fn by_clock(cores: &[Core]) -> Vec<CoreType> {
     let rated = cores.iter().map(|core| Some((core.max_frequency?.0, core.cpus.clone())));
     let class = |rate| CoreClass::MaxClock(Kilohertz(rate));
     rated.collect::<Option<Vec<_>>>().map_or_else(Vec::new, |rated| by_gaps(rated, class))
 }
 
-/// Types from ratings, the highest first: a new one wherever the next rating is lower by more than [`GAP`].
+/// Types from ratings, highest first. A new type begins at each rating that is lower than its
+/// predecessor by more than [`GAP`].
 fn by_gaps(mut rated: Vec<(u64, CpuSet)>, class: impl Fn(u64) -> CoreClass) -> Vec<CoreType> {
     rated.sort_by_key(|(rating, _)| std::cmp::Reverse(*rating));
     let is_like = |one: &(u64, CpuSet), next: &(u64, CpuSet)| one.0 as f64 <= GAP * next.0 as f64;

@@ -1,7 +1,8 @@
 //! Cores, clusters, dies and packages, from `cpuN/topology`.
 //!
-//! Only online CPUs have that directory. The kernel renamed some files in 5.3 (`core_siblings_list` became
-//! `package_cpus_list`, `thread_siblings_list` became `core_cpus_list`); both names are read.
+//! Only online CPUs have that directory. The kernel renamed some files in 5.3 (`core_siblings_list`
+//! became `package_cpus_list`, `thread_siblings_list` became `core_cpus_list`). The reader accepts
+//! both names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use morecores_study::{Core, CpuId, CpuSet, Kilohertz, Package};
 use super::{CPUS, number, set};
 use crate::tree::Tree;
 
-/// The cores of the online CPUs, by lowest CPU, not yet told apart by type.
+/// Cores of the online CPUs, by lowest CPU. All have type 0 until [`super::core_types`] sets it.
 pub(super) fn cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
     let (sets, unknown) = partition(tree, online, &["core_cpus_list", "thread_siblings_list"]);
     if !unknown.is_empty() {
@@ -27,7 +28,8 @@ pub(super) fn cores(tree: &mut Tree, online: &CpuSet) -> Vec<Core> {
         .collect()
 }
 
-/// Packages; then dies and clusters where those say something that packages and cores do not.
+/// Packages, dies and clusters. Dies and clusters are empty if they add nothing to packages and
+/// cores.
 pub(super) fn groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<CpuSet>, Vec<CpuSet>) {
     let packages = packages(tree, online);
     let package_sets: BTreeSet<&CpuSet> = packages.iter().map(|p| &p.cpus).collect();
@@ -38,7 +40,7 @@ pub(super) fn groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<Cpu
     };
     let dies = finer("die_cpus_list");
     let mut clusters = finer("cluster_cpus_list");
-    // A cluster of one core is what x86 calls a core with an L2 cache of its own.
+    // On x86, a cluster of one core is a core with an L2 cache of its own.
     let (cores, _) = partition(tree, online, &["core_cpus_list", "thread_siblings_list"]);
     if clusters.iter().all(|cluster| cores.contains(cluster)) {
         clusters.clear();
@@ -46,7 +48,8 @@ pub(super) fn groups(tree: &mut Tree, online: &CpuSet) -> (Vec<Package>, Vec<Cpu
     (packages, dies, clusters)
 }
 
-/// Packages by number. CPUs without one form a package without a number: a machine has at least one.
+/// Packages by number. CPUs without a package number form one package without a number, because a
+/// machine has at least one package.
 fn packages(tree: &mut Tree, online: &CpuSet) -> Vec<Package> {
     let mut by_id: BTreeMap<Option<u32>, CpuSet> = BTreeMap::new();
     for cpu in online.iter() {
@@ -60,11 +63,11 @@ fn packages(tree: &mut Tree, online: &CpuSet) -> Vec<Package> {
     by_id.into_iter().map(|(id, cpus)| Package { id, cpus }).collect()
 }
 
-/// The distinct sets that the first readable of `files` gives for each CPU, cut down to the online CPUs, by
-/// lowest CPU; and the CPUs for which there is none, each a set of its own.
+/// Partition of the online CPUs by the first readable file of `files`, sorted by lowest CPU, and
+/// the CPUs without such a file.
 ///
-/// A CPU is put in one set only, the first that names it: files read while a CPU is switched off may
-/// disagree.
+/// A CPU without a file forms a set of its own. Each CPU belongs only to the first set that names
+/// it, because files that are read while a CPU goes offline may disagree.
 fn partition(tree: &mut Tree, online: &CpuSet, files: &[&str]) -> (Vec<CpuSet>, CpuSet) {
     let mut sets = Vec::new();
     let mut placed = CpuSet::new();

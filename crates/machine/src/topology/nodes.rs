@@ -5,10 +5,11 @@ use morecores_study::{CpuSet, NumaNode};
 use super::set;
 use crate::tree::Tree;
 
-/// `Documentation/ABI/stable/sysfs-devices-node`.
+/// Directory of the nodes: `Documentation/ABI/stable/sysfs-devices-node`.
 const NODES: &str = "/sys/devices/system/node";
 
-/// The online nodes by number. A kernel without NUMA has no such directory, and that is no loss.
+/// Online nodes, by number. A kernel without NUMA does not have the directory, and the result is
+/// then empty without a note.
 pub(super) fn read(tree: &mut Tree, online: &CpuSet) -> Vec<NumaNode> {
     // The list has the format of a CPU list.
     let ids: Vec<u32> = match set(tree, format!("{NODES}/online")) {

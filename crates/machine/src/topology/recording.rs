@@ -6,13 +6,13 @@
 //! /sys/devices/system/cpu/cpu{0-3}/topology/physical_package_id<TAB>0
 //! ```
 //!
-//! A line is a path, a tab and one line of that file; a file of several lines has a line for each. CPUs of
-//! which a file says the same share a line, their numbers in braces. `#` begins a comment. In paths, tab,
-//! newline and backslash are octal escapes as in mountinfo.
+//! Each line is a path, a tab and one line of that file; a file of several lines has several lines
+//! here. CPUs with equal content of a file share a line, with their numbers in braces. `#` begins a
+//! comment. In paths, tab, newline and backslash are octal escapes as in mountinfo.
 //!
-//! What is recorded is what the readers read, by construction: of `/proc/self/status` the affinity mask
-//! alone, of the mounts and cgroups only those that limit CPUs. The names of the latter can tell a container
-//! or a user number.
+//! A recording holds exactly the text that the readers read: the affinity mask alone from
+//! `/proc/self/status`, and only the mounts and cgroups that limit CPUs. The names of those cgroups
+//! can reveal a container or a user number.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,36 +27,36 @@ use super::{CPUS, read_from};
 use crate::cgroup::unescape;
 use crate::tree::{Tree, under};
 
-/// First line of every recording; the number is that of the format.
+/// First line of every recording, with the version number of the format.
 const HEADER: &str = "# morecores topology recording 1";
 
-/// The files that a topology was read from.
+/// Files from which a topology was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     comments: Vec<String>,
     files: BTreeMap<PathBuf, String>,
 }
 
-/// Why a recording cannot be read or unpacked.
+/// Error of reading or unpacking a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// It does not begin as one.
+    /// The first line is not the header.
     #[error("not a topology recording: its first line must be `{HEADER}`")]
     Header,
     /// A line is damaged.
     #[error("line {line} of the recording: {why}")]
     Line {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// Description of the error and of the expected text.
         why: String,
     },
     /// A file could not be written.
     #[error("cannot unpack {path}: {source}")]
     Write {
-        /// The file or directory.
+        /// File or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// Reason given by the system.
         source: io::Error,
     },
 }
@@ -69,32 +69,33 @@ impl Recording {
         Self::of(&tree)
     }
 
-    /// What has been read from `tree` so far; what could not be read becomes a comment.
+    /// Recording of the files that have been read from `tree` so far. Each unreadable file becomes
+    /// a comment.
     pub fn of(tree: &Tree) -> Self {
         let comments =
             tree.unread().iter().map(|unread| format!("not read: {}: {}", unread.path, unread.why));
         Self { comments: comments.collect(), files: tree.seen().clone() }
     }
 
-    /// Adds a file, for recordings that are made up rather than recorded.
+    /// Adds a file, for recordings of invented machines.
     pub fn insert(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) {
         self.files.insert(path.into(), text.into());
     }
 
-    /// Adds a line of comment below the header.
+    /// Adds a comment line below the header.
     pub fn comment(&mut self, text: impl Into<String>) {
         self.comments.push(text.into());
     }
 
-    /// The recorded machine, to be read like the running one.
+    /// Tree of the recorded machine, which readers use like that of the running machine.
     pub fn tree(&self) -> Tree {
         Tree::of_files(self.files.clone())
     }
 
-    /// Writes the files below `dir`, from where [`Tree::at`] reads them.
+    /// Writes the files below `dir`, from which [`Tree::at`] reads them.
     pub fn unpack(&self, dir: &Path) -> Result<(), RecordingError> {
         for (path, text) in &self.files {
-            // Parsing has refused paths that lead outside `dir`.
+            // Parsing has rejected paths that lead outside `dir`.
             let path = under(dir, path);
             let parent = path.parent().unwrap_or(dir);
             fs::create_dir_all(parent)
@@ -120,7 +121,8 @@ impl fmt::Display for Recording {
                 None => write_file(f, &escape(path), text)?,
             }
         }
-        // By file, then by lowest CPU, which is not the order of the texts: "10" sorts before "2".
+        // The order is by file, then by lowest CPU. The order of the texts differs: "10" sorts
+        // before "2".
         let mut of_cpus: Vec<_> =
             of_cpus.into_iter().map(|((file, text), cpus)| (file, cpus, text)).collect();
         of_cpus.sort();
@@ -138,7 +140,7 @@ fn write_file(f: &mut fmt::Formatter<'_>, path: &str, text: &str) -> fmt::Result
     text.lines().try_for_each(|line| writeln!(f, "{path}\t{line}"))
 }
 
-/// The CPU and the rest of a path below `cpuN`.
+/// CPU and remaining path of a path below `cpuN`.
 fn of_cpu(path: &Path) -> Option<(CpuId, &Path)> {
     let below = path.strip_prefix(CPUS).ok()?;
     let mut components = below.components();
@@ -146,7 +148,7 @@ fn of_cpu(path: &Path) -> Option<(CpuId, &Path)> {
     Some((CpuId(cpu), components.as_path()))
 }
 
-/// The reverse of mountinfo's octal escapes.
+/// Path with mountinfo's octal escapes.
 fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "\\134").replace('\t', "\\011").replace('\n', "\\012")
 }
@@ -175,7 +177,8 @@ impl Recording {
     fn add_line(&mut self, line: &str) -> Result<(), String> {
         let (path, text) = line.split_once('\t').ok_or("no tab between path and text")?;
         for path in expand(path)? {
-            // Recordings come from strangers: unpacking one must not write elsewhere.
+            // Recordings come from strangers, so unpacking one must not write outside its
+            // directory.
             let plain =
                 path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
             if !path.is_absolute() || !plain {
@@ -193,8 +196,8 @@ impl Recording {
     }
 }
 
-/// The paths that a path with a CPU list in braces stands for. Braces elsewhere, as a cgroup's name may have
-/// them, stand for themselves.
+/// Paths that a path with a CPU list in braces denotes. Braces elsewhere, for example in a cgroup's
+/// name, have no special meaning.
 fn expand(path: &str) -> Result<Vec<PathBuf>, String> {
     let braces =
         path.strip_prefix(CPUS).and_then(|p| p.strip_prefix("/cpu{")).and_then(|p| p.split_once('}'));

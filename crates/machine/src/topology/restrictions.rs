@@ -1,6 +1,8 @@
-//! What keeps CPUs, or time on them, from a command: offline CPUs, cpusets, affinity, quotas.
+//! Restrictions that keep CPUs, or time on CPUs, from a command: offline CPUs, cpusets, affinity,
+//! quotas.
 //!
-//! The usable count is the least of all of them, and each is kept with the file it was read from.
+//! The usable count is the minimum over all restrictions. Each restriction is kept with the file
+//! that states it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,9 +15,10 @@ use crate::tree::Tree;
 
 const STATUS: &str = "/proc/self/status";
 
-/// Puts together every restriction on this process.
+/// Collects every restriction on this process.
 pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usable {
-    // Only the two controllers that restrict CPUs: a recording must not name more cgroups than it needs.
+    // Only these two controllers restrict CPUs. A recording must not name more cgroups than it
+    // needs.
     let cgroups = Hierarchies::read(tree, |name| matches!(name, "cpu" | "cpuset"));
     note_hidden(tree, &cgroups);
     let mut restrictions = Vec::new();
@@ -34,7 +37,7 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
             allowed.clone()
         }
     };
-    // The kernel cuts the mask down to the cpuset, so only what it takes away beyond that is its own doing.
+    // The kernel reduces the mask to the cpuset, so only a further reduction is the mask's own.
     if cpus != allowed {
         restrictions.push(Restriction::Affinity { cpus: cpus.clone() });
     }
@@ -53,25 +56,25 @@ pub(super) fn usable(tree: &mut Tree, online: &CpuSet, offline: &CpuSet) -> Usab
     }
 }
 
-/// The CPUs the scheduler may put this process on, by `/proc/self/status`.
+/// CPUs on which the scheduler may run this process, from `/proc/self/status`.
 ///
-/// Not `sched_getaffinity`, which would speak of this machine while a tree of another one is read.
+/// `sched_getaffinity` would describe this machine even if `tree` describes another one.
 pub(super) fn affinity(tree: &mut Tree) -> Option<CpuSet> {
     let line = tree.read_lines(STATUS, |line| line.starts_with("Cpus_allowed_list:"))?;
     line.split_once(':')?.1.parse().ok()
 }
 
-/// The online CPUs that the process's cpuset allows, and the cpusets that allow fewer than all.
+/// Online CPUs that the process's cpuset allows, and the cpusets that do not allow all of them.
 ///
-/// The nearest cgroup that has a cpuset says what holds; those above explain it. In version 2 a partition
-/// takes CPUs *out* of its parent, so the sets must not simply be intersected, and a parent that does not
-/// include its child's CPUs is no restriction of the child.
+/// The nearest cgroup that has a cpuset decides; the cgroups above it explain the decision. In
+/// version 2 a partition takes CPUs *out* of its parent. The sets must therefore not be
+/// intersected, and a parent that does not include its child's CPUs does not restrict the child.
 fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, Vec<Restriction>) {
     let Some(cgroup) = cgroups.controller("cpuset") else {
         return (online.clone(), Vec::new());
     };
     let names: &[&str] = match cgroup.version() {
-        // The first is what is left of the second when CPUs go offline.
+        // The first file holds the CPUs of the second that are online.
         Version::V1 => &["cpuset.effective_cpus", "cpuset.cpus"],
         Version::V2 => &["cpuset.cpus.effective"],
     };
@@ -92,7 +95,7 @@ fn cpusets(tree: &mut Tree, cgroups: &Hierarchies, online: &CpuSet) -> (CpuSet, 
     (allowed.unwrap_or_else(|| online.clone()), restrictions)
 }
 
-/// The quotas of the process's cgroup and of each above it. All of them hold at once.
+/// Quotas of the process's cgroup and of each cgroup above it. All of them apply at once.
 fn quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
     let Some(cgroup) = cgroups.controller("cpu") else {
         return Vec::new();
@@ -108,7 +111,8 @@ fn quotas(tree: &mut Tree, cgroups: &Hierarchies) -> Vec<(Restriction, Quota)> {
         .collect()
 }
 
-/// `Documentation/scheduler/sched-bwc.rst`: microseconds in two files, a quota of -1 is none.
+/// Quota of version 1, from `Documentation/scheduler/sched-bwc.rst`: microseconds in two files; -1
+/// means no quota.
 fn quota_v1(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
     let file = dir.join("cpu.cfs_quota_us");
     let time = tree.read(&file)?;
@@ -116,7 +120,8 @@ fn quota_v1(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
     Some((file.display().to_string(), quota(&time, &period)?))
 }
 
-/// `Documentation/admin-guide/cgroup-v2.rst`, cpu.max: `$MAX $PERIOD` in microseconds; `max` is no quota.
+/// Quota of version 2, from `Documentation/admin-guide/cgroup-v2.rst`, cpu.max: `$MAX $PERIOD` in
+/// microseconds; `max` means no quota.
 fn quota_v2(tree: &mut Tree, dir: &Path) -> Option<(String, Quota)> {
     let file = dir.join("cpu.max");
     let text = tree.read(&file)?;
@@ -131,12 +136,12 @@ fn quota(time_us: &str, period_us: &str) -> Option<Quota> {
     (period > Nanos::ZERO).then_some(Quota { time, period })
 }
 
-/// The process's cgroup and each above it, with how far up it is.
+/// The process's cgroup and each cgroup above it, with its distance in levels.
 fn levels(cgroup: &CgroupDir) -> impl Iterator<Item = (CgroupLevel, &Path)> {
     (0..).map(CgroupLevel).zip(cgroup.ancestors())
 }
 
-/// Says where cgroups that may limit CPUs further cannot be seen.
+/// Notes each mount that hides cgroups which may limit CPUs further.
 fn note_hidden(tree: &mut Tree, cgroups: &Hierarchies) {
     let dirs = ["cpu", "cpuset"].into_iter().filter_map(|name| cgroups.controller(name));
     let hidden: BTreeSet<&Path> = dirs.filter(|dir| !dir.sees_root()).map(CgroupDir::mount).collect();
@@ -145,7 +150,7 @@ fn note_hidden(tree: &mut Tree, cgroups: &Hierarchies) {
     }
 }
 
-/// Kernel options that change what runs on a CPU without keeping it from anyone.
+/// Kernel options that change which work runs on a CPU, without forbidding the CPU to anyone.
 fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
     let mut of = |name: &str| {
         let cpus = set(tree, format!("{CPUS}/{name}")).unwrap_or_default().intersection(online);
@@ -156,10 +161,13 @@ fn information(tree: &mut Tree, online: &CpuSet) -> Vec<Restriction> {
     isolated.into_iter().chain(nohz_full).collect()
 }
 
-/// The CPUs that no cpuset of version 1 asks the scheduler to balance: it does so for the CPUs of each one with
-/// `sched_load_balance` on, so that one on the way to the root is enough (cpuset(7), and
-/// `generate_sched_domains` in `kernel/cgroup/cpuset-v1.c`). Cpusets beside ours are not looked at. Nothing is said
-/// where the root cannot be seen. In version 2 an isolated partition is in the list of isolated CPUs.
+/// CPUs that the scheduler does not balance, because no cpuset of version 1 asks for it.
+///
+/// The scheduler balances the CPUs of each cpuset that has `sched_load_balance` on. One such cpuset
+/// on the way to the root is therefore enough (cpuset(7), and `generate_sched_domains` in
+/// `kernel/cgroup/cpuset-v1.c`). The function does not examine sibling cpusets. The result is
+/// `None` if the root is not visible. In version 2, the list of isolated CPUs includes an isolated
+/// partition.
 fn not_balanced(tree: &mut Tree, cgroups: &Hierarchies, cpus: &CpuSet) -> Option<Restriction> {
     let cgroup = cgroups.controller("cpuset")?;
     if cgroup.version() != Version::V1 || !cgroup.sees_root() {

@@ -1,6 +1,7 @@
-//! The kinds of change that morecores makes to a system, and how each is undone.
+//! Kinds of change that morecores makes to a system, and how to undo each of them.
 //!
-//! Every variant holds the state from before, so that undoing needs no memory of the process that made it.
+//! Every variant holds the previous state, so undoing does not depend on the process that made the
+//! change.
 
 use std::fmt;
 use std::fs;
@@ -16,78 +17,79 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::unescape;
 use crate::process;
 
-/// How long what outlived a study that died may go on: a program that removes its files needs a second or two where the system is
-/// slow to bury the dead.
+/// Time for which processes that outlived a dead study may continue. A program that removes its
+/// files needs a second or two if the system is slow to reap dead processes.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the kernel may take to bring something about that we asked for: the end of a killed process, the
-/// return of a CPU to a cpuset. Far longer than it ever does.
+/// Longest wait for an effect in the kernel: the end of a killed process, or the return of a CPU to
+/// a cpuset. It is far longer than any observed delay.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// One change.
+/// A change to the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Change {
-    /// A cgroup was made. Undone by ending its processes, or moving them up where `keep`, and removing it.
+    /// A cgroup was created. Undoing ends its processes, or moves them to the parent if `keep`, and
+    /// removes the cgroup.
     CgroupCreated {
-        /// Its directory.
+        /// Directory of the cgroup.
         dir: PathBuf,
-        /// Whether processes in it are to live on.
+        /// Whether processes in the cgroup stay alive.
         keep: bool,
     },
     /// A controller was enabled for the children of a version 2 cgroup.
     ControllerEnabled {
-        /// The cgroup.
+        /// Directory of the cgroup.
         dir: PathBuf,
-        /// The controller.
+        /// Name of the controller.
         controller: String,
     },
-    /// CPUs were, or are about to be, taken offline.
+    /// CPUs were taken offline, or will be soon.
     CpusOffline {
         /// The CPUs that were online before.
         online: CpuSet,
     },
-    /// A version 1 cpuset may lose CPUs that go offline; the kernel does not give them back.
+    /// A version 1 cpuset may lose CPUs that go offline; the kernel does not restore them.
     CpusetShrinks {
-        /// Its directory.
+        /// Directory of the cpuset.
         dir: PathBuf,
-        /// `cpuset.cpus` from before.
+        /// Previous content of `cpuset.cpus`.
         cpus: CpuSet,
     },
     /// A thread may lose its affinity when its CPUs go offline.
     AffinityLost {
-        /// The thread.
+        /// Number of the thread.
         tid: u32,
-        /// Its start, in clock ticks since boot.
+        /// Start of the thread, in clock ticks since boot.
         start_time: u64,
-        /// Its CPUs from before.
+        /// Previous CPUs of the thread.
         cpus: CpuSet,
     },
-    /// A file system was unmounted in order to be mounted anew.
+    /// A file system was unmounted, to be mounted again.
     Unmounted {
         /// Device or other source.
         source: String,
-        /// Where it was mounted.
+        /// Mount point.
         target: PathBuf,
-        /// Its type.
+        /// File system type.
         fs_type: String,
-        /// Its options.
+        /// Mount options.
         options: String,
     },
 }
 
-/// Why a change is still in force.
+/// Reason for which a change is still in force.
 #[derive(Debug, thiserror::Error)]
 #[error("{change}: {source}")]
 pub struct UndoError {
-    /// The change, in words that say what to restore.
+    /// Description of the change that says what to restore.
     pub change: String,
-    /// Why it could not be undone.
+    /// Reason given by the system.
     pub source: io::Error,
 }
 
 impl fmt::Display for Change {
-    /// What undoing it does.
+    /// Describes the effect of undoing the change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CgroupCreated { dir, .. } => write!(f, "remove the cgroup {}", dir.display()),
@@ -103,8 +105,8 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// Of a study that died: gives what is left of its command time to end by itself. Its main process died with it; what that
-    /// started may be clearing up.
+    /// Waits for the rest of a dead study's command to end by itself. The command's main process
+    /// died with the study, and the processes that it started may still be cleaning up.
     pub(super) fn let_end(&self) {
         let Self::CgroupCreated { dir, keep: false } = self else { return };
         let deadline = Instant::now() + GRACE;
@@ -113,10 +115,10 @@ impl Change {
         }
     }
 
-    /// Puts the state from before back.
+    /// Restores the previous state.
     ///
     /// # Errors
-    /// Where the system refuses; calling again may help.
+    /// The system refuses; a second call may succeed.
     pub fn undo(&self) -> Result<(), UndoError> {
         let done = match self {
             Self::CgroupCreated { dir, keep } => remove_cgroup(dir, *keep),
@@ -127,7 +129,7 @@ impl Change {
             Self::CpusetShrinks { dir, cpus } => restore_cpuset(dir, cpus),
             Self::AffinityLost { tid, start_time, cpus } => match process::start_time(*tid) {
                 Some(start) if start == *start_time => process::set_affinity(*tid, cpus),
-                _ => Ok(()), // The thread is no more.
+                _ => Ok(()), // The thread has ended.
             },
             Self::Unmounted { source, target, fs_type, options } => mount(source, target, fs_type, options),
         };
@@ -142,7 +144,8 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Sets a CPU online or offline. CPU 0 and CPUs that cannot be switched have no such file and are online.
+/// Sets a CPU online or offline. CPU 0 and CPUs that cannot be switched have no such file and are
+/// online.
 pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
     match fs::read(&file) {
@@ -153,7 +156,7 @@ pub(crate) fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
     }
 }
 
-/// Brings every CPU of `online` online by `bring`, those after one that fails too.
+/// Brings every CPU of `online` online with `bring`, and continues after a CPU that fails.
 fn all_online(online: &CpuSet, bring: impl Fn(CpuId) -> io::Result<()>) -> io::Result<()> {
     let failed: Vec<String> =
         online.iter().filter_map(|cpu| Some(format!("CPU {cpu}: {}", bring(cpu).err()?))).collect();
@@ -170,7 +173,8 @@ fn restore_cpuset(dir: &Path, cpus: &CpuSet) -> io::Result<()> {
     if now == *cpus {
         return Ok(());
     }
-    // A CPU that has just come online reaches the cpusets a moment later, from a work queue of the kernel's.
+    // A CPU that has just come online reaches the cpusets a moment later, through a work queue of
+    // the kernel.
     let deadline = Instant::now() + PATIENCE;
     loop {
         match fs::write(&file, cpus.to_string()) {
@@ -194,12 +198,13 @@ fn remove_cgroup(dir: &Path, keep: bool) -> io::Result<()> {
     }
 }
 
-/// The file that lists who is in a cgroup: threads in version 1, where one of ours may be there without its process.
+/// File that lists the members of a cgroup. In version 1 it lists threads, because a thread of this
+/// process may be a member without the others.
 fn members(dir: &Path) -> &'static str {
     if dir.join("tasks").exists() { "tasks" } else { "cgroup.procs" }
 }
 
-/// Moves our own threads, and all others where `keep`, to the parent; ends the rest.
+/// Moves this process's threads, and all others if `keep`, to the parent; ends the rest.
 fn empty_cgroup(dir: &Path, keep: bool) {
     let procs = members(dir);
     let listed = fs::read_to_string(dir.join(procs)).unwrap_or_default();
@@ -214,7 +219,7 @@ fn empty_cgroup(dir: &Path, keep: bool) {
     }
 }
 
-/// Whether nobody is in a cgroup, or it is gone.
+/// Whether a cgroup has no members, or is gone.
 fn is_empty(dir: &Path) -> bool {
     fs::read_to_string(dir.join(members(dir))).map_or(true, |listed| listed.trim().is_empty())
 }
@@ -223,7 +228,7 @@ fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Resul
     if is_mounted(&fs::read_to_string("/proc/self/mounts")?, target) {
         return Ok(());
     }
-    // mount(8) rather than mount(2): it knows the helpers of network and loop file systems.
+    // mount(8) knows the helpers of network and loop file systems; mount(2) does not.
     let output = Command::new("mount").args(["-t", fs_type, "-o", options, source]).arg(target).output()?;
     if output.status.success() {
         return Ok(());
@@ -232,7 +237,7 @@ fn mount(source: &str, target: &Path, fs_type: &str, options: &str) -> io::Resul
     Err(io::Error::other(said.lines().next().unwrap_or("mount failed").to_owned()))
 }
 
-/// Whether the table of mounts, in the form of fstab(5), has something at `target`.
+/// Whether the mount table, in the format of fstab(5), has a mount at `target`.
 fn is_mounted(table: &str, target: &Path) -> bool {
     table.lines().filter_map(|line| line.split(' ').nth(1)).any(|at| Path::new(&unescape(at)) == target)
 }

@@ -1,8 +1,9 @@
-//! The directory of the journals: a place of this user alone, or none.
+//! Directory of the journals, which must belong to this user alone.
 //!
-//! What a journal lists is undone at the next start, so that who can write one can have this user do it. The default of an
-//! ordinary user is below /tmp, where anybody can make the directory first. So it is used only where it belongs to this user
-//! and nobody else may write to it, and every file is reached through its descriptor, never through a link.
+//! The next start undoes the changes that a journal lists, so a writer of journals acts with this
+//! user's rights. An ordinary user's default directory is below /tmp, where anybody can create it
+//! first. The directory is therefore used only if it belongs to this user and nobody else may write
+//! to it. Every file is opened through the directory's descriptor, and never through a link.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
-/// Permission bits of group and others to write.
+/// Write permission bits of group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// All permission bits of group and others.
 const OTHERS: u32 = 0o077;
@@ -24,10 +25,10 @@ pub(super) struct JournalDirectory {
 }
 
 impl JournalDirectory {
-    /// Opens the directory, which is made where it is missing.
+    /// Opens the directory, and creates it if it is missing.
     ///
     /// # Errors
-    /// A directory that cannot be made, and those of [`open`](Self::open).
+    /// The directory cannot be created, or [`open`](Self::open) fails.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         match rustix::fs::mkdir(path, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -36,10 +37,10 @@ impl JournalDirectory {
         Self::open(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Opens the directory; `None` where there is none.
+    /// Opens the directory; `None` if it does not exist.
     ///
     /// # Errors
-    /// A link, a directory of another user, or one that others may write to.
+    /// The path is a link, or the directory belongs to another user, or others may write to it.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -66,7 +67,7 @@ impl JournalDirectory {
         Ok(Some(Self { descriptor }))
     }
 
-    /// Names of all files in it.
+    /// Names of all files with an extension in the directory.
     pub(super) fn names(&self) -> Vec<PathBuf> {
         use std::os::unix::ffi::OsStrExt;
         let entries = Dir::read_from(&self.descriptor).into_iter().flatten().flatten();
@@ -76,18 +77,18 @@ impl JournalDirectory {
             .collect()
     }
 
-    /// Opens a file of it for reading.
+    /// Opens a file of the directory for reading.
     ///
     /// # Errors
-    /// A file that is gone, a link or no regular file.
+    /// The file is gone, is a link, or is not a regular file.
     pub(super) fn read(&self, name: &Path) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Makes a file in it, in place of any of that name.
+    /// Creates a file in the directory, and replaces any file of that name.
     ///
     /// # Errors
-    /// A file that cannot be made.
+    /// The file cannot be created.
     pub(super) fn make(&self, name: &Path) -> io::Result<File> {
         self.remove(name)?;
         self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
@@ -102,18 +103,18 @@ impl JournalDirectory {
         }
     }
 
-    /// Gives a file of it another name.
+    /// Renames a file of the directory.
     ///
     /// # Errors
-    /// A refusal of the system.
+    /// A refusal by the system.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Removes a file of it; none is no error.
+    /// Removes a file of the directory; a missing file is not an error.
     ///
     /// # Errors
-    /// A refusal of the system.
+    /// A refusal by the system.
     pub(super) fn remove(&self, name: &Path) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
@@ -141,7 +142,7 @@ mod tests {
         assert!(JournalDirectory::open(&path).unwrap().is_none());
         JournalDirectory::create(&path).unwrap();
         assert_eq!(mode(&path), 0o700);
-        // As older versions made it.
+        // Older versions created the directory with this mode.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         JournalDirectory::create(&path).unwrap();
         assert_eq!(mode(&path), 0o700);

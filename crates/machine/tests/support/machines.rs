@@ -1,5 +1,5 @@
-//! Made-up machines, as what a diagnosis knows of them.
-#![allow(dead_code)] // Each test binary uses its own part of it.
+//! Invented machines, as facts of a diagnosis.
+#![allow(dead_code)] // Each test binary uses a different part.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ use morecores_study::{
 };
 use rustix::io::Errno;
 
-/// A CPU list.
+/// Parses a CPU list.
 pub(crate) fn set(text: &str) -> CpuSet {
     text.parse().expect("a CPU list")
 }
 
-/// So many equal cores, all usable.
+/// Equal cores for the CPUs of a list, all usable.
 pub(crate) fn topology(cpus: &str) -> Topology {
     let cpus = set(cpus);
     let core = |cpu| Core { cpus: CpuSet::from_iter([cpu]), core_type: 0, max_frequency: None };
@@ -33,7 +33,7 @@ pub(crate) fn topology(cpus: &str) -> Topology {
     }
 }
 
-/// A server of one's own, as root, set up for measuring: nothing is left to wish for.
+/// A dedicated server, as root, prepared for measuring; no finding has a flaw.
 pub(crate) fn perfect() -> Facts {
     Facts {
         host: Host {
@@ -109,7 +109,7 @@ pub(crate) fn ordinary_user() -> Facts {
     facts.bpf.load = Err(Errno::PERM);
     facts.tracing.tracefs = Tracefs::Closed;
     facts.tracing.samples = Err(Errno::ACCESS);
-    // Debian's setting 3 refuses everybody everything.
+    // Debian's setting 3 refuses perf events to every ordinary user.
     facts.tracing.own_switches = Err(Errno::ACCESS);
     facts.tracing.kprobes = None;
     facts.counters =
@@ -122,7 +122,7 @@ pub(crate) fn ordinary_user() -> Facts {
     facts
 }
 
-/// Root of a container with half a CPU's quota on a machine of four.
+/// Root of a container with a quota of half a CPU, on a machine of four CPUs.
 pub(crate) fn container() -> Facts {
     let mut facts = ordinary_user();
     let some = [Capability::NetAdmin].map(|capability| 1_u64 << (capability as u8)).iter().sum();
@@ -135,7 +135,7 @@ pub(crate) fn container() -> Facts {
     facts
 }
 
-/// An ordinary user on a laptop with two kinds of core, on battery, with a build going on.
+/// An ordinary user on a laptop with two types of core, on battery, during a build.
 pub(crate) fn laptop() -> Facts {
     let mut facts = ordinary_user();
     facts.host.frequency = Frequency {
@@ -158,7 +158,8 @@ pub(crate) fn laptop() -> Facts {
     facts
 }
 
-/// Root in a small virtual machine: version 1 cgroups, no counters, tracefs not mounted, kprobes left out.
+/// Root in a small virtual machine: version 1 cgroups, no counters, tracefs not mounted, no
+/// kprobes.
 pub(crate) fn virtual_machine() -> Facts {
     let mut facts = perfect();
     facts.host.hypervisor = Some("KVM".to_owned());

@@ -1,4 +1,4 @@
-//! Why a run could not be made.
+//! Reasons for which a run could not be made.
 
 use std::io;
 
@@ -10,10 +10,11 @@ use crate::spawn::SpawnError;
 use crate::witness::WitnessError;
 use morecores_machine::limit::LimitError;
 
-/// Why a run could not be made. A command that ran and failed is no error here.
+/// Reason for which a run could not be made. A command that ran and failed is not an error of this
+/// type.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// The command is not there, or cannot be executed.
+    /// The command does not exist, or cannot be executed.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// The process could not be started.
@@ -31,7 +32,7 @@ pub enum ExecuteError {
     /// The run could not be watched, and was not made.
     #[error(transparent)]
     Witness(#[from] WitnessError),
-    /// The expression of a metric cannot be read.
+    /// The expression of a metric is invalid.
     #[error(transparent)]
     Metric(#[from] MetricError),
     /// The command cannot get its input.
@@ -40,9 +41,9 @@ pub enum ExecuteError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// Reason given by the system.
         source: io::Error,
     },
 }

@@ -1,6 +1,7 @@
 //! The user's own commands around the runs: `--setup`, `--prepare`, `--cleanup`.
 //!
-//! Never measured, never limited to the allotted CPUs, and what they leave running is none of the command's.
+//! Hooks are never measured, and never limited to the allotted CPUs. The processes that they leave
+//! running do not belong to the command.
 
 mod reaper;
 
@@ -15,7 +16,7 @@ use crate::environment::Environment;
 
 use reaper::Reaper;
 
-/// Which of them.
+/// Kind of hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hook {
     Setup,
@@ -45,35 +46,36 @@ impl Hook {
     }
 }
 
-/// Why a command around the runs failed.
+/// Reason for which a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// It could not be started.
+    /// The hook could not be started.
     #[error("cannot run {option} `{line}`: {source}")]
     Start {
-        /// The option that gave it.
+        /// Option that specifies the hook.
         option: &'static str,
-        /// The command.
+        /// Command line of the hook.
         line: String,
-        /// Why not.
+        /// Reason given by the system.
         source: io::Error,
     },
-    /// It failed.
+    /// The hook failed.
     #[error("{option} `{line}` failed ({status})")]
     Failed {
-        /// The option that gave it.
+        /// Option that specifies the hook.
         option: &'static str,
-        /// The command.
+        /// Command line of the hook.
         line: String,
-        /// How it ended.
+        /// Exit status of the hook.
         status: String,
-        /// What it printed.
+        /// Tail of the hook's output.
         output: String,
     },
 }
 
-/// Runs a hook where it is given, outside of our cgroups. `{n}` in it is replaced where there is a point. Returns the
-/// process below which all stands that the hook left running, which ends where it left nothing.
+/// Runs a hook if it is given, outside of the study's cgroups. `{n}` in its line is replaced if
+/// there is a point. Returns the process above all processes that the hook left running; that
+/// process ends by itself if there are none.
 pub(super) fn run(
     hook: Hook,
     hooks: &Hooks,
@@ -88,7 +90,8 @@ pub(super) fn run(
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&line).stdin(Stdio::null());
     command.env_clear().envs(environment.of_hook(point));
-    // Into files rather than pipes: a server that the hook leaves behind would hold a pipe open for ever.
+    // The output goes to a file and not to a pipe. A server that the hook leaves running would hold
+    // a pipe open for ever.
     let captured = tempfile::tempfile().and_then(|file| {
         command.stdout(file.try_clone()?).stderr(file.try_clone()?);
         let mut reaper = Reaper::start(command, outside)?;
@@ -103,7 +106,7 @@ pub(super) fn run(
     Err(HookError::Failed { option, line: readable(&line), status: status.to_string(), output })
 }
 
-/// The end of a file, at most 64 KiB of it.
+/// Tail of a file, at most 64 KiB.
 fn end_of(file: &mut File) -> io::Result<String> {
     const TAIL: u64 = 64 * 1024;
     let from = file.metadata()?.len().saturating_sub(TAIL);
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_leaves_a_process_behind_is_not_waited_for() {
-        // It would run for longer than any test.
+        // The background process would run for longer than any test.
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let line = format!("sleep 100000 & echo $! >{}", file.display());
@@ -148,7 +151,8 @@ mod tests {
 
     #[test]
     fn what_a_hook_leaves_stands_below_one_process_also_when_its_parent_ends() {
-        // The middle shell ends before its child, which then has no parent of the hook's.
+        // The middle shell ends before its child, which then has no parent among the hook's
+        // processes.
         let hooks = Hooks { setup: Some("sh -c 'setsid sleep 60 &'".into()), ..Hooks::default() };
         let reaper = run(Hook::Setup, &hooks, None, &environment(), &[]).unwrap().unwrap();
         let left = process::descendants(reaper);

@@ -1,7 +1,8 @@
-//! Finds the figures that a command prints, and reads them so that none can be taken for another.
+//! Finds the figures that a command prints, and parses them so that none can be mistaken for
+//! another.
 //!
-//! A reader remembers what the runs of a study showed: which mark stands before the fraction, and in which unit the
-//! first figure was. What can be read two ways, or is a part of a longer number, is refused.
+//! A reader remembers facts from a study's earlier runs: the decimal mark, and the unit of the
+//! first figure. It rejects a number that has two possible values, or is part of a longer number.
 
 mod context;
 mod error;
@@ -20,14 +21,14 @@ use context::Printed;
 use marks::Marks;
 use unit::{Unit, beside, conversion};
 
-/// Reads all figures of a plan.
+/// Readers of all figures of a plan.
 #[derive(Debug)]
 pub(super) struct MetricReaders {
     readers: Vec<MetricReader>,
 }
 
 impl MetricReaders {
-    /// Readers of the plan's metrics, for a command whose numbers are printed under `locale`.
+    /// Creates readers of the plan's metrics, for a command that prints its numbers under `locale`.
     pub(super) fn new(plan: &Plan, locale: &str) -> Result<Self, MetricError> {
         let marks = Marks::new(plan.decimal_mark, locale);
         let first = plan.metric.as_ref().map(|metric| {
@@ -52,34 +53,35 @@ impl MetricReaders {
         }
     }
 
-    /// All figures of one run, in the order of the plan; or the first that is missing.
+    /// All figures of one run, in the order of the plan, or the error of the first missing one.
     pub(super) fn read(&mut self, output: &str) -> Result<Vec<Figure>, MetricError> {
         self.readers.iter_mut().map(|reader| reader.read(output)).collect()
     }
 }
 
-/// Values that a metric can have.
+/// Range of values that a metric can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepts {
-    /// Above zero: of a rate of nothing there is no speedup.
+    /// Values above zero: a rate of zero allows no speedup.
     Rates,
-    /// Not below zero.
+    /// Values of zero and above.
     Costs,
     Anything,
 }
 
-/// Reads one figure.
+/// Reader of one figure.
 #[derive(Debug)]
 struct MetricReader {
     name: Option<String>,
     regex: Regex,
-    /// The option's text as one expression, where `NAME=` may have been meant as a part of that.
+    /// The option's text as a single expression, for the case that `NAME=` was meant as part of the
+    /// expression.
     literal: Option<Regex>,
     accepts: Accepts,
     marks: Marks,
-    /// The unit that the user named, where it is a known one.
+    /// Unit that the user named, if it is a known one.
     label: Option<String>,
-    /// The unit beside the first figure; none within where there was no unit.
+    /// Unit beside the first figure; the inner value is absent if that figure had no unit.
     first_unit: Option<Option<String>>,
 }
 
@@ -103,7 +105,7 @@ impl MetricReader {
 
     fn recall(&mut self, figure: &Figure) {
         self.first_unit.get_or_insert_with(|| figure.unit.clone());
-        // It was understood when it was read.
+        // The text was parsed successfully when it was first read.
         let _ = self.marks.value(&figure.text);
     }
 
@@ -146,7 +148,8 @@ impl MetricReader {
         }
     }
 
-    /// Refuses a name that the command prints before another figure than the expression finds.
+    /// Rejects a name that the command prints before a figure other than the one that the
+    /// expression finds.
     fn check_name(&self, output: &str, found: &Range<usize>) -> Result<(), MetricFault> {
         let (Some(name), Some(literal)) = (&self.name, &self.literal) else { return Ok(()) };
         match last_match(literal, output).filter(|as_text| as_text != found) {
@@ -160,7 +163,7 @@ impl MetricReader {
         }
     }
 
-    /// The factor from the unit beside a figure to that of the study; none where it is not known.
+    /// Factor from the unit beside a figure to the study's unit; `None` if it is not known.
     fn factor(&mut self, unit: Option<&str>) -> Option<f64> {
         let first = self.first_unit.get_or_insert_with(|| unit.map(str::to_owned)).as_deref();
         if first.is_some() != unit.is_some() {
@@ -171,16 +174,17 @@ impl MetricReader {
     }
 }
 
-/// Place of the number of the last match: its first group, or all of it where there is no group.
+/// Position of the number of the last match: its first group, or the whole match if there is no
+/// group.
 fn last_match(regex: &Regex, output: &str) -> Option<Range<usize>> {
     let found = regex.captures_iter(output).last()?;
     Some(found.get(1).or(found.get(0))?.range())
 }
 
 fn compile(regex: &str) -> Result<Regex, MetricFault> {
-    // A person thinks of one line at a time: ^ and $ mean the line's ends.
+    // Users think of one line at a time, so ^ and $ match the ends of a line.
     regex::RegexBuilder::new(regex).multi_line(true).build().map_err(|error| {
-        // The lines before draw the expression; the last one says what is wrong.
+        // The earlier lines draw the expression; the last line has the reason.
         let text = error.to_string();
         let reason = text.lines().next_back().unwrap_or_default();
         MetricFault::Expression { reason: reason.trim_start_matches("error: ").to_owned() }
@@ -233,7 +237,7 @@ mod tests {
         let mut reader = reader("throughput: ([0-9.,]+)");
         assert_eq!(reader.figure("throughput: 9,9 MB/s\n").unwrap().value, 9.9);
         assert_eq!(reader.figure("throughput: 10,15 MB/s\n").unwrap().value, 10.15);
-        // An expression that takes a part of it is refused.
+        // An expression that matches only part of the number is rejected.
         let part = value("throughput: ([0-9.]+)", "throughput: 9,9 MB/s\n");
         assert_eq!(part, Err(MetricFault::Part { text: "9".into(), whole: "9,9".into() }));
     }

@@ -1,6 +1,8 @@
-//! What is left when the main process has ended: orphans that ended too, and processes that mean to stay.
+//! Remains of a run after the end of the main process: orphans that have ended, and processes that
+//! mean to stay.
 //!
-//! They fall to us, since we are their subreaper, so that neither their counts nor they themselves are lost.
+//! This process adopts them as their subreaper, so that neither the processes nor their counts are
+//! lost.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,14 +15,16 @@ use crate::spawn::{self, Orphan};
 use morecores_machine::clock::monotonic;
 use morecores_machine::process;
 
-/// How long processes that outlive the command may take to end by themselves: the tail of a pipeline, a
-/// compiler's own helpers. Anything longer is a process that means to stay.
+/// Time in which processes that outlive the command may end by themselves, such as the tail of a
+/// pipeline or a compiler's helpers. A process that lives longer means to stay.
 const TAIL: Nanos = Nanos::from_millis(100);
-/// How long a killed process may take to be gone: one that waits for a device cannot be killed at all.
+/// Time in which a killed process must disappear. A process that waits for a device cannot be
+/// killed at all.
 const PATIENCE: Nanos = Nanos::from_millis(10_000);
 
 impl ProcessExecutor {
-    /// Collects what the main process left behind: counts of those that ended, names of those that would not.
+    /// Adds the counts of the orphans that ended to `rusage`, and returns the names of those that
+    /// did not end.
     pub(super) fn gather_orphans(&mut self, rusage: &mut Rusage) -> Vec<String> {
         let ended = monotonic();
         let mut survivors = Vec::new();

@@ -1,6 +1,6 @@
-//! Starts the command for one run, by plainer means where the kernel refuses the better ones.
+//! Starts the command for one run, by simpler methods if the kernel refuses the better ones.
 //!
-//! What the run then costs is counted elsewhere.
+//! Other modules count the cost of the run.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,8 @@ use crate::witness::{Witness, WitnessError};
 use morecores_machine::group::{GroupError, StudyGroup};
 
 impl ProcessExecutor {
-    /// Starts the command and waits for its main process, while the witness watches; also says what came of that.
+    /// Starts the command and waits for its main process, while the witness watches. Also returns
+    /// the result of the watching.
     pub(super) fn start(
         &mut self,
         point: &Point,
@@ -70,7 +71,7 @@ impl ProcessExecutor {
             path: "the study's cgroup".into(),
             source,
         });
-        // This run, which is to be started again, must be told by something else.
+        // This run is about to start again, and needs another source of CPU time.
         self.account.begin(self.group.as_mut());
     }
 }

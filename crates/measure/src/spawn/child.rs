@@ -1,6 +1,8 @@
-//! What the child does between `clone` and `exec`, in our memory while we stand still.
+//! Code of the child between `clone` and `exec`. It runs in the memory of this process, which is
+//! suspended meanwhile.
 //!
-//! It must not allocate, lock, unwind or return: only system calls, through libc's thin wrappers.
+//! The code must not allocate, lock, unwind or return. It makes only system calls, through libc's
+//! thin wrappers.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,7 +13,7 @@ use morecores_study::Nanos;
 use super::{SpawnError, Start};
 use morecores_machine::process::affinity_mask;
 
-/// What the child tried when it failed; the order is that of the attempts.
+/// Step at which the child failed; the variants are in the order of the steps.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     ProcessGroup,
@@ -21,7 +23,7 @@ enum Step {
     Exec,
 }
 
-/// Orders for the child, and what it reports back.
+/// Instructions for the child, and its report.
 #[derive(Debug)]
 pub(super) struct Plan {
     path: *const libc::c_char,
@@ -30,7 +32,7 @@ pub(super) struct Plan {
     stdio: [RawFd; 3],
     affinity: Option<Vec<libc::c_ulong>>,
     parent: libc::pid_t,
-    /// The signals that the caller had blocked before it blocked them all for the time of the clone.
+    /// Blocked signals of the caller, before it blocked all signals for the time of the clone.
     pub(super) mask: libc::sigset_t,
     exec_at: libc::timespec,
     failed: Option<(Step, libc::c_int)>,
@@ -54,12 +56,12 @@ impl Plan {
         }
     }
 
-    /// The instant just before `execve(2)`.
+    /// Instant just before `execve(2)`.
     pub(super) fn exec_at(&self) -> Nanos {
         Nanos(self.exec_at.tv_sec as u64 * 1_000_000_000 + self.exec_at.tv_nsec as u64)
     }
 
-    /// Why the child did not become the program.
+    /// Reason for which the child did not become the program, if any.
     pub(super) fn failure(&self) -> Option<SpawnError> {
         let (step, errno) = self.failed?;
         let source = io::Error::from_raw_os_error(errno);
@@ -74,32 +76,35 @@ impl Plan {
     }
 }
 
-/// Where the child begins. Ends in the program or in `_exit`.
+/// Entry point of the child. It ends in the program or in `_exit`.
 ///
 /// # Safety
-/// `plan` must be valid for reading and writing, and the parent must stand still until the child has called
-/// `execve` or `_exit`.
+/// `plan` must be valid for reading and writing, and the parent must be suspended until the child
+/// has called `execve` or `_exit`.
 #[allow(unsafe_code)]
 pub(super) unsafe extern "C" fn enter(plan: *mut Plan) -> ! {
-    // SAFETY: the caller vouches for `plan`, and with the parent standing still nobody else looks at it.
+    // SAFETY: the caller guarantees that `plan` is valid, and no other code uses it while the
+    // parent is suspended.
     let plan = unsafe { &mut *plan };
-    // SAFETY: as above; this is the child.
+    // SAFETY: the same guarantee holds; this is the child.
     let step = unsafe { prepare_and_exec(plan) };
     let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
     plan.failed = Some((step, errno));
-    // SAFETY: always sound; 127 is never seen, since the parent looks at `failed` first.
+    // SAFETY: always sound. The status 127 is never seen, because the parent checks `failed` first.
     unsafe { libc::_exit(127) }
 }
 
-/// Returns only on failure: the step that failed, its reason in errno.
+/// Prepares the process and calls `execve`. Returns only on failure: the step that failed, with its
+/// reason in errno.
 ///
 /// # Safety
-/// Only in the child, with the pointers of `plan` valid.
+/// Call this function only in the child, with valid pointers in `plan`.
 #[allow(unsafe_code)]
 unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
-    // SAFETY: system calls on our own process with valid pointers.
+    // SAFETY: system calls on the child itself, with valid pointers.
     unsafe {
-        // A group of its own: `kill 0` in a script must end the script, not us; and we can signal all of it.
+        // The child gets its own process group, so that `kill 0` in a script ends the script and
+        // not this process. It also allows a signal to the whole group.
         if libc::setpgid(0, 0) != 0 {
             return Step::ProcessGroup;
         }
@@ -107,7 +112,7 @@ unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
             return Step::DieWithParent;
         }
     }
-    // SAFETY: descriptors only.
+    // SAFETY: the call changes only descriptors.
     if unsafe { connect(plan.stdio) }.is_none() {
         return Step::Descriptors;
     }
@@ -118,9 +123,9 @@ unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
             return Step::Affinity;
         }
     }
-    // SAFETY: handlers are back at their defaults (`clone` saw to it), so that unblocking runs none in our
-    // memory; Rust's runtime ignores SIGPIPE, which a program must not inherit; strings and arrays are
-    // null-terminated and alive, since the parent stands still.
+    // SAFETY: `clone` has reset the handlers to their defaults, so unblocking runs no handler in
+    // the shared memory. Rust's runtime ignores SIGPIPE, which a program must not inherit. Strings
+    // and arrays are null-terminated and alive, because the parent is suspended.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
@@ -130,19 +135,19 @@ unsafe fn prepare_and_exec(plan: &mut Plan) -> Step {
     Step::Exec
 }
 
-/// Puts the three descriptors at 0, 1 and 2.
+/// Duplicates the three descriptors to 0, 1 and 2.
 ///
 /// # Safety
-/// Only in the child: it replaces descriptors of the whole process.
+/// Call this function only in the child, because it replaces descriptors of the whole process.
 #[allow(unsafe_code)]
 unsafe fn connect(stdio: [RawFd; 3]) -> Option<()> {
     for (target, source) in (0..).zip(stdio) {
         if source == target {
-            // dup2 onto itself would leave close-on-exec set.
-            // SAFETY: a flag on a descriptor.
+            // dup2 of a descriptor onto itself would leave close-on-exec set.
+            // SAFETY: the call changes only a flag of a descriptor.
             unsafe { libc::fcntl(source, libc::F_SETFD, 0) };
-        // SAFETY: descriptors only. A source below 3 that was replaced already cannot occur: our own 0 to 2
-        // are inherited in place, all others are opened above them.
+        // SAFETY: the call changes only descriptors. A source below 3 cannot have been replaced
+        // already: descriptors 0 to 2 are inherited in place, and all others are opened above them.
         } else if unsafe { libc::dup2(source, target) } < 0 {
             return None;
         }

@@ -1,6 +1,6 @@
-//! Makes the child: `clone3(2)` where its abilities are needed, `clone(2)` elsewhere.
+//! Creates the child: with `clone3(2)` if its features are needed, otherwise with `clone(2)`.
 //!
-//! Nothing but the making: what the child does is in `child`.
+//! This module only creates the child; `child` has the child's own code.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,15 +9,15 @@ use std::os::fd::BorrowedFd;
 use super::SpawnError;
 use super::child::{self, Plan};
 
-/// Stack for the child. It calls a handful of libc wrappers; glibc's own `posix_spawn` reserves 32 KiB
-/// beside the arguments (sysdeps/unix/sysv/linux/spawni.c).
+/// Size of the child's stack. The child calls a handful of libc wrappers. glibc's own `posix_spawn`
+/// reserves 32 KiB besides the arguments (sysdeps/unix/sysv/linux/spawni.c).
 const STACK_BYTES: usize = 64 * 1024;
 
-/// A stack that is used by one child after another, each until its `exec`.
+/// Stack that serves one child after another, each until its `exec`.
 #[derive(Debug)]
 pub struct ChildStack(Box<[Aligned]>);
 
-/// Sixteen bytes at the alignment that the x86-64 and AArch64 ABIs want of a stack.
+/// Sixteen bytes with the stack alignment that the x86-64 and AArch64 ABIs require.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Aligned {
@@ -25,7 +25,7 @@ struct Aligned {
 }
 
 impl ChildStack {
-    /// Allocates one.
+    /// Allocates a stack.
     pub fn new() -> Self {
         Self(vec![Aligned { _bytes: [0; 16] }; STACK_BYTES / 16].into_boxed_slice())
     }
@@ -37,16 +37,18 @@ impl Default for ChildStack {
     }
 }
 
-/// Makes a child that shares our memory and runs `child::enter(plan)` on `stack`; returns its process number
-/// once it has called `exec` or ended.
+/// Creates a child that shares this process's memory and runs `child::enter(plan)` on `stack`.
+/// Returns the child's process number after the child has called `exec` or ended.
 pub(super) fn vfork_with(
     plan: &mut Plan,
     cgroup: Option<BorrowedFd<'_>>,
     stack: &mut ChildStack,
 ) -> Result<libc::pid_t, SpawnError> {
-    // A handler must not run in the child, in our memory: all signals stay blocked until it has none.
+    // A signal handler must not run in the child, which shares this process's memory. All signals
+    // stay blocked until the child has no handlers.
     let mut all = MaybeUninit::uninit();
-    // SAFETY: sigfillset fills the set it is given; the mask in `plan` is a valid place for the old one.
+    // SAFETY: sigfillset fills the set that it gets; the mask in `plan` is a valid place for the
+    // old mask.
     #[allow(unsafe_code)]
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
@@ -65,15 +67,16 @@ pub(super) fn vfork_with(
     made
 }
 
-/// `clone(2)` through libc, for every architecture.
+/// Calls `clone(2)` through libc, on every architecture.
 fn clone(plan: &mut Plan, stack: &mut ChildStack) -> io::Result<libc::pid_t> {
     extern "C" fn enter(plan: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: this is the child, its handlers are its own copy (no CLONE_SIGHAND).
+        // SAFETY: this is the child, and its handlers are its own copy (no CLONE_SIGHAND).
         #[allow(unsafe_code)]
         unsafe {
             default_handlers()
         };
-        // SAFETY: `plan` is the pointer given to clone below, and the parent stands still (CLONE_VFORK).
+        // SAFETY: `plan` is the pointer given to clone below, and the parent is suspended
+        // (CLONE_VFORK).
         #[allow(unsafe_code)]
         unsafe {
             child::enter(plan.cast())
@@ -81,21 +84,23 @@ fn clone(plan: &mut Plan, stack: &mut ChildStack) -> io::Result<libc::pid_t> {
     }
     let top = stack.0.as_mut_ptr_range().end;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: `top` is the end of a stack that nobody else uses; `plan` outlives the child's use of it.
+    // SAFETY: `top` is the end of a stack that no other code uses; `plan` outlives the child's use
+    // of it.
     #[allow(unsafe_code)]
     let pid = unsafe { libc::clone(enter, top.cast(), flags, std::ptr::from_mut(plan).cast()) };
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Sets every signal that has a handler back to its default.
+/// Resets every signal that has a handler to its default.
 ///
 /// # Safety
-/// Only in the child before `exec`.
+/// Call this function only in the child, before `exec`.
 #[allow(unsafe_code)]
 unsafe fn default_handlers() {
     for signal in 1..=libc::SIGRTMAX() {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: asks for the present action; fails harmlessly for the two signals that libc keeps.
+        // SAFETY: reads the present action; fails harmlessly for the two signals that libc
+        // reserves.
         if unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } != 0 {
             continue;
         }
@@ -110,7 +115,7 @@ unsafe fn default_handlers() {
 
 #[cfg(target_arch = "x86_64")]
 mod arch {
-    //! `clone3(2)` by hand: glibc offers no wrapper that takes a function and a stack.
+    //! Direct `clone3(2)` system call: glibc offers no wrapper that takes a function and a stack.
 
     use std::arch::asm;
     use std::io;
@@ -119,9 +124,10 @@ mod arch {
     use super::super::child::{self, Plan};
     use super::ChildStack;
 
-    /// Linux 5.5: handlers go back to their defaults in the child (include/uapi/linux/sched.h).
+    /// Flag of Linux 5.5: handlers return to their defaults in the child
+    /// (include/uapi/linux/sched.h).
     const CLONE_CLEAR_SIGHAND: u64 = 1 << 32;
-    /// Linux 5.7: the child is born in the given version 2 cgroup.
+    /// Flag of Linux 5.7: the child is born in the given version 2 cgroup.
     const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
     pub(super) fn clone3(
@@ -144,17 +150,18 @@ mod arch {
             cgroup: cgroup.as_raw_fd() as u64,
         };
         let result: libc::c_long;
-        // SAFETY: the kernel reads `args` of the size given. In the parent the call changes rax, rcx and r11
-        // only, and returns after the child has left our memory. The child starts behind `syscall` with rax
-        // zero on the end of its own, 16-byte aligned stack, enters `child::enter` and never comes back, so
-        // that it leaves this frame untouched; r12 and r13 are kept across the system call.
+        // SAFETY: the kernel reads `args` of the given size. In the parent, the call changes only
+        // rax, rcx and r11, and returns after the child has left the shared memory. The child
+        // starts after `syscall` with rax zero, at the end of its own, 16-byte aligned stack. It
+        // enters `child::enter` and never returns, so it does not touch this frame. r12 and r13 are
+        // preserved across the system call.
         #[allow(unsafe_code)]
         unsafe {
             asm!(
                 "syscall",
                 "test rax, rax",
                 "jnz 2f",
-                "xor ebp, ebp", // Ends the chain of frames for unwinders, as the ABI asks of a first frame.
+                "xor ebp, ebp", // Ends the chain of frames for unwinders; the ABI requires it.
                 "mov rdi, r13",
                 "call r12",
                 "ud2",
@@ -174,7 +181,8 @@ mod arch {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod arch {
-    //! No `clone3(2)` here yet; accounting falls back to an estimator that needs no cgroup.
+    //! Placeholder: this architecture has no `clone3(2)` call yet, so accounting falls back to an
+    //! estimator that needs no cgroup.
 
     use std::io;
     use std::os::fd::BorrowedFd;

@@ -1,7 +1,7 @@
-//! Waiting for a child: for its end, and meanwhile for its being stopped.
+//! Waits for a child to end or to stop.
 //!
-//! A stopped child asks for the terminal, or waits for a SIGCONT that may never come. What is made of either is
-//! decided by who calls.
+//! A stopped child asks for the terminal, or waits for a SIGCONT that may never come. The caller
+//! decides the response.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,38 +12,38 @@ use morecores_study::{Bytes, Exit, Nanos, Rusage};
 
 use morecores_machine::clock::monotonic;
 
-/// Size of the block in which `getrusage(2)` counts block I/O.
+/// Block size in which `getrusage(2)` counts block I/O.
 const RUSAGE_BLOCK: u64 = 512;
 
-/// What became of a child.
+/// Change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It has ended, and is a zombie.
+    /// The child has ended, and is a zombie.
     Ended,
-    /// This signal has stopped it.
+    /// A signal has stopped the child.
     Stopped(i32),
 }
 
-/// Waits until `pid` has ended or is stopped. An ended one is not reaped.
+/// Waits until `pid` has ended or is stopped. A child that has ended is not reaped.
 pub(super) fn wait_for_change(pid: libc::pid_t) -> io::Result<Change> {
     let info = waitid(pid, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)?;
-    // SAFETY: of a child that has changed, `si_status` is set.
+    // SAFETY: `si_status` is set for a child that has changed.
     #[allow(unsafe_code)]
     let signal = unsafe { info.si_status() };
     if !matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_TRAPPED) {
         return Ok(Change::Ended);
     }
-    // Taken note of, or the next wait would return it again.
+    // This call consumes the event; otherwise the next wait would return it again.
     waitid(pid, libc::WSTOPPED | libc::WNOHANG)?;
     Ok(Change::Stopped(signal))
 }
 
-/// Whether a stopped `pid` goes on, or ends, within `patience`.
+/// Whether a stopped `pid` continues, or ends, within `patience`.
 pub(super) fn goes_on_within(pid: libc::pid_t, patience: Nanos) -> io::Result<bool> {
     let stopped = monotonic();
     loop {
         let info = waitid(pid, libc::WEXITED | libc::WCONTINUED | libc::WNOWAIT | libc::WNOHANG)?;
-        // Zero where nothing has changed (waitid(2)).
+        // The field is zero if nothing has changed (waitid(2)).
         if info.si_signo != 0 {
             return Ok(true);
         }
@@ -57,7 +57,8 @@ pub(super) fn goes_on_within(pid: libc::pid_t, patience: Nanos) -> io::Result<bo
 fn waitid(pid: libc::pid_t, flags: libc::c_int) -> io::Result<libc::siginfo_t> {
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: `info` is a valid place for a siginfo_t, and all-zero bytes are one where the call leaves it as it is.
+        // SAFETY: `info` is a valid place for a siginfo_t. All-zero bytes are a valid siginfo_t if
+        // the call leaves them unchanged.
         #[allow(unsafe_code)]
         let (result, info) = unsafe {
             let result = libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags);
@@ -79,16 +80,18 @@ pub(super) fn reap(pid: libc::pid_t) -> io::Result<(Exit, Rusage)> {
     Ok((exit, rusage))
 }
 
-/// Reaps a child, -1 for any; 0 where `flags` say not to wait and none has ended.
+/// Reaps a child, -1 for any child. Returns 0 if `flags` forbid waiting and no child has ended.
 pub(super) fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<(libc::pid_t, Exit, Rusage)> {
     loop {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: both pointers are valid for writing, and the call fills them or leaves them as they are.
+        // SAFETY: both pointers are valid for writing, and the call fills their targets or leaves
+        // them unchanged.
         #[allow(unsafe_code)]
         let reaped = unsafe { libc::wait4(pid, &mut status, flags, usage.as_mut_ptr()) };
         if reaped >= 0 {
-            // SAFETY: all-zero bytes are a valid rusage, and the kernel wrote nothing but valid ones over them.
+            // SAFETY: all-zero bytes are a valid rusage, and the kernel wrote only valid bytes over
+            // them.
             #[allow(unsafe_code)]
             let usage = unsafe { usage.assume_init() };
             return Ok((reaped, exit_of(status), rusage_of(&usage)));

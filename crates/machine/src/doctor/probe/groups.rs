@@ -1,4 +1,4 @@
-//! Makes the cgroups of a study as a study would, asks them, and removes them.
+//! Probe that creates cgroups as a study does, reads their counters, and removes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::doctor::facts::{Accounting, Cpusets, Groups, PeakMark};
 use crate::group::{CpuSource, StudyGroup};
 use crate::undo::Journal;
 
-/// What cgroups can be had, and for what.
+/// Available cgroups, and their uses.
 pub(in crate::doctor) fn probe(hierarchies: &Hierarchies, usable: &CpuSet) -> Groups {
     let (accounting, peak) = accounting(hierarchies);
     Groups {
@@ -38,7 +38,7 @@ fn accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
         PeakMark::Absent
     };
     let accounting = match group_file(&group, "cgroup.type") {
-        // A process is refused there (`Documentation/admin-guide/cgroup-v2.rst`, "Threads").
+        // Such a cgroup accepts no process (`Documentation/admin-guide/cgroup-v2.rst`, "Threads").
         Some(kind) if kind.trim() == "domain invalid" => Accounting::Refused(
             "our cgroup has threaded controllers, so its children take no process".to_owned(),
         ),
@@ -51,7 +51,7 @@ fn accounting(hierarchies: &Hierarchies) -> (Accounting, PeakMark) {
     (accounting, peak)
 }
 
-/// A file of the version 2 cgroup.
+/// Content of a file of the version 2 cgroup.
 fn group_file(group: &StudyGroup, name: &str) -> Option<String> {
     fs::read_to_string(group.v2()?.join(name)).ok()
 }
@@ -67,8 +67,8 @@ fn cpusets(hierarchies: &Hierarchies, usable: &CpuSet) -> Cpusets {
     if switches.is_empty() { Cpusets::Refused(error.to_string()) } else { Cpusets::NotEnabled(switches) }
 }
 
-/// The files in which the cpuset controller is to be enabled, from the top down, so that our parent has it:
-/// what is made beside us then gets it from there.
+/// Files in which the cpuset controller must be enabled, from the top down, so that the parent has
+/// it. A cgroup beside this process's cgroup then gets the controller from the parent.
 fn not_enabled(own: &CgroupDir) -> Vec<PathBuf> {
     let above: Vec<&Path> = own.ancestors().skip(1).collect();
     let switches = above.into_iter().rev().map(|dir| dir.join("cgroup.subtree_control"));

@@ -1,7 +1,7 @@
-//! What stands around a number in a line, as far as it changes what the number means: a part of it that the expression
-//! left out, a sign, a power, a larger unit of time before it.
+//! Text around a number in its line that changes the number's meaning: a part that the expression
+//! left out, a sign, a power, or a larger unit of time before it.
 //!
-//! Only looks; the words are the error's.
+//! This module only examines the text; `error` contains the messages.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,20 +12,20 @@ use regex::Regex;
 
 use super::number::{Readings, is_separator};
 
-/// A number with what stands around it in its line.
+/// A number with the surrounding text of its line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Printed<'a> {
     pub(super) before: &'a str,
-    /// What the expression took for the number.
+    /// Text that the expression matched as the number.
     pub(super) text: &'a str,
     pub(super) after: &'a str,
 }
 
-/// Beginnings of what follows a number and makes another of it.
+/// Beginnings of text after a number that turn it into another number.
 static GOES_ON: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     expressions(&[
         r"^\p{N}",
-        // An exponent, and powers as people write them.
+        // An exponent, and common notations of powers.
         r"^[eE][+-]?[0-9]",
         r"^ ?[x×*·⋅] ?10 ?(?:\^|\*\*|[⁻⁺⁰¹²³⁴-⁹])",
         r"^(?:\^|\*\*)",
@@ -33,42 +33,43 @@ static GOES_ON: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"^[-–][0-9]",
         // Hours or minutes of a clock.
         r"^:[0-9]{2}(?:[^0-9]|$)",
-        // A larger unit of time, and a smaller one behind it.
+        // A larger unit of time, followed by a smaller one.
         r"^ ?(?:d|days?|h|hrs?|hours?|m|mins?|minutes?),? ?[0-9]+(?:[.,][0-9]+)? ?(?:h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)\b",
     ])
 });
 
-/// Ends of what precedes a number and makes another of it.
+/// Endings of text before a number that turn it into another number.
 static BEGAN_BEFORE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     expressions(&[
         r"\p{N}$",
         r"[0-9][eE][+-]?$",
         r"(?:\^|\*\*)[-+]?$",
         r"\b0[xX][0-9a-fA-F]*$",
-        // A minus, but not a hyphen behind a word; the end of a range.
+        // A minus sign, but not a hyphen after a word; then the end of a range.
         r"(?:^|[\s:=(\[,;|/])[-\u{2212}]$",
         r"[0-9][-–]$",
-        // A bound is no figure. A `>` alone ends a tag or an arrow.
+        // A bound is not a figure. A single `>` ends a tag or an arrow.
         r"[<≤≥] ?$",
         r">=$",
     ])
 });
 
-/// A clock before a number of two digits; no clock where the digits belong to a word, as in `p99:12.5`.
+/// Clock before a number of two digits. Digits that belong to a word are not a clock, as in
+/// `p99:12.5`.
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:^|[^\p{L}\p{N}_])((?:[0-9]+:)+)$"));
 static TWO_DIGITS: LazyLock<Regex> = LazyLock::new(|| expression(r"^[0-9]{2}(?:[^0-9]|$)"));
 
-/// A larger unit of time before a number with a smaller one.
+/// A larger unit of time before a number with a smaller unit.
 static LARGER_UNIT: LazyLock<Regex> = LazyLock::new(|| {
     expression(r"(?:^|[^\p{L}\p{N}_])((?:[0-9]+ ?(?:d|days?|h|hrs?|hours?|m|mins?|minutes?),? ?)+)$")
 });
 static UNIT_OF_TIME: LazyLock<Regex> =
     LazyLock::new(|| expression(r"^ ?(?:h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?|ms|us|µs|ns)\b"));
 
-/// Hexadecimal, octal and binary numbers of which the expression took the 0.
+/// Hexadecimal, octal and binary numbers of which the expression matched only the 0.
 static RADIX: LazyLock<Regex> = LazyLock::new(|| expression(r"^[xXbBoO][0-9a-fA-F]"));
 
-/// Colours and their like, which no terminal shows.
+/// Escape sequences, such as colours, which a terminal does not display.
 static ESCAPES: LazyLock<Regex> = LazyLock::new(|| expression(r"\x1b\[[0-9;?]*[A-Za-z]"));
 
 fn expression(text: &str) -> Regex {
@@ -81,7 +82,7 @@ fn expressions(texts: &[&str]) -> Vec<Regex> {
 }
 
 impl<'a> Printed<'a> {
-    /// The number at `start..end` of an output, with its line.
+    /// The number at `number` in an output, with its line.
     pub(super) fn at(output: &'a str, number: Range<usize>) -> Self {
         let found = &output[number.clone()];
         let text = found.trim();
@@ -93,13 +94,13 @@ impl<'a> Printed<'a> {
         Self { before: &output[from..start], text, after: &output[end..to] }
     }
 
-    /// What stands before and behind it, without colours.
+    /// Text before and after the number, without escape sequences.
     pub(super) fn surroundings(&self) -> (Cow<'a, str>, Cow<'a, str>) {
         (ESCAPES.replace_all(self.before, ""), ESCAPES.replace_all(self.after, ""))
     }
 
-    /// What was printed, where that means another number than the text alone; `mark` stands before the fraction, if
-    /// that is known.
+    /// Complete printed text, if it means another number than the text alone. `mark` is the decimal
+    /// mark, if known.
     pub(super) fn whole(&self, mark: Option<DecimalMark>) -> Option<String> {
         let (before, after) = self.surroundings();
         let word = || {
@@ -126,13 +127,13 @@ impl<'a> Printed<'a> {
         self.longer_number(&before, &after, mark)
     }
 
-    /// Whether hours or minutes that are not 0 stand before it.
+    /// Whether non-zero hours or minutes of a clock precede the number.
     fn is_in_a_clock(&self, before: &str) -> bool {
         let clock = CLOCK.captures(before).and_then(|found| found.get(1));
         TWO_DIGITS.is_match(self.text) && clock.is_some_and(|clock| !is_zero(clock.as_str()))
     }
 
-    /// A number of which the text is a part, with digits before it, behind it, or both.
+    /// A longer number that contains the text, with digits before it, after it, or both.
     fn longer_number(&self, before: &str, after: &str, mark: Option<DecimalMark>) -> Option<String> {
         let own = Readings::of(self.text);
         let starts = starts(before);
@@ -142,7 +143,8 @@ impl<'a> Printed<'a> {
             |longer| {
                 let readings = Readings::of(longer);
                 let is_other = |mark| readings.by(mark).is_some_and(|value| own.by(mark) != Some(value));
-                // Where a point is known to stand before fractions, commas may divide a list.
+                // If the decimal mark is known to be a point, commas may separate the items of a
+                // list.
                 is_other(DecimalMark::Point)
                     || (mark != Some(DecimalMark::Point) && is_other(DecimalMark::Comma))
             },
@@ -150,7 +152,8 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// Places at which a longer number could begin in what stands before, the end among them.
+/// Positions in the preceding text at which a longer number could begin, including the end of that
+/// text.
 fn starts(before: &str) -> Vec<usize> {
     let mut all = vec![before.len()];
     let mut rest = before;
@@ -161,7 +164,7 @@ fn starts(before: &str) -> Vec<usize> {
             break;
         }
         rest = &head[..head.len() - digits];
-        // Digits that end a word, as in "p99 5", are no group.
+        // Digits that end a word, as in "p99 5", do not form a group.
         if rest.chars().next_back().is_some_and(|c| c.is_alphabetic() || c == '_') {
             break;
         }
@@ -170,7 +173,8 @@ fn starts(before: &str) -> Vec<usize> {
     all
 }
 
-/// Places at which a longer number could end in what stands behind, the beginning among them.
+/// Positions in the following text at which a longer number could end, including the beginning of
+/// that text.
 fn ends(after: &str) -> Vec<usize> {
     let mut all = vec![0];
     let mut at = 0;
@@ -178,7 +182,7 @@ fn ends(after: &str) -> Vec<usize> {
         let from = at + separator.len_utf8();
         let rest = &after[from..];
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        // Digits that begin a word, as in "5 3rd", are no group.
+        // Digits that begin a word, as in "5 3rd", do not form a group.
         if digits == 0 || rest[digits..].chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') {
             break;
         }
@@ -196,7 +200,7 @@ fn is_zero(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The number in brackets ⟦ ⟧, in its line.
+    /// Whole number around the text in brackets ⟦ ⟧ of a line.
     fn whole(line: &str, mark: Option<DecimalMark>) -> Option<String> {
         let (start, end) = (line.find('⟦').unwrap(), line.find('⟧').unwrap());
         let open = '⟦'.len_utf8();

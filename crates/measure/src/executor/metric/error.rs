@@ -8,16 +8,16 @@ use morecores_study::{DecimalMark, MissingFigure};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("--metric `{metric}` {fault}")]
 pub struct MetricError {
-    /// Name of the metric, where it has one.
+    /// Name of the metric, if it has one.
     pub name: Option<String>,
     /// The metric as the option names it.
     pub metric: String,
-    /// What is wrong.
+    /// Fault of the figure.
     pub fault: Box<MetricFault>,
 }
 
 impl MetricError {
-    /// What is kept of it with the run.
+    /// Record of the error that is kept with the run.
     pub(crate) fn missing(&self) -> MissingFigure {
         let text = match &*self.fault {
             MetricFault::Expression { .. } | MetricFault::NoMatch { .. } => None,
@@ -35,80 +35,82 @@ impl MetricError {
     }
 }
 
-/// What is wrong with a figure.
+/// Fault of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MetricFault {
-    /// The expression cannot be read.
+    /// The expression is invalid.
     Expression {
-        /// What is wrong with it.
+        /// Description of the error in the expression.
         reason: String,
     },
-    /// It matched nothing.
+    /// The expression matched nothing.
     NoMatch {
-        /// The last line of the output.
+        /// Last line of the output.
         last_line: String,
     },
-    /// It matched something that is no number.
+    /// The expression matched text that is not a number.
     NotANumber {
-        /// What it matched.
+        /// Matched text.
         text: String,
     },
-    /// A rate of nothing.
+    /// A rate of zero or below.
     NoRate {
-        /// What it matched.
+        /// Matched text.
         text: String,
     },
-    /// A cost below nothing.
+    /// A cost below zero.
     NoCost {
-        /// What it matched.
+        /// Matched text.
         text: String,
     },
-    /// It matched a part of what was printed, and the whole means something else.
+    /// The expression matched a part of the printed text, and the whole text means another number.
     Part {
-        /// What it matched.
+        /// Matched text.
         text: String,
-        /// What was printed.
+        /// Printed text.
         whole: String,
     },
-    /// The number has one value by a decimal point, another by a decimal comma.
+    /// The number has different values with a decimal point and with a decimal comma.
     TwoReadings {
-        /// What it matched.
+        /// Matched text.
         text: String,
-        /// By a point.
+        /// Value with a decimal point.
         point: f64,
-        /// By a comma.
+        /// Value with a decimal comma.
         comma: f64,
     },
-    /// The number has another mark before its fraction than the user or an earlier figure said.
+    /// The number's decimal mark differs from that of the user or of an earlier figure.
     OtherMark {
-        /// What it matched.
+        /// Matched text.
         text: String,
-        /// Its mark.
+        /// Decimal mark of the number.
         mark: DecimalMark,
     },
-    /// Numbers with three digits behind a point and whole ones: thousands may be grouped.
+    /// Some numbers have three digits after a point, and others are whole numbers of up to three
+    /// digits. The points may group thousands.
     Mixed {
-        /// What it matched.
+        /// Matched text.
         text: String,
     },
-    /// The unit is another than that of the figures before, and cannot be converted.
+    /// The unit differs from that of earlier figures, and cannot be converted to it.
     OtherUnit {
-        /// What it matched.
+        /// Matched text.
         text: String,
-        /// The unit beside it, if there is one.
+        /// Unit beside the number, if any.
         unit: Option<String>,
-        /// That of the figures before, or of `--unit`.
+        /// Unit of the earlier figures, or of `--unit`.
         usual: Option<String>,
     },
-    /// `NAME=` may be the metric's name, or a part of the expression, which finds another figure.
+    /// `NAME=` may be the metric's name or a part of the expression, and the two interpretations
+    /// find different figures.
     NameOrText {
-        /// The name.
+        /// Name of the metric.
         name: String,
-        /// The expression behind it.
+        /// Expression after the name.
         regex: String,
-        /// What the expression matches with the name as text.
+        /// Match of the expression with the name as text.
         as_text: String,
-        /// What it matches without.
+        /// Match of the expression without the name.
         as_name: String,
     },
 }

@@ -1,26 +1,29 @@
-//! The mark before the fraction of a program's numbers: what the user said, and what the numbers showed.
+//! Decimal mark of a program's numbers, according to the user and to the numbers themselves.
 
 use morecores_study::DecimalMark;
 
 use super::error::MetricFault;
 use super::number::Readings;
 
-/// Languages whose programs write a point before the fraction (Unicode CLDR, decimal symbols); in any other `1.234` may
-/// be a whole number.
+/// Languages whose programs print a decimal point (Unicode CLDR, decimal symbols). In any other
+/// language `1.234` may be a whole number.
 const POINT_LANGUAGES: [&str; 9] = ["C", "POSIX", "en", "zh", "ja", "ko", "th", "he", "hi"];
 
-/// What is known of the marks in the figures of one metric.
+/// Knowledge about the marks in the figures of one metric.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    /// Told by the user, or shown by a figure that has one reading.
+    /// Mark from the user, or from a figure with only one possible reading.
     known: Option<DecimalMark>,
-    /// Whether the locale's numbers may have a comma before the fraction.
+    /// Whether the locale's numbers may have a decimal comma.
     comma_locale: bool,
-    /// Whether a whole number of more than three digits stood there without a mark: thousands are not grouped.
+    /// Whether a figure was a whole number of more than three digits without a mark, which shows
+    /// that thousands are not grouped.
     ungrouped: bool,
-    /// Whether a whole number of up to three digits stood there, as it would with grouped thousands too.
+    /// Whether a figure was a whole number of up to three digits, which looks the same with grouped
+    /// thousands.
     short: bool,
-    /// Whether `1.234` was taken for less than two, as the programs of the locale write.
+    /// Whether the mark of a figure like `1.234` was taken for a decimal point, because programs of
+    /// the locale print one.
     taken_for_point: bool,
 }
 
@@ -35,12 +38,12 @@ impl Marks {
         }
     }
 
-    /// The mark, where it is known.
+    /// Decimal mark, if it is known.
     pub(super) fn known(&self) -> Option<DecimalMark> {
         self.known
     }
 
-    /// The value of a number, and what it shows of the marks.
+    /// Value of a number. The function also learns about the marks from the number.
     pub(super) fn value(&mut self, text: &str) -> Result<f64, MetricFault> {
         let readings = Readings::of(text);
         let two_readings = |point, comma| MetricFault::TwoReadings { text: text.to_owned(), point, comma };
@@ -51,7 +54,7 @@ impl Marks {
             (Some(point), Some(comma)) if point == comma => {
                 let digits = text.chars().filter(char::is_ascii_digit).count();
                 let is_plain = text.trim().chars().all(|c| c.is_ascii_digit());
-                // Zero is zero with and without groups.
+                // Zero looks the same with and without groups.
                 self.short |= is_plain && digits <= 3 && point != 0.0;
                 self.ungrouped |= is_plain && digits > 3;
                 if self.is_mixed() {
@@ -61,7 +64,7 @@ impl Marks {
             }
             (Some(point), Some(comma)) => match self.known {
                 Some(mark) => readings.by(mark).ok_or_else(|| two_readings(point, comma)),
-                // Without groups there is no second reading.
+                // Without groups, the second reading is impossible.
                 None if self.ungrouped => Ok(point.min(comma)),
                 None if text.contains(',') || self.comma_locale => Err(two_readings(point, comma)),
                 None => {
@@ -75,7 +78,7 @@ impl Marks {
         }
     }
 
-    /// Notes a figure that has one reading alone.
+    /// Notes a figure with only one possible reading.
     fn shows(&mut self, mark: DecimalMark, text: &str) -> Result<(), MetricFault> {
         let contradicts = self.known.is_some_and(|known| known != mark)
             || (self.taken_for_point && mark == DecimalMark::Comma);
@@ -86,16 +89,17 @@ impl Marks {
         Ok(())
     }
 
-    /// Whether `999` and `1.234` were both printed: the second may be a thousand times the value that it was taken for.
+    /// Whether both `999` and `1.234` were printed. The second value may then be a thousand times
+    /// as large as assumed.
     fn is_mixed(&self) -> bool {
         self.known.is_none() && self.taken_for_point && self.short && !self.ungrouped
     }
 }
 
-/// Whether programs under a locale of this name write a point before the fraction.
+/// Whether programs under a locale of this name print a decimal point.
 fn is_of_point(locale: &str) -> bool {
     let language = locale.split(['_', '.', '@', '-']).next().unwrap_or_default();
-    // South Africa alone differs from the other English locales.
+    // South Africa is the only English locale that differs.
     language.is_empty() || (POINT_LANGUAGES.contains(&language) && !locale.starts_with("en_ZA"))
 }
 
@@ -119,7 +123,7 @@ mod tests {
     fn figures_that_have_one_reading_tell_of_the_others() {
         assert_eq!(values(None, "C", &["9,9", "1,234", "1.234"]), [Some(9.9), Some(1.234), Some(1234.0)]);
         assert_eq!(values(None, "C", &["12.5", "1,234", "9,9"]), [Some(12.5), Some(1234.0), None]);
-        // Whole numbers without groups leave one reading too.
+        // Whole numbers without groups also leave only one reading.
         assert_eq!(values(None, "de_DE", &["12345", "1,234", "1.234"])[..2], [Some(12345.0), Some(1.234)]);
     }
 

@@ -1,17 +1,21 @@
-//! Reads a number as programs print it: with either mark before its fraction, and with its digits grouped or not.
+//! Parses a number as programs print it: with either decimal mark, and with or without grouped
+//! digits.
 //!
-//! Knows nothing of where the number stood. A text that can be read two ways has two readings; nothing here chooses.
+//! This module does not know the number's context. A text with two possible readings keeps both;
+//! this module does not choose.
 
 use morecores_study::DecimalMark;
 
-/// Marks between groups of digits besides point and comma: the spaces of ISO 80000-1 and of most locales, the Swiss
-/// apostrophes, the underscore of source code, and what a Latin-1 space becomes in text read as UTF-8.
+/// Characters between groups of digits, besides point and comma: the spaces of ISO 80000-1 and of
+/// most locales, the Swiss apostrophes, the underscore of source code, and the replacement
+/// character for a Latin-1 space in text that is read as UTF-8.
 const GROUPING: [char; 8] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u{2019}', '_', '\u{fffd}'];
 
-/// Signs that a number may begin with; the last is the typographic minus.
+/// Signs at the beginning of a number; the last is the typographic minus.
 const SIGNS: [char; 3] = ['+', '-', '\u{2212}'];
 
-/// Values of one text, by the mark that stands before the fraction; none where it is no number by that mark.
+/// Values of one text by decimal mark; a value is absent if the text is not a number with that
+/// mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Readings {
     pub(super) point: Option<f64>,
@@ -19,14 +23,14 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    /// Reads a text. One point or comma at its end is the sentence's, and changes no value.
+    /// Reads a text. A single point or comma at its end belongs to the sentence, and is ignored.
     pub(super) fn of(text: &str) -> Self {
         let text = text.trim();
         let text = text.strip_suffix(['.', ',']).unwrap_or(text);
         Self { point: value(text, '.', ','), comma: value(text, ',', '.') }
     }
 
-    /// The value by one mark.
+    /// Value with the given decimal mark.
     pub(super) fn by(self, mark: DecimalMark) -> Option<f64> {
         match mark {
             DecimalMark::Point => self.point,
@@ -35,12 +39,12 @@ impl Readings {
     }
 }
 
-/// Whether a character may stand between two digits of one number.
+/// Whether a character may separate two digits of one number.
 pub(super) fn is_separator(c: char) -> bool {
     c == '.' || c == ',' || GROUPING.contains(&c)
 }
 
-/// The value of a number with `mark` before its fraction, whose groups may be divided by `other`.
+/// Value of a number with the decimal mark `mark`, whose groups may be separated by `other`.
 fn value(text: &str, mark: char, other: char) -> Option<f64> {
     let unsigned = text.strip_prefix(SIGNS).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -64,12 +68,13 @@ fn value(text: &str, mark: char, other: char) -> Option<f64> {
     let negative = text.starts_with(['-', '\u{2212}']);
     let plain = format!("{}{whole}.{fraction}e{}", if negative { "-" } else { "" }, exponent.unwrap_or("0"));
     let value: f64 = plain.parse().ok()?;
-    // A number beyond what a float holds would be read as another.
+    // A number outside the range of a float would be read as infinity or zero.
     let vanished = value == 0.0 && (whole.clone() + fraction).bytes().any(|b| b != b'0');
     (value.is_finite() && !vanished).then_some(value)
 }
 
-/// The digits of a whole number in groups: of three from the right, or in India of two before the last three.
+/// Digits of a grouped whole number. Groups have three digits from the right; in India, groups of
+/// two precede the last three digits.
 fn grouped(text: &str, other: char) -> Option<String> {
     let separator = text.chars().find(|c| !c.is_ascii_digit())?;
     if separator != other && !GROUPING.contains(&separator) {
@@ -93,7 +98,7 @@ fn grouped(text: &str, other: char) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// By a point, by a comma.
+    /// Checks the value with a decimal point and the value with a decimal comma.
     #[track_caller]
     fn reads(text: &str, point: Option<f64>, comma: Option<f64>) {
         assert_eq!(Readings::of(text), Readings { point, comma }, "{text:?}");

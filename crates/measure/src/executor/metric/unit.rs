@@ -1,27 +1,29 @@
-//! The unit that a program prints beside a number, as far as it must be the same in all runs, or can be converted.
+//! Unit that a program prints beside a number. It must be the same in all runs, or convertible.
 //!
-//! A prefix whose size depends on who printed it (1 MB is 1,000,000 or 1,048,576 bytes) is never converted.
+//! A prefix whose size depends on the program is never converted (1 MB is 1,000,000 or 1,048,576
+//! bytes).
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Most letters of a unit; longer words are prose.
+/// Largest number of letters of a unit; longer words are prose.
 const LONGEST: usize = 16;
 
-/// A unit that is known.
+/// A known unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// What it measures: units of one kind differ by a factor.
+    /// Measured quantity: units of one kind differ only by a factor.
     kind: String,
-    /// The factor to the kind's own unit; absent where it depends on who printed it.
+    /// Factor to the kind's base unit; absent if it depends on the program.
     scale: Option<f64>,
 }
 
-/// A word that is nothing but a unit: letters, percent and degree signs, with `/`, `·`, `^` and `-` between them.
+/// Word that can be a unit: letters, percent and degree signs, with `/`, `·`, `^` and `-` between
+/// them.
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| expression(r"^[\p{L}%‰°$€][\p{L}%‰°/·*^²³⁻¹_-]*$|^/[\p{L}]+$"));
-/// The head of a unit of information or frequency or work with its prefix.
+/// Unit of information, frequency or work, with its prefix.
 static PREFIXED: LazyLock<Regex> =
     LazyLock::new(|| expression(r"^([kKMGTP]i?)?(B|[Bb]ytes?|b|[Bb]its?|Hz|FLOPS?|[Ff]lops?)$"));
 
@@ -30,7 +32,7 @@ fn expression(text: &str) -> Regex {
     Regex::new(text).expect("an expression")
 }
 
-/// The unit beside a number: the word behind it, or the word or the bracket before it where behind it is none.
+/// Unit beside a number: the word after it, or otherwise the word or the bracket before it.
 pub(super) fn beside(before: &str, after: &str) -> Option<String> {
     behind(after).or_else(|| ahead(before))
 }
@@ -40,7 +42,7 @@ fn behind(after: &str) -> Option<String> {
     word_of(word.trim_start_matches(['[', '(']))
 }
 
-/// In brackets anything that could be a unit, without them only one that is known.
+/// Unit before a number: any possible unit in brackets, but only a known unit without brackets.
 fn ahead(before: &str) -> Option<String> {
     let label = before.trim_end_matches(|c: char| c.is_whitespace() || ":=\"'>".contains(c));
     if let Some(bracket) = label.strip_suffix([')', ']']) {
@@ -57,7 +59,7 @@ fn word_of(word: &str) -> Option<String> {
 }
 
 impl Unit {
-    /// Reads a unit that is known.
+    /// Parses a known unit.
     pub(super) fn of(text: &str) -> Option<Self> {
         let (head, per) = match text.split_once('/') {
             Some((head, "s" | "sec" | "second")) => (head, "/s".to_owned()),
@@ -72,7 +74,8 @@ impl Unit {
     }
 }
 
-/// Seconds of a unit of time. A bare `m` may be a minute, a metre or a thousandth.
+/// Size of a unit of time in seconds. A single `m` is not a unit here, because it may mean a
+/// minute, a metre or a thousandth.
 fn time(head: &str) -> Option<f64> {
     Some(match head {
         "ns" | "nsec" | "nanosecond" | "nanoseconds" => 1e-9,
@@ -85,7 +88,7 @@ fn time(head: &str) -> Option<f64> {
     })
 }
 
-/// Kind and factor of bytes, bits, hertz or floating-point operations.
+/// Kind and factor of a unit of bytes, bits, hertz or floating-point operations.
 fn prefixed(head: &str) -> Option<(&'static str, Option<f64>)> {
     let found = PREFIXED.captures(head)?;
     let base = found.get(2)?.as_str();
@@ -102,15 +105,15 @@ fn prefixed(head: &str) -> Option<(&'static str, Option<f64>)> {
     let scale = match (prefix.ends_with('i'), power, kind) {
         (true, power, _) => Some(1024_f64.powi(power as i32)),
         (false, 0, _) => Some(1.0),
-        // Programs disagree on the kilobyte; networks and clocks count in thousands.
+        // Programs disagree on the size of a kilobyte; networks and clocks count in thousands.
         (false, _, "B") => None,
         (false, power, _) => Some(1000_f64.powi(power as i32)),
     };
     Some((kind, scale))
 }
 
-/// The factor that turns a figure in one unit into one in another; none where it is not known, or there is none. An
-/// absent unit is a unit of its own.
+/// Factor that converts a figure from one unit to another; `None` if the factor does not exist or
+/// is not known. An absent unit is a unit of its own.
 pub(super) fn conversion(from: Option<&str>, to: Option<&str>) -> Option<f64> {
     if from == to || is_plural(from, to) || is_plural(to, from) {
         return Some(1.0);
@@ -119,7 +122,8 @@ pub(super) fn conversion(from: Option<&str>, to: Option<&str>) -> Option<f64> {
     if from.kind == to.kind { Some(from.scale? / to.scale?) } else { None }
 }
 
-/// Whether the one is the other's plural: 1 request, 2 requests. Of one letter there is none: `ms` is no plural.
+/// Whether one unit is the plural of the other: 1 request, 2 requests. A unit of one letter has no
+/// plural: `ms` is not a plural.
 fn is_plural(one: Option<&str>, many: Option<&str>) -> bool {
     one.zip(many).is_some_and(|(one, many)| one.len() > 1 && many.strip_suffix('s') == Some(one))
 }
