@@ -1,6 +1,6 @@
 //! Cost of a run, from the counters around it, by the best estimator that this machine offers.
 //!
-//! docs/methods.md, "User and system time", describes the order of the estimators, and the reason
+//! docs/methods/measure.md, "User and system time", describes the order of the estimators, and the reason
 //! for getrusage as the last one.
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};

@@ -1,4 +1,4 @@
-//! CPU time by exit records, on trees whose true CPU time is known. docs/methods.md compares the
+//! CPU time by exit records, on trees whose true CPU time is known. docs/methods/measure.md compares the
 //! estimators' splits into user and system time.
 //!
 //! Exit records need root outside of containers.

@@ -5,7 +5,7 @@
 //! predictions.
 //!
 //! All functions are pure: a function that uses chance takes a seed as an argument.
-//! `docs/methods.md` describes the methods and their measured coverage.
+//! `docs/methods/predict.md` describes the methods and their measured coverage.
 #![forbid(unsafe_code)]
 
 pub mod demand;

@@ -2,7 +2,7 @@
 //! measured points.
 //!
 //! A model extrapolates to counts that were not measured. The contest decides by test which model
-//! to trust. `docs/methods.md` lists the formulas and their sources. This module knows neither
+//! to trust. `docs/methods/predict.md` lists the formulas and their sources. This module knows neither
 //! traces nor studies.
 
 mod contest;

@@ -1,4 +1,4 @@
-//! Prints the tables of `docs/methods.md`: the coverage of each interval, and its width.
+//! Prints the tables of `docs/methods/measure.md`: the coverage of each interval, and its width.
 //!
 //!     cargo run --release -p morecores-statistics --example coverage [SEED [TRIALS]]
 //!

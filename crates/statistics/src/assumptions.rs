@@ -1,7 +1,7 @@
 //! Checks of the assumptions behind the intervals: runs are independent, and there are values near
 //! the median.
 //!
-//! The checks only detect; the report words the warnings. `docs/methods.md` gives the measured loss
+//! The checks only detect; the report words the warnings. `docs/methods/measure.md` gives the measured loss
 //! of coverage after a failed check.
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -12,7 +12,7 @@ use crate::summary::sorted;
 
 /// Smallest share of the median's interval that one gap between neighbours must fill. By
 /// simulation, 3% of samples of six normal runs reach this share, and 1% or less of larger ones. Of
-/// samples with two equally likely speeds, 96% reach it (docs/methods.md).
+/// samples with two equally likely speeds, 96% reach it (docs/methods/measure.md).
 const GAP_SHARE: f64 = 0.7;
 
 /// Minimum number of runs for the normal approximation of Bartels's ratio: Bartels, JASA 77(377),

@@ -83,7 +83,7 @@ pub(crate) fn looks() -> impl Iterator<Item = usize> {
 /// Part of `ALPHA` that may be spent up to the look at `runs`. The first look spends its whole part
 /// at once. The rest follows the square root of the number of runs, and is never spent completely.
 /// The exponent was chosen by simulation: a larger exponent serves quiet programs, a smaller one
-/// noisy programs (docs/methods.md, "Stopping rule").
+/// noisy programs (docs/methods/measure.md, "Stopping rule").
 fn spent_by(runs: usize) -> f64 {
     ALPHA - (ALPHA - FIRST_SPEND) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }

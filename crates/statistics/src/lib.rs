@@ -1,7 +1,7 @@
 //! Statistics of samples: medians and their intervals, ratios, noise, and the stopping rule.
 //!
 //! All functions are pure: the same numbers always give the same result, and randomised functions
-//! take a seed as an argument. `docs/methods.md` gives the methods, their sources and their
+//! take a seed as an argument. `docs/methods/measure.md` gives the methods, their sources and their
 //! measured coverage. This crate must not do I/O, read a clock, print, or depend on studies.
 //!
 //! Values are `f64` in the caller's unit (seconds, requests per second). Every function is

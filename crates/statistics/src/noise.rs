@@ -2,7 +2,7 @@
 //!
 //! A difference within the floor is not reported as a difference. The floor covers only the noise
 //! between runs. It does not cover changes between sessions (a reboot, a new link order); see
-//! `docs/methods.md`.
+//! `docs/methods/measure.md`.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,7 +31,7 @@ const WORK: usize = 4_000_000;
 /// The floor is the interval of the ratio of this sample's median to that of another, similar
 /// sample. It is meant for samples with as many runs as `values`, and covers random variation
 /// between runs only. The customary random division of the sample into halves uses less
-/// information: `docs/methods.md`, "Noise floor".
+/// information: `docs/methods/measure.md`, "Noise floor".
 pub fn noise_floor(values: &[f64]) -> Option<f64> {
     Some(ratio_interval(values, values, Design::Fixed)?.hi - 1.0)
 }

@@ -46,7 +46,7 @@ impl Exit {
     }
 }
 
-/// Source of a run's user and system times; see `docs/methods.md`, "User and system time".
+/// Source of a run's user and system times; see `docs/methods/measure.md`, "User and system time".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]

@@ -33,6 +33,9 @@ const DEREGISTER_CPUMASK: u16 = 4;
 /// exists at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Longest wait for the answer to [`probe`], which nothing depends on.
+const PROBE_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Buffer size in bytes, larger than any record: two structures of 416 bytes in version 13.
 const LONGEST: usize = 8192;
 
@@ -53,6 +56,22 @@ pub enum TaskstatsError {
     /// The kernel refuses to send exit records.
     #[error("the kernel sends exit records only to root outside of containers (CAP_NET_ADMIN): {0}")]
     Refused(io::Error),
+}
+
+/// Asks whether the kernel has the family of taskstats.
+///
+/// # Errors
+/// `ENOENT` without this family; `EAGAIN` without an answer, as in a sandbox that drops the question.
+pub fn probe() -> Result<(), Errno> {
+    let errno = |error| match error {
+        TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,
+        TaskstatsError::Io { source, .. } | TaskstatsError::Refused(source) => {
+            Errno::from_io_error(&source).unwrap_or(Errno::IO)
+        }
+        TaskstatsError::NoFamily => Errno::NOENT,
+    };
+    let socket = netlink_socket(PROBE_PATIENCE).map_err(errno)?;
+    family(&socket).map(|_| ()).map_err(errno)
 }
 
 /// Error that records were lost.

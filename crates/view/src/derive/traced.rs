@@ -12,7 +12,7 @@ const ELSEWHERE: f64 = 0.01;
 /// the tracer takes as much as a loss worth reporting.
 const OVERHEAD: f64 = 0.1;
 /// Share of the allotted CPUs' time that may stay unexplained. The bound is the error of the
-/// components on programs whose truth is known (docs/methods.md, "Accuracy").
+/// components on programs whose truth is known (docs/methods/explain.md, "Accuracy").
 const UNEXPLAINED: f64 = 0.03;
 /// Share of the allotted CPUs' time in spinning loops that exceeds a library's short spin before it
 /// sleeps.
