@@ -1,13 +1,15 @@
-//! Whether the programs whose truth is known work on this machine as long as they are asked to, and no longer, by bash's
-//! `time`, which reads the kernel's accounts. Each line is one figure and what it is to be, to 5% and 30 ms; exit status 1
-//! where it is not. Part of `make accuracy`; the tests know what holds on any machine.
+//! Checks that the programs with known truth work on this machine as long as requested and no
+//! longer, by bash's `time`, which reads the kernel's accounts. Each line is one figure and its
+//! target, to 5% and 30 ms; the exit status is 1 if a figure misses its target. Part of `make
+//! accuracy`; the tests check only what holds on any machine.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 use std::process::{Command, ExitCode};
 
 use morecores_accuracy::Truth;
 
-/// Tries of each. A pause that a hypervisor does not tell the kernel of counts as work, and can only add.
+/// Tries of each figure. A pause that a hypervisor hides from the kernel counts as work, and can
+/// only add to it.
 const TRIES: usize = 3;
 
 fn main() -> ExitCode {
@@ -28,11 +30,12 @@ fn main() -> ExitCode {
         right &= judge(words, "CPU time by its own clock", own, asked, 0.03 + 0.05 * asked);
         right &= judge(words, "CPU time by the kernel", user + system, asked, 0.03 + 0.05 * asked);
         if words[1] == "--percent" && ["calls", "faults"].contains(&words[0]) {
-            // By some 1000 ticks: standard error 1.4 points, of which five.
+            // Some 1000 ticks decide: the standard error is 1.4 points, and the tolerance is five
+            // standard errors.
             right &= judge(words, "share in the kernel", system / (user + system), 0.3, 0.07);
         }
     }
-    // Half held by each: the two cannot but meet. None held: they do not.
+    // Half held by each: the two threads must meet. None held: they do not meet.
     right &= judge(&["mutex"], "waited for a mutex that is held", waited("50"), 0.5, 0.45);
     right &= judge(&["mutex"], "waited for one that is not", waited("0"), 0.0, 0.15);
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -45,7 +48,8 @@ fn judge(words: &[&str], what: &str, figure: f64, truth: f64, off: f64) -> bool 
     right
 }
 
-/// CPU time by its own clock, and user and system time by the kernel's account, in seconds.
+/// CPU time by the program's own clock, and user and system time by the kernel's account, in
+/// seconds.
 fn run(words: &[&str]) -> (f64, f64, f64) {
     let (truth, times) = told(words);
     (truth.cpu_s, times[0], times[1])

@@ -1,7 +1,9 @@
-//! The kernel's own accounts of what a program did not do: how long CPUs were idle, how long threads waited for one.
+//! The kernel's own accounts of a program's inactivity: idle time of CPUs, and waiting time of
+//! threads for a CPU.
 //!
-//! Neither comes from a tracepoint, so that a tracer which misreads those is not confirmed by its own mistake. They
-//! bound a truth where no clock of the program sees the whole: beside a thread that waits, a CPU may work for others.
+//! Neither account comes from a tracepoint, so a tracer that misreads tracepoints is not confirmed
+//! by its own mistake. The accounts bound a truth that no clock of the program sees whole: while a
+//! thread waits, a CPU may work for other processes.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +13,11 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::AccuracyError;
 
-/// Idle time of the CPUs that this thread may use, from a moment on.
+/// Clock of the idle time of the CPUs that this thread may use, from a start on.
 ///
-/// `/proc/stat` is exact to its unit of 10 ms: where idle CPUs have no ticks (`CONFIG_NO_HZ_IDLE`), the kernel adds up
-/// idle time by its clock, and takes interrupts out (`get_idle_time` in fs/proc/stat.c, `tick_nohz_stop_idle`).
+/// `/proc/stat` is exact to its unit of 10 ms: if idle CPUs have no ticks (`CONFIG_NO_HZ_IDLE`),
+/// the kernel measures idle time with its clock and excludes interrupts (`get_idle_time` in
+/// fs/proc/stat.c, `tick_nohz_stop_idle`).
 #[derive(Clone, Copy, Debug)]
 pub struct IdleClock {
     cpus: CpuSet,
@@ -22,13 +25,13 @@ pub struct IdleClock {
 }
 
 impl IdleClock {
-    /// Begins.
+    /// Starts the clock.
     pub fn start() -> Result<Self, AccuracyError> {
         let cpus = sched_getaffinity(None).map_err(AccuracyError::system("read own affinity"))?;
         Ok(Self { cpus, begun: read(&cpus)? })
     }
 
-    /// How long these CPUs were idle since, all together.
+    /// Idle time of these CPUs since the start, summed over the CPUs.
     pub fn elapsed(&self) -> Result<Nanos, AccuracyError> {
         Ok(read(&self.cpus)?.since(self.begun))
     }
@@ -39,8 +42,8 @@ fn read(cpus: &CpuSet) -> Result<Nanos, AccuracyError> {
     Ok(Nanos::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
 }
 
-/// Fields `idle` and `iowait` of these CPUs. By their numbers: procfs lists CPUs in turn, and those that are offline
-/// are missing in the list.
+/// Sum of the fields `idle` and `iowait` of these CPUs. Lines are matched by CPU number, because
+/// procfs leaves offline CPUs out of the list.
 fn idle_ticks(stat: &str, is_wanted: impl Fn(usize) -> bool) -> u64 {
     let cpu = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
@@ -52,29 +55,31 @@ fn idle_ticks(stat: &str, is_wanted: impl Fn(usize) -> bool) -> u64 {
     stat.lines().filter_map(cpu).sum()
 }
 
-/// What the scheduler has accounted to one thread.
+/// The scheduler's account of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
-    /// CPU time, as new as the last switch or tick.
+    /// CPU time, as recent as the last switch or tick.
     pub ran: Nanos,
-    /// Time that it was runnable and did not run.
+    /// Time that the thread was runnable and did not run.
     pub waited: Nanos,
 }
 
 impl Scheduled {
-    /// The account of a process's first thread, also after its end until it is waited for.
+    /// Reads the account of a process's first thread, even after its end until another process has
+    /// waited for it.
     pub fn of(pid: u32) -> Result<Self, AccuracyError> {
         Ok(parsed(&text(&format!("/proc/{pid}/schedstat"))?))
     }
 
-    /// The account of the calling thread.
+    /// Reads the account of the calling thread.
     pub fn own() -> Result<Self, AccuracyError> {
         Ok(parsed(&text("/proc/thread-self/schedstat")?))
     }
 }
 
-/// `ran waited slices`, the times in nanoseconds (Documentation/scheduler/sched-stats.rst); it wants
-/// `CONFIG_SCHED_INFO`, which is there with any of `CONFIG_TASK_DELAY_ACCT` and `CONFIG_SCHEDSTATS`, not the latter.
+/// Parses `ran waited slices`, the times in nanoseconds (Documentation/scheduler/sched-stats.rst).
+/// The file needs `CONFIG_SCHED_INFO`, which either of `CONFIG_TASK_DELAY_ACCT` and
+/// `CONFIG_SCHEDSTATS` selects, so the latter is not required.
 fn parsed(schedstat: &str) -> Scheduled {
     let mut times = schedstat.split_ascii_whitespace().map(|word| Nanos(word.parse().unwrap_or(0)));
     let mut next = || times.next().unwrap_or(Nanos::ZERO);
@@ -106,7 +111,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(200));
         let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| clock.cpus.is_set(*cpu)).count() as f64;
         let idle = clock.elapsed().unwrap().as_secs_f64();
-        // A unit of 10 ms for each at both ends.
+        // Tolerance of one unit of 10 ms at each end.
         let whole = crate::clock::wall().since(begun).as_secs_f64() + 0.02;
         assert!(idle <= cpus * whole, "{idle} of {cpus} CPUs in {whole} s");
     }

@@ -1,4 +1,4 @@
-//! Which programs are judged, with which arguments, and by which limits.
+//! The judged programs, their arguments and their limits.
 
 use std::path::{Path, PathBuf};
 
@@ -7,33 +7,35 @@ use crate::program::{
     Sleeper, Storm,
 };
 
-/// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a count.
+/// Largest difference between truth and report, in points of `cpus · elapsed`, or in percent of a
+/// count.
 pub const LIMIT_POINTS: f64 = 2.0;
 
 /// Largest part of each CPU that may be unexplained, in percent of the elapsed time.
 pub const LIMIT_UNEXPLAINED: f64 = 3.0;
 
-/// The same on a kernel build, which is long and has everything in it.
+/// Largest unexplained part of each CPU on a kernel build, which is long and contains everything.
 pub const LIMIT_UNEXPLAINED_KERNEL: f64 = 1.0;
 
-/// Ticks of the kernel's clock in a second, by which user and system time are told apart: the lowest that is common
-/// (`CONFIG_HZ` of Debian's and of cloud kernels).
+/// Ticks of the kernel's clock in a second, which separate user and system time: the lowest common
+/// value (`CONFIG_HZ` of Debian's and of cloud kernels).
 const TICKS_PER_S: f64 = 250.0;
 
-/// Standard errors that the limit is to be away where a share is sampled: a true report misses in 1 of 370 runs.
+/// Distance of the limit from a sampled share, in standard errors: a true report misses in 1 of 370
+/// runs.
 const STANDARD_ERRORS: f64 = 3.0;
 
-/// Short processes a second, about: `true` takes some 0.6 ms.
+/// Approximate number of short processes a second: `true` takes some 0.6 ms.
 const PROCESSES_PER_S: f64 = 1_000.0;
 
-/// What is run.
+/// Program or command of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// A program of ours.
+    /// A program of this crate.
     Program(Program),
     /// `stress-ng --dentry`: many waits for the kernel's locks.
     DirectoryStorm {
-        /// For so many seconds.
+        /// Length in seconds.
         seconds: u32,
     },
     /// A part of a kernel build, by this script: `SCRIPT clean`, then `SCRIPT build N`.
@@ -43,22 +45,23 @@ pub enum Body {
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Its name.
+    /// Name of the case.
     pub name: String,
-    /// What is run.
+    /// Program or command of the case.
     pub body: Body,
     /// Largest unexplained part of each CPU, in percent.
     pub limit_unexplained: f64,
 }
 
-/// How long the cases are and what they use.
+/// Length of the cases and their files.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Length of a program, in seconds of CPU or elapsed time, where no sampling error wants more.
+    /// Length of a program, in seconds of CPU or elapsed time, unless a sampling error requires
+    /// more.
     pub seconds: f64,
     /// A directory on a disk.
     pub dir: PathBuf,
-    /// The script of the kernel build; absent where there is none.
+    /// Script of the kernel build; absent if there is none.
     pub kernel_part: Option<PathBuf>,
 }
 
@@ -81,7 +84,7 @@ pub fn cases(cpus: u32, settings: &Settings) -> Vec<Case> {
     let file = file(&settings.dir);
     add("file past the page cache".to_owned(), Program::Disk(Disk { file, elapsed_s: s }));
     add("sleeper".to_owned(), Program::Sleeper(Sleeper::lasting(s)));
-    // Its number is known when it runs.
+    // The process number is known at run time.
     let neighboured = Neighboured { threads: cpus, pid: 0, elapsed_s: s };
     add("neighbour on half a CPU".to_owned(), Program::Neighboured(neighboured));
     let percent = 30.0;
@@ -109,13 +112,13 @@ impl Case {
     }
 }
 
-/// The file that is read past the page cache.
+/// File for reads past the page cache.
 pub fn file(dir: &Path) -> PathBuf {
     dir.join("morecores-accuracy-file")
 }
 
-/// CPU time over which a share that ticks tell is known to [`LIMIT_POINTS`], in seconds: the standard error of a share
-/// p of n ticks is √(p(1-p)/n).
+/// CPU time after which a share sampled by ticks is known to [`LIMIT_POINTS`], in seconds. The
+/// standard error of a share p of n ticks is √(p(1-p)/n).
 fn sampled_for(percent: f64) -> f64 {
     let (share, limit) = (percent / 100.0, LIMIT_POINTS / 100.0);
     let ticks = share * (1.0 - share) * (STANDARD_ERRORS / limit).powi(2);

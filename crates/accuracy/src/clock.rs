@@ -1,7 +1,7 @@
-//! Clocks, and work of a length that is set by one of them.
+//! Clocks, and work with a length set by a clock.
 //!
-//! Work is measured in CPU time of the thread that does it: what a hypervisor or a neighbour takes meanwhile makes it
-//! last longer, but not be more.
+//! Work is measured in CPU time of the thread that does it. Time taken by a hypervisor or a
+//! neighbour makes the work last longer, but does not increase it.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -16,11 +16,11 @@ const FIRST_TURNS: u64 = 20_000;
 /// CPU time over which the speed of the loop is measured.
 const CALIBRATION: Nanos = Nanos::from_millis(2);
 
-/// Longest stretch between two looks at the clock. A look is a system call of some 0.3 µs, so that less than 0.1% of
-/// the work is not the loop.
+/// Longest stretch between two reads of the clock. A read is a system call of some 0.3 µs, so less
+/// than 0.1% of the work is outside the loop.
 const STRETCH: Nanos = Nanos::from_micros(500);
 
-/// Time since boot, as every thread sees it.
+/// Time since boot, common to all threads.
 pub fn wall() -> Nanos {
     read(ClockId::Monotonic)
 }
@@ -30,13 +30,14 @@ pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of this process and of those of its children that it has waited for.
+/// CPU time of this process and of the children that it has waited for.
 pub fn tree_cpu() -> Nanos {
     read(ClockId::ProcessCPUTime) + children_cpu()
 }
 
-/// CPU time of all children that were waited for. The kernel scales user and system time so that their sum is what
-/// the scheduler accounted (`cputime_adjust` in kernel/sched/cputime.c), so the sum is good to a microsecond a child.
+/// CPU time of all children that were waited for. The kernel scales user and system time so that
+/// their sum is the scheduler's account (`cputime_adjust` in kernel/sched/cputime.c). The sum is
+/// therefore exact to a microsecond a child.
 fn children_cpu() -> Nanos {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage fills the struct it is given, and all its fields may be zero.
@@ -56,7 +57,7 @@ fn read(clock: ClockId) -> Nanos {
 
 /// Computes for this much CPU time of the calling thread, in user mode and without touching memory.
 pub fn burn(work: Nanos) {
-    // The first time, this takes longer than some work does.
+    // The first call takes longer than some work does.
     turns_per_ns();
     burn_until(thread_cpu() + work);
 }
@@ -69,14 +70,15 @@ pub fn burn_until(end: Nanos) {
     });
 }
 
-/// Makes turns by `turn` until `now` is `end`.
+/// Calls `turn` until `now` returns `end`.
 fn turn_until(end: Nanos, turns_per_ns: f64, now: impl Fn() -> Nanos, turn: impl Fn(u64)) {
     loop {
         let left = end.since(now());
         if left == Nanos::ZERO {
             return;
         }
-        // A little less than is left, so that the last stretch ends close to the end rather than behind it.
+        // A stretch is a little shorter than the remaining time, so that the last one ends close to
+        // `end` rather than after it.
         let stretch = left.min(STRETCH).0 as f64 * 0.95;
         turn((stretch * turns_per_ns) as u64 + 1);
     }
@@ -98,7 +100,8 @@ fn turns_per_ns() -> f64 {
     })
 }
 
-/// A chain of multiplications: no memory, no system calls, nothing but the clock rate to depend on.
+/// Computes a chain of multiplications: no memory and no system calls, so only the clock rate sets
+/// its speed.
 fn spin(turns: u64) -> u64 {
     let mut x = 1_u64;
     for _ in 0..turns {
@@ -125,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_last_stretch_ends_close_to_the_end() {
-        // A clock that turns alone move, 2 ns each, whatever speed was measured: that, a tenth less, and a twentieth more.
+        // Only turns move this clock, 2 ns each, whatever speed was measured: that speed, a tenth
+        // less, and a twentieth more.
         for measured in [0.5, 0.45, 0.525] {
             let time = Cell::new(7);
             let end = Nanos(50_000_000);
@@ -136,7 +140,8 @@ mod tests {
 
     #[test]
     fn every_turn_is_made() {
-        // By CPython: `x = (x * 6364136223846793005 + 1442695040888963407) & 2**64 - 1`, so many times from 1.
+        // Computed with CPython: `x = (x * 6364136223846793005 + 1442695040888963407) & 2**64 - 1`,
+        // this often from 1.
         assert_eq!(spin(1), 0x6c57_6fac_43fd_007c);
         assert_eq!(spin(1000), 0xf517_ff66_df0c_bea9);
     }

@@ -1,21 +1,27 @@
-//! Which runs count: a truth holds for what the program got, so a run in which others took much is done again. Pure.
+//! Choice of the runs that count. Pure.
 //!
-//! What stays true under disturbance: every CPU time (work of a set length is measured in it), counts, and whatever was
-//! clocked around a wait. What does not: idle time by construction, since a part that is held up makes another wait for
-//! it, and every share, since the whole gets longer. Whether a run is repeated depends on what others took alone and
-//! never on whether the trace was right in it, so that the runs kept are not those that happened to suit.
+//! A truth describes the program without disturbance, so a run in which other processes took much
+//! is repeated.
+//!
+//! Some figures stay true under disturbance: every CPU time (work of a set length is measured in
+//! CPU time), counts, and any time clocked around a wait. Others do not: idle time by construction,
+//! because a delayed part makes another part wait; and every share, because the whole takes longer.
+//! Only the time that others took decides whether a run is repeated, never the accuracy of its
+//! trace. The kept runs are therefore not selected for agreement.
 
 use morecores_view::TraceView;
 
 use crate::Expected;
 
-/// What others and the hypervisor may take, in percent of `cpus · elapsed`: half of the largest difference allowed.
+/// Largest share of other processes and the hypervisor, in percent of `cpus · elapsed`: half of
+/// the largest difference allowed.
 pub const LIMIT: f64 = 1.0;
 
-/// Most runs of one case.
+/// Largest number of runs of one case.
 pub const RUNS: u32 = 5;
 
-/// What processes that the case does not make and the hypervisor took, in percent of `cpus · elapsed`.
+/// Share of the hypervisor and of processes that the case does not make, in percent of `cpus ·
+/// elapsed`.
 pub fn disturbed(expected: &Expected, view: &TraceView) -> f64 {
     let is_own = |name: &str| expected.own_others.iter().any(|own| name.starts_with(own));
     let own: f64 = view.others.iter().filter(|(name, _)| is_own(name)).map(|(_, seconds)| seconds).sum();
@@ -26,19 +32,19 @@ pub fn disturbed(expected: &Expected, view: &TraceView) -> f64 {
 /// The run of a case that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept<T, E> {
-    /// What it said.
+    /// Result of the run.
     pub run: T,
-    /// Of how many it is the least disturbed.
+    /// Number of runs; the judged run is the least disturbed of them.
     pub runs: u32,
-    /// What the one after these failed with.
+    /// Error of the run after these.
     pub failed: Option<E>,
 }
 
-/// Does a case until a run of it was quiet or failed, but at most [`RUNS`] times. A run for which others do not matter
-/// has no disturbance.
+/// Repeats a case until a run was quiet or failed, at most [`RUNS`] times. A run that does not
+/// depend on other processes has no disturbance.
 ///
 /// # Errors
-/// That of the first run. One that fails later leaves those before it as good as they were.
+/// Returns the error of the first run. A run that fails later does not affect the runs before it.
 pub fn quietest<T, E>(mut run: impl FnMut() -> Result<(T, Option<f64>), E>) -> Result<Kept<T, E>, E> {
     let (first, disturbed) = run()?;
     let mut kept = Kept { run: first, runs: 1, failed: None };
@@ -75,7 +81,7 @@ mod tests {
         assert_eq!(disturbed(&own, &view), 5.0);
     }
 
-    /// The run that was kept and how many there were, where runs are disturbed like this.
+    /// Kept run and number of runs, for runs with these disturbances.
     fn kept(disturbances: &[f64]) -> (usize, u32, Option<&'static str>) {
         let mut runs = disturbances.iter().copied().enumerate();
         let next = || runs.next().map(|(run, disturbed)| (run, Some(disturbed))).ok_or("no more");

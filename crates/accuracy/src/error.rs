@@ -1,72 +1,72 @@
-//! What can go wrong before there is anything to judge.
+//! Errors that occur before there is anything to judge.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program or the judge could not do its work.
+/// Failure of a program or of the judge.
 #[derive(Debug, thiserror::Error)]
 pub enum AccuracyError {
     /// A system call of a program failed.
     #[error("cannot {what}: {error}")]
     System {
-        /// What was tried.
+        /// Action that failed.
         what: &'static str,
-        /// Why not.
+        /// Cause of the failure.
         #[source]
         error: io::Error,
     },
     /// A file could not be used.
     #[error("cannot {what} {}: {error}", path.display())]
     File {
-        /// What was tried.
+        /// Action that failed.
         what: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause of the failure.
         #[source]
         error: io::Error,
     },
-    /// Reads past the page cache end at no device there.
+    /// Reads past the page cache reach no device there.
     #[error("{} is in memory, not on a disk; name a directory on a disk with --dir", .0.display())]
     NoDisk(PathBuf),
-    /// A process cannot be doubled safely once it has threads.
+    /// Forking is not safe in a process that already has threads.
     #[error("cannot fork: this process has other threads already")]
     Threads,
     /// A command could not be started.
     #[error("cannot start `{command}`: {error}")]
     Start {
-        /// Which.
+        /// The command.
         command: String,
-        /// Why not.
+        /// Cause of the failure.
         #[source]
         error: io::Error,
     },
     /// A command failed.
     #[error("`{command}` {status}: {stderr}")]
     Failed {
-        /// Which.
+        /// The command.
         command: String,
-        /// How it ended.
+        /// Exit status or signal of the command.
         status: String,
-        /// The last lines of what it said.
+        /// Last lines of the command's error output.
         stderr: String,
     },
-    /// A command printed something else than was agreed.
+    /// A command's output does not have the agreed format.
     #[error("cannot read what `{command}` printed: {error}")]
     Output {
-        /// Which.
+        /// The command.
         command: String,
-        /// Why not.
+        /// Cause of the failure.
         error: serde_json::Error,
     },
-    /// bpftrace did not say what it counted.
+    /// Bpftrace did not print a count.
     #[error("bpftrace counted nothing: {0}")]
     NoCount(String),
 }
 
 impl AccuracyError {
-    /// Whether this machine lacks what the case needs beside the tracer: a disk, or the other counter and its load.
-    /// Everything else may be the tracer's fault.
+    /// Whether this machine lacks a prerequisite of the case besides the tracer: a disk, or
+    /// bpftrace and its load. Any other failure may be the tracer's fault.
     pub fn lacks_prerequisite(&self) -> bool {
         match self {
             Self::NoDisk(_) | Self::NoCount(_) => true,
@@ -77,7 +77,7 @@ impl AccuracyError {
         }
     }
 
-    /// For `map_err` of a system call.
+    /// Builds the error of a failed system call, for `map_err`.
     pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { what, error: error.into() }
     }

@@ -1,6 +1,6 @@
-//! What a trace ought to report, in the words of the trace's components.
+//! The report that a trace ought to give, in the words of the trace's components.
 //!
-//! Pure: a program fills this in from its arguments and its truth; the judge compares.
+//! Pure: a program derives the values from its arguments and its truth; the judge compares them.
 
 use std::fmt;
 
@@ -8,38 +8,40 @@ use morecores_view::{Components, TraceView};
 
 use crate::{Truth, neighbour};
 
-/// A component of a trace, or several together where the truth is known for their sum alone.
+/// A component of a trace, or several together if the truth is known only for their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All work of the tree: in user mode, in the kernel, spinning for its locks.
+    /// All work of the tree: in user mode, in the kernel, spinning for kernel locks.
     Work,
-    /// All work and the interrupts: what a thread's own clock tells where the kernel accounts interrupts to whom they hit.
+    /// All work and the interrupts: the reading of a thread's own clock, if the kernel charges
+    /// interrupts to the thread that they hit.
     WorkAndInterrupts,
     /// Work in user mode.
     UserWork,
     /// Work in the kernel.
     KernelWork,
-    /// The process beside the program, by its name: whoever else of the machine runs is no part of the truth.
+    /// The process beside the program, by its name; other processes of the machine are not part of
+    /// the truth.
     Neighbour,
-    /// Idle because a thread that might use the CPU had not yet got there.
+    /// Idle because a thread that might use the CPU had not reached it yet.
     Scheduling,
-    /// Idle because a thread might not use the CPU.
+    /// Idle because a thread was not allowed to use the CPU.
     Pinned,
-    /// Idle for a lock of the program.
+    /// Idle, waiting for a lock of the program.
     UserLock,
-    /// Idle for a disk.
+    /// Idle, waiting for a disk.
     Disk,
-    /// Idle for a timer.
+    /// Idle, waiting for a timer.
     Timer,
-    /// Idle for want of parallel work.
+    /// Idle for lack of parallel work.
     TooLittleWork,
     /// All idle time.
     Idle,
 }
 
-/// How much of each idle component there is, by the part that names it.
+/// Amount of each idle component, with the part that names it.
 fn idle_parts(c: &Components) -> [(Option<Part>, f64); 12] {
-    // What a trace cannot tell it does not report.
+    // A trace does not report a component that it cannot distinguish.
     let told = |part: Option<f64>| part.unwrap_or(0.0);
     [
         (Some(Part::Scheduling), c.idle_scheduling_s),
@@ -58,7 +60,7 @@ fn idle_parts(c: &Components) -> [(Option<Part>, f64); 12] {
 }
 
 impl Part {
-    /// What the trace says of it, in CPU-seconds.
+    /// Time that the trace reports for the part, in CPU-seconds.
     pub fn reported(self, view: &TraceView) -> f64 {
         let c = &view.components;
         let told = |part: Option<f64>| part.unwrap_or(0.0);
@@ -75,7 +77,8 @@ impl Part {
         }
     }
 
-    /// Idle time that none of `named` names; a program that expects only those expects none of it.
+    /// Idle time outside the parts `named`; a program that expects only these parts expects none of
+    /// it.
     pub fn other_idle(named: &[Self], c: &Components) -> f64 {
         if named.contains(&Self::Idle) {
             return 0.0;
@@ -104,10 +107,10 @@ impl fmt::Display for Part {
     }
 }
 
-/// Where a truth comes from.
+/// Source of a truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// How the program is built.
+    /// Construction of the program.
     Construction,
     /// Clocks that the program reads itself.
     OwnClocks,
@@ -125,34 +128,35 @@ impl fmt::Display for Source {
     }
 }
 
-/// A component and what is true of it.
+/// A component and its truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Which.
+    /// The component.
     pub part: Part,
-    /// CPU-seconds.
+    /// Truth in CPU-seconds.
     pub seconds: f64,
-    /// How that is known.
+    /// Source of the truth.
     pub source: Source,
 }
 
 impl Share {
-    /// Known from how the program is built.
+    /// Share known from the construction of the program.
     pub const fn built(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::Construction }
     }
 
-    /// Known from the program's own clocks.
+    /// Share known from the program's own clocks.
     pub const fn clocked(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::OwnClocks }
     }
 
-    /// Known from the kernel's account.
+    /// Share known from the kernel's account.
     pub const fn accounted(part: Part, seconds: f64) -> Self {
         Self { part, seconds, source: Source::KernelAccount }
     }
 
-    /// Idle time: this one, but no more than the kernel accounts beside `other` idle time; then it is the kernel's.
+    /// Limits this idle time to the kernel's account of idle time less `other` idle time; at the
+    /// limit the kernel becomes the source.
     pub(crate) fn idle_at_most(self, truth: &Truth, other: f64) -> Self {
         match truth.idle_s.map(|idle| (idle - other).max(0.0)) {
             Some(most) if most < self.seconds => Self::accounted(self.part, most),
@@ -161,17 +165,17 @@ impl Share {
     }
 }
 
-/// Something that a trace counts.
+/// A quantity that a trace counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// How often this command was begun.
+    /// Number of starts of this command.
     Calls(String),
     /// Waits for kernel locks.
     LockWaits,
 }
 
 impl Counted {
-    /// What the trace says of it.
+    /// Number that the trace reports.
     pub fn reported(&self, view: &TraceView) -> u64 {
         match self {
             Self::Calls(name) => view
@@ -194,33 +198,33 @@ impl fmt::Display for Counted {
     }
 }
 
-/// A count and what is true of it.
+/// A count and its truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Of what.
+    /// Counted quantity.
     pub of: Counted,
-    /// How many there were.
+    /// True number.
     pub number: u64,
-    /// Who knows.
+    /// Source of the number.
     pub by: &'static str,
 }
 
-/// All that is known of one run.
+/// Complete truth of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// Components.
     pub shares: Vec<Share>,
     /// Counts.
     pub counts: Vec<Count>,
-    /// Beginnings of the names of processes outside the tree that are there because of the program: they disturb
-    /// nothing.
+    /// Prefixes of the names of processes outside the tree that exist because of the program: they
+    /// are no disturbance.
     pub own_others: &'static [&'static str],
-    /// What to know about the truth of this run.
+    /// Remark on the truth of this run.
     pub note: Option<&'static str>,
 }
 
 impl Expected {
-    /// These components and no counts.
+    /// Builds a truth of these components, without counts.
     pub fn shares(shares: impl Into<Vec<Share>>) -> Self {
         Self { shares: shares.into(), ..Self::default() }
     }
@@ -230,7 +234,7 @@ impl Expected {
 mod tests {
     use super::*;
 
-    /// Every component another power of two, so that a sum says what is in it.
+    /// View in which every component is another power of two, so that a sum identifies its parts.
     fn view() -> TraceView {
         let mut view: TraceView = serde_json::from_str(include_str!("../tests/view.json")).unwrap();
         view.others = vec![("daemon".to_owned(), 0.25), (neighbour::NAME.to_owned(), 0.5)];

@@ -1,4 +1,4 @@
-//! Holds what a trace reports against what is true. Pure.
+//! Compares a trace's report with the truth. Pure.
 
 use morecores_view::TraceView;
 
@@ -6,24 +6,25 @@ use crate::case::{Case, LIMIT_POINTS};
 use crate::disturbance::disturbed;
 use crate::expected::{Count, Expected, Part};
 
-/// Counts that differ by so many agree whatever they are: threads that begin or end while the other counter is set up, and
-/// waits in interrupts, which bpftrace counts for the thread that they hit and a trace does not.
+/// Difference of counts that is always accepted. It covers threads that begin or end while the
+/// other counter is set up. It also covers waits in interrupts, which bpftrace counts for the
+/// interrupted thread and a trace does not.
 const COUNT_SLACK: u64 = 25;
 
-/// One thing that was compared.
+/// One comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What.
+    /// Name of the compared quantity.
     pub what: String,
-    /// What is true: percent of `cpus · elapsed`, or a count.
+    /// Truth: percent of `cpus · elapsed`, or a count.
     pub truth: f64,
-    /// What the trace reports, likewise.
+    /// Value in the trace's report, in the unit of the truth.
     pub reported: f64,
-    /// Whether these are counts.
+    /// Whether the values are counts.
     pub counts: bool,
-    /// Points of `cpus · elapsed`, or percent of the count: reported less truth.
+    /// Report minus truth, in points of `cpus · elapsed`, or in percent of the count.
     pub difference: f64,
-    /// Where the truth comes from.
+    /// Source of the truth.
     pub source: String,
     /// Whether the difference is within the limit.
     pub ok: bool,
@@ -32,30 +33,31 @@ pub struct Line {
 /// One traced run, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// The case's name.
+    /// Name of the case.
     pub case: String,
-    /// CPUs that it was allotted.
+    /// Number of CPUs allotted to the case.
     pub cpus: u32,
     /// Elapsed time, in seconds.
     pub elapsed_s: f64,
-    /// What was compared.
+    /// Comparisons.
     pub lines: Vec<Line>,
-    /// Unexplained part of the CPU that has most of it, either way, in percent of the elapsed time.
+    /// Unexplained part of the CPU with the largest one in absolute value, in percent of the
+    /// elapsed time.
     pub unexplained: f64,
-    /// Its limit.
+    /// Limit of the unexplained part.
     pub limit_unexplained: f64,
-    /// What processes that the case does not make and the hypervisor took, in percent of `cpus · elapsed`: not judged,
-    /// but what to look at where a line is missed.
+    /// Share of the hypervisor and of processes that the case does not make, in percent of `cpus ·
+    /// elapsed`. It is not judged, but is the first thing to examine if a line misses its limit.
     pub disturbed: f64,
-    /// Runs of which this is the least disturbed.
+    /// Number of runs; this run is the least disturbed of them.
     pub runs: u32,
-    /// What the tracer took, likewise.
+    /// Share of the tracer, in percent of `cpus · elapsed`.
     pub tracer: f64,
-    /// What to know about the truth.
+    /// Remark on the truth.
     pub note: Option<&'static str>,
-    /// Events that were lost.
+    /// Number of lost events.
     pub lost: u64,
-    /// What a repetition failed with: a tracer that works now and then does not work.
+    /// Error of a repetition: a tracer that works only sometimes does not work.
     pub failed: Option<String>,
 }
 
@@ -65,19 +67,21 @@ impl Judgement {
         self.lines.iter().all(|line| line.ok) && self.sound()
     }
 
-    /// Whether the run as a whole is: explained, nothing lost, and none that failed beside it.
+    /// Whether the run as a whole is valid: explained, without lost events, and without a failed
+    /// repetition.
     pub fn sound(&self) -> bool {
         self.explained() && self.lost == 0 && self.failed.is_none()
     }
 
-    /// Whether the unexplained part is.
+    /// Whether the unexplained part is within its limit.
     pub fn explained(&self) -> bool {
-        // A comparison that is false for NaN.
+        // This comparison is false for NaN.
         self.unexplained.abs() <= self.limit_unexplained
     }
 }
 
-/// Compares the run of `runs` that was kept. Idle components that `expected` does not name are compared with zero, all together.
+/// Compares the kept run of `runs` runs. The sum of the idle components that `expected` does not
+/// name is compared with zero.
 pub fn judge(case: &Case, expected: &Expected, view: &TraceView, runs: u32) -> Judgement {
     let c = &view.components;
     let whole = f64::from(view.cpus) * view.elapsed_s;
@@ -118,11 +122,12 @@ pub fn judge(case: &Case, expected: &Expected, view: &TraceView, runs: u32) -> J
     }
 }
 
-/// Of the CPUs the one with the most, and of a trace that does not tell them apart the mean of all.
+/// Unexplained part of the CPU with the largest one; the mean of all CPUs if the trace does not
+/// separate them.
 fn most_unexplained(view: &TraceView) -> f64 {
     let mean = view.components.unexplained_s / f64::from(view.cpus);
     let cpus = view.unexplained_by_cpu.iter().map(|(_, seconds)| *seconds);
-    // NaN is more than any number in this order, and so is missed.
+    // NaN sorts above any number in this order, so it counts as a miss.
     let most = cpus.chain([mean]).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     100.0 * most.unwrap_or(mean) / view.elapsed_s
 }

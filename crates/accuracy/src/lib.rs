@@ -1,9 +1,10 @@
-//! Is it true what a trace says? Programs whose truth is known, and the judge that holds the report against it.
+//! Test of a trace's truth: programs with known truth, and the judge that compares the report with
+//! it.
 //!
-//! A truth is set by how the program is built (so much work in turn, so much at once) or, where no closed form is
-//! exact, taken by the program's own clocks. It never comes from the tracer: this crate links neither tracer nor
-//! analysis, it runs `morecores trace --json` and reads the result. Nothing here is installed, and only `main.rs`
-//! prints and exits.
+//! A truth follows from the construction of the program (so much work in turn, so much at once).
+//! Where no closed form is exact, the program's own clocks measure it. A truth never comes from the
+//! tracer: this crate links neither tracer nor analysis; it runs `morecores trace --json` and reads
+//! the result. Nothing here is installed, and only `main.rs` prints and exits.
 
 pub mod accounts;
 pub mod case;

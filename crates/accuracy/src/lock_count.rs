@@ -1,8 +1,8 @@
-//! How often stress-ng waited for kernel locks, counted by bpftrace.
+//! Number of stress-ng's waits for kernel locks, counted by bpftrace.
 //!
-//! In the run that is traced, not in a second one: two runs of stress-ng differ by far more than 2%, the same
-//! tracepoint read twice by nothing. bpftrace shares no code with the tracer. A mutex may begin to wait several times
-//! before it ends once, so ends are counted.
+//! The count comes from the traced run, not from a second one: two runs of stress-ng differ by far
+//! more than 2%, while two readers of one tracepoint agree exactly. Bpftrace shares no code with
+//! the tracer. A mutex may begin to wait several times before it ends once, so ends are counted.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::AccuracyError;
 
-/// What is counted: `stress-ng` and `stress-ng-dentr`, as the kernel keeps their names.
+/// Script that counts for `stress-ng` and `stress-ng-dentr`, the names that the kernel keeps.
 const SCRIPT: &str = "BEGIN { printf(\"ready\\n\"); } \
     tracepoint:lock:contention_end /strncmp(comm, \"stress-ng\", 9) == 0/ { @waits = count(); }";
 
-/// From BEGIN until the last probe is attached; measured: some milliseconds.
+/// Time from BEGIN until the last probe is attached; measured: some milliseconds.
 const ATTACH: Duration = Duration::from_millis(500);
 
 /// A running bpftrace; ended on drop.
@@ -51,7 +51,7 @@ impl LockCount {
         Ok(count)
     }
 
-    /// Stops, and says how many there were.
+    /// Stops counting and returns the count.
     pub fn stop(mut self) -> Result<u64, AccuracyError> {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT).map_err(AccuracyError::system("stop bpftrace"))?;
@@ -60,7 +60,7 @@ impl LockCount {
         counted(&text).ok_or_else(|| self.complaint())
     }
 
-    /// What it said instead of counting.
+    /// Error with bpftrace's own message.
     fn complaint(&mut self) -> AccuracyError {
         self.child.kill().ok();
         let mut text = String::new();
@@ -78,8 +78,8 @@ impl Drop for LockCount {
     }
 }
 
-/// The count in bpftrace's output: a line `{"type": "map", "data": {"@waits": 633}}`. A map to which nothing was
-/// added is printed without a number.
+/// Count in bpftrace's output: a line `{"type": "map", "data": {"@waits": 633}}`. A map without
+/// additions is printed without a number.
 fn counted(text: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let map =

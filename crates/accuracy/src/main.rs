@@ -1,7 +1,7 @@
-//! `morecores-accuracy`: one program whose truth is known, or the judge over all of them.
+//! `morecores-accuracy`: one program with known truth, or the judge over all of them.
 //!
-//! The only place of this crate that prints and exits. Exit status: 0 where everything is within its limit, 1 where
-//! something is missed or a run failed, 2 where nothing could be judged.
+//! This file is the only place of the crate that prints and exits. Exit status: 0 if everything is
+//! within its limit, 1 if something missed its limit or a run failed, 2 if nothing could be judged.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::fs;
@@ -125,7 +125,7 @@ fn judge_all(args: &JudgeArgs) -> Result<ExitCode, AccuracyError> {
     })
 }
 
-/// The machine and the command line.
+/// Machine and command line.
 fn circumstances() -> Circumstances {
     let kernel = rustix::system::uname();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

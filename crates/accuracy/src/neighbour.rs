@@ -1,7 +1,8 @@
 //! The process outside the tree: pinned to one CPU, of which it takes half.
 //!
-//! It competes as any process does. Whenever it has had less than half of the time since it began it computes,
-//! otherwise it sleeps; what it got is read from its account by the program that runs beside it.
+//! The neighbour competes like any process. It computes whenever it has had less than half of the
+//! time since its start, otherwise it sleeps. The program beside it reads the neighbour's CPU time
+//! from the kernel's account.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,22 +17,24 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 use crate::AccuracyError;
 use crate::clock::{burn, thread_cpu, wall};
 
-/// Computing and sleeping are as long as this each, where nobody competes: a few of the scheduler's slices.
+/// Length of each stretch of computing and of sleeping without competition: a few of the
+/// scheduler's slices.
 const BURST: Nanos = Nanos::from_millis(10);
 
-/// Its name, as the kernel is told it.
+/// Name of the neighbour, as given to the kernel.
 const KERNEL_NAME: &CStr = c"neighbour";
 
-/// The same, as a trace tells it.
+/// Name of the neighbour, as a trace reports it.
 pub const NAME: &str = match KERNEL_NAME.to_str() {
     Ok(name) => name,
     Err(_) => panic!("a name is UTF-8"),
 };
 
-/// Is the neighbour, until killed or the parent ends.
+/// Runs as the neighbour, until killed or until the parent ends.
 pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(AccuracyError::system("watch the parent"))?;
-    // Of its own, so that a trace tells it from the judge, which is the same program.
+    // The name differs from the judge's, because a trace must distinguish the two and both are one
+    // program.
     set_name(KERNEL_NAME).map_err(AccuracyError::system("name the neighbour"))?;
     let mut one = CpuSet::new();
     one.set(cpu.0 as usize);
@@ -46,7 +49,7 @@ pub fn be(cpu: CpuId) -> Result<(), AccuracyError> {
     }
 }
 
-/// Whether it has had less than half.
+/// Whether the neighbour has had at most half of the elapsed time.
 fn due(elapsed: Nanos, had: Nanos) -> bool {
     had.0 * 2 <= elapsed.0
 }
@@ -56,7 +59,7 @@ fn due(elapsed: Nanos, had: Nanos) -> bool {
 pub struct Neighbour(Child);
 
 impl Neighbour {
-    /// Starts one on `cpu`.
+    /// Starts a neighbour on `cpu`.
     pub fn start(cpu: CpuId) -> Result<Self, AccuracyError> {
         let failed = |error: io::Error| AccuracyError::Start { command: "neighbour".to_owned(), error };
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
@@ -64,7 +67,7 @@ impl Neighbour {
         command.spawn().map(Self).map_err(failed)
     }
 
-    /// Its number.
+    /// Process number.
     pub fn pid(&self) -> u32 {
         self.0.id()
     }
@@ -72,7 +75,7 @@ impl Neighbour {
 
 impl Drop for Neighbour {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing left to do.
+        // The neighbour may have ended by itself; then there is nothing left to do.
         self.0.kill().ok();
         self.0.wait().ok();
     }

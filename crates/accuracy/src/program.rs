@@ -1,7 +1,8 @@
-//! The programs whose truth is known: one module each, what it does beside what a trace of it ought to say.
+//! The programs with known truth: one module each, which holds the program and the report expected
+//! of its trace.
 //!
-//! A program is quiet, does the same whatever it is run under, and never looks at how many CPUs it has: its threads
-//! are what its arguments say.
+//! A program is quiet, does the same work under any tracer, and never looks at the number of its
+//! CPUs: its arguments set the number of its threads.
 
 mod calls;
 mod crew;
@@ -35,15 +36,15 @@ pub use storm::Storm;
 
 use crate::{AccuracyError, Expected, Truth};
 
-/// What every program can do.
+/// Operations of every program.
 pub trait Known {
-    /// Runs it, in a process of its own.
+    /// Runs the program, in a process of its own.
     fn run(&self) -> Result<Truth, AccuracyError>;
 
-    /// What a trace of it on `cpus` CPUs that took `elapsed_s` ought to report.
+    /// Report expected of a trace of the program on `cpus` CPUs that took `elapsed_s`.
     fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected;
 
-    /// Its command line behind `morecores-accuracy program`: the inverse of parsing it.
+    /// Command line after `morecores-accuracy program`: the inverse of parsing.
     fn arguments(&self) -> Vec<String>;
 }
 
@@ -52,7 +53,8 @@ pub trait Known {
 pub enum Program {
     /// A part of the work in turn, the rest by two forked processes at once
     SerialFork(SerialFork),
-    /// A part of the work in turn, the rest by two threads at once that wait for a condition variable
+    /// A part of the work in turn, the rest by two threads at once that wait for a condition
+    /// variable
     SerialThreads(SerialThreads),
     /// Two threads that hold one mutex for a part of their time
     Mutex(Mutex),
@@ -77,7 +79,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// The program itself.
+    /// Operations of the program.
     pub fn known(&self) -> &dyn Known {
         match self {
             Self::SerialFork(program) => program,

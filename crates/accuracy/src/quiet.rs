@@ -1,17 +1,19 @@
-//! Whether anybody else uses the machine: a truth by construction holds where the program has its CPUs to itself.
+//! Check whether other processes use the machine: a truth by construction holds only if the program
+//! has its CPUs to itself.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use procfs::{CpuTime, CurrentSI, KernelStats};
 
-/// How long is looked.
+/// Length of the observation.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// Busy CPUs that are too many. A tenth of a CPU is what a machine's own services take now and then.
+/// Number of busy CPUs that is too many. A machine's own services take a tenth of a CPU now and
+/// then.
 const BUSY: f64 = 0.1;
 
-/// Looks, and says in one line how busy the machine is.
+/// Observes the machine, and reports its load in one line.
 pub fn look() -> String {
     let (before, begun) = (busy_s(), Instant::now());
     sleep(WATCHED);
@@ -32,7 +34,7 @@ fn busy_s() -> Option<f64> {
     Some(busy_ticks(&all) as f64 / procfs::ticks_per_second() as f64)
 }
 
-/// Ticks that were not idle, stolen ones included; guest time is part of user time.
+/// Ticks that were not idle, including stolen ones; guest time is part of user time.
 fn busy_ticks(all: &CpuTime) -> u64 {
     let rest = [all.irq, all.softirq, all.steal].into_iter().flatten().sum::<u64>();
     all.user + all.nice + all.system + rest
@@ -51,7 +53,8 @@ mod tests {
 
     #[test]
     fn whoever_has_a_cpu_is_seen() {
-        // user, nice, system, idle, iowait, irq, softirq, steal, and guests, whose time is user time.
+        // Fields: user, nice, system, idle, iowait, irq, softirq, steal, and guests, whose time is
+        // user time.
         let text = "cpu  1 20 300 9 9 4000 50000 600000 7 8\nintr 0\nctxt 0\nbtime 0\nprocesses 0\nprocs_running 0\n\
                     procs_blocked 0\nsoftirq 0\n";
         let info = ExplicitSystemInfo {

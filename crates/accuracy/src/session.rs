@@ -1,4 +1,4 @@
-//! Runs a case under `morecores trace` and hands what came out to the judge.
+//! Runs a case under `morecores trace` and passes the result to the judge.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,29 @@ use crate::neighbour::Neighbour;
 use crate::program::{Program, write_file};
 use crate::{AccuracyError, Expected, Truth};
 
-/// Directory-entry stressors: more than one, so that they contend. On two virtual CPUs they wait some 10,000 to 20,000
-/// times a second; more stressors, more or fewer entries, their order and tmpfs were tried and make it no more.
+/// Number of directory-entry stressors: more than one, so that they contend. On two virtual CPUs
+/// they wait some 10,000 to 20,000 times a second. More stressors, more or fewer entries, their
+/// order and tmpfs were tried and did not increase that.
 const STRESSORS: &str = "2";
 
-/// Lines of a failed command's complaint that are passed on.
+/// Number of lines of a failed command's error output that are passed on.
 const COMPLAINT_LINES: usize = 3;
 
-/// Where cases are run.
+/// Setting in which cases run.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The `morecores` that is judged.
+    /// The judged `morecores`.
     pub morecores: PathBuf,
     /// A directory for files of the cases, on a disk.
     pub dir: PathBuf,
 }
 
 impl Session {
-    /// Runs `case` on `cpus` CPUs, again where others disturbed it.
+    /// Runs `case` on `cpus` CPUs, and repeats it if other processes disturbed it.
     pub fn run(&self, case: &Case, cpus: u32) -> Result<Judgement, AccuracyError> {
         let kept = disturbance::quietest(|| {
             let (expected, view) = self.once(case, cpus)?;
-            // Counts, and what is unexplained, do not depend on who else ran.
+            // Counts and the unexplained time do not depend on other processes.
             let disturbed = (!expected.shares.is_empty()).then(|| disturbed(&expected, &view));
             Ok(((expected, view), disturbed))
         })?;
@@ -56,7 +57,7 @@ impl Session {
 
     fn program(&self, program: &Program, cpus: u32) -> Result<(Expected, TraceView), AccuracyError> {
         let mut program = program.clone();
-        // Alive until the end of this function.
+        // The neighbour lives until the end of this function.
         let mut _neighbour = None;
         let mut file = None;
         match &mut program {
@@ -86,7 +87,7 @@ impl Session {
         let words = ["stress-ng", "--quiet", "--dentry", STRESSORS, "--timeout", &format!("{seconds}s")];
         let mut words = words.map(String::from).to_vec();
         words.extend(["--temp-path".to_owned(), self.dir.to_string_lossy().into_owned()]);
-        // A tracer that cannot start it would say so in words of its own.
+        // A tracer that cannot start stress-ng would report that in words of its own.
         output(Command::new(words[0].as_str()).arg("--version"))?;
         let count = LockCount::start()?;
         let view = self.trace(cpus, &words)?;
@@ -103,7 +104,7 @@ impl Session {
         Ok((Expected::default(), view))
     }
 
-    /// The first of the CPUs that a command is allotted.
+    /// First CPU among those allotted to a command.
     fn first_cpu(&self, cpus: u32) -> Result<CpuId, AccuracyError> {
         let view = self.trace(cpus, &["true".to_owned()])?;
         Ok(view.cpu_set.first().unwrap_or(CpuId(0)))
@@ -118,17 +119,17 @@ impl Session {
     }
 }
 
-/// A file that is removed at the end.
+/// File that is removed on drop.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        // It may never have been made.
+        // The file may never have been made.
         std::fs::remove_file(&self.0).ok();
     }
 }
 
-/// What a command prints.
+/// Standard output of a command.
 fn output(command: &mut Command) -> Result<String, AccuracyError> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| AccuracyError::Start { command: shown(command), error })?;

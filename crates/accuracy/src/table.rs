@@ -6,39 +6,40 @@ use crate::case::LIMIT_POINTS;
 use crate::disturbance;
 use crate::judge::{Judgement, Line};
 
-/// Where and how it was found out.
+/// Circumstances of the judgement.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
     /// The machine, in one line.
     pub host: String,
-    /// Whether it was quiet, in one line.
+    /// Load of the machine before the runs, in one line.
     pub quiet: String,
-    /// The command that repeats it.
+    /// Command that repeats the judgement.
     pub command: String,
 }
 
-/// Something that could not be judged, and why.
+/// A case that could not be judged, and the reason.
 #[derive(Clone, Debug)]
 pub struct Unjudged {
-    /// The case.
+    /// Name of the case.
     pub case: String,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Whether that is to be excused: the machine lacks what the case needs. Else it is missed.
+    /// Whether the failure is excused because the machine lacks a prerequisite; otherwise it is a
+    /// miss.
     pub skipped: bool,
 }
 
 impl Unjudged {
-    /// In one line.
+    /// Result in one line.
     pub fn line(&self) -> String {
         let verdict = if self.skipped { "skipped" } else { "MISS" };
         format!("{verdict}: {} on {} CPUs: {}", self.case, self.cpus, self.reason)
     }
 }
 
-/// The columns of [`lines`].
+/// Headings of the columns of [`lines`].
 pub fn heading() -> String {
     format!(
         "{:24} {:>4}  {:24} {:>9} {:>9} {:>8}  {:12}\n",
@@ -130,7 +131,7 @@ pub fn markdown(from: &Circumstances, judgements: &[Judgement], unjudged: &[Unju
     text
 }
 
-/// The rows of one judgement; the first one carries what concerns the whole run.
+/// Rows of one judgement; the first row carries the figures of the whole run.
 fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
     let whole = |rest: [String; 5], ok| {
         let [what, truth, reported, difference, source] = rest;
@@ -156,7 +157,7 @@ fn rows(judgement: &Judgement) -> Vec<[String; 10]> {
     std::iter::once(whole(cells(first), first.ok)).chain(further).collect()
 }
 
-/// Last line: how many runs were right.
+/// Last line: number of correct runs.
 pub fn sum(judgements: &[Judgement], unjudged: &[Unjudged]) -> String {
     let ok = judgements.iter().filter(|judgement| judgement.ok()).count();
     let skipped = unjudged.iter().filter(|case| case.skipped).count();
@@ -184,7 +185,7 @@ const fn verdict(ok: bool) -> &'static str {
     if ok { "ok" } else { "MISS" }
 }
 
-/// How often it was run, where not once.
+/// Number of runs, unless there was one.
 fn repeated(judgement: &Judgement) -> String {
     if judgement.runs == 1 { String::new() } else { format!(" (least of {} runs)", judgement.runs) }
 }

@@ -1,4 +1,4 @@
-//! The judge on a report as `morecores trace --json` prints it.
+//! The judge on a report in the format of `morecores trace --json`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use morecores_accuracy::Truth;
@@ -7,7 +7,7 @@ use morecores_accuracy::judge::{Judgement, judge};
 use morecores_accuracy::table::{Circumstances, Unjudged, lines, markdown, sum};
 use morecores_view::TraceView;
 
-/// Serial 30% of 6 s on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
+/// Report of a program with 30% of 6 s serial on two CPUs: 6 s of work and 1.8 s idle in 3.9 s.
 fn view() -> TraceView {
     serde_json::from_str(include_str!("view.json")).unwrap()
 }
@@ -71,7 +71,7 @@ fn what_is_unexplained_has_a_limit_of_either_sign() {
     }
 }
 
-/// 4% of one CPU and -4% of the other: the sum is nothing, and each is too much.
+/// One CPU has 4% and the other -4%: the sum is zero, and each is too much.
 #[test]
 fn what_is_unexplained_is_judged_of_each_cpu() {
     let mut view = view();
@@ -107,7 +107,7 @@ fn calls_are_counted_by_name() {
     assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
     view.commands[1].calls = 6_000;
     assert_eq!(missed(&judged("short processes", &view)), [""; 0]);
-    // 2% of 6000.
+    // A miss of 2% of 6000.
     view.commands[1].calls = 5_879;
     assert_eq!(missed(&judged("short processes", &view)), ["calls of true"]);
 }

@@ -1,7 +1,8 @@
-//! The programs do what they claim, by clocks that are not theirs: bash's `time`, which reads the kernel's accounts.
+//! The programs do what they claim, by independent clocks: bash's `time`, which reads the kernel's
+//! accounts.
 //!
-//! What holds on a busy machine too: work that is asked for is done, elapsed time is no less than it, and the program's own
-//! account is a part of the kernel's.
+//! The checks hold on a busy machine too: requested work is done, elapsed time is no less than the
+//! work allows, and the program's own account is a part of the kernel's.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::path::Path;
@@ -11,7 +12,7 @@ use morecores_accuracy::Truth;
 use morecores_accuracy::program::write_file;
 use morecores_testkit::skipped;
 
-/// What the kernel says of a program, in seconds.
+/// The kernel's account of a program, in seconds.
 struct Account {
     elapsed: f64,
     user: f64,
@@ -24,7 +25,7 @@ impl Account {
     }
 }
 
-/// Runs a program; returns what it says of itself and what the kernel says.
+/// Runs a program; returns the program's own account and the kernel's account.
 fn run(words: &[&str]) -> (Truth, Account) {
     let dir = tempfile::tempdir().unwrap();
     let truth = dir.path().join("truth");
@@ -40,11 +41,13 @@ fn run(words: &[&str]) -> (Truth, Account) {
     (Truth::read(&truth).unwrap(), Account { elapsed, user, system })
 }
 
-/// Digits that `time` prints, and what it takes before it begins to look.
+/// Precision of the digits that `time` prints, and its delay before it begins to measure, in
+/// seconds.
 const ROUNDING: f64 = 0.002;
 
-/// The program's own account of its work is within the kernel's of the whole program, and holds what was asked for; how
-/// much more it is on a machine is what `make accuracy` says.
+/// Checks that the program's own account of its work is within the kernel's account of the whole
+/// program, and at least the requested work. `make accuracy` reports how much more it is on a
+/// machine.
 fn holds(words: &[&str], asked: f64) -> (Truth, Account) {
     let (truth, account) = run(words);
     assert!(truth.cpu_s >= asked - ROUNDING, "{words:?}: {} of {asked} s", truth.cpu_s);
@@ -57,7 +60,8 @@ fn a_serial_part_takes_its_time_alone() {
     for program in ["serial-fork", "serial-threads"] {
         for (percent, least) in [("0", 0.25), ("50", 0.375), ("100", 0.5)] {
             let (_, account) = holds(&[program, "--percent", percent, "--work-s", "0.5"], 0.5);
-            // Half the work in turn and half of the rest at once: no number of CPUs makes it faster.
+            // Half the work in turn and half of the rest at once: no number of CPUs makes it
+            // faster.
             assert!(account.elapsed >= least - ROUNDING, "{program} {percent}: {} s", account.elapsed);
         }
     }
@@ -65,8 +69,8 @@ fn a_serial_part_takes_its_time_alone() {
 
 #[test]
 fn work_by_construction_is_the_work_that_was_done() {
-    // The last of each is what no number of CPUs makes faster: two never have two threads running, and three tasks of
-    // 20 ms for two threads last two of them.
+    // No number of CPUs makes the last figure of each row smaller: `pipe-chain` and `pinned` never
+    // have two threads running, and three tasks of 20 ms on two threads last two tasks.
     let programs: [(&[&str], f64, f64); 3] = [
         (&["pipe-chain", "--work-s", "0.6"], 0.6, 0.6),
         (&["pool", "--batches", "10"], 0.6, 0.4),
@@ -99,14 +103,15 @@ fn a_mutex_is_waited_for_by_two_threads_at_most() {
 #[test]
 fn a_sleeper_sleeps() {
     let (_, account) = holds(&["sleeper", "--naps", "10"], 0.0);
-    // Ten naps of 50 ms, in which it does nothing.
+    // Ten naps of 50 ms, in which the program does nothing.
     assert!(account.elapsed >= 0.5, "{}", account.elapsed);
     assert!(account.cpu() < account.elapsed, "{} of {}", account.cpu(), account.elapsed);
 }
 
 #[test]
 fn a_disk_is_waited_for() {
-    // Cargo's own directory for tests: unlike the one for temporary files it lies on a disk nearly everywhere.
+    // Cargo's own directory for tests: unlike the directory for temporary files, it lies on a disk
+    // nearly everywhere.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = dir.path().join("file");
     if let Err(error) = write_file(&file) {
@@ -131,7 +136,7 @@ fn memory_is_no_disk() {
 
 #[test]
 fn a_storm_runs_every_process() {
-    // Each of them was waited for, and none costs nothing.
+    // The program waited for each process, and each process costs some CPU time.
     let (_, account) = holds(&["storm", "--processes", "200"], 0.0);
     assert!(account.cpu() > 0.0, "{}", account.cpu());
 }
@@ -148,7 +153,7 @@ fn a_neighbour_is_a_program_and_its_account_is_read() {
     let (truth, account) = holds(&["neighboured", "--threads", "1", "--pid", &pid, "--elapsed-s", "1"], 0.0);
     neighbour.kill().unwrap();
     neighbour.wait().unwrap();
-    // It has one thread.
+    // The neighbour has one thread.
     let outside = truth.outside_s.unwrap();
     assert!((0.0..=account.elapsed + 0.01).contains(&outside), "{outside} of {}", account.elapsed);
 }

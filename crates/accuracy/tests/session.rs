@@ -1,4 +1,4 @@
-//! The judge as a command, over a `morecores` that reports whatever it is told to.
+//! The judge as a command, over a fake `morecores` that prints a given report.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use morecores_view::{Components, TraceView};
 
-/// A script that runs the command like `morecores trace --cpus N --json -- COMMAND`, and prints `view`.
+/// Script that runs the command like `morecores trace --cpus N --json -- COMMAND`, and prints
+/// `view`.
 fn reporting(dir: &Path, view: &TraceView) -> PathBuf {
     let (script, json) = (dir.join("morecores"), dir.join("view.json"));
     fs::write(&json, serde_json::to_string(view).unwrap()).unwrap();
@@ -45,7 +46,8 @@ fn judge(case: &str, components: Components) -> (i32, String, String) {
 
 #[test]
 fn a_true_report_is_status_0() {
-    // It sleeps: a truth that depends on nobody else on the machine, nor on how much time it takes to begin.
+    // The program sleeps, so its truth depends neither on other processes of the machine nor on its
+    // start-up time.
     let components = Components { idle_timer_s: Some(1.2), ..Components::default() };
     let (status, text, table) = judge("sleeper", components);
     assert_eq!(status, 0, "{text}");
@@ -70,7 +72,8 @@ fn clocks_of_the_program_reach_the_judge() {
     }
 }
 
-/// Judges a short case over this program as `morecores`; returns the exit status and the terminal's text.
+/// Judges a short case with this program as `morecores`; returns the exit status and the terminal's
+/// text.
 fn judge_with(morecores: &str, case: &str, dir: &Path) -> (i32, String) {
     let mut judge = Command::cargo_bin("morecores-accuracy").unwrap();
     judge.args(["judge", "--cpus", "1", "--seconds", "0.1", "--only", case, "--morecores", morecores]);
@@ -89,7 +92,7 @@ fn a_tracer_that_fails_is_missed_with_the_reason_and_status_1() {
 
 #[test]
 fn what_the_machine_lacks_is_a_skip_with_the_reason_and_status_2() {
-    // No disk: files there are in memory.
+    // There is no disk: files in this directory are in memory.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let (status, text) = judge_with("/bin/false", "page cache", dir.path());
     assert_eq!(status, 2, "{text}");

@@ -1,7 +1,8 @@
-//! What stops a command from running faster with more CPUs: decided from the speedup stack first, worded second.
+//! Causes that keep a command from running faster with more CPUs: decided from the speedup stack
+//! first, worded second.
 //!
-//! [`causes`] says which losses are worth a sentence and who is to blame for them; [`word_cause`] says it. Neither
-//! computes a loss: the stack's figures are taken as they are.
+//! [`causes`] selects the losses worth a sentence and the culprit of each; [`word_cause`] puts a
+//! cause into words. Neither computes a loss: the figures come from the stack unchanged.
 
 mod decide;
 mod words;
@@ -16,91 +17,94 @@ use crate::Component;
 /// One loss of a speedup stack that is worth a sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// What kind of CPU time.
+    /// Kind of CPU time.
     pub component: Component,
-    /// How many CPUs; negative where CPUs were gained.
+    /// Loss in CPUs; negative if CPUs were gained.
     pub lost: f64,
-    /// Of so many.
+    /// Number of CPUs at the count.
     pub cpus: u32,
-    /// The CPU count that it is compared with.
+    /// CPU count of the baseline.
     pub base_cpus: u32,
-    /// Who or what it is due to, where the trace tells.
+    /// Culprit of the loss, if the trace identifies one.
     pub blame: Blame,
 }
 
-/// Why no cause is named though the runs were traced.
+/// Reason why no cause is named although the runs were traced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Withheld {
-    /// A traced run took so much longer, or shorter, than the timed ones that it was another run.
+    /// A traced run took so much longer or shorter than the timed runs that its causes need not be
+    /// theirs.
     Unlike {
-        /// At this CPU count.
+        /// CPU count of the traced run.
         cpus: u32,
-        /// Its time over the median of the timed ones.
+        /// Elapsed time of the traced run over the median of the timed runs.
         times: f64,
     },
     /// The command ran on more CPUs than it was allotted.
     NotHeld {
-        /// At this CPU count.
+        /// CPU count with the largest share of time on other CPUs.
         cpus: u32,
     },
     /// The baseline ran more threads than it had CPUs.
     NoBaseline {
-        /// Its CPU count.
+        /// CPU count of the baseline.
         cpus: u32,
-        /// Its threads.
+        /// Number of threads at the baseline.
         threads: u32,
     },
     /// The timed runs are so short that tracing changes them.
     Short {
-        /// At this CPU count.
+        /// CPU count of the runs.
         cpus: u32,
-        /// Their median.
+        /// Median of the timed runs, in seconds.
         seconds: f64,
     },
-    /// The figure that the command prints scales otherwise than the whole run, of which alone a trace tells.
+    /// The figure that the command prints scales differently from the whole run, and a trace
+    /// describes only the whole run.
     Figure {
-        /// At this CPU count.
+        /// CPU count of the points compared.
         cpus: u32,
-        /// The figure's speedup.
+        /// Speedup of the figure.
         figure: f64,
-        /// The whole run's.
+        /// Speedup of the whole run.
         whole: f64,
     },
 }
 
-/// Who or what a loss is due to.
+/// Culprit of a loss.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blame {
-    /// The trace does not tell.
+    /// The trace does not identify a culprit.
     Unknown,
     /// Commands that ran while CPUs were idle, with the CPUs charged to each, most first.
     Ran {
-        /// Name and CPUs.
+        /// Name and CPUs of each command.
         commands: Vec<(String, f64)>,
-        /// Whether the first holds nearly all of it.
+        /// Whether the first command accounts for nearly all of the loss.
         alone: bool,
-        /// How the others waited meanwhile.
+        /// System call in which most of the other threads waited meanwhile.
         waiting_in: Option<String>,
     },
-    /// The kernel lock that was waited for most.
+    /// Kernel lock with the longest waits.
     Lock {
         /// The lock, or the locking function.
         symbol: String,
-        /// Who wanted it.
+        /// Caller that wanted the lock.
         caller: Option<String>,
-        /// Whether most of the waiting was for it.
+        /// Whether most of the waiting was for this lock.
         mostly: bool,
     },
-    /// What the holders of the locks mostly waited for themselves.
+    /// Component for which the holders of the locks mostly waited themselves.
     Behind(Component),
-    /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does not see.
+    /// Perhaps processes outside the command's tree, which used these CPUs and which the trace does
+    /// not see.
     PerhapsProcesses,
     /// Processes outside the command's tree, the busiest first.
     Processes(Vec<String>),
     /// The CPUs take no thread from each other.
     NotBalanced,
-    /// So many threads took turns on the CPUs of the baseline.
+    /// Number of threads that took turns on the CPUs of the baseline.
     CrowdedBase(u32),
-    /// Of its work, the share that spins in loops of its own.
+    /// Share of the work that spins in the command's own loops.
     TightLoop(f64),
 }

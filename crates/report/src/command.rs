@@ -1,17 +1,18 @@
 //! The command's words as one line: for reading, and for a shell.
 //!
-//! Nothing here is ever run.
+//! This module never runs a command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use morecores_study::{Command, Variable};
 
-/// The words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user typed it.
+/// Words of a command for reading: quoted as for a shell, but with `{n}` left bare, as the user
+/// typed it.
 pub fn for_reading(words: &[String]) -> String {
     let quote = |(position, word): (usize, &String)| {
-        // Braces alone ask for no quotes here: `-j{n}` is how every example is written. Nor does a sign of equality, but
-        // in the first word, where it would set a variable.
+        // Braces alone need no quotes here: every example is written like `-j{n}`. An equals sign
+        // needs none either, except in the first word, where it would set a variable.
         let mut bare = word.replace(['{', '}'], "");
         if position > 0 {
             bare = bare.replace('=', "");
@@ -22,7 +23,8 @@ pub fn for_reading(words: &[String]) -> String {
     words.iter().enumerate().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The same behind the variables that were set for it, as one types them before a command.
+/// Words of a command for reading, after the variables set for it, as a user types them before a
+/// command.
 pub fn with_variables(words: &[String], env: &[Variable]) -> String {
     let assignment = |variable: &Variable| {
         let value = variable.value.as_ref()?.to_string_lossy();
@@ -32,7 +34,8 @@ pub fn with_variables(words: &[String], env: &[Variable]) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// The command at one CPU count, behind the variables that were set for it, as a line that a shell runs as it was run.
+/// The command at one CPU count, after the variables set for it, as a shell line that repeats the
+/// run.
 pub(crate) fn for_a_shell(command: &Command, env: &[Variable], n: u32) -> String {
     let assignment = |variable: &Variable| {
         variable.value_at(n).map(|value| [variable.name.as_os_str(), &value].join(OsStr::new("=")))
@@ -49,7 +52,7 @@ pub(crate) fn for_a_shell(command: &Command, env: &[Variable], n: u32) -> String
     }
 }
 
-/// One word as a shell reads it: bytes that are not UTF-8 in the form `$'\377'` of POSIX.
+/// Quotes one word for a shell; bytes that are not UTF-8 get the form `$'\377'` of POSIX.
 fn quote(word: &OsStr) -> String {
     if let Some(text) = word.to_str() {
         return shell_words::quote(text).into_owned();

@@ -1,6 +1,8 @@
-//! A comparison in words: what changed, what else was not alike, what grew, and how the conditions came out.
+//! A comparison in words: the changes, other differences between the studies, the components that
+//! grew, and the outcome of the conditions.
 //!
-//! Only wording and the choice of what is worth a sentence; what is a difference was decided in the analysis.
+//! This module only words the result and chooses what is worth a sentence. The analysis has already
+//! decided what counts as a difference.
 
 use morecores_view::{Aspect, ComparedPoint, ComparedStack, Comparison, Difference, Judged, Warning};
 
@@ -9,10 +11,10 @@ use crate::format::{ABSENT, TimeUnit, Uncertain, bounded, cpu_share, cpus, list,
 use crate::stack::FOLDED;
 use crate::warning::spoilt;
 
-/// Components that are named where something grew. A choice: more are in the table.
+/// Number of components named in a sentence about growth. A choice: the table has more.
 const NAMED: usize = 3;
 
-/// What changed, as one paragraph. It begins with a short answer and a colon.
+/// Changes, as one paragraph. The paragraph begins with a short answer and a colon.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let at = |difference: Difference| -> Vec<&ComparedPoint> {
         comparison.points.iter().filter(|p| p.difference == difference).collect()
@@ -42,7 +44,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
     sentences.join(" ")
 }
 
-/// `on 2 CPUs NEW takes 1.09 times as long (interval 1.06 to 1.12)`.
+/// Clause for one CPU count: `on 2 CPUs NEW takes 1.09 times as long (interval 1.06 to 1.12)`.
 fn claim(point: &ComparedPoint, rate: bool) -> String {
     let what = if rate { "of BASE's metric" } else { "as long" };
     let verb = if rate { "has" } else { "takes" };
@@ -65,7 +67,8 @@ fn interval(ci95: Option<[f64; 2]>, value: f64) -> String {
     }
 }
 
-/// Where none could be told, and how large one may be that was not seen.
+/// Clause for the counts without a detected difference, with the largest difference that the
+/// intervals leave open.
 fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
     if same.is_empty() {
         return None;
@@ -79,7 +82,7 @@ fn same_clause(same: &[&ComparedPoint]) -> Option<String> {
     ))
 }
 
-/// The largest difference that the interval leaves open.
+/// Largest difference that the interval leaves open.
 fn hidden(point: &ComparedPoint) -> Option<f64> {
     let [low, high] = point.ratio.ci95?;
     Some((high - 1.0).max(1.0 / low - 1.0))
@@ -90,7 +93,7 @@ fn counted(counts: &[String]) -> String {
     format!("{} {noun}", list(counts))
 }
 
-/// What became of the speedup, where that is a difference.
+/// Change of the speedup at each count with a difference.
 fn scaling(comparison: &Comparison) -> Vec<String> {
     let told = comparison.points.iter().filter_map(|p| Some((p.cpus, p.speedup?)));
     told.filter(|(_, s)| matches!(s.difference, Difference::Better | Difference::Worse))
@@ -108,12 +111,13 @@ fn scaling(comparison: &Comparison) -> Vec<String> {
         .collect()
 }
 
-/// Whether both are about a metric, not a time.
+/// Whether both studies are about a metric instead of a time.
 pub(crate) fn is_rate(comparison: &Comparison) -> bool {
     comparison.metric.is_some()
 }
 
-/// Warning that the two studies are of different commands, which no figure below it makes up for.
+/// Warning that the two studies are of different commands; no figure below the warning makes up for
+/// that.
 pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
     let commands = comparison.unlike.iter().find(|unlike| unlike.aspect == Aspect::Command)?;
     Some(format!(
@@ -123,7 +127,7 @@ pub(crate) fn different_commands(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// What else was not alike, a sentence each, the most telling first.
+/// Other differences between the studies, one sentence each, the most telling first.
 pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
     let others = comparison.unlike.iter().filter(|unlike| unlike.aspect != Aspect::Command);
     let said = others.map(|unlike| {
@@ -164,7 +168,7 @@ pub(crate) fn unlike(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// What grew and what shrank at the largest count, in CPUs; none without two stacks.
+/// Components that grew and shrank at the largest count, in CPUs; none without two stacks.
 pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
     let stack = comparison.stack.last()?;
     let least = FOLDED * f64::from(stack.cpus);
@@ -195,13 +199,13 @@ pub(crate) fn grown(comparison: &Comparison) -> Option<String> {
     Some(told + guess)
 }
 
-/// Whether a trace of either lost events.
+/// Whether a trace of either study lost events.
 fn lossy(comparison: &Comparison) -> bool {
     let warnings = [&comparison.base, &comparison.new].into_iter().flat_map(|side| &side.warnings);
     warnings.into_iter().any(|warning| matches!(warning, Warning::LossyTrace { .. }))
 }
 
-/// ` (cc1 +0.10)`: who ran meanwhile, if one stands out.
+/// Names the command that ran meanwhile, if one stands out: ` (while cc1 ran +0.10)`.
 fn culprit(stack: &ComparedStack, more: f64) -> String {
     let of = |c: &&morecores_view::Culprit| c.lost_cpus * more.signum();
     let most = stack.culprits.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
@@ -216,7 +220,7 @@ pub(crate) fn signed(more: f64) -> String {
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// How one condition came out, in one sentence.
+/// Outcome of one condition, in one sentence.
 pub(crate) fn judged(judged: &Judged) -> String {
     let figure = |value: f64| if judged.of_base { percent(value) } else { ratio(value) };
     let outcome = match judged.holds {
@@ -236,7 +240,7 @@ pub(crate) fn judged(judged: &Judged) -> String {
     format!("{} {outcome}: it is {}{of_base}{ends}", judged.condition, figure(judged.compared.value))
 }
 
-/// The figures of the table, column by column: header and cells.
+/// Figures of the table, column by column: header and cells.
 pub(crate) fn columns(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
     let points = &comparison.points;
     let medians = points.iter().flat_map(|p| [p.base.median, p.new.median]);
@@ -278,7 +282,8 @@ fn word(difference: Difference) -> &'static str {
     }
 }
 
-/// What grew at each count: a name, and CPUs at each; only what is worth a row somewhere.
+/// Rows for the components that grew: a name, and CPUs at each count. A component without a large
+/// enough figure at any count gets no row.
 pub(crate) fn grown_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
     let stacks = &comparison.stack;
     let more = |component: Component, stack: &ComparedStack| component.loss(&stack.grown);
@@ -303,7 +308,7 @@ pub(crate) fn grown_rows(comparison: &Comparison) -> Vec<(&'static str, Vec<Stri
     rows
 }
 
-/// How the figures are to be read.
+/// Explains how to read the figures.
 pub(crate) fn note(comparison: &Comparison) -> String {
     let at_least = if comparison.at_least > 0.0 {
         format!(", nor one below {}", percent(comparison.at_least))

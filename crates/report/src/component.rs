@@ -1,26 +1,30 @@
 //! The components of a traced run: their names, and their figures in a run and in a speedup stack.
 //!
-//! Only names and access; which of them are shown, and how, is decided where they are shown.
+//! This module holds names and access only. The modules that show components decide which to show
+//! and how.
 
 use morecores_view::{BehindLock, Components, Losses, TraceView};
 
-/// What others must have used, over the idle time that they may be in, for that to be said. A choice: less is within what
-/// the CPUs' counters and the trace disagree about.
+/// Smallest CPU time of other programs, relative to the idle time that may contain it, for the
+/// report to mention it. A choice: less is within the disagreement of the CPUs' counters and the
+/// trace.
 const OTHERS_IN_IDLE: f64 = 0.1;
 
-/// Whether idle time of ready threads may be others' time: the trace does not see them, and they used these CPUs.
+/// Whether idle time with ready threads may be other programs' time: the trace does not see them,
+/// and they used these CPUs.
 pub(crate) fn idle_or_others(trace: &TraceView) -> bool {
     let idle = trace.components.idle_scheduling_s;
     trace.untold_others_s.is_some_and(|others| others > 0.0 && others >= OTHERS_IN_IDLE * idle)
 }
 
-/// CPU-seconds that were lost to locks of the command's own while the holder waited, by what the holder waited for.
+/// CPU-seconds lost to the command's own locks while the holder waited, by the object of the
+/// holder's wait.
 pub(crate) fn behind(trace: &TraceView) -> [(Component, f64); 3] {
     let BehindLock { disk_s, peer_s, timer_s } = trace.behind_user_lock;
     [(Component::IdleDisk, disk_s), (Component::IdlePeer, peer_s), (Component::IdleTimer, timer_s)]
 }
 
-/// What a wait is for, where the component is one.
+/// Name of the object of a wait, if the component is such a wait.
 pub(crate) fn awaited(component: Component) -> &'static str {
     match component {
         Component::IdleDisk => "a disk",
@@ -39,39 +43,39 @@ pub enum Component {
     KernelWork,
     /// Interrupts.
     Interrupt,
-    /// The tree spinning for kernel locks.
+    /// Time that the tree spins for kernel locks.
     KernelLockSpin,
     /// Other processes and kernel threads.
     OtherProcesses,
     /// The tracer.
     Tracer,
-    /// Time taken by a hypervisor.
+    /// Time taken by a hypervisor (steal).
     Steal,
-    /// Idle although a thread could have run there.
+    /// Idle time although a thread could have run on the CPU.
     IdleScheduling,
-    /// Idle although a thread was ready, which was held back.
+    /// Idle time although a thread was ready, but held back.
     IdleHeld,
-    /// Idle although a thread could have run, were it not pinned elsewhere.
+    /// Idle time although a thread was ready, but pinned to other CPUs.
     IdlePinned,
-    /// Idle, waiting for a kernel lock.
+    /// Idle time, waiting for a kernel lock.
     IdleKernelLock,
-    /// Idle, waiting for a user lock.
+    /// Idle time, waiting for a user lock.
     IdleUserLock,
-    /// Idle, waiting for a disk.
+    /// Idle time, waiting for a disk.
     IdleDisk,
-    /// Idle, waiting for somebody outside the tree.
+    /// Idle time, waiting for a process outside the tree.
     IdlePeer,
-    /// Idle, waiting for a device that is no disk.
+    /// Idle time, waiting for a device other than a disk.
     IdleDevice,
-    /// Idle, waiting for a grace period of RCU.
+    /// Idle time, waiting for an RCU grace period.
     IdleRcu,
-    /// Idle, waiting in the kernel for what no event tells.
+    /// Idle time, waiting in the kernel without an event that names the reason.
     IdleUninterruptible,
-    /// Idle, waiting for a timer.
+    /// Idle time, waiting for a timer.
     IdleTimer,
-    /// Idle for want of parallel work.
+    /// Idle time for lack of parallel work.
     IdleTooLittleWork,
-    /// What no rule explains.
+    /// CPU time that no rule explains.
     Unexplained,
 }
 
@@ -100,7 +104,8 @@ impl Component {
         Self::Unexplained,
     ];
 
-    /// Its CPU-seconds in a traced run; none where that cannot tell it, and has it in another component.
+    /// CPU-seconds of the component in a traced run; none if the run cannot distinguish the
+    /// component and counts it in another.
     pub fn seconds(self, components: &Components) -> Option<f64> {
         Some(match self {
             Self::UserWork => components.user_work_s,
@@ -126,7 +131,7 @@ impl Component {
         })
     }
 
-    /// Its loss in a speedup stack, in CPUs; none where either run cannot tell it.
+    /// Loss of the component in a speedup stack, in CPUs; none if either run cannot distinguish it.
     pub fn loss(self, losses: &Losses) -> Option<f64> {
         Some(match self {
             Self::UserWork => losses.user_work,
@@ -152,7 +157,7 @@ impl Component {
         })
     }
 
-    /// Its key in the record, without the unit.
+    /// Key of the component in the record, without the unit.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::UserWork => "user_work",
@@ -178,7 +183,7 @@ impl Component {
         }
     }
 
-    /// What a part of a run is called.
+    /// Name of the component as a part of a run.
     pub fn name(self) -> &'static str {
         match self {
             Self::UserWork => "work in user mode",
@@ -204,7 +209,8 @@ impl Component {
         }
     }
 
-    /// What a part of `trace` is called, where that trace cannot tell it from another.
+    /// Name of the component as a part of `trace`, which may be unable to distinguish it from
+    /// another.
     pub(crate) fn name_in(self, trace: &TraceView) -> &'static str {
         match self {
             Self::IdleScheduling if idle_or_others(trace) => "idle or other processes",
@@ -212,7 +218,7 @@ impl Component {
         }
     }
 
-    /// What a loss is called: of work only what is more than at the baseline is lost.
+    /// Name of the component as a loss. Of work, only the excess over the baseline is a loss.
     pub fn loss_name(self) -> &'static str {
         match self {
             Self::UserWork => "extra time in user mode",

@@ -1,20 +1,21 @@
-//! The points of a study as CSV (RFC 4180): one row a CPU count, of a study of locks one a point and lock, numbers unrounded, for spreadsheets and
-//! scripts.
+//! The points of a study as CSV (RFC 4180), with unrounded numbers, for spreadsheets and scripts. A
+//! study has one row for each CPU count; a study of locks has one row for each point and lock.
 //!
-//! Column names are a public contract: each ends in its unit, new columns are added at the end, and an empty
-//! field is a figure that does not exist. Behind them stand those of the further metrics, by name. They are the keys of the view's JSON made flat: `elapsed_median_s`
-//! is `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
+//! Column names are a public contract: each ends in its unit, new columns are added at the end, and
+//! an empty field is a figure that does not exist. The further metrics follow as the last columns,
+//! by name. Column names are the keys of the view's JSON made flat: `elapsed_median_s` is
+//! `elapsed_s.median`, and `elapsed_low_s` and `elapsed_high_s` are the ends of `elapsed_s.ci95`.
 
 use std::io;
 
 use morecores_view::{FigureView, LockPoint, LockResult, LocksView, PointView, Summary, View};
 
-/// A column's value for a point.
+/// Computes a column's value for a point.
 type Value = fn(&PointView) -> String;
 
-/// The columns in order: the name and the value. Units: `_s` seconds, `_bytes` bytes, `_percent` percent,
-/// `_pages` pages; a name without a unit is a count, a ratio or a text. `_low` and `_high` bound a 95%
-/// interval.
+/// Columns in order: the name and the value. Units: `_s` seconds, `_bytes` bytes, `_percent`
+/// percent, `_pages` pages; a name without a unit is a count, a ratio or a text. `_low` and `_high`
+/// bound a 95% interval.
 const COLUMNS: &[(&str, Value)] = &[
     ("cpus", |p| p.cpus.to_string()),
     ("n", |p| p.n.to_string()),
@@ -67,7 +68,7 @@ const COLUMNS: &[(&str, Value)] = &[
 ///
 /// # Errors
 ///
-/// What `out` fails with.
+/// Fails if writing to `out` fails.
 pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
     let mut writer = csv::Writer::from_writer(out);
     let further = &view.plan.further_metrics;
@@ -83,10 +84,11 @@ pub fn view_csv(view: &View, out: impl io::Write) -> Result<(), csv::Error> {
     Ok(())
 }
 
-/// A column's value for a lock at a point of contention.
+/// Computes a column's value for a lock at a point of contention.
 type LockValue = fn(&LockPoint, &LockResult) -> String;
 
-/// The columns of a study of locks, as [`COLUMNS`]; `_ns` are nanoseconds, `_per_s` is a rate.
+/// Columns of a study of locks, in the form of [`COLUMNS`]; `_ns` are nanoseconds, `_per_s` is a
+/// rate.
 const LOCK_COLUMNS: &[(&str, LockValue)] = &[
     ("lock", |_, r| r.lock.name().to_owned()),
     ("threads", |p, _| p.threads.to_string()),
@@ -113,7 +115,7 @@ const LOCK_COLUMNS: &[(&str, LockValue)] = &[
 ///
 /// # Errors
 ///
-/// What `out` fails with.
+/// Fails if writing to `out` fails.
 pub fn locks_csv(view: &LocksView, out: impl io::Write) -> Result<(), csv::Error> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(LOCK_COLUMNS.iter().map(|(name, _)| name))?;

@@ -1,7 +1,7 @@
-//! What a machine allows to be measured, and how steady it is, for a terminal or a pipe.
+//! A machine's ability to measure and its noise, for a terminal or a pipe.
 //!
-//! Grouped findings, the noise, and a paragraph that says what it all comes to. Findings are made, and figures
-//! computed, elsewhere.
+//! The report has grouped findings, the noise, and a summary paragraph. Other crates make the
+//! findings and compute the figures.
 
 mod noise;
 mod summary;
@@ -15,14 +15,14 @@ use crate::Style;
 const STATE: usize = "limited".len() + 2;
 const NAME: usize = "hardware counters".len() + 2;
 
-/// The indentation of every line of a group.
+/// Indentation of every line of a group.
 const INDENT: usize = 2;
 
-/// The narrowest text that leaves a fact half of its line beside state and name.
+/// Narrowest text that leaves a fact half of its line beside state and name.
 const BESIDE: usize = 64;
 
-/// The whole report, each line ended by a newline. Only a command makes a line wider than the style's width:
-/// it is not broken, so that it can be copied.
+/// Whole report, each line ended by a newline. Only a command makes a line wider than the style's
+/// width: it is not broken, so that it can be copied.
 pub fn doctor(diagnosis: &Diagnosis, noise: Option<&MachineNoise>, style: &Style) -> String {
     let mut sections = vec![machine(diagnosis, style)];
     for (area, title) in
@@ -58,7 +58,7 @@ fn machine(diagnosis: &Diagnosis, style: &Style) -> Vec<String> {
     style.wrap(&parts.join(" · "), "  ")
 }
 
-/// A finding: its fact, and for what is not fine what it matters for and what to do.
+/// A finding: its fact; unless its state is fine, also its effect and the remedy.
 fn finding(finding: &Finding, style: &Style) -> Vec<String> {
     let state = match finding.state {
         State::Fine => "fine",
@@ -96,12 +96,12 @@ fn finding(finding: &Finding, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Text in a column that begins where `column` ends.
+/// Wraps text into a column that begins at the end of `column`.
 fn indented(text: &str, column: &str, style: &Style) -> Vec<String> {
     style.wrap_behind(text, column, column)
 }
 
-/// What a person calls it.
+/// Readable name of a subject.
 fn name(subject: Subject) -> &'static str {
     match subject {
         Subject::UsableCpus => "usable CPUs",

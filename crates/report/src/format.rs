@@ -1,7 +1,8 @@
 //! One way to write each quantity, used by every report for people.
 //!
-//! Pure text; `±`, `µ` and their like are written as such, and [`Style::text`](crate::Style) replaces them
-//! for a terminal that has only ASCII. Machine-readable reports write plain numbers and do not come here.
+//! Pure text. `±`, `µ` and similar characters are written as they are;
+//! [`Style::text`](crate::Style) replaces them for a terminal that has only ASCII. Machine-readable
+//! reports write plain numbers and do not use this module.
 
 mod uncertain;
 
@@ -9,16 +10,16 @@ use morecores_study::Bytes;
 
 pub(crate) use uncertain::{Half, Uncertain, figures_with_intervals, interval_note};
 
-/// The significant digits of a figure that comes without an interval.
+/// Significant digits of a figure without an interval.
 const PLAIN_DIGITS: i32 = 3;
 
-/// The significant digits beyond which nothing measured here is believed, however narrow its interval.
+/// Limit on significant digits: no measured figure is more precise, however narrow its interval.
 const MAX_DIGITS: i32 = 6;
 
-/// What stands where a figure does not exist.
+/// Text for a figure that does not exist.
 pub(crate) const ABSENT: &str = "–";
 
-/// A unit of time, chosen once for a whole column so that its figures can be compared at a glance.
+/// Unit of time, chosen once for a whole column so that its figures compare at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeUnit {
     /// Nanoseconds.
@@ -37,7 +38,7 @@ impl TimeUnit {
     const ALL: [Self; 5] =
         [Self::Nanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds, Self::Minutes];
 
-    /// Its symbol.
+    /// Symbol of the unit.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -48,7 +49,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its length in seconds.
+    /// Length of the unit in seconds.
     pub const fn seconds(self) -> f64 {
         match self {
             Self::Nanoseconds => 1e-9,
@@ -59,9 +60,10 @@ impl TimeUnit {
         }
     }
 
-    /// The unit for a column of times in seconds: the largest in which the smallest time is still at least 1,
-    /// or a larger one where the largest time would have more than four digits before the point. Minutes only
-    /// for that second reason: people who compare times of minutes compare them in seconds.
+    /// Chooses the unit for a column of times in seconds: the largest unit in which the smallest
+    /// time is still at least 1. The unit is larger if the largest time would otherwise have more
+    /// than four digits before the point. Minutes are chosen only for that second reason: people
+    /// compare times of minutes in seconds.
     pub fn for_column(seconds: impl IntoIterator<Item = f64>) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for time in seconds.into_iter().filter(|t| t.is_finite() && *t > 0.0) {
@@ -78,8 +80,9 @@ impl TimeUnit {
     }
 }
 
-/// A figure and the ends of its interval, all written to the place of the first digit of its wider side: in a
-/// sentence both ends stand beside the figure, and more digits would only be harder to read.
+/// Figure and the ends of its interval, all rounded to the place of the first digit of the wider
+/// side. In a sentence both ends stand beside the figure, and more digits would only be harder to
+/// read.
 pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[String; 2]>) {
     let places = match ci95.map(|[low, high]| (value - low).max(high - value)) {
         Some(half) if half > 0.0 => (-magnitude(half)).max(least_places(value)).clamp(0, MAX_DIGITS - 1),
@@ -88,12 +91,12 @@ pub(crate) fn bounded(value: f64, ci95: Option<[f64; 2]>) -> (String, Option<[St
     (fixed(value, places), ci95.map(|ends| ends.map(|end| fixed(end, places))))
 }
 
-/// To how many places behind the point a figure is written; negative: rounded to tens, hundreds, ….
+/// Number of decimal places of a figure; a negative number rounds to tens, hundreds, ….
 ///
-/// The half-width gets one significant digit, two where the first is a 1 (after the Particle Data Group's
-/// rule, which exists for the same reason: one digit of 0.14 would be 40% off); the figure goes to the same
-/// place, but keeps two significant digits however wide its interval is: "1" beside an efficiency of 38% would
-/// contradict it.
+/// The half-width gets one significant digit, or two if the first digit is a 1. This follows the
+/// rule of the Particle Data Group, which has the same reason: one digit of 0.14 would be 40% off.
+/// The figure is rounded to the same place, but keeps two significant digits however wide its
+/// interval is: "1" beside an efficiency of 38% would contradict that efficiency.
 fn places(value: f64, half: Option<f64>) -> i32 {
     let most = MAX_DIGITS - 1 - magnitude(value.abs());
     match half {
@@ -112,18 +115,18 @@ fn least_places(value: f64) -> i32 {
     1 - magnitude(value)
 }
 
-/// The power of ten of the first significant digit.
+/// Power of ten of the first significant digit.
 fn magnitude(value: f64) -> i32 {
     if value.abs() > 0.0 { value.abs().log10().floor() as i32 } else { 0 }
 }
 
 /// Places for [`PLAIN_DIGITS`] significant digits; whole numbers are not rounded.
 fn plain_places(value: f64) -> i32 {
-    // Of the rounded value: 9.996 is 10.0, not 10.00.
+    // The magnitude is that of the rounded value: 9.996 is 10.0, not 10.00.
     (PLAIN_DIGITS - 1 - magnitude(value * 1.0005)).clamp(0, 3)
 }
 
-/// `value` rounded to `places` behind the point, or before it where negative.
+/// Rounds `value` to `places` decimal places, or to tens, hundreds, … if `places` is negative.
 fn fixed(value: f64, places: i32) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
@@ -134,7 +137,7 @@ fn fixed(value: f64, places: i32) -> String {
         let step = 10_f64.powi(-places);
         format!("{:.0}", (value / step).round() * step)
     };
-    // "-0.0" says nothing that "0.0" does not.
+    // "-0.0" says nothing that "0.0" does not say.
     if text.starts_with('-') && text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
         text[1..].to_owned()
     } else {
@@ -142,18 +145,18 @@ fn fixed(value: f64, places: i32) -> String {
     }
 }
 
-/// A number with three significant digits and no unit: `1.93`, `28.0`, `1234`.
+/// Number with three significant digits and no unit: `1.93`, `28.0`, `1234`.
 pub fn ratio(value: f64) -> String {
     fixed(value, plain_places(value))
 }
 
-/// A number for a guess, with two significant digits: `6.4`, `28`, `130`.
+/// Number of a guess, with two significant digits: `6.4`, `28`, `130`.
 pub(crate) fn rough(value: f64) -> String {
     fixed(value, 1 - magnitude(value))
 }
 
-/// A share in percent, with two significant digits below 10% and whole above: `0.21%`, `3.6%`, `96%`. Not
-/// zero, but rounded to it, is written `<0.01%`.
+/// Share in percent, with two significant digits below 10% and none after the point above: `0.21%`,
+/// `3.6%`, `96%`. A positive share that would round to zero is written `<0.01%`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.005 {
@@ -162,12 +165,12 @@ pub fn percent(share: f64) -> String {
     format!("{}%", fixed(percent, percent_places(percent)))
 }
 
-/// A threshold in percent: `1%`.
+/// Threshold in percent: `1%`.
 pub(crate) fn whole_percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
-/// Places of a figure in percent.
+/// Decimal places of a figure in percent.
 fn percent_places(percent: f64) -> i32 {
     match percent.abs() {
         0.0 => 0,
@@ -177,8 +180,8 @@ fn percent_places(percent: f64) -> i32 {
     }
 }
 
-/// A serial fraction: `3.6%`, `4%` where its interval bears no more; `≤ 1.2%` where the interval holds zero,
-/// so that it cannot be told from none.
+/// Serial fraction: `3.6%`; `4%` if its interval supports no more digits; `≤ 1.2%` if the
+/// interval contains zero, so that the fraction cannot be distinguished from none.
 pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> String {
     match (fraction, ci95) {
         (None, _) => ABSENT.to_owned(),
@@ -192,7 +195,7 @@ pub(crate) fn serial_fraction(fraction: Option<f64>, ci95: Option<[f64; 2]>) -> 
     }
 }
 
-/// A count or the median of counts: `987`, `12.3 k`, `4.56 M`.
+/// Count or median of counts: `987`, `12.3 k`, `4.56 M`.
 pub fn count(value: f64) -> String {
     const PREFIXES: [&str; 4] = ["k", "M", "G", "T"];
     if value.abs() < 9_999.5 {
@@ -208,7 +211,7 @@ pub fn count(value: f64) -> String {
     format!("{} {}", fixed(scaled, plain_places(scaled)), PREFIXES[prefix])
 }
 
-/// An amount of data: `24.5 MiB`.
+/// Amount of data: `24.5 MiB`.
 pub(crate) fn bytes(value: f64) -> String {
     // The cast saturates; negative amounts do not exist.
     Bytes(value.round() as u64).to_string()
@@ -220,7 +223,7 @@ pub fn time(seconds: f64) -> String {
     format!("{} {}", ratio(seconds / unit.seconds()), unit.symbol())
 }
 
-/// A length of time for reading, not for comparing: `45 s`, `16 min`, `1 h 4 min`.
+/// Length of time for reading, not for comparing: `45 s`, `16 min`, `1 h 4 min`.
 pub fn duration(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round();
     if seconds < 10.0 {
@@ -234,31 +237,32 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Figures of one column with as many places each, three significant digits of the largest and one more.
+/// Figures of one column with equal numbers of decimal places: three significant digits of the
+/// largest figure and one more.
 pub(crate) fn column(values: &[f64]) -> Vec<String> {
     let largest = values.iter().filter(|v| v.is_finite()).fold(0.0, |a: f64, v| a.max(v.abs()));
     let places = plain_places(largest) + i32::from(largest < 999.5);
     values.iter().map(|v| fixed(*v, places.min(3))).collect()
 }
 
-/// A share in percent with its standard error: `11.2 ± 0.4%`.
+/// Share in percent with its standard error: `11.2 ± 0.4%`.
 pub(crate) fn percent_with_error(share: f64, error: f64) -> String {
     let half = error * 100.0;
     let share = share * 100.0;
     Uncertain::new(share, (half > 0.0).then_some([share - half, share + half]), 1.0).inline() + "%"
 }
 
-/// CPUs of a speedup stack, to a hundredth in every place so that they add up before the reader's eyes: `0.31`.
+/// CPUs of a speedup stack, always to a hundredth so that readers can add them up: `0.31`.
 pub(crate) fn cpu_share(cpus: f64) -> String {
     fixed(cpus, 2)
 }
 
-/// `1 CPU`, `2 CPUs`.
+/// Number of CPUs: `1 CPU`, `2 CPUs`.
 pub fn cpus(n: u32) -> String {
     if n == 1 { "1 CPU".to_owned() } else { format!("{n} CPUs") }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// List in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|i| i.to_string()).collect();
     match items.split_last() {

@@ -1,8 +1,8 @@
-//! A study in the shape of `hyperfine --export-json`, so that scripts written for that read it too.
+//! A study in the format of `hyperfine --export-json`, for scripts that read that format.
 //!
-//! One result for each CPU count, as if it were one of hyperfine's parameter scan named `cpus`. The fields
-//! and their meanings are those of hyperfine's `BenchmarkResult`, the statistics too: they are arithmetic
-//! that the format asks for, not estimates of ours, which are in `--json`.
+//! One result for each CPU count, like one step of a hyperfine parameter scan named `cpus`. The
+//! fields, their meanings and the statistics are those of hyperfine's `BenchmarkResult`. The
+//! statistics are arithmetic that the format requires; the estimates of morecores are in `--json`.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ struct Export {
     results: Vec<BenchmarkResult>,
 }
 
-/// One benchmark, after hyperfine's own definition (`src/benchmark/benchmark_result.rs`, version 1.19); times
-/// in seconds. Older readers ignore `memory_usage_byte`, which version 1.18 brought.
+/// One benchmark, after hyperfine's own definition (`src/benchmark/benchmark_result.rs`, version
+/// 1.19); times in seconds. `memory_usage_byte` exists since version 1.18; older readers ignore it.
 #[derive(Serialize)]
 struct BenchmarkResult {
     command: String,
@@ -33,18 +33,19 @@ struct BenchmarkResult {
     max: f64,
     times: Vec<f64>,
     memory_usage_byte: Vec<u64>,
-    /// Null where a signal ended the run.
+    /// Null if a signal ended the run.
     exit_codes: Vec<Option<i32>>,
     parameters: BTreeMap<&'static str, String>,
 }
 
-/// The study as hyperfine would have exported it: timed runs that succeeded, in the order they were made, by
-/// ascending CPU count. `user` and `system` are means, as hyperfine's are, by the study's own estimator. A
-/// CPU count without a successful run is left out.
+/// Writes the study in hyperfine's format: timed runs that succeeded, in the order of execution, by
+/// ascending CPU count. `user` and `system` are means, like hyperfine's, by the study's own
+/// estimator. A CPU count without a successful run is left out.
 ///
 /// # Errors
 ///
-/// Never for a study that was read from a directory: only where a figure cannot be written as JSON.
+/// Fails only if a figure cannot be written as JSON, which does not happen for a study read from a
+/// directory.
 pub fn hyperfine_json(study: &Study) -> Result<String, serde_json::Error> {
     let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
     for run in study.runs.iter().filter(|r| r.phase == Phase::Timed && r.counts(&study.header.plan)) {
@@ -56,7 +57,7 @@ pub fn hyperfine_json(study: &Study) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// The result of one CPU count; `runs` is not empty.
+/// Result of one CPU count; `runs` is not empty.
 fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
     let times: Vec<f64> = runs.iter().map(|r| r.elapsed_ns.as_secs_f64()).collect();
     let mean_of = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).sum::<f64>() / runs.len() as f64;
@@ -79,7 +80,7 @@ fn result(study: &Study, cpus: u32, runs: &[&Run]) -> BenchmarkResult {
     }
 }
 
-/// The exit status, where there is one.
+/// Exit status, if the run has one.
 fn code(exit: Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(code),
@@ -87,7 +88,13 @@ fn code(exit: Exit) -> Option<i32> {
     }
 }
 
-/// The sample's standard deviation with n - 1 below the line, as hyperfine has it; none for a single value.
+/// Median of a sorted sample that is not empty.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+/// Sample standard deviation with the divisor n - 1, like hyperfine's; none for a single value.
 fn standard_deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

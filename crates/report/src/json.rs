@@ -1,6 +1,6 @@
 //! The derived view as JSON: its keys are the public contract of `docs/format.md`.
 //!
-//! The shapes are those of the record; nothing is added, left out or rounded here.
+//! The JSON has the shape of the record; this module adds, omits and rounds nothing.
 
 use morecores_study::published::Published;
 use morecores_view::{Comparison, Gain, LocksView, Prediction, SuiteRow, SuiteSummary, View};
@@ -8,49 +8,50 @@ use serde::Serialize;
 
 use crate::{BenchmarkResult, suite_summary};
 
-/// The view as JSON for people and programs, indented, with a newline at the end.
+/// Writes the view as JSON for people and programs, indented, with a newline at the end.
 ///
 /// # Errors
 ///
-/// Never for a view that was computed from a study: only where a map's key is not a text.
+/// Fails only if the key of a map is not a text, which does not happen for a view computed from a
+/// study.
 pub fn view_json(view: &View) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(view)?;
     text.push('\n');
     Ok(text)
 }
 
-/// A prediction as JSON: what stands under `prediction` in the view.
+/// Writes a prediction as JSON: the value under `prediction` in the view.
 ///
 /// # Errors
 ///
-/// As [`view_json`].
+/// Fails under the conditions of [`view_json`].
 pub fn prediction_json(prediction: &Prediction) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(prediction)? + "\n")
 }
 
-/// What would be gained, as a JSON array.
+/// Writes the gains as a JSON array.
 ///
 /// # Errors
 ///
-/// As [`view_json`].
+/// Fails under the conditions of [`view_json`].
 pub fn gains_json(gains: &[Gain]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(gains)? + "\n")
 }
 
-/// A comparison as JSON.
+/// Writes a comparison as JSON.
 ///
 /// # Errors
 ///
-/// As [`view_json`].
+/// Fails under the conditions of [`view_json`].
 pub fn comparison_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(comparison)? + "\n")
 }
 
-/// The view of a study of locks as JSON.
+/// Writes the view of a study of locks as JSON.
 ///
 /// # Errors
 ///
-/// As [`view_json`].
+/// Fails under the conditions of [`view_json`].
 pub fn locks_json(view: &LocksView) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(view)? + "\n")
 }
@@ -77,18 +78,18 @@ struct OfBenchmark<'a> {
 struct OfPart<'a> {
     study: &'static str,
     what: &'static str,
-    /// How the ids of the published rows begin.
+    /// Prefixes of the ids of the published rows.
     published: &'static [&'static str],
     view: Option<&'a View>,
-    /// Why there is no view.
+    /// Reason why there is no view.
     missing: Option<&'a str>,
 }
 
-/// The benchmarks with the views of their studies as JSON, as [`view_json`].
+/// Writes the benchmarks with the views of their studies as JSON, in the format of [`view_json`].
 ///
 /// # Errors
 ///
-/// As [`view_json`].
+/// Fails under the conditions of [`view_json`].
 pub fn suite_json(
     results: &[BenchmarkResult<'_>],
     published: &Published,

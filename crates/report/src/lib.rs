@@ -1,7 +1,7 @@
-//! What people and programs read: text for a terminal, Markdown, CSV and JSON.
+//! Reports for people and programs: text for a terminal, Markdown, CSV and JSON.
 //!
-//! Every function here turns data into text and hands it back. This crate must not print, read a file, look
-//! at the environment, measure, or estimate anything that the data does not hold already.
+//! Every function here turns data into text and returns the text. This crate must not print, read a
+//! file, read the environment or measure. It estimates nothing that the data does not already hold.
 
 mod causes;
 mod command;

@@ -1,7 +1,8 @@
-//! A study of locks in words and tables: which lock to take, what waiting costs, what each lock does under contention.
+//! A study of locks in words and tables: which lock to take, the cost of waiting, and each lock
+//! under contention.
 //!
-//! Only wording and the choice of what is worth a column; how it is laid out is decided in `terminal`, `markdown` and `page`, and which
-//! lock is the best was decided in the analysis.
+//! This module only words the results and chooses the columns. `terminal`, `markdown` and `page`
+//! decide the layout; the analysis decides which lock is best.
 
 pub(crate) mod advice;
 pub(crate) mod notices;
@@ -12,12 +13,12 @@ use morecores_view::Estimate;
 
 use crate::format::{ABSENT, TimeUnit, bounded, count, ratio};
 
-/// What a table of this module holds where something does not exist.
+/// Text in a table of this module for a figure that does not exist.
 pub(crate) fn absent() -> String {
     ABSENT.to_owned()
 }
 
-/// A length of time from nanoseconds, as round as it is: `0`, `100 ns`, `1 µs`, `2.5 ms`.
+/// Length of time from nanoseconds, without needless digits: `0`, `100 ns`, `1 µs`, `2.5 ms`.
 pub(crate) fn span(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     match units.into_iter().find(|(size, _)| ns >= *size) {
@@ -30,7 +31,8 @@ pub(crate) fn span(ns: u64) -> String {
     }
 }
 
-/// A measured time of nanoseconds with the ends of its interval, all in the unit that suits it: `4.42 ns [4.38, 4.51]`.
+/// Measured time in nanoseconds with the ends of its interval, all in the unit that suits it: `4.42
+/// ns [4.38, 4.51]`.
 pub(crate) fn time_with_ends(ns: &Estimate) -> String {
     let unit = TimeUnit::for_column([ns.value * 1e-9]);
     let scaled = |value: f64| value * 1e-9 / unit.seconds();
@@ -38,12 +40,12 @@ pub(crate) fn time_with_ends(ns: &Estimate) -> String {
     format!("{value} {}{}", unit.symbol(), in_brackets(ends))
 }
 
-/// The same without the ends.
+/// Measured time in nanoseconds without the ends of its interval.
 pub(crate) fn time(ns: f64) -> String {
     crate::format::time(ns * 1e-9)
 }
 
-/// A rate with the ends of its interval: `1.52 M [1.49, 1.55]`.
+/// Rate with the ends of its interval: `1.52 M [1.49, 1.55]`.
 pub(crate) fn rate_with_ends(per_s: &Estimate) -> String {
     let (unit, symbol) = match per_s.value {
         v if v >= 999.5e6 => (1e9, " G"),
@@ -55,12 +57,12 @@ pub(crate) fn rate_with_ends(per_s: &Estimate) -> String {
     format!("{value}{symbol}{}", in_brackets(ends))
 }
 
-/// A rate: `1.52 M`.
+/// Rate: `1.52 M`.
 pub(crate) fn rate(per_s: f64) -> String {
     if per_s >= 10.0 || per_s == 0.0 { count(per_s) } else { ratio(per_s) }
 }
 
-/// A share with the ends of its interval, in percent: `73% [71, 75]`.
+/// Share with the ends of its interval, in percent: `73% [71, 75]`.
 pub(crate) fn share_with_ends(share: &Estimate) -> String {
     let percent = |value: f64| value * 100.0;
     let (value, ends) = bounded(percent(share.value), share.ci95.map(|ends| ends.map(percent)));
@@ -73,7 +75,7 @@ pub(crate) fn cpus_with_ends(cpus: &Estimate) -> String {
     format!("{}{}", two(cpus.value), in_brackets(cpus.ci95.map(|ends| ends.map(two))))
 }
 
-/// The ends, unless they say no more than the figure does.
+/// Ends of an interval in brackets, unless they are equal.
 fn in_brackets(ends: Option<[String; 2]>) -> String {
     ends.filter(|[low, high]| low != high).map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
-//! A study for a pull request: verdict, table, speedup stack or traced runs, and warnings in GitHub's Markdown.
+//! A study for a pull request: verdict, table, speedup stack or traced runs, and warnings in
+//! GitHub's Markdown.
 //!
-//! The figures are written as everywhere else; no colour, no curve.
+//! Figures are written as in the other reports; there is no colour and no curve.
 
 mod comparison;
 mod locks;
@@ -19,11 +20,12 @@ pub use suite::{suite_markdown, suite_summary_markdown};
 
 use crate::{Severity, command, decide, notices, word};
 
-/// Writes verdict, table, speedup stack, or traced runs where there is none, and warnings.
+/// Writes the verdict, the table, the speedup stack (the traced runs if there is no stack), and the
+/// warnings.
 ///
 /// # Errors
 ///
-/// What `out` fails with; a `String` never does.
+/// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn view_markdown(view: &View, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}\n", code(&command::with_variables(&view.command, &view.plan.env)))?;
     let verdict = decide(view);
@@ -99,7 +101,7 @@ fn table(view: &View, out: &mut impl Write) -> fmt::Result {
     writeln!(out)
 }
 
-/// What a metric is called in one line.
+/// Name of a metric on one line.
 fn named(name: Option<&str>, unit: Option<&str>) -> String {
     match (name, unit) {
         (Some(name), Some(unit)) => format!("{name} ({unit})"),
@@ -123,7 +125,7 @@ fn ratios(point: &PointView, base: u32) -> [String; 5] {
     ]
 }
 
-/// Text that Markdown shows as it is: what would start a table cell, a tag or emphasis is escaped.
+/// Escapes text for Markdown, so that nothing in it starts a table cell, a tag or emphasis.
 fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -139,7 +141,7 @@ fn prose(text: &str) -> String {
     out
 }
 
-/// A code span, fenced by more backticks than the text holds in a row (CommonMark 0.31, section 6.1).
+/// Code span, fenced by more backticks than the text holds in a row (CommonMark 0.31, section 6.1).
 fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

@@ -1,7 +1,8 @@
-//! The report page: the data that it holds, and the page with that data in it.
+//! The report page: its data, and the page with that data in it.
 //!
-//! What the page says is said by the same functions as on the terminal. How it looks and what it does is the viewer's, which
-//! comes as one bundled file; nothing here knows markup but where the data goes.
+//! The page takes its words from the functions that word the terminal's report. The viewer, one
+//! bundled file, decides how the page looks and behaves. This module knows no markup except the
+//! place of the data.
 
 mod locks;
 mod timeline;
@@ -24,13 +25,13 @@ use crate::{Severity, causes, command, comparison, decide, notices, prediction, 
 pub use locks::page_locks;
 pub use timeline::page_timeline;
 
-/// The bundled viewer.
+/// Bundled viewer.
 const VIEWER: &str = include_str!("../../../viewer/dist/page.html");
 
-/// Where in it the data goes.
+/// Placeholder for the data in the viewer.
 const DATA: &str = "@DATA@";
 
-/// What changed between two studies, as a page says it.
+/// Differences between two studies, in the words of a page.
 pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
     SaidComparison {
         warning: comparison::different_commands(comparison),
@@ -42,7 +43,8 @@ pub fn said_comparison(comparison: &Comparison) -> SaidComparison {
     }
 }
 
-/// The tables of a classic benchmark, as a page shows them; `studies` are the names of those they are from.
+/// Tables of a classic benchmark for a page; `studies` are the names of the studies behind the
+/// tables.
 pub fn said_benchmark(
     result: &BenchmarkResult<'_>,
     published: &Published,
@@ -53,7 +55,7 @@ pub fn said_benchmark(
     SaidBenchmark { title, tables, notes, studies }
 }
 
-/// The summary of a suite, as a page shows it.
+/// Summary of a suite for a page.
 pub fn said_suite(summary: SuiteSummary) -> SaidSuite {
     SaidSuite { table: said_table(summary_table(&summary)), notes: summary_notes(&summary), summary }
 }
@@ -88,13 +90,15 @@ pub fn page_study(
     }
 }
 
-/// The page as one file that needs no other.
+/// Writes the page as one file that needs no other file.
 ///
 /// # Errors
 ///
-/// Never for a page that was made of studies: only where a map's key is not a text.
+/// Fails only if the key of a map is not a text, which does not happen for a page made from
+/// studies.
 pub fn page_html(page: &Page) -> Result<String, serde_json::Error> {
-    // Inside a script element only "<" can end it or begin something else (HTML, 13.2.5.4); in JSON it stands in strings alone.
+    // Inside a script element only "<" can end the element or begin another construct (HTML,
+    // 13.2.5.4). In JSON "<" occurs only in strings.
     let data = serde_json::to_string(page)?.replace('<', "\\u003c");
     Ok(VIEWER.replacen(DATA, &data, 1))
 }
@@ -149,7 +153,7 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// A clause as a sentence: its first letter large, a full stop at its end.
+/// Turns a clause into a sentence: a capital letter first, a full stop last.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
@@ -157,7 +161,7 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// The parts of the bars, by the rules of the terminal's.
+/// Parts of the bars, selected as for the terminal's bars.
 fn parts(view: &View) -> Vec<StackPart> {
     let parts = Parts::of(view, false);
     let of = |stack: &StackView| {
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
     use crate::Component;
 
-    /// The keys of the components are those that the record writes.
+    /// The keys of the components are the keys of the record.
     #[test]
     fn keys_are_those_of_the_record() {
         let keys: BTreeSet<String> = Component::ALL.iter().map(|c| c.key().to_owned()).collect();

@@ -1,18 +1,18 @@
-//! What is said of a prediction, in words.
+//! A prediction in words.
 //!
-//! Draws and lays out nothing, and judges nothing that the prediction does not say.
+//! This module draws and lays out nothing, and adds no judgement to the prediction.
 
 use morecores_view::{Abstention, BoundsView, Caveat, FirstLimit, PredictedPoint, Prediction, Resource};
 
 use crate::format::{bytes as bytes_text, cpus, list, percent, ratio, rough, time};
 
-/// What the replays are called in a prediction.
+/// Name of the replay model in a prediction.
 const REPLAY: &str = "replay";
 
-/// What other models contribute is told from here on.
+/// Share of other models in a prediction, from which the report mentions them.
 const OTHERS: f64 = 0.1;
 
-/// From what, by what and how far that was right before.
+/// Basis of the prediction, its model, and the error of that model in the test.
 pub(crate) fn headline(prediction: &Prediction) -> String {
     let counts = list(&prediction.from);
     let plural = if prediction.from == [1] { "CPU" } else { "CPUs" };
@@ -32,7 +32,7 @@ pub(crate) fn headline(prediction: &Prediction) -> String {
     format!("predicted from {counts} {plural} {how}{tested}")
 }
 
-/// A closed form in words.
+/// Name of a closed form in words.
 pub(crate) fn form_name(form: &str) -> &str {
     match form {
         "ideal" => "the ideal line",
@@ -43,13 +43,13 @@ pub(crate) fn form_name(form: &str) -> &str {
     }
 }
 
-/// A relative error: `+1.2%`.
+/// Relative error with its sign: `+1.2%`.
 pub(crate) fn signed(error: f64) -> String {
     let sign = if error < 0.0 { "-" } else { "+" };
     format!("{sign}{}", percent(error.abs()))
 }
 
-/// The predicted points, a sentence each.
+/// Predicted points, one sentence each.
 pub(crate) fn expected(prediction: &Prediction) -> Vec<String> {
     let point = |point: &PredictedPoint| {
         let [low, high] = point.band90;
@@ -62,7 +62,7 @@ pub(crate) fn expected(prediction: &Prediction) -> Vec<String> {
     prediction.points.iter().map(point).collect()
 }
 
-/// What there is to say beside the table.
+/// Sentences beside the table.
 pub(crate) fn sentences(prediction: &Prediction) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(prediction.abstained.as_ref().map(abstained));
@@ -104,7 +104,7 @@ fn first_limit(limit: &FirstLimit) -> String {
     }
 }
 
-/// What no machine can beat.
+/// Lower limits of the elapsed time on any machine.
 fn bounds(bounds: &BoundsView) -> String {
     let mut parts = vec![format!("{} of work over the CPUs", time(bounds.work_s))];
     parts.push(format!("{} that depend on each other", time(bounds.span_s)));
@@ -115,7 +115,7 @@ fn bounds(bounds: &BoundsView) -> String {
     format!("By the trace no machine of such CPUs beats any of: {}.", list(parts))
 }
 
-/// Why no point is given.
+/// Reason why the prediction gives no point.
 fn abstained(reason: &Abstention) -> String {
     let why = match reason {
         Abstention::Unexplained { share } => {
@@ -161,7 +161,7 @@ fn abstained(reason: &Abstention) -> String {
     format!("No point is given, only bands: {why}.")
 }
 
-/// What makes it less sure.
+/// Caveat in words: a reason why the prediction is less certain.
 pub(crate) fn caveat(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Untraced => {

@@ -1,6 +1,6 @@
-//! What is shown of the speedup stacks, in which order and by which names, wherever they are shown.
+//! The parts of the speedup stacks, their order and their names, for every report.
 //!
-//! Computes no loss; draws and lays out nothing.
+//! This module computes no loss, draws nothing and lays out nothing.
 
 use morecores_view::{Components, StackView, TraceView, View};
 
@@ -9,11 +9,12 @@ use crate::causes::withheld;
 use crate::component::idle_or_others;
 use crate::format::{count, cpu_share, cpus, list, percent, ratio, whole_percent};
 
-/// The share of the CPUs below which a loss is folded into others, if it is so at every count. A choice: below it a
-/// bar has no cell for it, and the trace's own error is as large.
+/// Share of the CPUs below which a loss is folded into others, if it is below at every count. A
+/// choice: below this share a bar has no cell for the loss, and the error of the trace is as large.
 pub(crate) const FOLDED: f64 = 0.01;
 
-/// The idle share of the baseline from which it is said that the stack does not show it. A choice.
+/// Idle share of the baseline, from which the report says that the stack does not show it. A
+/// choice.
 const IDLE_ALREADY: f64 = 0.05;
 
 /// One kind of part of a bar.
@@ -28,7 +29,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Its key on the report page.
+    /// Key of the part on the report page.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Speedup => "speedup",
@@ -38,17 +39,18 @@ impl Part {
     }
 }
 
-/// The parts of a view's stacks, the same for all of them.
+/// Parts of a view's stacks, equal for all stacks.
 pub(crate) struct Parts {
     shown: Vec<Component>,
     folded: Vec<Component>,
     base_cpus: u32,
-    /// Whether a trace has others' time in idle time.
+    /// Whether a trace counts other programs' time as idle time.
     idle_or_others: bool,
 }
 
 impl Parts {
-    /// The parts in the order in which they are shown: the speedup, then the largest loss at the largest count first.
+    /// Selects the parts in display order: the speedup, then the losses by their size at the
+    /// largest count, largest first.
     pub(crate) fn of(view: &View, all: bool) -> Self {
         let stacks = &view.stack;
         let least = |stack: &StackView| if all { 0.0 } else { FOLDED * f64::from(stack.cpus) };
@@ -63,7 +65,7 @@ impl Parts {
         Self { shown, folded, base_cpus, idle_or_others: view.traces.iter().any(idle_or_others) }
     }
 
-    /// All of them.
+    /// All parts, in display order.
     pub(crate) fn rows(&self) -> Vec<Part> {
         let mut rows = vec![Part::Speedup];
         rows.extend(self.shown.iter().map(|c| Part::Of(*c)));
@@ -71,7 +73,7 @@ impl Parts {
         rows
     }
 
-    /// CPUs of a part at one count; none of it where the traces cannot tell it.
+    /// CPUs of a part at one count; zero if the traces cannot distinguish the part.
     pub(crate) fn cpus(&self, part: Part, stack: &StackView) -> f64 {
         match part {
             Part::Speedup => stack.speedup * f64::from(stack.base_cpus),
@@ -80,7 +82,7 @@ impl Parts {
         }
     }
 
-    /// The same as text.
+    /// CPUs of a part at one count, as text; a dash if the traces cannot distinguish the part.
     pub(crate) fn figure(&self, part: Part, stack: &StackView) -> String {
         match part {
             Part::Of(component) if component.loss(&stack.losses).is_none() => "-".to_owned(),
@@ -88,7 +90,7 @@ impl Parts {
         }
     }
 
-    /// What a part is called.
+    /// Name of a part.
     pub(crate) fn name(&self, part: Part) -> String {
         match part {
             Part::Speedup if self.base_cpus == 1 => "speedup".to_owned(),
@@ -102,12 +104,12 @@ impl Parts {
     }
 }
 
-/// What the folded parts are called.
+/// Name of the folded parts.
 pub(crate) fn folded_name() -> String {
     format!("other (each below {})", whole_percent(FOLDED))
 }
 
-/// What the figures need to be understood: what they are compared with, and how they were got.
+/// Notes that the figures need: the baseline of the comparison, and how the figures were obtained.
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let Some(stack) = view.stack.last() else { return Vec::new() };
     let n =
@@ -121,7 +123,8 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     [Some(compared), cost(&view.traces), untold(&view.traces)].into_iter().flatten().collect()
 }
 
-/// What the traces could not tell; the losses it would be are then in others.
+/// Kinds of time that the traces could not distinguish; their losses are counted in other
+/// components.
 pub(crate) fn untold(traces: &[TraceView]) -> Option<String> {
     let mut what: Vec<&str> = Vec::new();
     for untraced in traces.iter().flat_map(|t| &t.untraced) {
@@ -132,7 +135,7 @@ pub(crate) fn untold(traces: &[TraceView]) -> Option<String> {
     (!what.is_empty()).then(|| format!("Traced without {} (morecores doctor says why).", list(what)))
 }
 
-/// How the traced runs were made and what that cost.
+/// Method of the traced runs, and the cost of tracing.
 fn cost(traces: &[TraceView]) -> Option<String> {
     if traces.is_empty() {
         return None;
@@ -158,7 +161,7 @@ fn cost(traces: &[TraceView]) -> Option<String> {
     ))
 }
 
-/// What tracing cost.
+/// Cost of tracing as words.
 pub(crate) fn slower(overhead: f64) -> String {
     if overhead <= 0.0 {
         "no slower than untraced".to_owned()
@@ -167,7 +170,7 @@ pub(crate) fn slower(overhead: f64) -> String {
     }
 }
 
-/// What told the events, as words that follow "by".
+/// Source of the events, as words that follow "by".
 pub(crate) fn traced_by(source: morecores_study::trace::TraceSource) -> &'static str {
     use morecores_study::trace::TraceSource;
     match source {
@@ -177,7 +180,7 @@ pub(crate) fn traced_by(source: morecores_study::trace::TraceSource) -> &'static
     }
 }
 
-/// The mark of a trace that lost events.
+/// Mark of a trace that lost events.
 pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
     let lost = match trace.lost_events {
         1 => "1 event".to_owned(),
@@ -187,8 +190,8 @@ pub(crate) fn lossy(trace: &TraceView) -> Option<String> {
         .then(|| format!("lossy: {lost} lost on {}, figures are guesses", cpus(trace.cpus)))
 }
 
-/// What the stack does not show, as clauses: the speedup of the serial phases and of the rest, and how idle the
-/// baseline was already. Nothing where the traced runs were not like the timed ones.
+/// Facts that the stack does not show, as clauses: the speedup of the serial phases and of the
+/// rest, and the baseline's idle share. Empty if the traced runs were not like the timed runs.
 pub(crate) fn besides(stack: &StackView, view: &View) -> Vec<String> {
     if withheld(stack, view).is_some() {
         return Vec::new();
@@ -212,7 +215,7 @@ fn by_part(stack: &StackView) -> Option<String> {
     }
 }
 
-/// How idle the baseline was: a stack holds only what comes on top of that.
+/// Idle share of the baseline: a stack holds only the idle time beyond it.
 fn idle_already(base: &TraceView) -> Option<String> {
     let whole = f64::from(base.cpus) * base.elapsed_s;
     let idle = |c: &Component| c.idle_seconds(&base.components);
@@ -229,7 +232,7 @@ fn idle_already(base: &TraceView) -> Option<String> {
 }
 
 impl Component {
-    /// Its CPU-seconds where it is a kind of idle time, and else none.
+    /// CPU-seconds of the component if it is a kind of idle time, otherwise zero.
     fn idle_seconds(self, components: &Components) -> f64 {
         let idle = self >= Self::IdleScheduling && self < Self::Unexplained;
         self.seconds(components).filter(|_| idle).unwrap_or(0.0)

@@ -1,6 +1,8 @@
-//! The tables of the classic benchmarks: what was published and what a machine of today does, row under row in the same columns.
+//! Tables of the classic benchmarks: published results and results of today's machine, row under
+//! row in common columns.
 //!
-//! Turns published rows and views into rows of text; how these are laid out is decided in `terminal` and `markdown`.
+//! This module turns published rows and views into rows of text; `terminal` and `markdown` lay them
+//! out.
 
 mod summary;
 
@@ -15,23 +17,25 @@ use crate::{main_cause, word_cause};
 pub use summary::suite_summary;
 pub(crate) use summary::{summary_notes, summary_table, verdict_words};
 
-/// A benchmark with what was measured of it.
+/// A benchmark with its measured results.
 #[derive(Clone, Debug)]
 pub struct BenchmarkResult<'a> {
-    /// Which.
+    /// The benchmark.
     pub benchmark: &'static Benchmark,
-    /// Of each of its parts, in their order: what the study says, or why there is none.
+    /// One result for each part, in the benchmark's order: the view of the study, or the reason why
+    /// there is none.
     pub studies: Vec<Result<&'a View, String>>,
 }
 
-/// A benchmark's tables as text.
+/// Tables of a benchmark as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tables {
     /// Name and title.
     pub(crate) title: String,
-    /// Times and ratios, a table for each part; last the commands, where the sources have such a table.
+    /// Times and ratios, one table for each part; commands come last, if the sources have a table
+    /// of commands.
     pub(crate) tables: Vec<Table>,
-    /// What has to be known to read the tables, and what is missing from them.
+    /// Notes needed to read the tables, and what is missing from them.
     pub(crate) notes: Vec<String>,
 }
 
@@ -39,34 +43,34 @@ pub(crate) struct Tables {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
-    /// Whether each row is of today.
+    /// Whether each row is a result of today.
     pub(crate) now: Vec<bool>,
 }
 
-/// A column.
+/// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// May be broken where it says so.
+    /// May be broken at its newlines.
     pub(crate) header: &'static str,
     pub(crate) cells: Vec<String>,
     pub(crate) kind: ColumnKind,
 }
 
-/// What is in it.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
-    /// Names, cut where there is no room, and their rank as that of figures.
+    /// Names, cut if there is no room; their rank works like that of figures.
     Name(u8),
-    /// Names of our own, cut only where nothing else is left.
+    /// Names chosen by morecores, cut only as the last resort.
     Label,
-    /// Figures, and how soon they may be left out where there is no room: the highest first, 0 never.
+    /// Figures with their rank: without room the highest rank is left out first, 0 never.
     Figure(u8),
 }
 
-/// What stands for the machine of today; a note says which it is.
+/// Name for the machine of today; a note identifies the machine.
 const NOW: &str = "now";
 
-/// The columns of times. The first one's header is the part's own words.
+/// Columns of times. The header of the first column is the part's own text.
 const MACHINE: usize = 0;
 const CPUS: usize = 1;
 const TIME: usize = 2;
@@ -86,7 +90,7 @@ const TIMES: [(&str, ColumnKind); 8] = [
     ("waiting\nratio", ColumnKind::Figure(1)),
 ];
 
-/// The columns of commands: those of the paper's table.
+/// Columns of commands, as in the paper's table.
 const COMMANDS: [(&str, ColumnKind); 6] = [
     ("command", ColumnKind::Name(0)),
     ("machine", ColumnKind::Name(0)),
@@ -96,10 +100,10 @@ const COMMANDS: [(&str, ColumnKind); 6] = [
     ("waiting\nratio", ColumnKind::Figure(0)),
 ];
 
-/// How many commands of today stand beside the published ones.
+/// Number of today's commands shown beside the published ones.
 const MOST_COMMANDS: usize = 8;
 
-/// The tables of a benchmark.
+/// Tables of a benchmark.
 pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tables {
     let benchmark = result.benchmark;
     let (mut tables, mut commands, mut causes, mut missing) =
@@ -157,7 +161,7 @@ pub(crate) fn tables(result: &BenchmarkResult<'_>, published: &Published) -> Tab
     Tables { title: format!("{}: {}", benchmark.name, benchmark.title), tables, notes }
 }
 
-/// What spoils the figures of today, over all parts, and of which.
+/// Problems of today's figures over all parts, with the names of the parts.
 fn warning(result: &BenchmarkResult<'_>) -> Option<String> {
     let measured = || {
         let parts = result.benchmark.parts.iter().zip(&result.studies);
@@ -177,7 +181,8 @@ fn warning(result: &BenchmarkResult<'_>) -> Option<String> {
     (!notices.is_empty()).then(|| format!("warning{of}: {}", notices.join(" ")))
 }
 
-/// The columns that say anything, the first one below `title`. A machine that is the one above is not named again.
+/// Columns that have content, the first one headed `title`. A machine equal to the one above is not
+/// named again.
 fn table<const N: usize>(
     title: &'static str,
     columns: &[(&'static str, ColumnKind); N],
@@ -214,7 +219,8 @@ fn then_row(row: &PublishedRow, published: &Published) -> [String; TIMES.len()] 
     cells
 }
 
-/// What stands in a column of CPU counts as it is: `1 CPU SMP`; not a sentence.
+/// Whether a configuration stands in a column of CPU counts as it is: `1 CPU SMP`, but not a
+/// sentence.
 fn is_short(config: &str) -> bool {
     config.chars().count() <= "2 CPUs (summary)".len()
 }
@@ -227,7 +233,7 @@ fn machine(row: &PublishedRow, published: &Published) -> String {
 fn printed_percent(printed: Option<&Printed>) -> String {
     match printed {
         Some(Printed::Number(percent)) => format!("{percent}%"),
-        // `less than 0.1`; a dash in front is the empty cell beside it.
+        // A text such as `less than 0.1`; a leading dash is the empty cell beside it.
         Some(Printed::Text(words)) => {
             format!("{}%", words.trim_start_matches(['–', ' ']).replace("less than ", "<"))
         }
@@ -267,7 +273,7 @@ fn figure(metric: &MetricView) -> String {
     Uncertain::new(metric.summary.median, metric.summary.ci95, 1.0).inline()
 }
 
-/// A machine in a few words.
+/// Machine in a few words.
 fn today(host: &Host) -> String {
     let cpu = host.cpu_model.replace("(R)", "").replace("(TM)", "");
     let cpu = cpu.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -286,7 +292,7 @@ fn then_command(row: &PublishedRow, published: &Published) -> [String; COMMANDS.
     ]
 }
 
-/// The commands of the trace on the most CPUs.
+/// Commands of the trace on the most CPUs.
 fn now_commands(view: &View) -> Vec<[String; COMMANDS.len()]> {
     let Some(trace) = view.traces.iter().max_by_key(|trace| trace.cpus) else { return Vec::new() };
     let row = |command: &CommandView| {

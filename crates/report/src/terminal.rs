@@ -1,7 +1,8 @@
 //! The report of `morecores run` and `morecores show`, for a terminal or a pipe.
 //!
-//! Composes: the answer first, then the table, where the CPUs went, the curve, and what spoils the figures. What the terminal can do is passed in: nothing here
-//! asks the terminal or the environment.
+//! This module arranges the sections: the answer first, then the table, where the CPUs went, the
+//! curve, and the warnings. The caller passes the terminal's abilities in: nothing here asks the
+//! terminal or the environment.
 
 mod bars;
 mod comparison;
@@ -34,24 +35,24 @@ pub(crate) use suite::picture as suite_picture;
 pub use suite::{suite_report, suite_summary_report};
 pub use trace::trace_report;
 
-/// What the reader's terminal can do and what the reader wants to see.
+/// Abilities of the reader's terminal, and the reader's choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; fewer than [`Style::MIN_WIDTH`] count as so many.
+    /// Columns of the terminal; a number below [`Style::MIN_WIDTH`] counts as [`Style::MIN_WIDTH`].
     pub width: usize,
     /// Whether to colour.
     pub colour: bool,
     /// Whether the terminal shows more than ASCII.
     pub unicode: bool,
-    /// Whether to show every column, in several tables where one does not fit.
+    /// Whether to show every column, in several tables if one does not fit.
     pub wide: bool,
 }
 
 impl Style {
-    /// The narrowest layout: a CPU count and a figure with its interval beside each other.
+    /// Narrowest layout: a CPU count beside a figure with its interval.
     pub const MIN_WIDTH: usize = 40;
 
-    /// The width of running text and of the curve: longer lines are hard to read.
+    /// Largest width of running text and of the curve: longer lines are hard to read.
     const MAX_TEXT_WIDTH: usize = 100;
 
     fn table_width(&self) -> usize {
@@ -66,8 +67,9 @@ impl Style {
         Paint { colour: self.colour }
     }
 
-    /// `text` as this terminal can show it: control characters escaped, so that no command or process name
-    /// can steer the terminal, and without Unicode also what has no ASCII form.
+    /// Form of `text` that this terminal can show. Control characters are escaped, so that no
+    /// command or process name can control the terminal. Without Unicode, characters without an
+    /// ASCII form are escaped too.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let shown = |c: char| !c.is_control() && (self.unicode || c.is_ascii());
         if text.chars().all(shown) {
@@ -93,18 +95,19 @@ impl Style {
         Cow::Owned(out)
     }
 
-    /// `text` made showable and broken into lines of the text width; `indent` before every line but the
-    /// first.
+    /// Makes `text` showable and breaks it into lines of the text width, with `indent` before every
+    /// line except the first.
     pub(crate) fn wrap(&self, text: &str, indent: &str) -> Vec<String> {
         self.wrap_behind(text, "", indent)
     }
 
-    /// As `wrap`, dimmed: what is there to be looked up.
+    /// Wraps like `wrap` and dims the lines: reference text.
     pub(crate) fn wrap_dim(&self, text: &str) -> Vec<String> {
         self.wrap(text, "  ").iter().map(|line| self.paint().dim(line)).collect()
     }
 
-    /// As `wrap`, with what stands before the first colon painted, if that is on the first line.
+    /// Wraps like `wrap` and paints the words before the first colon, if the colon is on the first
+    /// line.
     fn wrap_labelled(&self, text: &str, indent: &str, paint: impl FnOnce(&str) -> String) -> Vec<String> {
         let mut lines = self.wrap(text, indent);
         if let Some(first) = lines.first_mut()
@@ -116,11 +119,11 @@ impl Style {
         lines
     }
 
-    /// As `wrap`, with `first` before the first line.
+    /// Wraps like `wrap`, with `first` before the first line.
     pub(crate) fn wrap_behind(&self, text: &str, first: &str, indent: &str) -> Vec<String> {
         let text = self.text(text);
-        // Measured without colour, and broken at spaces only: a file name broken at its hyphens cannot be
-        // copied.
+        // The width is measured without colour. Lines break at spaces only: a file name broken at
+        // its hyphens cannot be copied.
         let options = textwrap::Options::new(self.text_width())
             .initial_indent(first)
             .subsequent_indent(indent)
@@ -130,8 +133,8 @@ impl Style {
     }
 }
 
-/// The whole report, each line ended by a newline. No line is wider than the style's width but the last one,
-/// the path of the study, which is never broken so that it can be copied.
+/// Whole report, each line ended by a newline. No line is wider than the style's width, except the
+/// last one: the path of the study is never broken, so that it can be copied.
 pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
     let mut sections = vec![headline::headline(view, style)];
     let answer = decide(view);
@@ -153,9 +156,10 @@ pub fn run_report(view: &View, study: Option<&Path>, style: &Style) -> String {
     joined(sections)
 }
 
-/// Where the CPUs went, if runs were traced: the stack and what stands out at the largest count, or everything.
+/// Sections on where the CPUs went, if runs were traced: the stack and the details of the largest
+/// count, or everything.
 fn traced(view: &View, style: &Style) -> Vec<Vec<String>> {
-    // Those made for a prediction are of no measured point: they are shown only where everything is.
+    // Traces made for a prediction belong to no measured point; only the wide style shows them.
     let of_point = |t: &&TraceView| view.points.iter().any(|point| (point.cpus, point.n) == (t.cpus, t.n));
     let traces: Vec<&TraceView> = if view.points.is_empty() || style.wide {
         view.traces.iter().collect()
@@ -171,20 +175,20 @@ fn traced(view: &View, style: &Style) -> Vec<Vec<String>> {
     [stack, lossy].into_iter().chain(beside).collect()
 }
 
-/// Where something is kept. A path keeps its letters on every terminal, so that it can be copied; only control
-/// characters go.
+/// Line that names the place of a file. A path keeps its letters on every terminal, so that it can
+/// be copied; only control characters are escaped.
 fn path_line(what: &str, path: &Path, style: &Style) -> String {
     let letters = Style { unicode: true, ..*style };
     format!("{what}: {}", letters.text(&path.to_string_lossy()))
 }
 
-/// The sections with something in them, an empty line between two.
+/// Joins the sections that have lines, with an empty line between two.
 fn joined(sections: Vec<Vec<String>>) -> String {
     let sections = sections.iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// The verdict, its answer set off from the rest.
+/// Verdict, with its answer in colour.
 fn verdict(verdict: &Verdict, style: &Style) -> Vec<String> {
     style.wrap_labelled(&word(verdict), "", |answer| style.paint().answer(&verdict.answer, answer))
 }

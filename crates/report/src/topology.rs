@@ -1,7 +1,9 @@
-//! A machine's CPUs as text: what there is, what may be used, and why not more.
+//! A machine's CPUs as text: the CPUs that exist, the usable ones, and the reasons why there are no
+//! more.
 //!
-//! Plain ASCII in two columns, labels and facts. Whatever is alike is said once with a number, so that 256
-//! CPUs take no more lines than 16. The order of CPUs in a sweep is not shown: it depends on the policy.
+//! The text is plain ASCII in two columns, labels and facts. Equal parts share one line with their
+//! number, so that 256 CPUs take no more lines than 16. The order of CPUs in a sweep is not shown:
+//! it depends on the policy.
 
 mod caches;
 
@@ -10,14 +12,14 @@ use std::collections::BTreeSet;
 use morecores_study::{Core, CoreClass, CpuSet, Restriction, Topology};
 use textwrap::core::Word;
 
-/// The narrowest layout: a label, and a range of CPU numbers beside it.
+/// Narrowest layout: a label, and a range of CPU numbers beside it.
 const MIN_WIDTH: usize = 40;
 
-/// Columns of the labels, the longest of which is `Why fewer`, and of two spaces.
+/// Columns of the longest label, `Why fewer`, and of two spaces.
 const LABEL_WIDTH: usize = 11;
 
-/// Describes the machine in lines of at most `width` columns; fewer than 40 count as so many. Only the path of
-/// a file may make a line longer, so that it can be copied.
+/// Describes the machine in lines of at most `width` columns; a width below 40 counts as 40. Only
+/// the path of a file may make a line longer, so that it can be copied.
 pub fn topology(topology: &Topology, width: usize) -> String {
     let mut page = Page { text: String::new(), width: width.max(MIN_WIDTH) };
     page.line("Usable", &usable(topology));
@@ -36,7 +38,7 @@ pub fn topology(topology: &Topology, width: usize) -> String {
     page.text
 }
 
-/// A text in two columns.
+/// Text in two columns.
 struct Page {
     text: String,
     width: usize,
@@ -58,7 +60,7 @@ impl Page {
         }
     }
 
-    /// One fact after the other, the label before the first; nothing where there are none.
+    /// Adds one fact after the other, the label before the first; nothing if there are none.
     fn lines(&mut self, label: &str, facts: impl IntoIterator<Item = String>) {
         for (index, fact) in facts.into_iter().enumerate() {
             self.line(if index == 0 { label } else { "" }, &fact);
@@ -66,10 +68,11 @@ impl Page {
     }
 }
 
-/// Lists of CPUs that are longer than this many characters may be broken after a comma.
+/// Length in characters above which a list of CPUs may be broken after a comma.
 const LONG_LIST: usize = 24;
 
-/// Lines may break at spaces, and within a long list of numbers; not within `cpu,cpuacct`, a path.
+/// Splits a line into words. Lines may break at spaces and within a long list of numbers, but not
+/// within `cpu,cpuacct`, which is a path.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     Box::new(line.split_inclusive(' ').flat_map(|word| {
         let breaks = word.len() > LONG_LIST && word.starts_with(|c: char| c.is_ascii_digit());
@@ -77,7 +80,7 @@ fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     }))
 }
 
-/// The text without control characters: a cgroup's name must not steer the terminal.
+/// Escapes control characters in a text: a cgroup's name must not control the terminal.
 fn shown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -102,7 +105,7 @@ fn notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
         Restriction::Isolated { .. } | Restriction::NotBalanced { .. } | Restriction::NohzFull { .. } => {
             Some(restriction.to_string())
         }
-        // Those that bind are under "why fewer".
+        // The restrictions that limit the CPUs are under "why fewer".
         Restriction::Quota { .. } if !usable.why_fewer().any(|why| why == restriction) => {
             Some(format!("{restriction}, enough for the CPUs usable"))
         }
@@ -110,7 +113,7 @@ fn notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Each package with its nodes.
+/// Describes each package with its nodes.
 fn places(topology: &Topology) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, package) in topology.packages.iter().enumerate() {
@@ -133,7 +136,7 @@ fn places(topology: &Topology) -> Vec<String> {
     lines
 }
 
-/// Each type of core: how many, how many threads, how fast, which CPUs.
+/// Describes each type of core: number, threads, speed and CPUs.
 fn cores(topology: &Topology) -> Vec<String> {
     let several = topology.core_types.len() > 1;
     let line = |(index, core_type): (usize, &morecores_study::CoreType)| {
@@ -160,7 +163,7 @@ fn cores(topology: &Topology) -> Vec<String> {
     topology.core_types.iter().enumerate().map(line).collect()
 }
 
-/// How many hardware threads these cores have online.
+/// Number of online hardware threads of these cores.
 fn threads(cores: &[&Core]) -> String {
     let counts: BTreeSet<usize> = cores.iter().map(|core| core.cpus.len()).collect();
     match (counts.first(), counts.last()) {
@@ -171,24 +174,24 @@ fn threads(cores: &[&Core]) -> String {
     }
 }
 
-/// Clusters of more than a core, unless they are what a cache shows anyway.
+/// Clusters of more than one core, unless a cache covers the same CPUs.
 fn clusters(topology: &Topology) -> Option<String> {
     let cached = |set: &&CpuSet| topology.caches.iter().any(|cache| cache.cpus == **set);
     let (_, told): (Vec<&CpuSet>, Vec<&CpuSet>) = topology.clusters.iter().partition(cached);
     (!told.is_empty()).then(|| sets(&told))
 }
 
-/// `0-3; 4-5`.
+/// Sets of CPUs in words: `0-3; 4-5`.
 fn sets(sets: &[&CpuSet]) -> String {
     sets.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// `1 core`, `2 cores`.
+/// Number with its noun: `1 core`, `2 cores`.
 fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `CPU 3` or `CPUs 0-3`.
+/// Names CPUs: `CPU 3` or `CPUs 0-3`.
 fn named(cpus: &CpuSet) -> String {
     format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
 }
@@ -197,7 +200,7 @@ fn cpus_of_time(cpus: &str) -> String {
     format!("{cpus} {}", if cpus == "1" { "CPU" } else { "CPUs" })
 }
 
-/// Up to three decimals: quotas are set in hundredths of a CPU, seldom finer.
+/// Number of CPUs with up to three decimals: quotas are set in hundredths of a CPU, seldom finer.
 fn rounded(cpus: f64) -> String {
     ((cpus * 1e3).round() / 1e3).to_string()
 }

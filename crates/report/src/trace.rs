@@ -1,6 +1,7 @@
-//! What is said of one traced run, wherever it is shown: its headline, its parts and its figures in sentences.
+//! One traced run in words, for every report: its headline, its parts and its figures in sentences.
 //!
-//! Draws and lays out nothing, compares no runs, and judges nothing: the view's warnings do.
+//! This module draws and lays out nothing, compares no runs, and judges nothing: the view's
+//! warnings judge.
 
 use morecores_view::TraceView;
 
@@ -10,10 +11,11 @@ use crate::component::{awaited, behind, idle_or_others};
 use crate::format::{count, cpus, list, percent, time};
 use crate::stack::{FOLDED, Part, folded_name, slower, traced_by};
 
-/// The share of all CPU time from which spinning in user mode, and what stands behind locks, is said.
+/// Share of all CPU time from which the report mentions spinning in user mode and waits behind
+/// locks.
 const WORTH_SAYING: f64 = 0.01;
 
-/// Which run it was, how it was traced and what that cost.
+/// Identifies the run, the tracing method and the cost of tracing.
 pub(crate) fn headline(trace: &TraceView) -> String {
     let n = if trace.n == trace.cpus { String::new() } else { format!(" · n = {}", trace.n) };
     let overhead = trace.overhead.map(|o| format!(" · {}", slower(o))).unwrap_or_default();
@@ -28,13 +30,13 @@ pub(crate) fn headline(trace: &TraceView) -> String {
     )
 }
 
-/// The time of its CPUs, in seconds.
+/// Time of the run's CPUs, in seconds.
 pub(crate) fn whole(trace: &TraceView) -> f64 {
     f64::from(trace.cpus) * trace.elapsed_s
 }
 
-/// The CPU-seconds of its components, the largest first; unless all are wanted, small ones together and last. None where
-/// the run took no time.
+/// CPU-seconds of the run's components, the largest first. Unless `all` is set, small components
+/// are combined and come last. Empty if the run took no time.
 pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
     if whole(trace) <= 0.0 {
         return Vec::new();
@@ -53,7 +55,7 @@ pub(crate) fn parts(trace: &TraceView, all: bool) -> Vec<(Part, f64)> {
     parts
 }
 
-/// What a part of a run is called.
+/// Name of a part of a run.
 pub(crate) fn name(part: Part, trace: &TraceView) -> String {
     match part {
         Part::Of(component) => component.name_in(trace).to_owned(),
@@ -61,7 +63,8 @@ pub(crate) fn name(part: Part, trace: &TraceView) -> String {
     }
 }
 
-/// The figures that are one number each: ratios with their estimators, samples in tight loops, and work elsewhere.
+/// Single figures as sentences: ratios with their estimators, waits behind locks, samples in tight
+/// loops, and work elsewhere.
 pub(crate) fn sentences(trace: &TraceView) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(ratio) = trace.kernel_ratio {

@@ -1,16 +1,16 @@
-//! How long the lock `adaptive` spins on a machine, and how that was found, in words.
+//! The spin bound of the lock `adaptive` on a machine, and its derivation, in words.
 //!
-//! The bound itself was decided by the lock; here it is only set beside what it was decided from.
+//! The lock decides the bound; this module only shows it beside the measurements behind it.
 
 use morecores_study::lock::SpinTuning;
 
 use crate::Style;
 use crate::format::{cpus, ratio, time};
 
-/// Two times that differ by less than this share of them are called alike.
+/// Relative difference below which two times are called equal.
 const ALIKE: f64 = 0.05;
 
-/// The whole text, each line ended by a newline.
+/// Whole text, each line ended by a newline.
 pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
     let (sleep, spin) = (tuning.sleep_ns * 1e-9, tuning.spin_ns * 1e-9);
     let bound = f64::from(tuning.spins) * spin;
@@ -56,7 +56,7 @@ pub fn spin_tuning(tuning: &SpinTuning, style: &Style) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// `1 CPU is`, `2 CPUs are`.
+/// Subject and verb: `1 CPU is`, `2 CPUs are`.
 fn are(count: u32) -> String {
     format!("{} {}", cpus(count), if count == 1 { "is" } else { "are" })
 }

@@ -1,7 +1,8 @@
-//! What a study answers: decided as data first, worded second.
+//! The answer of a study: decided as data first, worded second.
 //!
-//! [`decide`] looks at the view and says what is to be said; [`word`] says it. Neither estimates anything:
-//! the intervals and the noise floor are the view's, and no difference inside them is called a difference.
+//! [`decide`] derives the answer from the view; [`word`] puts the answer into words. Neither
+//! estimates anything. The intervals and the noise floor come from the view, and no difference
+//! inside them is called a difference.
 
 mod decide;
 mod sound;
@@ -17,42 +18,43 @@ pub(crate) use sound::{crowd, no_baseline, outside};
 pub use words::word;
 pub(crate) use words::{firmer_limit, thread_advice};
 
-/// The answer to "will more cores help?", and what else the points tell.
+/// Answer to "will more cores help?", with remarks on the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What the speedup is a speedup of.
+    /// Quantity that the speedup compares.
     pub subject: Subject,
-    /// The answer.
+    /// The answer itself.
     pub answer: Answer,
-    /// What goes with it, in the order in which it is said.
+    /// Remarks on the answer, in the order of the text.
     pub remarks: Vec<Remark>,
-    /// What advice has to go on from.
+    /// Plan of the study, from which advice starts.
     pub planned: Planned,
 }
 
-/// What was planned and how it ended, as far as advice to do more starts from it.
+/// Plan of the study and how it ended, as far as advice to do more depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
-    /// Runs of each count before the timed ones.
+    /// Warm-up runs of each count, before the timed runs.
     pub warmups: u32,
-    /// The most timed runs of each count.
+    /// Largest number of timed runs of each count.
     pub runs: u32,
-    /// CPU counts.
+    /// Number of CPU counts.
     pub counts: usize,
-    /// Whether the time limit ended them.
+    /// Whether the time limit ended the runs.
     pub out_of_time: bool,
-    /// What held the command to its CPUs.
+    /// Mechanism that confined the command to its CPUs.
     pub limit: Limit,
 }
 
 impl Verdict {
-    /// Whether it answers what was asked: of a traced run alone it was not asked how it scales.
+    /// Whether the verdict answers a question that was asked. A traced run alone does not ask how
+    /// the command scales.
     pub(crate) fn is_worth_saying(&self, view: &View) -> bool {
         !matches!(self.answer, Answer::NothingMeasured) || view.traces.is_empty()
     }
 }
 
-/// What the speedup is a speedup of.
+/// Quantity that a speedup compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Elapsed time.
@@ -63,176 +65,178 @@ pub enum Subject {
     Cost(Option<String>),
 }
 
-/// One CPU count against the smallest one.
+/// One CPU count compared with the smallest one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// The smallest CPU count.
+    /// Smallest CPU count.
     pub base: u32,
-    /// The other one.
+    /// CPU count compared with the smallest one.
     pub cpus: u32,
-    /// How many times as fast.
+    /// Speedup over the smallest count.
     pub speedup: Estimate,
-    /// Speedup over `cpus / base`.
+    /// Efficiency: speedup over `cpus / base`.
     pub efficiency: f64,
-    /// The fewer runs of the two.
+    /// Number of runs at the count with fewer runs.
     pub runs: u32,
 }
 
-/// What a command did on CPUs that it was not allotted.
+/// Use of CPUs that the command was not allotted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outside {
-    /// At this CPU count.
+    /// CPU count of the runs.
     pub cpus: u32,
-    /// Its CPU time there over that of the allotted CPUs.
+    /// CPU time on other CPUs over the time of the allotted CPUs.
     pub share: f64,
     /// Whether the share may be larger.
     pub at_least: bool,
 }
 
-/// The threads of a smallest count that ran more of them than it had CPUs.
+/// Threads at the smallest count, where the command ran more threads than it had CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// The count.
+    /// Smallest CPU count.
     pub cpus: u32,
-    /// Number of threads of one name.
+    /// Name and number of the threads.
     pub workers: Workers,
-    /// Whether they are as many as the machine has CPUs.
+    /// Whether there are as many threads as the machine has CPUs.
     pub machine_sized: bool,
-    /// Whether the command was told how many to use.
+    /// Whether the command was told how many threads to use.
     pub told: bool,
 }
 
-/// The answer.
+/// Answer to "will more cores help?".
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// No run succeeded.
     NothingMeasured,
-    /// The first run left the later ones next to nothing to do, so they do not tell how it scales.
+    /// The first run left the later runs almost nothing to do, so they do not show how the command
+    /// scales.
     DoneOnce,
     /// One CPU count only, so there is nothing to compare.
     OneCount {
-        /// The count.
+        /// The CPU count.
         cpus: u32,
-        /// How many of them were busy on average.
+        /// Average number of busy CPUs.
         used: f64,
     },
-    /// The command ran on more CPUs than it was allotted, so that no count means what it says.
+    /// The command ran on more CPUs than it was allotted, so no count means what it says.
     NotHeld(Outside),
-    /// Zeros among the figures, of which there is no ratio.
+    /// Zeros among the figures, so there is no ratio.
     Zeros {
-        /// The smallest CPU count, and the median there.
+        /// Smallest CPU count and the median there.
         base: (u32, f64),
-        /// The largest one, and the median there.
+        /// Largest CPU count and the median there.
         largest: (u32, f64),
     },
-    /// The smallest count ran more threads than it had CPUs, so that it says nothing of what a CPU adds.
+    /// The smallest count ran more threads than it had CPUs, so it does not show what a CPU adds.
     NoBaseline {
-        /// What ran there.
+        /// Threads at the smallest count.
         crowd: Crowd,
-        /// The largest count over it, for what it is worth.
+        /// Largest count over the smallest, of limited value.
         gain: Gain,
     },
-    /// Too few runs for an interval, and the runs of the two counts overlap or are fewer than three.
+    /// Too few runs for an interval; the runs of the two counts overlap or are fewer than three.
     TooFewRuns(Gain),
-    /// Too few runs for an interval, but every run with more CPUs was faster, or every one slower.
+    /// Too few runs for an interval, but every run with more CPUs was faster, or every one was
+    /// slower.
     Seems(Gain),
-    /// More CPUs help, also the last ones added.
+    /// More CPUs help, including the last ones added.
     Yes(Gain),
-    /// More CPUs help, but the last ones gave less than half of what they could.
+    /// More CPUs help, but the last ones gave less than half of their possible gain.
     LessAndLess(Gain),
-    /// Two CPU counts only, and the CPUs added gave less than a quarter of what they could.
+    /// Two CPU counts only; the added CPUs gave less than a quarter of their possible gain.
     ALittle(Gain),
-    /// More CPUs help more than they should.
+    /// More CPUs help more than the ideal.
     MoreThanIdeal {
-        /// At the largest count.
+        /// Gain at the largest count.
         gain: Gain,
-        /// Whether a trace of the smallest count shows that it ran no more threads than it had CPUs.
+        /// Whether a trace of the smallest count shows no more threads than CPUs there.
         uncrowded: bool,
     },
-    /// CPUs help up to a count; those beyond it give no difference.
+    /// CPUs help up to a count; CPUs beyond it make no difference.
     UpTo {
-        /// At the last count that helped.
+        /// Gain at the last count that helped.
         enough: Gain,
-        /// At the largest count.
+        /// Gain at the largest count.
         largest: Gain,
-        /// Whether the largest count is slower than the one that was enough.
+        /// Whether the largest count is slower than the last count that helped.
         slower: bool,
     },
     /// No difference beyond the noise.
     No {
-        /// At the largest count.
+        /// Gain at the largest count.
         gain: Gain,
-        /// The relative difference that chance alone gives.
+        /// Relative difference that chance alone gives.
         noise: Option<f64>,
     },
-    /// More CPUs make it slower.
+    /// More CPUs make the command slower.
     Worse(Gain),
     /// The command used no more CPUs, however many it had.
     DoesNotUse {
-        /// At the largest count.
+        /// Gain at the largest count.
         gain: Gain,
-        /// How many were busy on average.
+        /// Average number of busy CPUs.
         used: f64,
-        /// Whether it was told how many it had.
+        /// Whether the command was told how many CPUs it had.
         told: bool,
     },
 }
 
-/// What else the points tell.
+/// Remark on the points, beyond the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
-    /// What the last step gave.
+    /// Gain of the last step.
     LastStep {
-        /// The count before the last.
+        /// Count before the last.
         from: u32,
-        /// The largest count.
+        /// Largest count.
         to: u32,
-        /// The speedup of one over the other.
+        /// Speedup of the largest count over the count before it.
         factor: f64,
-        /// Whether it is a step to or among counts with SMT siblings.
+        /// Whether the step leads to SMT siblings or lies among counts with SMT siblings.
         smt: bool,
     },
-    /// How many CPUs were busy, and how much CPU time the work took compared with the smallest count.
+    /// Average number of busy CPUs, and the growth of CPU time over the smallest count.
     Busy {
-        /// The count.
+        /// The CPU count.
         cpus: u32,
-        /// How many were busy on average.
+        /// Average number of busy CPUs.
         used: f64,
-        /// CPU time over that at the smallest count; none where the work is not the same.
+        /// CPU time over CPU time at the smallest count; none if the work is not the same.
         cpu_time_growth: Option<f64>,
-        /// The smallest count.
+        /// Smallest count.
         base: u32,
     },
-    /// The serial fraction rises with the CPUs, beyond its intervals: overhead, not a serial part, limits it
-    /// (Karp & Flatt 1990).
+    /// The serial fraction rises with the CPUs, beyond its intervals: overhead, not a serial part,
+    /// limits the command (Karp & Flatt 1990).
     SerialFractionRises {
-        /// The first count with a fraction.
+        /// First count with a serial fraction.
         from: (u32, Estimate),
-        /// The last one.
+        /// Last count with a serial fraction.
         to: (u32, Estimate),
     },
-    /// What stops it most, by the speedup stack of the largest count.
+    /// Main cause that limits the command, by the speedup stack of the largest count.
     MainCause {
         /// The cause.
         cause: Cause,
-        /// Whether the trace that tells it lost events.
+        /// Whether the trace behind the cause lost events.
         lossy: bool,
     },
-    /// Why it is not said what stops it, though it was traced.
+    /// Reason why no cause is named although the study has traces.
     CausesWithheld(Withheld),
-    /// A warning says that the figures may not mean what they seem to.
+    /// A warning says that the figures may not mean what they seem to mean.
     Doubtful,
     /// Amdahl's law with the serial fraction of the largest count: a guess.
     IfSerialFractionStays {
-        /// The fraction.
+        /// Serial fraction at the largest measured count.
         serial_fraction: Estimate,
-        /// A larger count.
+        /// A larger CPU count.
         cpus: u32,
-        /// The speedup there.
+        /// Speedup at that count.
         speedup: f64,
-        /// The speedup that no count would exceed.
+        /// Speedup that no count would exceed.
         limit: f64,
-        /// From how many points.
+        /// Number of points behind the guess.
         points: usize,
     },
 }

@@ -1,7 +1,7 @@
-//! What spoils a measurement, in words: one sentence for what is so, and what to do about it.
+//! Warnings in words: one sentence for the problem, then what to do about it.
 //!
-//! Warnings of one kind are merged over CPU counts and put in the order of what they change in the verdict. Whether to
-//! warn is decided in the analysis, never here.
+//! Warnings of one kind are merged over CPU counts and sorted by their effect on the verdict. The
+//! analysis decides whether to warn; this module never does.
 
 mod failures;
 mod rank;
@@ -19,28 +19,28 @@ use crate::verdict::{Answer, Planned, Verdict, firmer_limit, thread_advice};
 
 use rank::{Rank, rank};
 
-/// How much a warning weighs.
+/// Weight of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// To be known; the figures stand.
+    /// Worth knowing; the figures stand.
     Note,
     /// The figures may be off.
     Caution,
-    /// The figures do not mean what they seem to.
+    /// The figures do not mean what they seem to mean.
     Serious,
 }
 
 /// One warning in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Its weight.
+    /// Weight of the warning.
     pub severity: Severity,
-    /// What is so and what to do, in whole sentences, on one line.
+    /// The problem and what to do about it, in whole sentences on one line.
     pub text: String,
 }
 
-/// The warnings in words: similar ones merged, those that change most in the verdict first. What the verdict says and advises
-/// already is not said twice.
+/// Warnings in words. Similar warnings are merged; those with the largest effect on the verdict
+/// come first. A warning that the verdict already states is left out.
 pub fn notices(warnings: &[Warning], verdict: &Verdict) -> Vec<Notice> {
     let said = |warning: &Warning| match verdict.answer {
         Answer::NoBaseline { .. } => matches!(warning, Warning::CrowdedBase { .. }),
@@ -68,8 +68,9 @@ fn merged<'a>(warnings: impl Iterator<Item = &'a Warning>, planned: &Planned) ->
         .collect()
 }
 
-/// What spoils timed figures for whoever only reads them: what is so, without what to do. Says nothing of a command that
-/// was not told a thread count: a benchmark may be so by its nature.
+/// Problems of timed figures, in words and without advice, for a reader who did not run the study.
+/// Leaves out the warning about a command that got no thread count: a benchmark may be like that by
+/// its nature.
 pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
     let spoils = |warning: &&Warning| {
         matches!(
@@ -90,15 +91,15 @@ pub(crate) fn spoilt(warnings: &[Warning]) -> Vec<String> {
                 | Warning::NotQuiet { .. }
         )
     };
-    // What to do is left out, so that it does not matter what was planned.
+    // The advice is left out, so the plan does not matter.
     merged(warnings.iter().filter(spoils), &Planned::default())
         .iter()
         .map(|notice| first_sentence(&notice.text))
         .collect()
 }
 
-/// Warnings of a study of locks in words: what is so, as of a study of a command. The advice is shorter, since other programs' work is
-/// never part of what is measured there.
+/// Warnings of a study of locks in words: the problem, worded as for a study of a command. The
+/// advice is shorter, because other programs' work is never part of the measurement there.
 pub(crate) fn notices_of_locks(warnings: &[Warning]) -> Vec<Notice> {
     let notices = merged(warnings.iter(), &Planned::default()).into_iter();
     notices
@@ -113,7 +114,7 @@ fn first_sentence(text: &str) -> String {
     text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 
-/// The CPU count that a warning is about and the figure that goes with it, where it has them.
+/// CPU count that a warning is about and the figure that belongs to it, if the warning has them.
 fn figure(warning: &Warning) -> (Option<u32>, f64) {
     match *warning {
         Warning::TooFewRuns { cpus, runs } => (Some(cpus), f64::from(runs)),
@@ -127,7 +128,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
         Warning::LossyTrace { cpus, share, .. }
         | Warning::RanOutsideCpus { cpus, share, .. }
         | Warning::UserSpinning { cpus, share } => (Some(cpus), share),
-        // Too much is as wrong as too little.
+        // The sign is dropped: too much explained time is as wrong as too little.
         Warning::UnexplainedTime { cpus, share } => (Some(cpus), share.abs()),
         Warning::TraceOverhead { cpus, overhead } => (Some(cpus), overhead),
         Warning::Throttled { cpus, seconds } => (Some(cpus), seconds),
@@ -149,7 +150,7 @@ fn figure(warning: &Warning) -> (Option<u32>, f64) {
     }
 }
 
-/// The words for warnings of one kind; `group` is not empty.
+/// Words for warnings of one kind; `group` is not empty.
 fn word(group: &[&Warning], planned: &Planned) -> String {
     let Some(first) = group.first() else { return String::new() };
     let at = at(group);
@@ -323,7 +324,7 @@ fn word(group: &[&Warning], planned: &Planned) -> String {
     }
 }
 
-/// The largest set of CPUs of a group's warnings.
+/// Largest set of CPUs among the warnings of a group.
 fn widest<'a>(group: &[&'a Warning]) -> Option<&'a CpuSet> {
     let sets = group.iter().filter_map(|warning| match warning {
         Warning::NotBalanced { cpu_set, .. } => Some(cpu_set),
@@ -332,17 +333,17 @@ fn widest<'a>(group: &[&'a Warning]) -> Option<&'a CpuSet> {
     sets.max_by_key(|cpus| cpus.len())
 }
 
-/// `CPU 3`, `CPUs 0-3`.
+/// Names a set of CPUs: `CPU 3`, `CPUs 0-3`.
 fn named_cpus(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") }
 }
 
-/// Whether what ran on other CPUs is known from CPU time alone.
+/// Whether the share of time on other CPUs is known from CPU time alone, and so is a lower bound.
 fn is_lower_bound(warning: &Warning) -> bool {
     matches!(warning, Warning::RanOutsideCpus { evidence: OutsideEvidence::CpuTime, .. })
 }
 
-/// What may change the clock rate, as far as it is known.
+/// Warning about settings that may change the clock rate, as far as they are known.
 fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
     let governor = governor.map(|g| format!("governor {g}"));
     let boost = boost.filter(|on| *on).map(|_| "boost on".to_owned());
@@ -354,7 +355,7 @@ fn frequency(governor: Option<&str>, boost: Option<bool>) -> String {
     )
 }
 
-/// Who disturbed, each once, busiest first: ` (cc1plus, dockerd)`.
+/// Names of the programs that disturbed the runs, each once, busiest first: ` (cc1plus, dockerd)`.
 fn neighbours(group: &[&Warning]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<&str> = Vec::new();
@@ -370,7 +371,7 @@ fn neighbours(group: &[&Warning]) -> String {
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
-/// What was killed for memory, what a job needs, and what there was.
+/// Names of the processes killed for memory, the memory that a job needs, and the memory limit.
 fn killed_for_memory(group: &[&Warning], at: &str) -> String {
     let (mut killed, mut job, mut limit) = (Vec::new(), None, None);
     for warning in group {
@@ -391,12 +392,12 @@ fn killed_for_memory(group: &[&Warning], at: &str) -> String {
     format!("The kernel killed {what} for memory {at}{why}. Give it more memory, or measure fewer CPUs.")
 }
 
-/// One warning in words, apart from the others.
+/// Words for one warning, without merging.
 pub fn sentence(warning: &Warning) -> String {
     word(&[warning], &Planned::default())
 }
 
-/// The names of survivors, each once: ` (gopls)`.
+/// Names of surviving processes, each once: ` (gopls)`.
 fn names(group: &[&Warning]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for warning in group {
@@ -409,7 +410,7 @@ fn names(group: &[&Warning]) -> String {
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
-/// The CPU counts of a group: `at 2 and 4 CPUs`.
+/// CPU counts of a group: `at 2 and 4 CPUs`.
 fn at(group: &[&Warning]) -> String {
     let mut counts: Vec<u32> = group.iter().filter_map(|w| figure(w).0).collect();
     counts.sort_unstable();
@@ -421,7 +422,7 @@ fn at(group: &[&Warning]) -> String {
     }
 }
 
-/// The figures of a group with their CPU counts: `1 at 1 CPU, 2 at 4 CPUs`.
+/// Figures of a group with their CPU counts: `1 at 1 CPU, 2 at 4 CPUs`.
 fn counts(group: &[&Warning]) -> String {
     let mut by_count: Vec<(u32, f64)> =
         group.iter().filter_map(|w| figure(w).0.map(|cpus| (cpus, figure(w).1))).collect();
@@ -430,7 +431,7 @@ fn counts(group: &[&Warning]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The figures of a group from the smallest to the largest: `3.1%`, `1.2% to 3.1%`.
+/// Range of a group's figures, smallest to largest: `3.1%`, `1.2% to 3.1%`.
 fn range(group: &[&Warning], write: fn(f64) -> String) -> String {
     let figures = || group.iter().map(|w| figure(w).1);
     let low = write(figures().fold(f64::INFINITY, f64::min));

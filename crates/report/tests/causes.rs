@@ -1,4 +1,4 @@
-//! What stops a command: what is decided from a stack, and the words for it.
+//! Causes that limit a command: the decision from a stack, and its words.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn stack_of(view: &View) -> &StackView {
     view.stack.last().expect("a stack")
 }
 
-/// A stack of two CPUs with these losses.
+/// View with a stack of two CPUs with these losses.
 fn two(losses: Losses) -> View {
     let view = support::view(&["x"]).point(1, 10.0, 0.01, 1.0).point(2, 7.0, 0.01, 1.5).build();
     let mut view = support::stacked(view, |_| losses);
@@ -183,7 +183,7 @@ fn the_tracer_is_no_cause_and_an_old_stack_no_answer() {
     let view = two(Losses { tracer: 0.3, other_processes: 0.25, ..Losses::default() });
     assert_eq!(causes(stack_of(&view), &view)[0].component, Component::Tracer);
     assert_eq!(main_cause(&view).map(|c| c.component), Some(Component::OtherProcesses));
-    // The largest count was not traced: what stops a smaller one may be something else.
+    // The largest count was not traced: another cause may limit a smaller count.
     let mut view = support::contended();
     view.stack.pop();
     assert_eq!(main_cause(&view), None);
@@ -210,7 +210,8 @@ fn a_traced_run_unlike_the_timed_ones_explains_nothing() {
     assert_eq!(withheld(stack_of(&noisy), &noisy), None);
 }
 
-/// The time of the parallel part of a build, say, whose serial part is in the traces all the same.
+/// Example: the time of the parallel part of a build, whose serial part is in the traces all the
+/// same.
 #[test]
 fn a_figure_that_scales_otherwise_than_the_run_is_not_explained_by_it() {
     let figure = |speedup: f64| {

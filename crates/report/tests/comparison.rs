@@ -1,4 +1,5 @@
-//! Two studies beside each other on the terminal and for a pull request: how that looks, and what must hold however it looks.
+//! Two studies beside each other, on the terminal and for a pull request: their appearance, and the
+//! invariants of every layout.
 
 mod support;
 
@@ -21,7 +22,8 @@ fn around(value: f64) -> Estimate {
     Estimate { value, ci95: Some([value * 0.98, value * 1.02]) }
 }
 
-/// As fast on 1 CPU, slower on 2, where less ran in parallel; on another machine, with three conditions.
+/// Comparison with equal speed on 1 CPU and a slower NEW on 2, where less ran in parallel; on
+/// another machine, with three conditions.
 fn slower_build() -> Comparison {
     let point = |cpus, base, new, difference, speedup| ComparedPoint {
         cpus,
@@ -98,7 +100,7 @@ fn a_slower_build_for_a_pull_request() {
     assert_snapshot!(text);
 }
 
-/// What grew is said to be a guess where a trace lost events, and only there.
+/// The growth of components is marked as a guess if a trace lost events, and only then.
 #[test]
 fn a_lossy_trace_is_marked() {
     let mut lossy = slower_build();
@@ -127,7 +129,7 @@ fn too_few_runs() {
     assert_snapshot!(comparison_report(&few, &PLAIN));
 }
 
-/// No width, no name and no escape sequence in one breaks the layout.
+/// No width, no name and no escape sequence in a name breaks the layout.
 #[test]
 fn it_fits_every_terminal() {
     let mut odd = slower_build();

@@ -1,4 +1,4 @@
-//! The text of a diagnosis for each made-up machine, and what must hold however it looks.
+//! The text of a diagnosis for each made-up machine, and the invariants of every layout.
 
 #[path = "../../machine/tests/support/machines.rs"]
 mod machines;
@@ -34,7 +34,7 @@ fn disturbance(company: Company, cpus: &str, value: f64, worst: f64) -> Disturba
     }
 }
 
-/// Two CPUs of a quiet machine.
+/// Noise of a quiet machine with two CPUs.
 fn quiet() -> MachineNoise {
     let cpu = |cpu, median_s| CpuNoise {
         cpu: CpuId(cpu),
@@ -58,7 +58,7 @@ fn quiet() -> MachineNoise {
     }
 }
 
-/// Four CPUs of two cores, which halve each other.
+/// Noise of a machine with four CPUs on two cores, whose siblings halve each other's speed.
 fn crowded() -> MachineNoise {
     let mut noise = quiet();
     noise.cpus =

@@ -1,4 +1,4 @@
-//! What programs read: JSON, CSV, hyperfine's JSON, and Markdown.
+//! The formats for programs: JSON, CSV, hyperfine's JSON, and Markdown.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn markdown_of_one_traced_count() {
 
 #[test]
 fn markdown_of_a_trace_alone() {
-    // What `morecores trace -o` keeps: nothing was timed, and nothing is to be judged.
+    // The kept result of `morecores trace -o`: nothing was timed, and there is nothing to judge.
     let mut view = support::build();
     (view.points, view.stack) = (Vec::new(), Vec::new());
     view.traces = vec![support::build_trace()];
@@ -101,8 +101,8 @@ fn markdown_is_not_broken_by_what_it_shows() {
     assert!(table.iter().all(|line| cells(line) == cells(table[0])), "{text}");
 }
 
-/// hyperfine's own `BenchmarkResult` as a reader sees it; every field is required, also those it may leave
-/// out.
+/// Hyperfine's own `BenchmarkResult` from the view of a reader; every field is required, including
+/// the optional ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BenchmarkResult {

@@ -1,4 +1,5 @@
-//! A study of locks in every form that people and programs read: how it looks, and the words for what was found.
+//! A study of locks in every format for people and programs: its appearance, and the words for its
+//! results.
 
 mod support;
 
@@ -15,8 +16,8 @@ fn around(value: f64) -> Estimate {
     Estimate { value, ci95: Some([value * 0.97, value * 1.02]) }
 }
 
-/// How fast each lock is at a point: alike on one thread, spinning ahead of blocking while there are CPUs, and far
-/// behind with more threads than CPUs.
+/// Rate of each lock at a point. The locks are alike on one thread; spinning is ahead of blocking
+/// while there are CPUs, and far behind with more threads than CPUs.
 fn rates(threads: u32, hold_ns: u64) -> [(LockName, f64); 4] {
     let most = 1e9 / (hold_ns as f64 + 20.0);
     let shares = match threads {
@@ -146,7 +147,7 @@ fn for_a_pull_request() {
     assert_snapshot!(markdown(&server()));
 }
 
-/// The advice is said as it was decided, each sentence with its situation first.
+/// The advice states the decision, each sentence with its situation first.
 #[test]
 fn advice_in_words() {
     let page = page_locks("locks", "morecores locks", server());
@@ -185,7 +186,8 @@ fn prices_in_words() {
     );
 }
 
-/// A quiet, whole study of bare CPUs needs no notice; each fault of another has its own, the most serious first.
+/// A quiet, complete study of bare CPUs needs no notice; each fault of another study has its own
+/// notice, the most serious first.
 #[test]
 fn what_spoils_a_study_is_said() {
     let notices = |view: LocksView| page_locks("locks", "morecores locks", view).notices;
@@ -248,7 +250,8 @@ fn no_costs() -> LockCosts {
     }
 }
 
-/// Whatever the terminal can do, nothing is wider than it and nothing is there that it cannot show; the advice comes first.
+/// In every style, no line is wider than the terminal and every character is showable; the advice
+/// comes first.
 #[test]
 fn every_style_is_kept_to() {
     let mut view = server();
@@ -269,7 +272,8 @@ fn every_style_is_kept_to() {
     }
 }
 
-/// A row for each lock of each point, each with as many fields as there are names; what does not exist is empty.
+/// There is a row for each lock of each point, with as many fields as there are names; an absent
+/// figure is an empty field.
 #[test]
 fn csv_has_a_row_a_lock_and_point() {
     let mut view = server();
@@ -298,7 +302,8 @@ fn json_is_the_view() {
     assert_eq!(serde_json::from_str::<LocksView>(&text).expect("a view"), server());
 }
 
-/// A page's tables have every lock at every number of threads, in columns of equal length whose figures carry their unit.
+/// A page's tables have every lock at every number of threads, in columns of equal length whose
+/// figures carry their unit.
 #[test]
 fn a_page_has_every_figure() {
     let page = page_locks("locks", "morecores locks", server());

@@ -1,4 +1,4 @@
-//! The tables of the classic benchmarks: what was published beside what was measured.
+//! The tables of the classic benchmarks: published results beside measured ones.
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
@@ -15,7 +15,8 @@ use morecores_study::published::Published;
 use morecores_view::PublishedSpeedup;
 use morecores_view::{MetricView, SuiteRow, SuiteSummary, SuiteVerdict, Summary, View, Warning};
 
-/// As the suite's own, fixed here so that a change of that one is no change of these tables.
+/// Copy of the suite's benchmark, fixed here so that a change of the suite does not change these
+/// tables.
 static BUILD: Benchmark = Benchmark {
     name: "build",
     title: "a parallel build",
@@ -66,7 +67,7 @@ fn markdown(benchmark: &'static Benchmark, studies: Vec<Result<&View, String>>) 
     text
 }
 
-/// A build that prints the time of its parallel part: nine tenths of the whole.
+/// View of a build that prints the time of its parallel part: nine tenths of the whole.
 fn parallel_part() -> View {
     let mut view = support::build();
     for point in &mut view.points {
@@ -180,7 +181,8 @@ fn json_has_the_view_or_why_there_is_none() {
     );
 }
 
-/// A suite in which each kind of row occurs: compared on the common count, on others, unpublished, a share, and missing.
+/// Summary of a suite with each kind of row: compared on the common count, compared on different
+/// counts, unpublished, a share, and missing.
 fn summary() -> SuiteSummary {
     let (build, rates, mut one) = (support::build(), support::rates(), support::build());
     one.points.truncate(1);

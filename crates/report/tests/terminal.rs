@@ -1,4 +1,4 @@
-//! The terminal report: how it looks, and what must hold however it looks.
+//! The terminal report: its appearance, and the invariants of every layout.
 
 mod support;
 
@@ -137,7 +137,8 @@ fn a_command_cannot_steer_the_terminal() {
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text}");
 }
 
-/// Views of every shape: any CPU counts, times from nanoseconds to hours, any runs, warnings and words.
+/// Views of every shape: any CPU counts, times from nanoseconds to hours, any runs, warnings and
+/// words.
 fn views() -> impl Strategy<Value = View> {
     let point = (1e-9..1e5f64, 0.0..0.3f64, 0.01..300.0f64, 1u32..12);
     let points = proptest::collection::btree_map(1u32..2049, point, 0..11);

@@ -1,4 +1,4 @@
-//! The text for every recorded machine, at the width of a terminal, and its layout at any.
+//! The text for every recorded machine at the width of a terminal, and its layout at any width.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Traced runs and speedup stacks on the terminal: how they look, and what must hold however they look.
+//! Traced runs and speedup stacks on the terminal: their appearance, and the invariants of every
+//! layout.
 
 mod support;
 
@@ -176,7 +177,8 @@ fn colour_marks_and_adds_nothing() {
     }
 }
 
-/// The cells of the bars in a report, of each line with a zero mark: to its left and to its right.
+/// Number of cells of the bars in a report, for each line with a zero mark: to its left and to its
+/// right.
 fn bars(text: &str) -> Vec<(usize, usize)> {
     let lines = text.lines().skip_while(|line| !line.starts_with("where the CPUs went"));
     let lines = lines.skip(1).take_while(|line| line.contains('|'));
@@ -186,7 +188,7 @@ fn bars(text: &str) -> Vec<(usize, usize)> {
 
 #[test]
 fn every_bar_adds_up_to_its_cpus() {
-    // In ASCII no sign of a component is the zero mark.
+    // In ASCII no sign of a component equals the zero mark.
     let style = Style { unicode: false, width: 100, ..PLAIN };
     let four = bars(&report(&support::contended(), style));
     let per_cpu = 97.0 / 8.0;
@@ -196,13 +198,15 @@ fn every_bar_adds_up_to_its_cpus() {
     }
     assert_eq!(four.len(), 3);
     for (left, right) in bars(&report(&support::gaining(), style)) {
-        // 2 CPUs are the cells to the right less those to the left; 2.36 CPUs to the right take the whole room.
+        // The cells to the right less those to the left stand for 2 CPUs; 2.36 CPUs to the right
+        // take the whole room.
         let cells = right as f64 - left as f64;
         assert!((cells * 2.36 / right as f64 - 2.0).abs() < 0.05, "{left} and {right}");
     }
 }
 
-/// Traced views of every shape: any losses and names, some lossy, some with runs that say nothing.
+/// Traced views of every shape: any losses and names, some with lost events, some with runs of no
+/// information.
 fn views() -> impl Strategy<Value = View> {
     let loss = || prop_oneof![Just(0.0), -0.4..0.4f64, Just(f64::NAN), -1e-9..1e-9f64];
     let losses = proptest::collection::vec(loss(), 16);
@@ -274,7 +278,7 @@ fn what_did_not_fit_together_is_said_of_the_trace() {
     let text = trace_report(trace, None, &style);
     let said = "did not fit together: 3 switches that did not fit the one before, 1 wait that nobody was seen to end";
     assert!(text.contains(said), "{text}");
-    // Perf events begin with a thread that somebody outside of them made.
+    // Perf events begin with a thread made by a process outside the trace.
     trace.misfits = Misfits { unborn: 1, ..Misfits::default() };
     let told =
         |trace: &TraceView| trace_report(trace, None, &style).contains("1 thread that nobody was seen");
@@ -322,7 +326,8 @@ fn a_loss_that_cannot_be_told_is_a_dash_beside_one_that_can() {
 
 #[test]
 fn each_component_is_read_from_its_own_field() {
-    // 1, 2, 3, … CPU-seconds in the order of the record: no two are the same, and none is left out.
+    // The components have 1, 2, 3, … CPU-seconds in the order of the record: all differ, and none
+    // is left out.
     let words = serde_json::to_value(Components::default()).unwrap();
     let numbered = |suffix: &str| {
         let fields =

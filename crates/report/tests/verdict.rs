@@ -1,4 +1,4 @@
-//! What is decided from a view, and the words for it.
+//! The decision from a view, and its words.
 
 mod support;
 
@@ -53,7 +53,7 @@ fn counts_that_were_not_kept_to_give_no_answer() {
     assert!(text.contains("--limit cpuset") && !text.contains("times"), "{text}");
     let text = words(&wide(0.98, OutsideEvidence::Trace, Limit::Cpuset));
     assert!(text.contains("--limit hotplug") && !text.contains("at least"), "{text}");
-    // A little of it leaves the answer doubtful.
+    // A small share of it leaves the answer doubtful.
     let little = wide(0.02, OutsideEvidence::CpuTime, Limit::Affinity);
     let verdict = decide(&little);
     assert!(matches!(verdict.answer, Answer::No { .. }) && verdict.remarks.contains(&Remark::Doubtful));
@@ -70,7 +70,7 @@ fn a_crowded_base_is_praised_for_nothing() {
             .warn([Warning::CrowdedBase { cpus: 1, workers, machine_sized, told }])
             .build()
     };
-    // As many threads as the machine has CPUs: whatever came of it, one CPU would have run one.
+    // As many threads as the machine has CPUs: in any case, one CPU alone would have run one.
     for fast in [0.9, 1.0, 1.9, 19.5] {
         let view = crowded(2, true, false, fast);
         let verdict = decide(&view);
@@ -85,13 +85,14 @@ fn a_crowded_base_is_praised_for_nothing() {
         assert!(!text.contains("cache") && !text.contains("Yes"), "{text}");
     }
     assert!(!words(&crowded(2, true, true, 1.9)).contains("{n}"), "it was told");
-    // A number of threads of its own: no explanation of a superlinear speedup but that; else part of the program.
+    // A number of threads set by the command: the only explanation of a superlinear speedup,
+    // otherwise part of the program.
     assert!(words(&crowded(7, false, false, 19.5)).contains("in each other's way"));
     let server = crowded(7, false, false, 1.9);
     let verdict = decide(&server);
     assert!(matches!(verdict.answer, Answer::Yes(_)));
     assert!(notices(&server.warnings, &verdict)[0].text.contains("7 threads at once"));
-    // Only a trace rules that out.
+    // Only a trace excludes that explanation.
     assert!(words(&support::superlinear()).contains("more threads than CPUs ran there (a trace would tell)"));
     let traced = support::view(&["x"]).point(1, 40.2, 0.1, 1.0).point(2, 17.9, 0.1, 2.0);
     let traced = traced.with(|v| v.traces = vec![support::trace(1, 41.0, |_| ())]).build();
@@ -100,7 +101,7 @@ fn a_crowded_base_is_praised_for_nothing() {
 
 #[test]
 fn no_difference_inside_the_noise_is_called_one() {
-    // The interval excludes 1, but two medians of the same thing differ as much by chance.
+    // The interval excludes 1, but two medians of one quantity differ as much by chance.
     let inside = support::view(&["x"])
         .point(1, 10.0, 0.02, 1.0)
         .point(2, 9.9, 0.02, 1.9)
@@ -108,7 +109,7 @@ fn no_difference_inside_the_noise_is_called_one() {
         .build();
     assert!(inside.points[1].speedup.ci95.is_some_and(|[low, _]| low > 1.0));
     assert!(matches!(decide(&inside).answer, Answer::No { .. }));
-    // Beyond the floor, but the interval holds 1.
+    // The difference is beyond the floor, but the interval contains 1.
     let wide = support::view(&["x"])
         .point(1, 10.0, 0.5, 1.0)
         .point(2, 9.6, 0.5, 1.9)
@@ -145,7 +146,7 @@ fn a_guess_is_made_only_where_the_points_can_bear_one() {
         view.warnings.push(warning);
         assert!(!guesses(&view));
     }
-    // A rising fraction says why more CPUs bring less; Amdahl's law would promise too much.
+    // A rising fraction explains why more CPUs help less; Amdahl's law would promise too much.
     assert!(!guesses(&support::nine_points()));
 }
 
@@ -228,7 +229,7 @@ fn a_serial_fraction_rises_only_beyond_the_intervals() {
     assert_eq!(rises(&support::nine_points()), Some((4, 256)), "at 2 CPUs it cannot be told from none");
     assert_eq!(rises(&support::rates()), Some((2, 4)));
     assert_eq!(rises(&support::five_points()), None);
-    // What SMT siblings cost is not the command's serial part.
+    // The cost of SMT siblings is not the command's serial part.
     let mut view = support::rates();
     view.warnings.push(Warning::SmtSiblings { cpus: 4 });
     assert_eq!(rises(&view), None);
@@ -236,7 +237,8 @@ fn a_serial_fraction_rises_only_beyond_the_intervals() {
 
 #[test]
 fn amdahl_is_computed_from_the_smallest_count() {
-    // Base 2: at 4 CPUs n = 2, S = 1.6, f = (1/1.6 - 1/2)/(1 - 1/2) = 0.25; at 16, n = 8: 1/(0.25 + 0.75/8).
+    // Base 2: at 4 CPUs n = 2, S = 1.6, f = (1/1.6 - 1/2)/(1 - 1/2) = 0.25; at 16, n = 8: 1/(0.25 +
+    // 0.75/8).
     let view = support::view(&["x"]).point(2, 16.0, 0.02, 1.9).point(4, 10.0, 0.02, 2.5).build();
     let verdict = decide(&view);
     let Some(Remark::IfSerialFractionStays { cpus, speedup, limit, .. }) = verdict.remarks.last() else {

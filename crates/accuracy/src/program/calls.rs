@@ -1,7 +1,8 @@
 //! Threads that spend a known share of their CPU time in system calls.
 //!
-//! The call is `getrandom` of some kilobytes: all but some 0.3% of it is computing in the kernel, on nothing shared. Of
-//! a call as short as `getppid` half would be the way in and out, which no clock divides between the two modes.
+//! The call is `getrandom` of some kilobytes: all but some 0.3% of it is computing in the kernel,
+//! without shared data. In a call as short as `getppid`, half would be entry and exit, which no
+//! clock divides between the two modes.
 
 use std::thread;
 
@@ -64,13 +65,13 @@ impl Known for Calls {
     }
 }
 
-/// `percent` of `work_s` in the kernel, the rest in user mode, and no CPU idle.
+/// Truth of `percent` of `work_s` in the kernel, the rest in user mode, and no CPU idle.
 pub(super) fn divided(percent: f64, work_s: f64) -> Expected {
     let kernel = work_s * percent / 100.0;
     Expected::shares([Share::built(Part::KernelWork, kernel), Share::built(Part::UserWork, work_s - kernel)])
 }
 
-/// The command line of a program with these arguments.
+/// Command line of a program with these arguments.
 pub(super) fn arguments(name: &str, percent: f64, work_s: f64, threads: u32) -> Vec<String> {
     let [percent, work_s, threads] = [percent.to_string(), work_s.to_string(), threads.to_string()];
     [name, "--percent", &percent, "--work-s", &work_s, "--threads", &threads].map(String::from).to_vec()

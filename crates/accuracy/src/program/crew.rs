@@ -1,7 +1,7 @@
 //! Threads that take equal tasks from a queue, by a mutex and condition variables.
 //!
-//! One thread alone hands out and waits for the end, so the condition variables' futexes are woken by one: waits for
-//! it are no waits for a lock.
+//! One thread alone hands out tasks and waits for the end, so one thread alone wakes the condition
+//! variables' futexes: waits for that thread are no waits for a lock.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -20,17 +20,18 @@ pub(super) struct Crew {
 
 #[derive(Default)]
 struct State {
-    /// Tasks that nobody has taken.
+    /// Tasks not taken yet.
     waiting: u32,
     /// Tasks that are not finished.
     unfinished: u32,
-    /// How long the threads that have ended were runnable without running.
+    /// Time that the ended threads were runnable without running.
     runnable: Nanos,
     closed: bool,
 }
 
 impl Crew {
-    /// Starts `workers` threads that each do `task` for every task they take, until the crew is closed.
+    /// Starts `workers` threads that each do `task` for every task they take, until the crew is
+    /// closed.
     pub(super) fn start<'scope, F>(&'scope self, scope: &'scope Scope<'scope, '_>, workers: u32, task: F)
     where
         F: Fn() + Copy + Send + 'scope,
@@ -41,7 +42,7 @@ impl Crew {
                     task();
                     self.finish();
                 }
-                // Where there is no account of it, the truth is that nothing was queued.
+                // Without an account of it, the truth is that no thread was queued.
                 let waited = Scheduled::own().unwrap_or_default().waited;
                 self.lock().runnable += waited;
             });
@@ -64,7 +65,7 @@ impl Crew {
         self.work.notify_all();
     }
 
-    /// Waits for a task; false where there will be none.
+    /// Waits for a task; returns false after the last one.
     fn take(&self) -> bool {
         let nothing = |state: &mut State| state.waiting == 0 && !state.closed;
         let mut state = self.work.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
@@ -83,13 +84,14 @@ impl Crew {
         }
     }
 
-    /// A panic in a task ends the program anyway, by `thread::scope`.
+    /// Locks the state. A panic in a task ends the program anyway, by `thread::scope`.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs `lead` with a crew of `workers` that do `task`; returns how long those were runnable without running.
+/// Runs `lead` with a crew of `workers` that do `task`; returns how long the workers were runnable
+/// without running.
 pub(super) fn with_crew(workers: u32, task: impl Fn() + Copy + Send, lead: impl FnOnce(&Crew)) -> Nanos {
     let crew = Crew::default();
     thread::scope(|scope| {

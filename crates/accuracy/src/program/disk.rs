@@ -1,4 +1,4 @@
-//! One thread that reads a file past the page cache: it does nothing but wait for the disk.
+//! One thread that reads a file past the page cache: it only waits for the disk.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,19 +13,21 @@ use crate::accounts::IdleClock;
 use crate::clock::{thread_cpu, tree_cpu, wall};
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// Bytes a read: so many that the time from the disk's interrupt to the thread's running again is small beside it.
+/// Bytes a read: enough to make the time from the disk's interrupt until the thread runs again
+/// small in comparison.
 const READ_BYTES: usize = 4 << 20;
 
-/// Bytes of the file: large enough that a disk's own cache is no part of the question here, small enough to write.
+/// Bytes of the file: large enough to exclude the disk's own cache, small enough to write.
 const FILE_BYTES: usize = 256 << 20;
 
-/// What memory and place in the file must be multiples of: no disk that Linux drives wants more than a page.
+/// Alignment of the memory and of the place in the file: no disk that Linux drives requires more
+/// than a page.
 const ALIGNMENT: usize = 4096;
 
 /// `TMPFS_MAGIC` of linux/magic.h: a file system without a disk.
 const TMPFS: i64 = 0x0102_1994;
 
-/// Threads of the kernel that end requests of a disk and of its file system.
+/// Kernel threads that complete requests of a disk and of its file system.
 const WORKERS: &[&str] = &["kworker/", "ksoftirqd/"];
 
 /// See the module.
@@ -39,7 +41,7 @@ pub struct Disk {
     pub elapsed_s: f64,
 }
 
-/// Writes the file that is to be read, down to the disk.
+/// Writes the file for the reads, down to the disk.
 pub fn write_file(path: &Path) -> Result<(), AccuracyError> {
     let failed = |error| AccuracyError::File { what: "write", path: path.to_owned(), error };
     let file = File::create(path).map_err(failed)?;
@@ -47,7 +49,7 @@ pub fn write_file(path: &Path) -> Result<(), AccuracyError> {
     if kind == TMPFS {
         return Err(AccuracyError::NoDisk(path.to_owned()));
     }
-    // No zeros: some disks do not store them.
+    // The bytes are not zeros, because some disks do not store zeros.
     let block: Vec<u8> = (0..READ_BYTES).map(|at| (at % 251) as u8 + 1).collect();
     for at in (0..FILE_BYTES).step_by(READ_BYTES) {
         file.write_all_at(&block, at as u64).map_err(failed)?;
@@ -80,12 +82,13 @@ impl Known for Disk {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), waited_s, idle_s, ..Truth::default() })
     }
 
-    /// While the thread waits nothing runs, and every CPU is idle for the disk; while it runs, all others are idle for
-    /// want of work.
+    /// While the thread waits nothing runs, and every CPU is idle for the disk. While the thread
+    /// runs, all other CPUs are idle for lack of work.
     ///
-    /// Not all of the thread's wait is idle time: the disk's interrupts and the kernel worker that ends a request run
-    /// meanwhile, 4 to 6% of the time, on the CPU that would be idle. No clock of the program sees them, so the wait
-    /// is the truth only as far as the kernel's account of the CPUs has idle time for it.
+    /// Not all of the thread's wait is idle time: the disk's interrupts and the kernel worker that
+    /// completes a request run meanwhile, 4 to 6% of the time, on the CPU that would be idle. No
+    /// clock of the program sees them. The truth is therefore the wait, limited to the idle time in
+    /// the kernel's account of the CPUs.
     fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
         let cpus = f64::from(cpus);
         let beside = (cpus - 1.0) * truth.cpu_s;
@@ -128,7 +131,8 @@ mod tests {
             share.seconds
         };
         assert_eq!([disk(1, 3.7), disk(1, 4.1)], [3.7, 4.0]);
-        // The second CPU's second beside the thread is not the disk's.
+        // The second CPU is idle for one second while the thread runs; that second is not the
+        // disk's.
         assert_eq!([disk(2, 8.75), disk(2, 9.0)], [7.75, 8.0]);
     }
 }

@@ -1,12 +1,14 @@
-//! Threads that spend a known share of their CPU time in page faults: each touches memory of its own and gives it
-//! back, again and again.
+//! Threads that spend a known share of their CPU time in page faults: each touches its own memory
+//! and returns it, repeatedly.
 //!
-//! Of a fault of 4 KiB (some 0.7 µs) a seventh is the hardware's way in and out, and a tick that comes on the way back,
-//! while interrupts are off, is delivered in user mode: no clock divides that between the two. So the faults are made
-//! long instead of many: a page of 2 MiB is cleared for some 100 µs, with interrupts on, beside which the ways are
-//! nothing. Where the kernel has no such pages to give, small ones are taken, and the judgement says so.
+//! Of a fault of 4 KiB (some 0.7 µs) a seventh is the hardware's entry and exit. A tick that comes
+//! during the exit, while interrupts are off, is delivered in user mode: no clock divides that time
+//! between the two modes. The faults are therefore long instead of many: clearing a page of 2 MiB
+//! takes some 100 µs with interrupts on, which makes entry and exit negligible. If the kernel has
+//! no large pages to give, the program uses small ones, and the judgement says so.
 //!
-//! Each thread is a process of its own: in one address space they would wait for each other's `mmap_lock`.
+//! Each thread is a process of its own: in one address space they would wait for each other's
+//! `mmap_lock`.
 
 use std::ptr::null_mut;
 
@@ -21,16 +23,16 @@ use crate::clock::{thread_cpu, tree_cpu};
 use crate::wait::{fork, wait};
 use crate::{AccuracyError, Expected, Truth};
 
-/// The large page that most architectures have.
+/// Size of the large page on most architectures.
 const LARGE_BYTES: usize = 2 << 20;
 
 /// Smallest page of any architecture that Linux supports.
 const SMALL_BYTES: usize = 4096;
 
-/// Small pages at a time, where there are no large ones: some 50 µs of faults.
+/// Small pages at a time, if there are no large ones: some 50 µs of faults.
 const SMALL_PAGES: usize = 64;
 
-/// Said where there are none.
+/// Note of a judgement without large pages.
 const SMALL_NOTE: &str = "no large pages here (see /sys/kernel/mm/transparent_hugepage/enabled): short faults, of which some \
      2 points are told as user work";
 
@@ -51,7 +53,7 @@ pub struct Faults {
 impl Known for Faults {
     fn run(&self) -> Result<Truth, AccuracyError> {
         let each_s = self.work_s / f64::from(self.threads);
-        // Forked processes have copies of it, and each touches its own.
+        // Forked processes have copies of the memory, and each touches its own copy.
         let memory = Memory::map().map_err(AccuracyError::system("map memory"))?;
         let work = |seed| {
             alternate(
@@ -77,24 +79,25 @@ impl Known for Faults {
     }
 }
 
-/// One large page's place; mapped until the program ends.
+/// Place of one large page; mapped until the program ends.
 struct Memory {
     place: *mut u8,
     large: bool,
 }
 
 impl Memory {
-    /// Maps it, and tries it where a failure can be told.
+    /// Maps the memory, and tests it here, where a failure can be reported.
     fn map() -> Result<Self, Errno> {
         let readable = ProtFlags::READ | ProtFlags::WRITE;
-        // Twice as much has an aligned place in it.
-        // SAFETY: the mapping is new, at an address of the kernel's choice; nothing else points into it.
+        // A mapping of twice the size contains an aligned place.
+        // SAFETY: the mapping is new, at an address of the kernel's choice; nothing else points
+        // into it.
         #[allow(unsafe_code)]
         let mapped = unsafe { mmap_anonymous(null_mut(), 2 * LARGE_BYTES, readable, MapFlags::PRIVATE) }?;
         let mapped = mapped.cast::<u8>();
         let place = mapped.wrapping_add(mapped.align_offset(LARGE_BYTES));
         let mut memory = Self { place, large: false };
-        // A kernel without large pages refuses; the next look tells.
+        // A kernel without large pages refuses; `is_large` below detects that.
         memory.advise(Advice::LinuxHugepage).ok();
         memory.touch(1);
         memory.large = memory.is_large();
@@ -102,7 +105,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// One large fault, or as many small ones as take about as long; gives all back.
+    /// Causes one large fault, or small faults that take about as long; returns the memory to the
+    /// kernel.
     fn fault(&self) -> Result<(), Errno> {
         self.touch(if self.large { 1 } else { SMALL_PAGES });
         self.advise(Advice::LinuxDontNeed)
@@ -110,7 +114,8 @@ impl Memory {
 
     fn touch(&self, pages: usize) {
         for page in 0..pages {
-            // SAFETY: the page is inside the mapping made in `map`, which may be written and is never unmapped.
+            // SAFETY: the page is inside the mapping made in `map`, which may be written and is
+            // never unmapped.
             #[allow(unsafe_code)]
             unsafe {
                 self.place.add(page * SMALL_BYTES).write_volatile(1);
@@ -119,18 +124,18 @@ impl Memory {
     }
 
     fn advise(&self, advice: Advice) -> Result<(), Errno> {
-        // SAFETY: the range is inside the mapping made in `map`, whose contents nobody reads.
+        // SAFETY: the range is inside the mapping made in `map`; no code reads its contents.
         #[allow(unsafe_code)]
         unsafe {
             madvise(self.place.cast(), LARGE_BYTES, advice)
         }
     }
 
-    /// Whether one touch brought the whole: its last page is there too.
+    /// Whether one touch brought the whole page: its last part is present too.
     fn is_large(&self) -> bool {
         let mut there = [0_u8; LARGE_BYTES / SMALL_BYTES];
-        // SAFETY: the range is inside the mapping made in `map`; one byte is written for each of its pages, which are no
-        // smaller than `SMALL_BYTES`.
+        // SAFETY: the range is inside the mapping made in `map`; one byte is written for each of
+        // its pages, which are no smaller than `SMALL_BYTES`.
         #[allow(unsafe_code)]
         let failed = unsafe { libc::mincore(self.place.cast(), LARGE_BYTES, there.as_mut_ptr()) };
         let pages = LARGE_BYTES / rustix::param::page_size();

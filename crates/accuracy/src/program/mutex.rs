@@ -1,8 +1,9 @@
-//! Two threads and one mutex, which each holds for a part of its time.
+//! Two threads and one mutex, which each thread holds for a part of its time.
 //!
-//! With fixed lengths the two would fall into step and never wait again, so lengths are drawn (exponential, seeded).
-//! The expected wait of such a pair is the machine repair model's, see the test; that of one run differs by chance,
-//! so the truth is what the threads' own clocks say around `lock`. It includes the way from being woken to running.
+//! With fixed lengths the two threads would fall into step and never wait again, so lengths are
+//! random (exponential, seeded). The expected wait of such a pair follows the machine repair model,
+//! see the test. The wait of one run differs by chance, so the truth is the reading of the threads'
+//! own clocks around `lock`. It includes the time from the wake-up until the thread runs.
 
 use std::sync::{Mutex as Lock, PoisonError, TryLockError};
 use std::thread;
@@ -17,11 +18,11 @@ use super::parts::part;
 use crate::clock::{burn, tree_cpu, wall};
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// Mean length of holding and not holding together. Some 200 times the 40 µs that waking an idle virtual CPU takes,
-/// which are no part of the wait in a trace.
+/// Mean length of one hold and one pause together. It is some 200 times the 40 µs for waking an
+/// idle virtual CPU, which are no part of the wait in a trace.
 const CYCLE_S: f64 = 0.008;
 
-/// Threads.
+/// Number of threads.
 const THREADS: u32 = 2;
 
 /// See the module.
@@ -36,14 +37,14 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    /// One thread; returns how long it waited.
+    /// Runs one thread; returns how long it waited.
     fn work(&self, lock: &Lock<()>, seed: u64, end: Nanos) -> Nanos {
         let mut lengths = Lengths { chance: ChaCha8Rng::seed_from_u64(seed), percent: self.percent };
         let mut waited = Nanos::ZERO;
         while wall() < end {
             let (hold, think) = lengths.next();
             burn(think);
-            // A lock that is free is taken without a look at the clock.
+            // A free lock is taken without reading the clock.
             let held = match lock.try_lock() {
                 Ok(held) => held,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -61,7 +62,7 @@ impl Mutex {
     }
 }
 
-/// How long a thread holds the lock and how long it does not, again and again.
+/// Source of the alternating lengths of holding and not holding the lock.
 struct Lengths {
     chance: ChaCha8Rng,
     percent: f64,
@@ -70,7 +71,7 @@ struct Lengths {
 impl Lengths {
     fn next(&mut self) -> (Nanos, Nanos) {
         let mut length = |percent| {
-            // Exponential of mean one, by inversion.
+            // Exponential distribution with mean one, by inversion.
             let exponential = -(1.0 - self.chance.random::<f64>()).ln();
             part(CYCLE_S * exponential, percent)
         };
@@ -85,15 +86,16 @@ impl Known for Mutex {
         let waited: Nanos = thread::scope(|scope| {
             let other = scope.spawn(|| self.work(&lock, 2, end));
             let own = self.work(&lock, 1, end);
-            // A panic there is a panic here.
+            // A panic in that thread continues in this one.
             [own, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))].into_iter().sum()
         });
         let (cpu_s, waited_s) = (tree_cpu().as_secs_f64(), Some(waited.as_secs_f64()));
         Ok(Truth { cpu_s, waited_s, ..Truth::default() })
     }
 
-    /// While one waits, the other has the lock and runs: on one CPU nothing is idle, on more one CPU for each waiting
-    /// thread, and those that are more than the threads for want of work.
+    /// While one thread waits, the other holds the lock and runs. On one CPU nothing is idle; on
+    /// more, one CPU is idle for each waiting thread. CPUs beyond the number of threads are idle
+    /// for lack of work.
     fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
         let waited = if cpus > 1 { truth.waited_s.unwrap_or(0.0) } else { 0.0 };
         Expected::shares([
@@ -114,15 +116,17 @@ impl Known for Mutex {
 mod tests {
     use super::*;
 
-    /// Share of the time that a thread waits: the lock serves one at a time with mean `h`, each of two customers comes
-    /// back after a mean of `1-h`. With r = h/(1-h) the states with 0, 1, 2 customers at the lock are as 1 : 2r : 2r²
-    /// (machine repair model, M/M/1//2; Kleinrock, Queueing Systems I, section 3.8), and in the last one of two waits.
+    /// Share of the time that a thread waits: the lock serves one customer at a time with mean `h`,
+    /// and each of two customers returns after a mean of `1-h`. With r = h/(1-h) the states with 0,
+    /// 1, 2 customers at the lock are as 1 : 2r : 2r² (machine repair model, M/M/1//2; Kleinrock,
+    /// Queueing Systems I, section 3.8). In the last state one of the two waits.
     fn by_theory(percent: f64) -> f64 {
         let r = percent / (100.0 - percent);
         r * r / (1.0 + 2.0 * r + 2.0 * r * r)
     }
 
-    /// The same lengths on two CPUs of their own, without running: share of the time that a thread waits.
+    /// Simulates these lengths on two CPUs of their own; returns the share of the time that a
+    /// thread waits.
     fn simulated(percent: f64, elapsed_s: f64) -> f64 {
         let mut threads = [1, 2].map(|seed| {
             let chance = ChaCha8Rng::seed_from_u64(seed);

@@ -1,6 +1,8 @@
-//! Threads that compute until a set time, beside a process outside the tree that takes CPU time meanwhile.
+//! Threads that compute until a set time, beside a process outside the tree that takes CPU time
+//! meanwhile.
 //!
-//! What the neighbour took is read from its own account in /proc, at the first and the last instant of the program.
+//! The neighbour's CPU time comes from its own account in /proc, read at the first and the last
+//! instant of the program.
 
 use std::thread;
 
@@ -13,7 +15,7 @@ use crate::clock::{burn, tree_cpu, wall};
 use crate::neighbour;
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// Work between two looks at the time.
+/// Work between two reads of the time.
 const STEP: Nanos = Nanos::from_millis(1);
 
 /// See the module.
@@ -48,8 +50,9 @@ impl Known for Neighboured {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), outside_s, idle_s, ..Truth::default() })
     }
 
-    /// What neither had is idle: the moments until a thread is moved to the CPU that the neighbour leaves. No more
-    /// than the kernel accounts, for the machine's daemons take some of it.
+    /// Time that neither the threads nor the neighbour used is idle: the moments until a thread
+    /// moves to the CPU that the neighbour leaves. The kernel's account limits it, because the
+    /// machine's daemons take some of that time.
     fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
         let outside = truth.outside_s.unwrap_or(0.0);
         let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s - outside).max(0.0);

@@ -1,22 +1,23 @@
-//! Arithmetic that several programs share: idle CPUs beside so many workers.
+//! Arithmetic that several programs share: idle CPUs beside a number of workers.
 
 use morecores_study::Nanos;
 
 use crate::clock;
 
-/// CPU-seconds idle on `cpus` CPUs while `work_s` of CPU time is done by `workers` threads that share it equally.
+/// CPU-seconds idle on `cpus` CPUs while `workers` threads share `work_s` of CPU time equally.
 pub(super) fn idle_beside(cpus: u32, workers: u32, work_s: f64) -> f64 {
     let busy = f64::from(workers.min(cpus).max(1));
     (f64::from(cpus) - busy).max(0.0) * work_s / busy
 }
 
-/// This share of some seconds, as a time.
+/// Percentage of some seconds, as a time.
 pub(super) fn part(seconds: f64, percent: f64) -> Nanos {
     Nanos::from_secs_f64(seconds * percent / 100.0)
 }
 
-/// Spends CPU time in turns of `other` and of computing, so that `other` gets `percent` of `work_s`. How long a turn
-/// is changes by chance, lest turns and the kernel's ticks keep step.
+/// Spends CPU time in turns of `other` and of computing, so that `other` gets `percent` of
+/// `work_s`. The length of a turn is random, so that turns and the kernel's ticks do not fall into
+/// step.
 pub(super) fn alternate(work_s: f64, percent: f64, seed: u64, mut other: impl FnMut(Nanos)) {
     use rand::{RngExt, SeedableRng};
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
@@ -25,7 +26,7 @@ pub(super) fn alternate(work_s: f64, percent: f64, seed: u64, mut other: impl Fn
     while given < work_s {
         // 1 to 9 ms: some two ticks of 4 ms.
         let turn = chance.random_range(0.001..0.009_f64).min(work_s - given);
-        // The ends are those of the plan, so that what one turn took too long the next makes good.
+        // Ends follow the plan, so that the next turn compensates for a turn that took too long.
         let end = |seconds: f64| begun + Nanos::from_secs_f64(seconds);
         other(end(given + turn * percent / 100.0));
         given += turn;

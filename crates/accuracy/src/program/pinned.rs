@@ -1,4 +1,5 @@
-//! Two threads that pin themselves to the same CPU: whatever else was allotted is idle while one of them waits.
+//! Two threads that pin themselves to one CPU: all other allotted CPUs are idle while one of the
+//! threads waits.
 
 use std::thread;
 
@@ -10,7 +11,7 @@ use super::parts::part;
 use crate::clock::{burn, tree_cpu};
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// Threads.
+/// Number of threads.
 const THREADS: u32 = 2;
 
 /// See the module.
@@ -26,7 +27,7 @@ impl Known for Pinned {
         let allotted = sched_getaffinity(None).map_err(AccuracyError::system("read own affinity"))?;
         let mut one = CpuSet::new();
         one.set((0..CpuSet::MAX_CPU).find(|cpu| allotted.is_set(*cpu)).unwrap_or(0));
-        // Threads inherit it.
+        // Threads inherit the affinity.
         sched_setaffinity(None, &one).map_err(AccuracyError::system("pin a thread"))?;
         let each = part(self.work_s, 100.0 / f64::from(THREADS));
         thread::scope(|scope| {
@@ -35,7 +36,8 @@ impl Known for Pinned {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), ..Truth::default() })
     }
 
-    /// One thread runs, the other is runnable but barred from the second CPU; further CPUs have nobody.
+    /// One thread runs, the other is runnable but not allowed on the second CPU; further CPUs have
+    /// no thread.
     fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
         let barred = f64::from((cpus - 1).min(THREADS - 1));
         Expected::shares([

@@ -1,4 +1,5 @@
-//! A chain of three processes that work in turn and hand on by pipes: however many there are, one works.
+//! A chain of three processes that work in turn and hand over by pipes: only one works at a time,
+//! on any number of CPUs.
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
@@ -13,7 +14,7 @@ use crate::{AccuracyError, Expected, Part, Share, Truth};
 /// Processes in the chain.
 const LINKS: u32 = 3;
 
-/// CPU time between two hand-overs: some 100 times what waking an idle virtual CPU takes.
+/// CPU time between two hand-overs: some 100 times the time to wake an idle virtual CPU.
 const TURN_S: f64 = 0.005;
 
 /// See the module.
@@ -32,7 +33,7 @@ impl Known for PipeChain {
         let (from_first, to_second) = open()?;
         let (from_second, to_third) = open()?;
         let (mut from_third, to_first) = open()?;
-        // Each link ends at the end of what it reads: no process keeps an end that is not its own.
+        // Each link ends at the end of its input: no process keeps an end of another link's pipe.
         let pass = |mut from: PipeReader, mut to: PipeWriter| {
             while hand(&mut from) {
                 burn(turn);
@@ -83,7 +84,7 @@ impl Known for PipeChain {
     }
 }
 
-/// Waits for one's turn; false where there will be none.
+/// Waits for the turn of this link; returns false after the last turn.
 fn hand(from: &mut PipeReader) -> bool {
     from.read_exact(&mut [0]).is_ok()
 }

@@ -1,5 +1,5 @@
-//! A pool of two threads, a queue and a condition variable: three equal tasks at a time, so that the third is done by
-//! one thread while the other has none.
+//! A pool of two threads, a queue and a condition variable: three equal tasks at a time, so one
+//! thread does the third task while the other has none.
 
 use clap::Args;
 
@@ -13,10 +13,10 @@ use crate::{AccuracyError, Expected, Part, Share, Truth};
 /// Threads of the pool.
 const WORKERS: u32 = 2;
 
-/// Tasks that are handed out at once, and all finished before the next.
+/// Tasks that are handed out at once; all finish before the next batch.
 const BATCH: u32 = 3;
 
-/// CPU time of a task: some 500 times what waking an idle virtual CPU takes.
+/// CPU time of a task: some 500 times the time to wake an idle virtual CPU.
 const TASK_S: f64 = 0.02;
 
 /// See the module.
@@ -28,7 +28,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// As many batches as take this much CPU time.
+    /// Builds a pool with enough batches to take this much CPU time.
     pub fn working(work_s: f64) -> Self {
         Self { batches: (work_s / TASK_S / f64::from(BATCH)).round() as u32 }
     }
@@ -44,7 +44,8 @@ impl Known for Pool {
         Ok(Truth { cpu_s: tree_cpu().as_secs_f64(), idle_s, runnable_s, ..Truth::default() })
     }
 
-    /// A batch lasts as many turns as the busiest CPU has tasks; a CPU without a task in a turn is idle.
+    /// A batch lasts as many turns as the busiest CPU has tasks; a CPU without a task in a turn is
+    /// idle.
     fn expected(&self, truth: &Truth, cpus: u32, _: f64) -> Expected {
         let at_once = WORKERS.min(cpus);
         let turns = BATCH.div_ceil(at_once);
@@ -55,7 +56,7 @@ impl Known for Pool {
         Expected::shares([
             Share::clocked(Part::Work, truth.cpu_s),
             Share::built(Part::TooLittleWork, alone),
-            // As in a serial fraction: the scheduler may leave both threads on one CPU for a while.
+            // The scheduler may leave both threads on one CPU for a while, as in a serial fraction.
             Share::accounted(Part::Scheduling, queued).idle_at_most(truth, alone),
         ])
     }

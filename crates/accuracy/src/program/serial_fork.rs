@@ -1,6 +1,7 @@
 //! A serial fraction, by fork and wait: the shape of a build.
 //!
-//! In each round one process does the serial part, then forks two that share the rest, and waits for both.
+//! In each round one process does the serial part, then forks two children that share the rest, and
+//! waits for both.
 
 use clap::Args;
 use morecores_study::Nanos;
@@ -12,7 +13,7 @@ use crate::clock::{burn, tree_cpu};
 use crate::wait::{fork, wait_and_account};
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// Few, so that making processes (some 0.3 ms a round) is no part of the work.
+/// Number of rounds; small, so that making processes (some 0.3 ms a round) is no part of the work.
 const ROUNDS: u32 = 10;
 
 /// Processes that share the parallel part.
@@ -56,11 +57,12 @@ impl Known for SerialFork {
     }
 }
 
-/// `percent` of `work_s` leave all CPUs but one idle, the rest all but [`WORKERS`].
+/// Truth of a serial fraction: `percent` of `work_s` leaves all CPUs but one idle, the rest leaves
+/// all but [`WORKERS`] idle.
 ///
-/// A CPU may be idle besides while the scheduler leaves both workers on the other: that is no mistake of the trace, and
-/// no construct prevents it, so it is the workers' account of it, as far as the CPUs had idle time for it (a worker may
-/// also have waited for a daemon).
+/// A CPU may also be idle while the scheduler leaves both workers on the other CPU. That is no
+/// mistake of the trace, and no construction prevents it. Its truth is the workers' account of the
+/// time, limited to the idle time of the CPUs, because a worker may also have waited for a daemon.
 pub(super) fn serial(percent: f64, work_s: f64, truth: &Truth, cpus: u32) -> Expected {
     let (one, more) = (work_s * percent / 100.0, work_s * (100.0 - percent) / 100.0);
     let alone = idle_beside(cpus, 1, one) + idle_beside(cpus, WORKERS, more);
@@ -87,7 +89,8 @@ mod tests {
     fn the_serial_part_leaves_every_cpu_but_one_idle() {
         assert_eq!([idle(0.0, 1), idle(50.0, 1)], [0.0, 0.0]);
         assert_eq!([idle(0.0, 2), idle(10.0, 2), idle(30.0, 2), idle(50.0, 2)], [0.0, 1.0, 3.0, 5.0]);
-        // Three of four in the serial half, two of four in the other, which takes half its work.
+        // Three of four CPUs are idle in the serial half, two of four in the other half, which
+        // takes half its work as time.
         assert_eq!(idle(50.0, 4), 15.0 + 5.0);
     }
 

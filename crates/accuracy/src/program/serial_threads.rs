@@ -1,6 +1,7 @@
 //! A serial fraction, by threads and condition variables: the shape of a parallel loop.
 //!
-//! In each round the main thread does the serial part, then wakes two threads that share the rest, and waits for both.
+//! In each round the main thread does the serial part, then wakes two threads that share the rest,
+//! and waits for both.
 
 use clap::Args;
 
@@ -12,8 +13,8 @@ use crate::accounts::IdleClock;
 use crate::clock::{burn, tree_cpu};
 use crate::{AccuracyError, Expected, Truth};
 
-/// Enough that handing over is exercised; two wake-ups a round, of some 50 µs each on a virtual machine, are no part
-/// of the work.
+/// Number of rounds; large enough to exercise handing over. The two wake-ups a round, of some 50
+/// µs each on a virtual machine, are no part of the work.
 const ROUNDS: u32 = 20;
 
 /// See the module.

@@ -1,4 +1,4 @@
-//! One thread that sleeps: only a timer ends the silence, and every CPU is idle for it.
+//! One thread that sleeps: only a timer ends each wait, and every CPU is idle for the timer.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::Known;
 use crate::clock::tree_cpu;
 use crate::{AccuracyError, Expected, Part, Share, Truth};
 
-/// One nap. Linux lets it last 50 µs longer (`timer_slack_ns`), which is 0.1% of it.
+/// One nap. Linux makes it last 50 µs longer (`timer_slack_ns`), which is 0.1% of it.
 const NAP: Duration = Duration::from_millis(50);
 
 /// See the module.
@@ -21,7 +21,7 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// As many naps as fit into some seconds.
+    /// Builds a sleeper with as many naps as fit into some seconds.
     pub fn lasting(seconds: f64) -> Self {
         Self { naps: (seconds / NAP.as_secs_f64()).round() as u32 }
     }

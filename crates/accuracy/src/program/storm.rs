@@ -1,8 +1,9 @@
 //! Short processes, one after another: fork, exec, wait.
 //!
-//! The processes are `true` from the path: a command name of its own, so that their number is checked as well. How
-//! long each takes is not built but clocked. On more than one CPU it is the scheduler's choice how much of the idle
-//! time is the way between CPUs and how much the one process's, so their sum is judged.
+//! The processes are `true` from the path: a command name of its own, so that their number is
+//! checked as well. The length of each process is not set by construction but clocked. Some of the
+//! idle time on more than one CPU is the move between CPUs, the rest belongs to the single process.
+//! The scheduler decides the two amounts, so their sum is judged.
 
 use std::process::{Command, Stdio};
 
@@ -40,7 +41,8 @@ impl Known for Storm {
     fn expected(&self, truth: &Truth, cpus: u32, elapsed_s: f64) -> Expected {
         let idle = (f64::from(cpus) * elapsed_s - truth.cpu_s).max(0.0);
         let shares = vec![
-            // Soft interrupts that free what a process leaves hit the next one: two points of its time.
+            // Soft interrupts that release the resources of a process hit the next one: two points
+            // of its time.
             Share::clocked(Part::WorkAndInterrupts, truth.cpu_s),
             Share::clocked(Part::Idle, idle).idle_at_most(truth, 0.0),
         ];

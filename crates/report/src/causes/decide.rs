@@ -1,6 +1,6 @@
-//! Which losses are worth a sentence, and who is to blame.
+//! Selects the losses worth a sentence and the culprit of each.
 //!
-//! Pure: no words here, and no thresholds but the choices below.
+//! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::Neighbour;
 use morecores_view::{LockView, PointView, StackView, TraceView, View, Warning};
@@ -10,36 +10,45 @@ use crate::Component;
 use crate::component::idle_or_others;
 use crate::verdict::{crowd, no_baseline, outside};
 
-/// The most causes that are said: more is a table, and the table is there.
+/// Largest number of causes in words; the table has the rest.
 const MOST: usize = 4;
 
-/// The share of the CPUs below which a loss is not said. A choice: twice what is folded in the bars, so that
-/// nothing is said that the bar does not show.
+/// Share of the CPUs below which a loss is not put into words. A choice: twice the share that is
+/// folded in the bars, so that the words mention nothing that the bar does not show.
 const WORTH_SAYING: f64 = 0.02;
 
-/// The share of a loss that one command must hold to be named alone.
+/// Share of a loss that one command must hold to be named alone.
 const ALONE: f64 = 0.8;
 
-/// The share of a loss that a name must hold to be listed.
+/// Share of a loss that a name must hold to be listed.
 const WORTH_NAMING: f64 = 0.1;
 
-/// The most names in one sentence.
+/// Largest number of names in one sentence.
 const NAMES: usize = 3;
 
-/// The change of a run's time by tracing from which its causes need not be those of the timed runs. A choice: beyond a
-/// quarter the tracer, or what else was different, is as large as any loss that is named.
+/// Relative change of a run's time by tracing, from which its causes need not be those of the timed
+/// runs. A choice: beyond a quarter, the tracer or another difference between the runs is as large
+/// as any named loss.
 const UNLIKE: f64 = 0.25;
 
-/// The median below which a run is too short to be traced as it is: starting it alone takes a millisecond.
+/// Median elapsed time below which a run is too short to be traced faithfully: starting it alone
+/// takes a millisecond.
 const SHORT_S: f64 = 0.010;
 
-/// The difference of two speedups, of the figure that a command prints and of its whole run, from which the causes in the run are
-/// not those of the figure. A choice: less than that is seldom known.
+/// Smallest difference of two speedups, that of the command's own figure and that of the whole run,
+/// that withholds the causes: the causes in the run are then not those of the figure. A choice: a
+/// smaller difference is seldom known.
 const OTHERWISE: f64 = 0.1;
 
-/// Reason for which no cause of this stack is named: the command did not keep to its CPUs, the baseline is none, one of the two traced runs was not like
-/// the timed runs of its count, beyond a bound and beyond all of these runs, or those are too short, or the figure
-/// asked for is of a part of the run.
+/// Reason why no cause of this stack is named.
+///
+/// Possible reasons are:
+/// - the command did not keep to its CPUs;
+/// - the baseline is not valid;
+/// - one of the two traced runs differed from the timed runs of its count, beyond a bound and
+///   beyond all of these runs;
+/// - the timed runs are too short;
+/// - the requested figure covers only a part of the run.
 pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
     if let Some(outside) = outside(view) {
         return Some(Withheld::NotHeld { cpus: outside.cpus });
@@ -75,8 +84,9 @@ pub fn withheld(stack: &StackView, view: &View) -> Option<Withheld> {
     runs().find_map(unlike).or_else(|| runs().find_map(short)).or_else(of_a_part)
 }
 
-/// The losses and gains of one of the view's stacks that are worth saying, largest first: above a threshold and above what no rule explains, since a
-/// smaller figure may be part of that. None where they are [`withheld`].
+/// Losses and gains of one of the view's stacks that are worth words, largest first. Each exceeds a
+/// threshold and the time that no rule explains, because a smaller figure may be part of that time.
+/// Empty if the causes are [`withheld`].
 pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
     if withheld(stack, view).is_some() {
         return Vec::new();
@@ -100,7 +110,8 @@ pub fn causes(stack: &StackView, view: &View) -> Vec<Cause> {
     components.into_iter().take(MOST).map(cause).collect()
 }
 
-/// The largest loss at the largest CPU count, where that count was traced; what the tracer itself took is no cause.
+/// Largest loss at the largest CPU count, if that count was traced; the tracer's own time is no
+/// cause.
 pub fn main_cause(view: &View) -> Option<Cause> {
     let largest = view.points.last()?;
     let stack = view.stack.iter().find(|s| (s.cpus, s.n) == (largest.cpus, largest.n))?;
@@ -143,7 +154,7 @@ fn ran(stack: &StackView) -> Blame {
     }
 }
 
-/// The lock with the longest waits of a kind; none where that kind of waiting was not seen at any lock.
+/// Lock with the longest waits of a kind; unknown if no lock had waits of that kind.
 fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
     let Some(locks) = trace.map(|t| &t.locks) else { return Blame::Unknown };
     let Some(first) = locks.iter().max_by(|a, b| waits(a).total_cmp(&waits(b))) else {
@@ -160,7 +171,8 @@ fn lock(trace: Option<&TraceView>, waits: fn(&LockView) -> f64) -> Blame {
     }
 }
 
-/// What most of the waits for locks of the command's own led to, where the holder of the lock waited itself.
+/// Component behind most of the waits for the command's own locks, if the holders of the locks
+/// waited themselves.
 fn behind_lock(trace: &TraceView) -> Blame {
     let all = trace.components.idle_user_lock_s.unwrap_or(0.0);
     let most = crate::component::behind(trace).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -180,13 +192,13 @@ fn stay(stack: &StackView, view: &View) -> bool {
     view.warnings.iter().any(warned)
 }
 
-/// Whether the view warns of spinning: how much is too much is the analysis's to say.
+/// Whether the view warns of spinning: the analysis decides how much is too much.
 fn spins(stack: &StackView, view: &View) -> bool {
     let warned = |w: &Warning| matches!(w, Warning::UserSpinning { cpus, .. } if *cpus == stack.cpus);
     view.warnings.iter().any(warned)
 }
 
-/// The share of its work that spins in loops of its own.
+/// Share of the trace's work that spins in the command's own loops.
 pub(crate) fn tight_loop(trace: &TraceView) -> f64 {
     let work = trace.components.user_work_s + trace.components.kernel_work_s.unwrap_or(0.0);
     trace.user_spin_s.filter(|_| work > 0.0).map_or(0.0, |spin| spin / work)

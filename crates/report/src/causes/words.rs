@@ -1,6 +1,6 @@
 //! The causes in plain words.
 //!
-//! Only wording: whatever is said here was decided before.
+//! This module words the decisions of `decide` and makes none.
 
 use morecores_view::NOBODY;
 
@@ -9,19 +9,19 @@ use crate::Component;
 use crate::component::awaited;
 use crate::format::{cpu_share, cpus, list, percent, ratio, time};
 
-/// The cause as a clause with its figure first, without a full stop: ``0.31 of 2 CPUs idle while only `ld` ran``, with
-/// names in backquotes.
+/// Cause as a clause that begins with its figure, without a full stop: ``0.31 of 2 CPUs idle while
+/// only `ld` ran``. Names stand in backquotes.
 pub fn word_cause(cause: &Cause) -> String {
     clause(cause, &format!(" of {} CPUs", cause.cpus))
 }
 
-/// Causes of one stack: of how many CPUs is said once.
+/// Causes of one stack, in words; only the first states the number of CPUs.
 pub(crate) fn word_causes(causes: &[Cause]) -> Vec<String> {
     let (first, rest) = causes.split_at(causes.len().min(1));
     first.iter().map(word_cause).chain(rest.iter().map(|cause| clause(cause, ""))).collect()
 }
 
-/// Why no cause is named, as a sentence.
+/// Reason why no cause is named, as a sentence.
 pub(crate) fn word_withheld(withheld: &Withheld) -> String {
     match *withheld {
         Withheld::Unlike { cpus: count, times } => format!(
@@ -124,7 +124,7 @@ fn gained(cause: &Cause) -> String {
     }
 }
 
-/// Why the same work may take longer in user mode.
+/// Possible reason why the same work takes longer in user mode.
 fn slower(cause: &Cause) -> String {
     match cause.blame {
         Blame::TightLoop(share) => {

@@ -10,14 +10,14 @@ use crate::format::{ABSENT, percent, ratio, time};
 /// Spaces before each column.
 const GAP: u16 = 2;
 
-/// One column: its name, and how wide a terminal has to be for it.
+/// One column: its name, and the narrowest terminal that shows it.
 struct Column {
     name: &'static str,
     from: usize,
     cell: fn(&CpuNoise) -> String,
 }
 
-/// The most telling first; a narrow terminal gets fewer.
+/// Columns, the most telling first; a narrow terminal gets fewer.
 const COLUMNS: [Column; 7] = [
     Column { name: "CPU", from: 0, cell: |cpu| cpu.cpu.to_string() },
     Column { name: "median", from: 0, cell: |cpu| time(cpu.median_s) },
@@ -36,7 +36,7 @@ fn absent() -> String {
     ABSENT.to_owned()
 }
 
-/// The section.
+/// Lines of the noise section.
 pub(super) fn noise(noise: &MachineNoise, style: &Style) -> Vec<String> {
     let repetitions = noise.cpus.iter().map(|cpu| cpu.repetitions).min().unwrap_or(0);
     let mut lines = vec![style.paint().bold("Noise")];
@@ -102,7 +102,7 @@ fn company(disturbance: &Disturbance) -> String {
     )
 }
 
-/// A slowdown: three digits behind the point, where ordinary machines differ.
+/// A slowdown with three decimal places, because ordinary machines differ there.
 fn fine(slowdown: f64) -> String {
     if slowdown < 10.0 { format!("{slowdown:.3}") } else { ratio(slowdown) }
 }

@@ -1,4 +1,4 @@
-//! What it all comes to, in plain words.
+//! The summary of a diagnosis, in plain words.
 
 use morecores_machine::{Diagnosis, Remedy, State, Subject};
 use morecores_study::noise::Company;
@@ -6,10 +6,11 @@ use morecores_view::MachineNoise;
 
 use crate::format::{cpus, list, percent, ratio, rough, time};
 
-/// A slowdown from which it is worth a sentence: less is not seen in a curve.
+/// Slowdown from which a sentence is worthwhile: a curve does not show less.
 const WORTH_SAYING: f64 = 1.02;
 
-/// One paragraph: what can be measured, what can be traced, how small a difference can be seen, what to do.
+/// Summary in one paragraph: what can be measured, what can be traced, the smallest visible
+/// difference, and what to do.
 pub(super) fn summary(diagnosis: &Diagnosis, noise: Option<&MachineNoise>) -> String {
     let mut sentences = vec![timing(diagnosis), tracing(diagnosis)];
     sentences.extend(noise.map(seen));
@@ -68,7 +69,7 @@ fn seen(noise: &MachineNoise) -> String {
     }
 }
 
-/// The best speedup that all CPUs together can give, where they slow each other down.
+/// Best speedup that all CPUs together can give, if they slow each other down.
 fn attainable(noise: &MachineNoise) -> Option<String> {
     let all = noise.disturbances.iter().find(|disturbance| disturbance.company == Company::All)?;
     let n = all.cpus.len();
@@ -97,7 +98,7 @@ fn attainable(noise: &MachineNoise) -> Option<String> {
     })
 }
 
-/// What spoils figures without anybody noticing, named once more.
+/// Problems that spoil figures unnoticed, named once more.
 fn spoiled(diagnosis: &Diagnosis) -> Option<String> {
     let names = [
         (Subject::Quiet, "other work"),

@@ -1,40 +1,41 @@
-//! A figure with its interval: as `98.4 ± 0.3`, or by the ends of the interval where its sides are unlike.
+//! A figure with its interval: as `98.4 ± 0.3`, or by the ends of the interval if its sides differ
+//! much.
 
 use morecores_view::{PointView, Summary, View};
 
 use super::{ABSENT, fixed, places};
 
-/// A figure and its interval, as text rounded to the same place.
+/// A figure and its interval, as text rounded to one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Uncertain {
-    /// The figure; the lower end of its interval where that is written by its ends.
+    /// The figure; the lower end of its interval if the interval is written by its ends.
     pub(crate) value: String,
-    /// What is written behind it.
+    /// Text behind the figure.
     pub(crate) half: Half,
 }
 
-/// What is written behind a figure.
+/// Text behind a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
     /// A half-width.
     Known(String),
-    /// The upper end of the interval, whose lower end stands for the figure.
+    /// Upper end of the interval; the lower end replaces the figure.
     To(String),
-    /// There are too few runs for an interval.
+    /// Too few runs for an interval.
     Unknown,
-    /// The figure is exact, or stands for nothing: no `±` at all.
+    /// The figure is exact or absent, so there is no `±`.
     None,
 }
 
 impl Uncertain {
-    /// A figure that needs no interval.
+    /// Figure that needs no interval.
     pub(crate) fn exact(value: impl Into<String>) -> Self {
         Self { value: value.into(), half: Half::None }
     }
 
-    /// A figure in units of `unit`, with its interval. An interval is rarely symmetric; the half-width
-    /// written is that of its wider side, so that what is written covers the interval, and never the other
-    /// way round. Of an interval that [`is_lopsided`] that would say too much: its ends are written.
+    /// Figure in units of `unit`, with its interval. An interval is rarely symmetric. The written
+    /// half-width is that of the wider side, so that the text covers the interval. For an interval
+    /// that [`is_lopsided`] that would overstate the error, so its ends are written.
     pub(crate) fn new(value: f64, ci95: Option<[f64; 2]>, unit: f64) -> Self {
         if !value.is_finite() {
             return Self::exact(ABSENT);
@@ -49,7 +50,7 @@ impl Uncertain {
         let places = places(value, half);
         let half = match half {
             Some(half) => {
-                // A half-width is never rounded to nothing: that would claim certainty.
+                // A half-width is never rounded to zero: that would claim certainty.
                 let least = 10_f64.powi(-places);
                 Half::Known(fixed(half.max(least), places))
             }
@@ -58,14 +59,15 @@ impl Uncertain {
         Self { value: fixed(value, places), half }
     }
 
-    /// An interval by its ends, to the place of the first digit of its half-width; none where both are the same text.
+    /// Interval by its ends, rounded to the place of the first digit of its half-width; none if
+    /// both ends are the same text.
     fn of_ends([low, high]: [f64; 2]) -> Option<Self> {
         let places = places(f64::midpoint(low, high), Some((high - low) / 2.0));
         let [low, high] = [low, high].map(|end| fixed(end, places));
         (low != high).then_some(Self { value: low, half: Half::To(high) })
     }
 
-    /// On one line: `98.4 ± 0.3`, `0.07 to 0.37`, `98.4 ± ?`, `1`.
+    /// Figure and interval on one line: `98.4 ± 0.3`, `0.07 to 0.37`, `98.4 ± ?`, `1`.
     pub(crate) fn inline(&self) -> String {
         match &self.half {
             Half::Known(half) => format!("{} ± {half}", self.value),
@@ -76,16 +78,17 @@ impl Uncertain {
     }
 }
 
-/// One side of an interval over the other from which its wider side is not written for both.
+/// Ratio of an interval's sides, above which the wider side does not stand for both.
 const LOPSIDED: f64 = 2.0;
 
-/// Whether the sides of an interval are so unlike that it is written by its ends.
+/// Whether the sides of an interval differ so much that the interval is written by its ends.
 fn is_lopsided(value: f64, [low, high]: [f64; 2]) -> bool {
     let (below, above) = (value - low, high - value);
     below.max(above) > LOPSIDED * below.min(above)
 }
 
-/// What is written behind figures with these intervals, for a footnote; none where there is no interval.
+/// Meaning of the text behind figures with these intervals, for a footnote; none without an
+/// interval.
 pub(crate) fn interval_note(
     figures: impl IntoIterator<Item = (f64, Option<[f64; 2]>)>,
 ) -> Option<&'static str> {
@@ -102,7 +105,7 @@ pub(crate) fn interval_note(
     }
 }
 
-/// The figures of a view that are written with their intervals.
+/// Figures of a view that are written with their intervals.
 pub(crate) fn figures_with_intervals(view: &View) -> impl Iterator<Item = (f64, Option<[f64; 2]>)> {
     let summaries = |point: &PointView| {
         let of = |summary: &Summary| (summary.median, summary.ci95);
@@ -166,12 +169,14 @@ mod tests {
     }
 
     proptest! {
-        /// What is written covers the interval but for half a unit of its last digit.
+        /// The written interval covers the exact interval, except for half a unit of its last
+        /// digit.
         #[test]
         fn the_written_interval_covers(value in 0.001..1e4f64, below in 0.0..100.0f64, above in 0.0..100.0f64) {
             let text = Uncertain::new(value, Some([value - below, value + above]), 1.0);
             let first: f64 = text.value.parse().unwrap();
-            // One significant digit of 1.95 and more is at most 25% off, and the figure half a digit.
+            // One significant digit of 1.95 and more is at most 25% off, and the figure half a
+            // digit.
             let slack = 0.26 * below.max(above) + 1e-9;
             match &text.half {
                 Half::Known(half) => {

@@ -1,4 +1,4 @@
-//! Which lock to take when, a sentence for each situation.
+//! Advice on which lock to take, one sentence for each situation.
 
 use morecores_study::lock::{LockName, Waits};
 use morecores_view::{LockAdvice, LockSituation, LocksView};
@@ -6,12 +6,12 @@ use morecores_view::{LockAdvice, LockSituation, LocksView};
 use super::time;
 use crate::format::{TimeUnit, list, percent, rough};
 
-/// The advice in sentences. Each begins with the situation and a colon.
+/// Advice in sentences. Each begins with the situation and a colon.
 pub(crate) fn advice(view: &LocksView) -> Vec<String> {
     view.advice.iter().filter(|advice| !advice.take.is_empty()).map(|advice| sentence(view, advice)).collect()
 }
 
-/// How the advice is to be read; none where there is none.
+/// Explains how to read the advice; none if there is no advice.
 pub(crate) fn note(view: &LocksView) -> Option<&'static str> {
     (!view.advice.is_empty()).then_some(
         "Of the points measured here, each weighing the same: locks that nothing beats by more than noise or 5%, the best first, of \
@@ -36,7 +36,7 @@ fn sentence(view: &LocksView, advice: &LockAdvice) -> String {
 }
 
 fn situation(view: &LocksView, situation: LockSituation) -> String {
-    // The situations of holds are there only where the price of a wake-up, which divides them, is known.
+    // The situations of holds exist only if the price of a wake-up, which divides them, is known.
     let bound = view.prices.wake_ns.map_or(0.0, |wake| wake.value);
     match situation {
         LockSituation::Free => "Nobody else wants it".to_owned(),
@@ -46,13 +46,14 @@ fn situation(view: &LocksView, situation: LockSituation) -> String {
     }
 }
 
-/// A time of nanoseconds with two digits: nobody knows for how long a lock is held more exactly.
+/// Time in nanoseconds with two digits: nobody knows more exactly how long a lock is held.
 fn roughly(ns: f64) -> String {
     let unit = TimeUnit::for_column([ns * 1e-9]);
     format!("{} {}", rough(ns * 1e-9 / unit.seconds()), unit.symbol())
 }
 
-/// Locks by what their waiters do, the kind of the first one first: `spin-then-block (adaptive, std) or block (block)`.
+/// Locks by their way of waiting, the way of the first lock first: `spin-then-block (adaptive, std)
+/// or block (block)`.
 fn kinds(locks: &[LockName]) -> String {
     let mut kinds: Vec<(Waits, Vec<&str>)> = Vec::new();
     for lock in locks {
@@ -73,7 +74,7 @@ fn kind(waits: Waits) -> &'static str {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Alternatives in words: `a`, `a or b`, `a, b or c`.
 fn either<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     match items.split_last() {

@@ -1,4 +1,4 @@
-//! What has to be known to read the figures of a study of locks, the most serious first.
+//! Notices needed to read the figures of a study of locks, the most serious first.
 
 use morecores_statistics::MIN_RUNS;
 use morecores_view::LocksView;
@@ -7,11 +7,13 @@ use crate::format::{list, percent};
 use crate::warning::notices_of_locks;
 use crate::{Notice, Severity};
 
-/// Steal above this share is warned of, as of any study: 1% of the CPUs' time.
+/// Share of steal above which there is a warning, as for any study: 1% of the CPUs' time.
 const STEAL: f64 = 0.01;
 
+/// Number of rounds that an interval needs.
+const ROUNDS_OF_AN_INTERVAL: u32 = 6;
 
-/// The notices of `view`.
+/// Notices of `view`.
 pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut say = |severity, text: String| notices.push(Notice { severity, text });
@@ -71,7 +73,7 @@ pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     notices
 }
 
-/// Locks without a watched contest, where others have one.
+/// Locks without a watched contest, if other locks have one.
 fn unwatched(view: &LocksView) -> Vec<&'static str> {
     let is_watched = |lock: &&morecores_view::LockCosts| lock.longest_wait_ns.is_some();
     if !view.locks.iter().any(|lock| is_watched(&lock)) {

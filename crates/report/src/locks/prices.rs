@@ -1,10 +1,10 @@
-//! What waiting costs on the machine, a sentence each.
+//! The cost of waiting on the machine, one sentence for each price.
 
 use morecores_view::{CostModel, Estimate, LinePrice, LocksView};
 
 use super::time_with_ends;
 
-/// The prices, and what follows from them.
+/// Prices, and the conclusions from them.
 pub(crate) fn prices(view: &LocksView) -> Vec<String> {
     let prices = &view.prices;
     let switch = |ns: &Estimate| {
@@ -24,7 +24,7 @@ pub(crate) fn prices(view: &LocksView) -> Vec<String> {
     said
 }
 
-/// The nearest and the farthest pair of CPUs.
+/// Transfer of a cache line between the nearest and the farthest pair of CPUs.
 fn lines(lines: &[LinePrice]) -> Option<String> {
     let by_price = |a: &&LinePrice, b: &&LinePrice| a.ns.value.total_cmp(&b.ns.value);
     let (near, far) = (lines.iter().min_by(by_price)?, lines.iter().max_by(by_price)?);

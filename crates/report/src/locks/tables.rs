@@ -5,7 +5,7 @@ use morecores_view::{Estimate, LockPoint, LockResult, LocksView};
 use super::{absent, cpus_with_ends, rate, rate_with_ends, share_with_ends, span, time, time_with_ends};
 use crate::format::{cpu_share, percent, ratio};
 
-/// A table with what it is of.
+/// A table with its title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) title: String,
@@ -15,10 +15,11 @@ pub(crate) struct Table {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// May be broken where it says so.
+    /// May be broken at its newlines.
     pub(crate) header: String,
     pub(crate) cells: Vec<String>,
-    /// Names, or how soon figures are left out where there is no room: the highest first, 0 never.
+    /// None for names. For figures the order of omission where there is no room: the highest first,
+    /// 0 never.
     pub(crate) rank: Option<u8>,
 }
 
@@ -32,7 +33,7 @@ impl Column {
     }
 }
 
-/// Each lock by itself, each figure with its interval where `ends`.
+/// Table of each lock by itself; with `ends`, each figure has its interval.
 pub(crate) fn by_itself(view: &LocksView, ends: bool) -> Option<Table> {
     let locks = &view.locks;
     let any = locks.iter().any(|l| l.free_ns.is_some() || l.hand_over_ns.is_some());
@@ -57,33 +58,33 @@ pub(crate) fn by_itself(view: &LocksView, ends: bool) -> Option<Table> {
     })
 }
 
-/// The points of one hold and think.
+/// Points with one hold and think time.
 pub(crate) struct Contention<'a> {
     pub(crate) hold_ns: u64,
     pub(crate) think_ns: u64,
-    /// By threads, ascending.
+    /// Points by threads, ascending.
     pub(crate) points: Vec<&'a LockPoint>,
 }
 
 impl Contention<'_> {
-    /// `held for 1 µs, away for 0`.
+    /// Name of the contention: `Held for 1 µs, away for 0`.
     pub(crate) fn name(&self) -> String {
         format!("Held for {}, away for {}", span(self.hold_ns), span(self.think_ns))
     }
 
-    /// The locks with a figure at any of the points, in the order of the plan.
+    /// Locks with a figure at any of the points, in the order of the plan.
     pub(crate) fn locks(&self, view: &LocksView) -> Vec<morecores_study::lock::LockName> {
         let has = |lock| self.points.iter().any(|point| result(point, lock).is_some());
         view.plan.locks.iter().copied().filter(|&lock| has(lock)).collect()
     }
 }
 
-/// What a lock did at a point.
+/// Result of a lock at a point.
 pub(crate) fn result(point: &LockPoint, lock: morecores_study::lock::LockName) -> Option<&LockResult> {
     point.results.iter().find(|result| result.lock == lock)
 }
 
-/// The points by hold and think, both ascending.
+/// Points by hold and think time, both ascending.
 pub(crate) fn contentions(view: &LocksView) -> Vec<Contention<'_>> {
     let mut kinds: Vec<(u64, u64)> = view.points.iter().map(|p| (p.hold_ns, p.think_ns)).collect();
     kinds.sort_unstable();
@@ -95,7 +96,8 @@ pub(crate) fn contentions(view: &LocksView) -> Vec<Contention<'_>> {
     kinds.into_iter().map(of).collect()
 }
 
-/// Rates relative to the fastest, a column for each number of threads, and what is burned where they are most.
+/// Table of rates relative to the fastest lock, a column for each number of threads; then the CPUs
+/// burned at the largest number of threads.
 pub(crate) fn shares(view: &LocksView, of: &Contention<'_>) -> Table {
     let locks = of.locks(view);
     let name = |n: u32| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
@@ -119,7 +121,7 @@ pub(crate) fn shares(view: &LocksView, of: &Contention<'_>) -> Table {
     Table { title: format!("{}: share of the fastest one's rate", of.name()), columns }
 }
 
-/// Everything of one hold and think: a row for each lock and number of threads.
+/// Table of all results of one hold and think time: a row for each lock and number of threads.
 pub(crate) fn everything(view: &LocksView, of: &Contention<'_>) -> Table {
     let locks = of.locks(view);
     let rows: Vec<(u32, &LockResult)> = locks
@@ -147,7 +149,8 @@ pub(crate) fn everything(view: &LocksView, of: &Contention<'_>) -> Table {
     }
 }
 
-/// How the figures of the tables are to be read; whether shares of threads are among them.
+/// Explains how to read the figures of the tables; `has_shares` tells whether they contain shares
+/// of threads.
 pub(crate) fn note(view: &LocksView, has_shares: bool) -> String {
     let shares = if has_shares { " luckiest, unluckiest: a thread's holds over an equal share." } else { "" };
     let ends = if view.rounds >= 6 { " [a, b]: 95% interval of the median over rounds." } else { "" };

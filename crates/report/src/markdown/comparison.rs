@@ -1,6 +1,6 @@
 //! Two studies beside each other, for a pull request.
 //!
-//! Writes; what is said and which rows there are is decided in `crate::comparison`.
+//! This module only writes; `crate::comparison` decides the words and the rows.
 
 use std::fmt::{self, Write};
 
@@ -10,11 +10,12 @@ use super::{code, prose};
 use crate::command;
 use crate::comparison::{answer, columns, different_commands, grown, grown_rows, judged, note, unlike};
 
-/// Writes a warning of different commands, the answer, conditions, table, what grew, and what was not alike.
+/// Writes a warning of different commands, the answer, conditions, table, components that grew, and
+/// other differences between the studies.
 ///
 /// # Errors
 ///
-/// What `out` fails with; a `String` never does.
+/// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn comparison_markdown(comparison: &Comparison, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}\n", code(&command::for_reading(&comparison.new.command)))?;
     if let Some(warning) = different_commands(comparison) {

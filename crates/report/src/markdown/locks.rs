@@ -1,6 +1,6 @@
 //! A study of locks, for a README or a pull request.
 //!
-//! Writes; what is said and which tables there are is decided in `crate::locks`.
+//! This module only writes; `crate::locks` decides the words and the tables.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::locks::{advice, notices, prices};
 ///
 /// # Errors
 ///
-/// What `out` fails with; a `String` never does.
+/// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn locks_markdown(view: &LocksView, out: &mut impl Write) -> fmt::Result {
     for line in advice::advice(view) {
         let (lead, rest) = line.split_once(':').unwrap_or((&line, ""));

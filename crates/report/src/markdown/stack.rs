@@ -1,4 +1,4 @@
-//! Where the CPUs went, in Markdown: the table of the speedup stacks and the causes.
+//! The speedup stacks in Markdown: the table of where the CPUs went, and the causes.
 
 use std::fmt::{self, Write};
 

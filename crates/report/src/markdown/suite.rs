@@ -17,7 +17,7 @@ const PICTURE_WIDTH: usize = 80;
 ///
 /// # Errors
 ///
-/// What `out` fails with; a `String` never does.
+/// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn suite_markdown(
     result: &BenchmarkResult<'_>,
     published: &Published,
@@ -34,12 +34,12 @@ pub fn suite_markdown(
     if tables.notes.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
-/// Writes the summary of a suite below a heading of the second level: its table, its picture in letters, and how to read
-/// them.
+/// Writes the summary of a suite below a heading of the second level: its table, its picture in
+/// characters, and how to read them.
 ///
 /// # Errors
 ///
-/// What `out` fails with; a `String` never does.
+/// Fails if writing to `out` fails; writing to a `String` never does.
 pub fn suite_summary_markdown(summary: &SuiteSummary, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "## Summary: speedups then and now\n")?;
     table(&summary_table(summary), out)?;

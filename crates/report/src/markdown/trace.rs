@@ -1,4 +1,4 @@
-//! One traced run in Markdown, where there is no other to compare it with: the table of its components.
+//! One traced run in Markdown, without another run to compare it with: the table of its components.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::format::{TimeUnit, column, percent};
 use crate::stack::{lossy, untold};
 use crate::trace::{headline, name, parts, sentences, whole};
 
-/// Writes headline, components and the figures that are one number each.
+/// Writes the headline, the components, and the single figures as sentences.
 pub(super) fn trace(trace: &TraceView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "**Where the CPUs went**: {}\n", prose(&headline(trace)))?;
     if let Some(lossy) = lossy(trace) {

@@ -1,4 +1,4 @@
-//! A study of locks as a page says it.
+//! A study of locks in the words of a page.
 
 use morecores_view::LocksView;
 use morecores_view::page::{PageLocks, SaidColumn, SaidNotice, SaidTable};

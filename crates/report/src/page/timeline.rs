@@ -1,6 +1,8 @@
-//! A traced run over time in the form that the page carries: differences of microseconds as LEB128, compressed, in base64.
+//! A traced run over time in the page's format: differences in microseconds as LEB128, compressed,
+//! in base64.
 //!
-//! A million stretches are some 4 MB so, and the browser has what reads it: `DecompressionStream`.
+//! A million stretches take some 4 MB in this format, and browsers can decode it:
+//! `DecompressionStream`.
 
 use std::io::{self, Write};
 
@@ -11,15 +13,16 @@ use flate2::write::GzEncoder;
 use morecores_study::Nanos;
 use morecores_view::page::PageTimeline;
 
-/// Nanoseconds in the unit of the times.
+/// Nanoseconds in one unit of the page's times.
 const MICROSECOND: u64 = 1_000;
 
-/// A traced run on `cpus` CPUs with `n` for `{n}`: of each command, and last of the ready threads, the starts and the ends of its
-/// stretches since the run began, each ascending.
+/// Timeline of a traced run on `cpus` CPUs with `n` for `{n}`. For each command, and last for the
+/// ready threads, it holds the starts and the ends of the stretches since the start of the run,
+/// each ascending.
 ///
 /// # Errors
 ///
-/// Never: what writes to memory does not fail.
+/// Never fails in practice: writing to memory does not fail.
 pub fn page_timeline(
     cpus: u32,
     n: u32,
@@ -54,7 +57,7 @@ fn differences(times: &[Nanos]) -> Vec<u8> {
     bytes
 }
 
-/// DWARF 5, section 7.6.
+/// Appends `value` to `into` as unsigned LEB128 (DWARF 5, section 7.6).
 fn leb128(mut value: u64, into: &mut Vec<u8>) {
     while value >= 128 {
         into.push((value % 128) as u8 | 128);

@@ -1,6 +1,7 @@
-//! The summary of a suite: which published speedup stands beside which measured one, and what their comparison says.
+//! Summary of a suite: pairs of a published and a measured speedup, and the verdict of their
+//! comparison.
 //!
-//! The figures come first, as a [`SuiteSummary`]; table and notes are made of it alone.
+//! The figures come first, as a [`SuiteSummary`]; the table and the notes are made from it alone.
 
 use morecores_study::benchmark::BenchmarkPart;
 use morecores_study::published::Published;
@@ -67,7 +68,8 @@ fn one_count(view: &View) -> String {
     }
 }
 
-/// The published speedups on more than one CPU. Of several on as many CPUs of one machine the first counts.
+/// Published speedups on more than one CPU. The first counts where several share a machine and a
+/// CPU count.
 fn published_speedups(part: &BenchmarkPart, published: &Published) -> Vec<PublishedSpeedup> {
     let mut speedups: Vec<PublishedSpeedup> = Vec::new();
     for row in part.published.iter().flat_map(|prefix| published.rows(prefix)) {
@@ -82,7 +84,7 @@ fn published_speedups(part: &BenchmarkPart, published: &Published) -> Vec<Publis
     speedups
 }
 
-/// The measured speedups on more than one CPU, over one.
+/// Measured speedups on more than one CPU, over one.
 fn measured_speedups(view: Option<&View>) -> Vec<MeasuredSpeedup> {
     match view.map(|view| view.points.as_slice()) {
         Some([base, rest @ ..]) if base.cpus == 1 => {
@@ -97,7 +99,8 @@ fn measured_speedups(view: Option<&View>) -> Vec<MeasuredSpeedup> {
     }
 }
 
-/// The two speedups that stand beside each other: on the largest CPU count that both have, otherwise each on its largest.
+/// Pair of speedups for one row: both on the largest CPU count that both have, otherwise each on
+/// its own largest.
 fn pair(
     published: &[PublishedSpeedup],
     measured: &[MeasuredSpeedup],
@@ -109,7 +112,7 @@ fn pair(
     (then.cloned(), now.copied())
 }
 
-/// The speedup on the most CPUs; of several the first, as the sources are ordered.
+/// Speedup on the most CPUs; of several the first, in the order of the sources.
 fn first_largest<'a>(speedups: impl Iterator<Item = &'a PublishedSpeedup>) -> Option<&'a PublishedSpeedup> {
     speedups.reduce(|best, next| if next.cpus > best.cpus { next } else { best })
 }
@@ -124,10 +127,10 @@ fn verdict(then: &PublishedSpeedup, now: &MeasuredSpeedup) -> SuiteVerdict {
     }
 }
 
-/// Header, kind and the cell of a row.
+/// Header, kind and cell of a row.
 type ColumnOfRows = (&'static str, ColumnKind, fn(&SuiteRow) -> String);
 
-/// The summary as a table, one row for each part.
+/// Summary as a table, one row for each part.
 pub(crate) fn summary_table(summary: &SuiteSummary) -> Table {
     let columns: [ColumnOfRows; 6] = [
         ("benchmark", ColumnKind::Label, |row| row.study.clone()),
@@ -155,7 +158,7 @@ fn now_cell(now: &MeasuredSpeedup) -> String {
     format!("{} on {}", Uncertain::new(now.speedup, now.ci95, 1.0).inline(), now.cpus)
 }
 
-/// The verdict of a row in two or three words.
+/// Verdict of a row in two or three words.
 pub(crate) fn verdict_words(row: &SuiteRow) -> String {
     let ratio = match (&row.then, &row.now) {
         (Some(then), Some(now)) => now.speedup / then.speedup,
@@ -173,13 +176,14 @@ pub(crate) fn verdict_words(row: &SuiteRow) -> String {
     }
 }
 
-/// A relative difference in whole percent; one that rounds to nothing is still a difference.
+/// Relative difference in whole percent; one that rounds to zero is shown as `<1%`, because it is
+/// still a difference.
 fn difference(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
 }
 
-/// How to read the summary, and the reason of each row without a measured speedup.
+/// Explains how to read the summary, and gives the reason for each row without a measured speedup.
 pub(crate) fn summary_notes(summary: &SuiteSummary) -> Vec<String> {
     let rows = || summary.rows.iter();
     let mut notes = Vec::new();

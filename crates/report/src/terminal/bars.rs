@@ -1,17 +1,18 @@
-//! Stacked bars: positive parts to the right of the zero mark, negative ones to its left.
+//! Stacked bars: positive parts to the right of the zero mark, negative parts to its left.
 //!
-//! Draws only what it is given; which parts there are and what they mean is decided elsewhere.
+//! This module only draws; the caller decides the parts and their meaning.
 
 use super::Style;
 use crate::stack::Part;
 
-/// Columns between two ticks of the axis, at least.
+/// Smallest number of columns between two ticks of the axis.
 const BETWEEN_TICKS: f64 = 7.0;
 
-/// The part of a cell from which what is below zero gets a whole one: a gain must not be rounded away, nor noise drawn.
+/// Share of a cell from which the part below zero gets a whole cell: a gain must not be rounded
+/// away, nor noise drawn.
 const SEEN: f64 = 0.2;
 
-/// A bar: its label and its parts, in the order in which they are drawn away from the zero mark.
+/// A bar: its label and its parts, in drawing order away from the zero mark.
 pub(super) struct Bar {
     pub(super) label: String,
     pub(super) parts: Vec<(Part, f64)>,
@@ -23,7 +24,7 @@ impl Bar {
     }
 }
 
-/// What the numbers at the axis mean.
+/// Meaning of the numbers at the axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// CPUs.
@@ -32,7 +33,8 @@ pub(super) enum Unit {
     Share,
 }
 
-/// The bars, all of the same scale, and their axis. At least `full` is shown to the right of the zero mark.
+/// Draws bars, all to one scale, and their axis. The axis reaches at least to `full` on the right
+/// of the zero mark.
 pub(super) fn bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<String> {
     let labels = bars.iter().map(|b| b.label.chars().count()).max().unwrap_or(0);
     let room = style.text_width() - labels - 2;
@@ -41,7 +43,7 @@ pub(super) fn bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<St
     if !(right > 0.0 && (left + right).is_finite()) {
         return Vec::new();
     }
-    // Where something is below zero it gets a cell, also if it is smaller than one.
+    // Values below zero get a cell even if they are smaller than one.
     let scale = room as f64 / (left + right);
     let below = ((left * scale).round() as usize).max(usize::from(left * scale > SEEN)).min(room - 1);
     let scale = scale.min((room - below) as f64 / right);
@@ -62,8 +64,8 @@ pub(super) fn bars(bars: &[Bar], full: f64, unit: Unit, style: &Style) -> Vec<St
     lines
 }
 
-/// The part in each cell away from the zero mark on one side. Ends are rounded, not lengths, so that the whole is
-/// as long as it should be.
+/// Part in each cell on one side, counted away from the zero mark. Ends are rounded, not lengths,
+/// so that the whole bar has the right length.
 fn cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
     let mut cells = Vec::new();
     let mut end = 0.0;
@@ -78,7 +80,7 @@ fn cells(bar: &Bar, sign: f64, scale: f64, most: usize) -> Vec<Part> {
     cells
 }
 
-/// Cells as text, each run of one part painted.
+/// Draws cells as text, each run of one part painted.
 fn drawn(cells: &[Part], style: &Style) -> String {
     let mut text = String::new();
     for run in cells.chunk_by(|a, b| a == b) {
@@ -88,7 +90,7 @@ fn drawn(cells: &[Part], style: &Style) -> String {
     text
 }
 
-/// The line below the bars and the numbers below that.
+/// Draws the line below the bars and the numbers below the line.
 fn axis(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &Style) -> [String; 2] {
     let (corner, line, tick) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
     let step = match unit {
@@ -109,7 +111,7 @@ fn axis(margin: usize, room: usize, scale: f64, full: f64, unit: Unit, style: &S
             Unit::Cpus => format!("{at:.0}"),
             Unit::Share => format!("{:.0}%", at * 100.0),
         };
-        // Its last digit stands below the tick, so that no number goes beyond the bar.
+        // The number's last digit stands below the tick, so that no number goes beyond the bar.
         let end = margin + 1 + column;
         let start = end.saturating_sub(number.len());
         if start > numbers.len() {
@@ -164,7 +166,7 @@ mod tests {
     fn both_sides_of_zero_have_one_scale() {
         let user = Part::Of(Component::UserWork);
         let lines = bars(&[bar("2", &[(Part::Speedup, 8.0), (user, -6.0)])], 2.0, Unit::Cpus, &STYLE);
-        // 37 cells for 14 CPUs.
+        // 37 cells stand for 14 CPUs.
         assert_eq!(lines[0], format!("2 {}|{}", "u".repeat(16), "#".repeat(21)));
     }
 

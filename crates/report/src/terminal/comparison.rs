@@ -1,6 +1,6 @@
 //! Two studies beside each other, for a terminal.
 //!
-//! Lays out; what is said and which rows there are is decided in `crate::comparison`.
+//! This module only lays out; `crate::comparison` decides the words and the rows.
 
 use morecores_view::{Comparison, Judged};
 
@@ -9,7 +9,7 @@ use super::grid::Grid;
 use crate::comparison::{answer, columns, different_commands, grown, grown_rows, judged, note, unlike};
 use crate::{Severity, command};
 
-/// What `morecores compare` prints.
+/// Report of `morecores compare`.
 pub fn comparison_report(comparison: &Comparison, style: &Style) -> String {
     let paint = style.paint();
     let mut head: Vec<String> = style
@@ -35,7 +35,7 @@ pub fn comparison_report(comparison: &Comparison, style: &Style) -> String {
 fn table(comparison: &Comparison, style: &Style) -> Vec<String> {
     let mut grid = Grid::new(style);
     for (index, (header, cells)) in columns(comparison).into_iter().enumerate() {
-        // The ratios and what they say stay longest.
+        // The ratios and their verdicts stay longest.
         let rank = [0, 2, 2, 0, 0, 4, 3, 1].get(index).copied().unwrap_or(4);
         grid.figures(rank, &header, cells);
     }

@@ -1,7 +1,7 @@
 //! The speedup curve against the ideal line, in characters.
 //!
-//! Lines are drawn by ratatui's canvas into a buffer; axes, points and whiskers are put around and over it
-//! here, since a point must stand above a line and a label must name a CPU count that was measured.
+//! Ratatui's canvas draws lines into a buffer. This module puts axes, points and whiskers around
+//! and over them: a point must stand above a line, and a label must name a measured CPU count.
 
 pub(super) mod axis;
 
@@ -16,23 +16,25 @@ use ratatui_widgets::canvas::{Canvas, Line, Points};
 use super::Style;
 use axis::{Axis, Scale};
 
-/// The widest and the narrowest plot in characters, labels not counted. A wider one only stretches the lines.
+/// Narrowest and widest plot in characters, without labels. A wider plot would only stretch the
+/// lines.
 const WIDTHS: (usize, usize) = (24, 64);
 
-/// Characters of width for one line of height: a cell is about twice as high as it is wide, so the ideal line
-/// rises at some 20 degrees, and a report of a few points fits on one screen.
+/// Characters of width for one line of height. A cell is about twice as high as it is wide, so the
+/// ideal line rises at some 20 degrees. A report of a few points then fits on one screen.
 const SHAPE: usize = 5;
 
-/// The colour that stands for the measured curve within the buffer; painted as the style says.
+/// Colour that stands for the measured curve within the buffer; the style decides the painted
+/// colour.
 const MEASURED: Color = Color::Cyan;
 
-/// The dots of a character cell.
+/// Dots of a character cell.
 struct Dots {
     across: usize,
     down: usize,
 }
 
-/// What is drawn with.
+/// Characters and markers of the plot.
 struct Glyphs {
     point: &'static str,
     bar: &'static str,
@@ -76,7 +78,8 @@ const ASCII: Glyphs = Glyphs {
     dots: Dots { across: 1, down: 1 },
 };
 
-/// The curve with axes and a legend; none for fewer than three points, of which the table says as much.
+/// Curve with axes and a legend; none for fewer than three points, because the table then says as
+/// much.
 pub(super) fn curve(view: &View, style: &Style) -> Option<Vec<String>> {
     let [base, _, .., largest] = view.points.as_slice() else { return None };
     let glyphs = if style.unicode { &UNICODE } else { &ASCII };
@@ -128,7 +131,7 @@ fn heading(scale: Scale, labels: usize) -> String {
     format!("{:>labels$}{scale}", "speedup")
 }
 
-/// What the signs mean, and where the intervals are.
+/// Meaning of the signs, and the kind of the intervals.
 fn legend(view: &View, glyphs: &Glyphs, whiskers: bool) -> String {
     let intervals = match (whiskers, view.points.iter().skip(1).all(|p| p.speedup.ci95.is_none())) {
         (true, _) => format!(", {} 95% interval", glyphs.bar),
@@ -147,12 +150,12 @@ struct Plot {
 }
 
 impl Plot {
-    /// The ideal line, dotted, and the measured curve, drawn through.
+    /// Draws the ideal line, dotted, and the measured curve, solid.
     fn lines(&self, view: &View, ideal: impl Fn(f64) -> f64, glyphs: &Glyphs) -> Buffer {
         let area = Rect::new(0, 0, self.width as u16, self.height as u16);
         let mut buffer = Buffer::empty(area);
         let place = |p: &PointView| (self.x.position(f64::from(p.cpus)), self.y.position(p.speedup.value));
-        // One dot a cell. The ideal is a straight line on linear and on logarithmic axes alike.
+        // One dot a cell. The ideal is a straight line on linear and on logarithmic axes.
         let [start, end] = self.x.ends().map(|cpus| self.y.position(ideal(cpus)));
         let dot = |i: usize| i as f64 / self.width as f64;
         let dotted: Vec<(f64, f64)> =
@@ -174,7 +177,7 @@ impl Plot {
         buffer
     }
 
-    /// Puts points and whiskers over the lines; whether there was room for any whisker.
+    /// Puts points and whiskers over the lines; returns whether any whisker had room.
     fn points(&self, view: &View, buffer: &mut Buffer, glyphs: &Glyphs) -> bool {
         let mut whiskers = false;
         let mut put = |column: usize, row: usize, sign: &str| {
@@ -197,12 +200,12 @@ impl Plot {
     }
 }
 
-/// The cell in which the canvas draws a position between 0 and 1.
+/// Cell in which the canvas draws a position between 0 and 1.
 pub(super) fn cell(position: f64, cells: usize, dots: usize) -> usize {
     ((position * (cells * dots - 1) as f64).round() as usize / dots).min(cells - 1)
 }
 
-/// One row of the buffer, the measured curve painted.
+/// Text of one row of the buffer, with the measured curve painted.
 fn row_text(buffer: &Buffer, row: usize, style: &Style) -> String {
     let mut text = String::new();
     let mut run = String::new();

@@ -1,4 +1,4 @@
-//! What would be gained if something were not in the way: the ranked list.
+//! The ranked list of possible gains from removing an obstacle.
 
 use morecores_view::{Gain, GainPoint, View};
 
@@ -7,7 +7,7 @@ use super::grid::Grid;
 use crate::command;
 use crate::format::{TimeUnit, column, cpus, time};
 
-/// What `morecores what-if` prints.
+/// Report of `morecores what-if`.
 pub fn gains_report(view: &View, gains: &[Gain], style: &Style) -> String {
     let title = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut sections: Vec<Vec<String>> = vec![title.iter().map(|line| style.paint().bold(line)).collect()];

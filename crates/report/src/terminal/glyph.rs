@@ -1,7 +1,7 @@
-//! How each component is drawn: a sign that tells it apart without colour, and a colour.
+//! Drawing of each component: a sign that identifies it without colour, and a colour.
 //!
-//! The signs of CPUs at work are dense and those of idle ones are light, so that a bar shows at a glance how much of
-//! it was idle.
+//! The signs of CPUs at work are dense and those of idle CPUs are light, so that a bar shows its
+//! idle share at a glance.
 
 use anstyle::AnsiColor;
 
@@ -10,8 +10,8 @@ use crate::Component;
 use crate::stack::Part;
 
 impl Part {
-    /// Its sign in the style's letters; none is that of the zero mark or the axis. Shades and box drawing are one
-    /// column wide on every terminal.
+    /// Sign of the part in the style's characters; no sign equals the zero mark or the axis. Shades
+    /// and box drawing are one column wide on every terminal.
     pub(super) fn sign(self, style: &Style) -> char {
         let (unicode, ascii) = match self {
             Self::Speedup => ('█', '#'),
@@ -42,7 +42,8 @@ impl Part {
         if style.unicode { unicode } else { ascii }
     }
 
-    /// Its colour: what is gained green, work blue, waiting for locks red, what others took yellow.
+    /// Colour of the part: green for gains, blue for work, red for waits for locks, yellow for time
+    /// taken by others.
     pub(super) fn colour(self) -> AnsiColor {
         match self {
             Self::Speedup => AnsiColor::Green,

@@ -1,6 +1,7 @@
 //! Small tables of names and figures that fit into the style's width.
 //!
-//! Lays out only: a name that is too long is cut, and the least important columns go first where there is no room.
+//! This module only lays out: a long name is cut, and without room the least important columns go
+//! first.
 
 use anstyle::AnsiColor;
 
@@ -11,12 +12,12 @@ use crate::stack::Part;
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// The narrowest to which names are cut before a column of figures goes instead.
+/// Smallest width of a cut name; below it, a column of figures goes instead.
 const LEAST_NAME: usize = 14;
 
-/// A column.
+/// A column of a table.
 pub(super) struct Column {
-    /// Its lines.
+    /// Lines of the header.
     header: Vec<String>,
     cells: Vec<String>,
     kind: Kind,
@@ -25,23 +26,24 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// What stands in one of so many lines of headers: a short one in the lowest.
+    /// Text of the column on one of `lines` header lines; a short header stands on the lowest
+    /// lines.
     fn header_line(&self, line: usize, lines: usize) -> &str {
         let index = (line + self.header.len()).checked_sub(lines);
         index.and_then(|index| self.header.get(index)).map_or("", String::as_str)
     }
 }
 
-/// What is in a column.
+/// Content of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// One mark a row, at the left of a name.
+    /// One mark a row, to the left of a name.
     Mark,
-    /// Names that others gave, at the left; they are cut where they are too long.
+    /// Names from outside, left-aligned; they are cut if they are too long.
     Name,
-    /// Our own names, at the left; they are cut only where nothing else is left.
+    /// Names chosen by morecores, left-aligned; they are cut only as the last resort.
     Label,
-    /// Figures, at the right.
+    /// Figures, right-aligned.
     Figure,
 }
 
@@ -49,7 +51,7 @@ enum Kind {
 pub(super) struct Grid<'a> {
     style: &'a Style,
     columns: Vec<Column>,
-    /// The colour of the first character of each row, where rows have one.
+    /// Colour of the first character of each row, if rows have one.
     colours: Vec<AnsiColor>,
 }
 
@@ -65,29 +67,29 @@ impl<'a> Grid<'a> {
         self.columns.push(Column { header, cells, kind, rank });
     }
 
-    /// The first column: the sign of a part of a bar in each row, in its colour.
+    /// Adds the first column: the sign of a part of a bar in each row, in its colour.
     pub(super) fn parts(&mut self, parts: &[Part]) {
         let cells = parts.iter().map(|part| part.sign(self.style).to_string()).collect();
         self.columns.push(Column { header: Vec::new(), cells, kind: Kind::Mark, rank: 0 });
         self.colours = parts.iter().map(|part| part.colour()).collect();
     }
 
-    /// A column of names.
+    /// Adds a column of names.
     pub(super) fn names(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
         self.push(Kind::Name, rank, header, cells);
     }
 
-    /// A column of our own names.
+    /// Adds a column of names chosen by morecores.
     pub(super) fn labels(&mut self, header: &str, cells: impl IntoIterator<Item = String>) {
         self.push(Kind::Label, 0, header, cells);
     }
 
-    /// A column of figures. The header may hold a line break.
+    /// Adds a column of figures. The header may contain a line break.
     pub(super) fn figures(&mut self, rank: u8, header: &str, cells: impl IntoIterator<Item = String>) {
         self.push(Kind::Figure, rank, header, cells);
     }
 
-    /// The table in the width of text: header, rule, rows, and which columns are left out.
+    /// Lays the table out within the text width: header, rule, rows, and a note on omitted columns.
     pub(super) fn lines(self) -> Vec<String> {
         let width = self.style.text_width();
         self.within(width)
@@ -189,7 +191,7 @@ fn columns_of(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
-/// `text` in at most `width` columns, its end replaced by an ellipsis where it does not fit.
+/// Cuts `text` to at most `width` columns; an ellipsis replaces the end if the text does not fit.
 pub(super) fn cut(text: &str, width: usize, style: &Style) -> String {
     if columns_of(text) <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What was measured, on what and how: the first lines of the report.
+//! The first lines of the report: the command, the machine and the method.
 
 use morecores_study::{Cache, StopReason};
 use morecores_view::View;
@@ -7,10 +7,10 @@ use super::Style;
 use crate::command;
 use crate::format::{cpus, duration, list};
 
-/// The most CPU counts that are listed one by one; the table below lists them anyway.
+/// Largest number of CPU counts listed one by one; the table below lists them anyway.
 const LISTED: usize = 5;
 
-/// The command, the machine and the way it was measured.
+/// Command, machine and method of the measurement.
 pub(super) fn headline(view: &View, style: &Style) -> Vec<String> {
     let command = style.wrap(&command::with_variables(&view.command, &view.plan.env), "  ");
     let mut lines: Vec<String> = command.iter().map(|line| style.paint().bold(line)).collect();
@@ -58,7 +58,7 @@ fn method(view: &View) -> Option<String> {
     Some(parts.join(" · "))
 }
 
-/// By which limit it was ended.
+/// Limit that ended the study.
 fn out_of_time(view: &View) -> String {
     let stop = &view.plan.stop;
     let time = stop.time().map(|time| format!(" after {}", duration(time.as_secs_f64()))).unwrap_or_default();
@@ -66,7 +66,7 @@ fn out_of_time(view: &View) -> String {
     format!("Ended{time}, {default}--max-time.")
 }
 
-/// Why it ended, where it did not simply end.
+/// Reason why the study ended, unless it ended normally.
 fn ending(view: &View) -> Option<String> {
     let reason = view.closing.as_ref().map(|closing| closing.reason);
     let text = match reason {

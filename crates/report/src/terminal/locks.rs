@@ -1,6 +1,6 @@
 //! A study of locks, for a terminal.
 //!
-//! Lays out; what is said and which tables there are is decided in `crate::locks`.
+//! This module only lays out; `crate::locks` decides the words and the tables.
 
 mod curve;
 
@@ -13,13 +13,14 @@ use super::grid::Grid;
 use crate::locks::tables::{Table, by_itself, contentions, everything, note, shares};
 use crate::locks::{advice, notices, prices};
 
-/// Columns of a table of everything that tell its rows apart: lock and threads.
+/// Columns that identify a row in a table of all results: lock and threads.
 const KEYS: usize = 2;
 
-/// Columns of such a table up to those of fairness.
+/// Columns of a table of all results before the columns of fairness.
 const RATES: usize = 6;
 
-/// What `morecores locks` and `morecores show` print of a study of locks, each line ended by a newline: first which lock to take when.
+/// Report of `morecores locks` and of `morecores show` for a study of locks, each line ended by a
+/// newline. The advice on which lock to take comes first.
 pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> String {
     let paint = style.paint();
     let mut sections = vec![style.wrap(&headline(view), "  ").iter().map(|l| paint.bold(l)).collect()];
@@ -51,7 +52,7 @@ pub fn locks_report(view: &LocksView, study: Option<&Path>, style: &Style) -> St
     super::joined(sections)
 }
 
-/// What was measured, on what.
+/// Measured locks, and the machine.
 fn headline(view: &LocksView) -> String {
     let locks = match view.plan.locks.len() {
         1 => "1 lock".to_owned(),
@@ -70,7 +71,8 @@ fn headline(view: &LocksView) -> String {
     line
 }
 
-/// Rates and CPUs, and who got what: together they are too wide for most terminals.
+/// Splits a table into rates with CPUs, and fairness: together they are too wide for most
+/// terminals.
 fn halves(mut table: Table) -> Vec<Table> {
     let fairness = table.columns.split_off(RATES);
     let keys = table.columns.iter().take(KEYS).cloned();

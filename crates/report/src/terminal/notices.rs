@@ -1,12 +1,13 @@
-//! Warnings and notes, each with its label: the few that change most in the answer, or all.
+//! Warnings and notes, each with its label: the few with the largest effect on the answer, or all.
 
 use super::Style;
 use crate::{Notice, Severity};
 
-/// Most notices that are shown unless all are asked for: a reader of ten reads none. A choice.
+/// Largest number of notices shown unless all are requested: a reader of ten reads none. A choice.
 const SHOWN: usize = 2;
 
-/// The notices, which come in the order of what they change; how many more there are, where that many were not asked for.
+/// Lines of the notices, which arrive in the order of their effect; the last line counts the
+/// notices left out.
 pub(super) fn notices(notices: &[Notice], style: &Style) -> Vec<String> {
     let shown = if style.wide { notices.len() } else { notices.len().min(SHOWN) };
     let (said, rest) = notices.split_at(shown);
@@ -20,12 +21,13 @@ pub(super) fn notices(notices: &[Notice], style: &Style) -> Vec<String> {
     lines
 }
 
-/// What a notice of this weight is called.
+/// Label of a notice with this severity.
 fn label(severity: Severity) -> &'static str {
     if severity == Severity::Note { "note" } else { "warning" }
 }
 
-/// Count of those that are not said: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`; none where there are none.
+/// Number of notices left out: `3 more notes: --wide`, `1 more warning and 3 more notes: --wide`;
+/// none if all are shown.
 fn remaining(rest: &[Notice]) -> Option<String> {
     let counted = |what: &str| match rest.iter().filter(|notice| label(notice.severity) == what).count() {
         0 => None,

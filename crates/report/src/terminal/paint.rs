@@ -1,6 +1,6 @@
-//! The few colours of the report, and what each is for.
+//! The few colours of the report, and their uses.
 //!
-//! A colour never says anything that the text beside it does not.
+//! A colour never says anything that the text beside it does not say.
 
 use anstyle::{AnsiColor, Style};
 use morecores_machine::State;
@@ -8,13 +8,14 @@ use morecores_machine::State;
 use crate::verdict::Answer;
 use crate::warning::Severity;
 
-/// Efficiency from which a CPU count is green: four fifths of what was given is used. A choice.
+/// Efficiency from which a CPU count is green: four fifths of the allotted CPUs are used. A choice.
 const GOOD: f64 = 0.8;
 
-/// Efficiency below which it is red: more than half of what was given is lost. A choice.
+/// Efficiency below which a CPU count is red: more than half of the allotted CPUs is lost. A
+/// choice.
 const POOR: f64 = 0.5;
 
-/// Colours text, or leaves it as it is.
+/// Colours text, or leaves it unchanged.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint {
     /// Whether to colour.
@@ -26,27 +27,27 @@ impl Paint {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// The command, column names.
+    /// Paints the command and column names.
     pub(crate) fn bold(self, text: &str) -> String {
         self.with(Style::new().bold(), text)
     }
 
-    /// What is there to be looked up.
+    /// Paints reference text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
-    /// The measured curve.
+    /// Paints the measured curve.
     pub(super) fn measured(self, text: &str) -> String {
         self.with(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
     }
 
-    /// A part of a bar; its sign tells it too.
+    /// Paints a part of a bar; the sign identifies the part too.
     pub(super) fn part(self, colour: AnsiColor, text: &str) -> String {
         self.with(Style::new().fg_color(Some(colour.into())), text)
     }
 
-    /// A figure of a point with this efficiency.
+    /// Paints a figure of a point with this efficiency.
     pub(super) fn efficiency(self, efficiency: f64, text: &str) -> String {
         let colour = if efficiency >= GOOD {
             AnsiColor::Green
@@ -58,7 +59,7 @@ impl Paint {
         self.with(Style::new().fg_color(Some(colour.into())), text)
     }
 
-    /// The first words of the verdict.
+    /// Paints the first words of the verdict.
     pub(super) fn answer(self, answer: &Answer, text: &str) -> String {
         let colour = match answer {
             Answer::Yes(_) | Answer::MoreThanIdeal { .. } => AnsiColor::Green,
@@ -70,7 +71,7 @@ impl Paint {
         self.with(Style::new().bold().fg_color(Some(colour.into())), text)
     }
 
-    /// The state of a finding.
+    /// Paints the state of a finding.
     pub(crate) fn state(self, state: State, text: &str) -> String {
         let colour = match state {
             State::Fine => AnsiColor::Green,
@@ -80,7 +81,7 @@ impl Paint {
         self.with(Style::new().fg_color(Some(colour.into())), text)
     }
 
-    /// The label of a warning.
+    /// Paints the label of a warning.
     pub(super) fn label(self, severity: Severity, text: &str) -> String {
         match severity {
             Severity::Serious => {

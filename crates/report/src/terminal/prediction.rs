@@ -1,4 +1,5 @@
-//! A prediction: the table of counts measured and predicted, the contest of the models, and what is said beside them.
+//! A prediction: the table of measured and predicted counts, the comparison of the models, and the
+//! sentences beside them.
 
 use morecores_view::{Contestant, Prediction, View};
 
@@ -9,20 +10,20 @@ use crate::format::{ABSENT, TimeUnit, list, percent, ratio, rough};
 use crate::prediction::{caveat, form_name, headline, sentences, signed};
 use crate::{Notice, Severity, command};
 
-/// What a machine of so many CPUs costs.
+/// Price of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// Its CPUs.
+    /// CPUs of the machine.
     pub cpus: u32,
-    /// An hour of it, in whatever currency.
+    /// Price of an hour, in any currency.
     pub an_hour: f64,
 }
 
-/// The cost is that of so many runs: the fewest for which it is no less than the least.
+/// Numbers of runs to price. The table uses the fewest runs that cost at least [`LEAST_COST`].
 const SO_MANY: [f64; 3] = [1.0, 1e3, 1e6];
 const LEAST_COST: f64 = 0.01;
 
-/// What `morecores predict` prints.
+/// Report of `morecores predict`.
 pub fn prediction_report(
     view: &View,
     prediction: &Prediction,
@@ -41,7 +42,7 @@ pub fn prediction_report(
     super::joined(sections)
 }
 
-/// The same without the command and what to know of it.
+/// Sections of a prediction, without the command and the caveats.
 pub(super) fn prediction_sections(
     view: &View,
     prediction: &Prediction,
@@ -52,7 +53,7 @@ pub(super) fn prediction_sections(
     vec![style.wrap(&headline(prediction), "  "), table(view, prediction, prices, style), said]
 }
 
-/// What to know of a prediction.
+/// Caveats of a prediction, as notes.
 pub(super) fn caveats(prediction: &Prediction) -> impl Iterator<Item = Notice> {
     prediction.caveats.iter().map(|c| Notice { severity: Severity::Note, text: caveat(c) })
 }
@@ -69,7 +70,7 @@ struct Row {
 
 fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) -> Vec<String> {
     let points = || view.points.iter().filter(|point| prediction.from.contains(&point.cpus));
-    // Where a prediction rests on some of the counts, all is over the smallest of these.
+    // If a prediction uses only some of the counts, all ratios are over the smallest of these.
     let first = points().next().map_or(1.0, |point| point.speedup.value);
     let measured = points().map(|point| Row {
         cpus: point.cpus,
@@ -117,7 +118,7 @@ fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) 
             })
             .collect();
         let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        // A short run costs next to nothing.
+        // A short run costs almost nothing.
         let runs =
             SO_MANY.into_iter().find(|runs| least == 0.0 || least * runs >= LEAST_COST).unwrap_or(SO_MANY[2]);
         let cost = |cost: &Option<f64>| match cost {
@@ -132,7 +133,7 @@ fn table(view: &View, prediction: &Prediction, prices: &[Price], style: &Style) 
     grid.lines()
 }
 
-/// Every model with what speaks for it.
+/// Lists every model with its share in the prediction and its errors.
 fn models(prediction: &Prediction, style: &Style) -> Vec<String> {
     let largest = prediction.from.last().copied().unwrap_or(1);
     let tested = prediction.models.iter().any(|model| model.back_test.is_some());

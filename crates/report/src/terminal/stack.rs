@@ -1,6 +1,6 @@
-//! The speedup stacks: a bar a CPU count, the figures of each part, and the causes in words.
+//! The speedup stacks: a bar for each CPU count, the figures of each part, and the causes in words.
 //!
-//! Composes; which parts there are is decided in `crate::stack`, drawing is in `bars`, wording in `causes`.
+//! This module arranges the lines; `crate::stack` selects the parts, `bars` draws, `causes` words.
 
 use morecores_view::View;
 
@@ -11,11 +11,12 @@ use crate::causes;
 use crate::causes::word_causes;
 use crate::stack::{Parts, besides, notes};
 
-/// The largest CPU count over the smallest one from which each bar is 100% of its CPUs, since with one scale for all
-/// the short ones would be a cell or two. A choice: where the curve's axes become logarithmic.
+/// Ratio of the largest CPU count to the smallest, from which each bar is 100% of its CPUs: on one
+/// common scale the short bars would be a cell or two. A choice: the ratio at which the curve's
+/// axes become logarithmic.
 const SHARES_FROM: u32 = 8;
 
-/// The whole section; none without a stack.
+/// Lines of the whole section; none without a stack.
 pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
     let (smallest, largest) = (view.stack.first()?, view.stack.last()?);
     let parts = Parts::of(view, style.wide);
@@ -41,14 +42,14 @@ pub(super) fn stack(view: &View, style: &Style) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// The signs, and the CPUs of each part.
+/// Signs, and the CPUs of each part.
 fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
     let rows = parts.rows();
     let mut grid = Grid::new(style);
     grid.parts(&rows);
     grid.labels("CPUs", rows.iter().map(|part| parts.name(*part)));
     for (i, stack) in view.stack.iter().enumerate() {
-        // The largest counts are the ones that were asked about.
+        // The largest counts stay longest: they are the ones of interest.
         let rank = u8::try_from(view.stack.len() - 1 - i).unwrap_or(u8::MAX);
         let header = format!("of {}", stack.cpus);
         grid.figures(rank, &header, rows.iter().map(|part| parts.figure(*part, stack)));
@@ -60,7 +61,7 @@ fn legend(view: &View, parts: &Parts, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The causes in words and what the stack does not show, of the largest count or of all.
+/// Causes in words and facts that the stack does not show, for the largest count or for all.
 fn worded(view: &View, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     let all = if style.wide { view.stack.as_slice() } else { &view.stack[view.stack.len() - 1..] };

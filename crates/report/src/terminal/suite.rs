@@ -10,7 +10,7 @@ use super::grid::Grid;
 use crate::suite::{BenchmarkResult, ColumnKind, Table, summary_notes, summary_table, tables};
 pub(crate) use picture::picture;
 
-/// A benchmark's tables, each line ended by a newline.
+/// Tables of a benchmark, each line ended by a newline.
 pub fn suite_report(result: &BenchmarkResult<'_>, published: &Published, style: &Style) -> String {
     let tables = tables(result, published);
     let mut lines: Vec<String> =
@@ -24,7 +24,7 @@ pub fn suite_report(result: &BenchmarkResult<'_>, published: &Published, style: 
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The summary of a suite: its table, its picture and how to read them; each line ended by a newline.
+/// Summary of a suite: its table, its picture and how to read them; each line ended by a newline.
 pub fn suite_summary_report(summary: &SuiteSummary, style: &Style) -> String {
     let mut lines = vec![style.paint().bold("Summary: speedups then and now"), String::new()];
     lines.extend(grid(&summary_table(summary), style));

@@ -1,6 +1,6 @@
 //! The table of points.
 //!
-//! Chooses columns and lays them out; which figures a column shows is in `columns`.
+//! This module chooses columns and lays them out; `columns` holds the figures of each column.
 
 mod columns;
 
@@ -15,7 +15,7 @@ use columns::Column;
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// The table, with its footnotes below it.
+/// Table, with its footnotes below it.
 pub(super) fn table(view: &View, style: &Style) -> Vec<String> {
     let columns = columns::columns(view, style);
     let mut lines = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn table(view: &View, style: &Style) -> Vec<String> {
     lines
 }
 
-/// All columns in blocks that fit, the first column repeated in each.
+/// Splits all columns into blocks that fit, the first column repeated in each.
 fn blocks(columns: &[Column], width: usize) -> Vec<Vec<&Column>> {
     let Some((key, rest)) = columns.split_first() else { return Vec::new() };
     let mut blocks = vec![vec![key]];
@@ -53,7 +53,7 @@ fn blocks(columns: &[Column], width: usize) -> Vec<Vec<&Column>> {
     blocks
 }
 
-/// The columns without the least important ones that do not fit; those go to `dropped`, in the table's order.
+/// Columns that fit; the least important others go to `dropped`, in the table's order.
 fn fitting<'a>(mut columns: Vec<&'a Column>, width: usize, dropped: &mut Vec<&'a Column>) -> Vec<&'a Column> {
     while columns.len() > 2 && table_width(&columns) > width {
         let least = columns.iter().enumerate().max_by_key(|(_, c)| c.rank).map_or(0, |(i, _)| i);
@@ -72,7 +72,7 @@ fn render(view: &View, columns: &[&Column], style: &Style) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
-    // The two lines of a header are two rows, so that a short one stands on the lower line.
+    // The two lines of a header are two rows, so that a short header stands on the lower line.
     for line in 0..2 {
         table.add_row(columns.iter().map(|c| right(&c.header[line])));
     }
@@ -94,8 +94,8 @@ fn render(view: &View, columns: &[&Column], style: &Style) -> Vec<String> {
     out
 }
 
-/// A row with its efficiency coloured. Cells hold only characters one column wide, so a column's place in the
-/// line is known.
+/// Row with its efficiency coloured. Cells hold only characters one column wide, so a column's
+/// place in the line is known.
 fn coloured(line: &str, columns: &[&Column], efficiency: f64, style: &Style) -> String {
     let Some(index) = columns.iter().position(|c| c.is_efficiency) else { return line.to_owned() };
     let end = table_width(&columns[..=index]);
@@ -110,7 +110,7 @@ fn coloured(line: &str, columns: &[&Column], efficiency: f64, style: &Style) -> 
         + &part(&chars[end..])
 }
 
-/// What the figures above need to be understood, one note each.
+/// Notes needed to understand the figures above.
 fn footnotes(view: &View, dropped: &[&Column]) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(interval_note(figures_with_intervals(view)).map(|note| format!("{note}.")));
@@ -134,7 +134,7 @@ fn footnotes(view: &View, dropped: &[&Column]) -> Vec<String> {
     notes
 }
 
-/// Where user and system time come from, unless it is what a reader expects.
+/// Source of user and system time, unless it is the one that a reader expects.
 fn estimators(view: &View) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for point in &view.points {

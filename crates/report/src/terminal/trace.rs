@@ -1,6 +1,7 @@
-//! One traced run: its components, how parallel it was, its serial phases, commands and locks.
+//! One traced run: its components, its parallelism, its serial phases, commands and locks.
 //!
-//! Composes; the sections themselves are in the modules below, the words in `crate::trace`. Nothing here compares runs.
+//! This module arranges the sections; its submodules hold the sections, `crate::trace` the words.
+//! Nothing here compares runs.
 
 mod components;
 mod profile;
@@ -18,16 +19,17 @@ use crate::trace as run;
 use crate::warning::Severity;
 use tables::Extent;
 
-/// What `morecores trace` prints: one traced run without a study. `path` is where the trace was kept; it is never
-/// broken, so that it can be copied. No other line is wider than the style's width.
+/// Report of `morecores trace`: one traced run without a study. `path` is the place of the kept
+/// trace; it is never broken, so that it can be copied. No other line is wider than the style's
+/// width.
 pub fn trace_report(trace: &TraceView, path: Option<&Path>, style: &Style) -> String {
     let mut sections = everything(trace, style);
     sections.extend(path.map(|path| vec![super::path_line("trace", path, style)]));
     super::joined(sections)
 }
 
-/// What a study's report shows of a traced run beside the stack: everything if asked for, and otherwise the tables
-/// that say something.
+/// Sections on a traced run beside the stack in a study's report: everything if requested,
+/// otherwise the tables with notable rows.
 pub(super) fn in_study(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     if style.wide {
         return everything(trace, style);
@@ -35,7 +37,8 @@ pub(super) fn in_study(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     vec![tables::commands(trace, Extent::Telling, style), tables::locks(trace, Extent::Telling, style)]
 }
 
-/// Where its CPUs went, in figures and in sentences: what a study shows of a run that there is no other to compare with.
+/// Figures and sentences on where the run's CPUs went: the part that a study shows of a run without
+/// another run to compare it with.
 pub(super) fn overview(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     vec![headline(trace, style), components::components(trace, style), sentences(trace, style)]
 }
@@ -53,7 +56,7 @@ fn everything(trace: &TraceView, style: &Style) -> Vec<Vec<String>> {
     sections
 }
 
-/// Which run, and whether its figures can be believed.
+/// Identifies the run, and warns if its figures are unreliable.
 fn headline(trace: &TraceView, style: &Style) -> Vec<String> {
     let text = run::headline(trace);
     let mut lines: Vec<String> = style.wrap(&text, "  ").iter().map(|l| style.paint().bold(l)).collect();
@@ -61,27 +64,28 @@ fn headline(trace: &TraceView, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The mark of a trace that lost events.
+/// Mark of a trace that lost events.
 pub(super) fn lossy(trace: &TraceView, style: &Style) -> Vec<String> {
     let label = |label: &str| style.paint().label(Severity::Serious, label);
     stack::lossy(trace).map_or(Vec::new(), |text| style.wrap_labelled(&text, "  ", label))
 }
 
-/// Its figures that are one number each.
+/// Single figures of the run, as sentences.
 fn sentences(trace: &TraceView, style: &Style) -> Vec<String> {
     run::sentences(trace).iter().flat_map(|s| style.wrap(s, "  ")).collect()
 }
 
-/// What this trace cannot tell.
+/// Kinds of time that this trace cannot distinguish.
 fn untraced(trace: &TraceView, style: &Style) -> Vec<String> {
     trace.untraced.iter().flat_map(|u| style.wrap_dim(&format!("without {}: {}", u.what, u.why))).collect()
 }
 
-/// How often the events contradicted each other, where they did: the analysis believed the latest.
+/// Number of contradictions between events, if there are any: the analysis believed the latest
+/// event.
 fn misfits(trace: &TraceView, style: &Style) -> Vec<String> {
-    // A wake-up before the sleep is no contradiction: it was the sooner one.
+    // A wake-up before the sleep is no contradiction: it arrived earlier.
     let Misfits { misplaced, unborn, unwoken, early: _ } = trace.misfits;
-    // Perf events are the command's own: its starter, which made the first thread, is in none.
+    // Perf events cover only the command: its starter, which made the first thread, is in none.
     let unborn = if trace.source == TraceSource::Perf { 0 } else { unborn };
     let kinds = [
         (misplaced, "switch", "switches", "that did not fit the one before"),

@@ -1,4 +1,4 @@
-//! The caches of a machine, alike ones in one line.
+//! The caches of a machine, with equal caches on one line.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::count;
 /// Level, kind, size and number of cores that share a cache.
 type Alike = (u8, CacheKind, Option<Bytes>, usize);
 
-/// A line for each level, kind, size and number of cores that share it.
+/// Lines of the caches, one for each level, kind, size and number of cores that share it.
 pub(super) fn lines(topology: &Topology) -> Vec<String> {
     let mut alike: BTreeMap<Alike, Vec<&CpuSet>> = BTreeMap::new();
     for cache in &topology.caches {
@@ -33,7 +33,7 @@ fn line(topology: &Topology, (level, kind, size, cores): Alike, sets: &[&CpuSet]
     format!("{name:3} {} x {size}, {shared}{}", sets.len(), told(topology, cores, sets))
 }
 
-/// Which CPUs share each, where neither cores nor packages say it already.
+/// Sets of CPUs that share each cache, unless cores or packages already imply them.
 fn told(topology: &Topology, cores: usize, sets: &[&CpuSet]) -> String {
     let package = |set: &&CpuSet| topology.packages.iter().any(|package| package.cpus == **set);
     if cores == 1 || sets.iter().all(package) {
@@ -42,7 +42,7 @@ fn told(topology: &Topology, cores: usize, sets: &[&CpuSet]) -> String {
     format!(": {}", super::sets(sets))
 }
 
-/// A size without rounding: 1280 KiB is not 1.3 MiB.
+/// Size without rounding: 1280 KiB is not 1.3 MiB.
 fn exactly(size: Bytes) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

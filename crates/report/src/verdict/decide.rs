@@ -1,6 +1,6 @@
-//! What is to be said of a view.
+//! Decides the answer and the remarks for a view.
 //!
-//! Pure: no words here, and no thresholds but the choices below.
+//! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_study::{Better, Closing, StopReason};
 use morecores_view::{Estimate, PointView, Summary, View, Warning};
@@ -9,35 +9,36 @@ use super::sound::{crowd, no_baseline, outside};
 use super::{Answer, Gain, Planned, Remark, Subject, Verdict};
 use crate::{main_cause, withheld};
 
-/// A step that gives less than this share of what its CPUs could give is called out: 1.5 times for a
-/// doubling. A choice, not a measurement: below it most of what was added is idle or wasted.
+/// Share of the possible gain of a step's added CPUs, below which the verdict calls the step out.
+/// 0.5 is 1.5 times for a doubling. A choice, not a measurement: below it most of the added CPU
+/// time is idle or wasted.
 const WORTHWHILE_STEP: f64 = 0.5;
 
-/// With two counts only, a step that gives less than this share is called little: 1.25 times for two CPUs
-/// instead of one. A choice.
+/// Share of the possible gain below which a step is called little, with two counts only. 0.25 is
+/// 1.25 times for two CPUs instead of one. A choice.
 const MORE_THAN_A_LITTLE: f64 = 0.25;
 
-/// Efficiency below which it is said how many CPUs were busy: the first thing to ask where a fifth is lost. A
-/// choice.
+/// Efficiency below which the verdict states how many CPUs were busy. That is the first question
+/// once a fifth is lost. A choice.
 const GOOD_EFFICIENCY: f64 = 0.8;
 
-/// How far beyond the largest measured count the guess looks: two doublings, the size of machine that one
-/// thinks of next. A choice.
+/// Largest CPU count of the guess over the largest measured count: two doublings, a machine of the
+/// next size to consider. A choice.
 const GUESS_AHEAD: u32 = 4;
 
-/// The upper end of the serial fraction's interval over its lower end, above which nothing is guessed from
-/// it: the guessed limit of the speedup would be uncertain by the same factor.
+/// Ratio of the upper to the lower end of the serial fraction's interval, above which there is no
+/// guess: the guessed limit of the speedup would be uncertain by this factor.
 const GUESSABLE_INTERVAL: f64 = 3.0;
 
-/// Runs of each count from which complete separation says something without an interval: three runs all
-/// faster than three others happens by chance in one case of 20 (3!·3!/6!).
+/// Runs of each count from which complete separation is evidence without an interval. Three runs
+/// are all faster than three others by chance in one case of 20 (3!·3!/6!).
 const SEPARABLE_RUNS: u32 = 3;
 
-/// Share of a count's CPUs that others took from which the speedup may be theirs: the share below which work outside
-/// the tree is not warned of either.
+/// Share of a count's CPUs taken by others, from which the speedup may be theirs. Work outside the
+/// tree causes no warning below the same share.
 const TAKEN: f64 = 0.05;
 
-/// Decides what the view answers.
+/// Decides the verdict of a view.
 pub fn decide(view: &View) -> Verdict {
     let answer = answer(view);
     let remarks = remarks(view, &answer);
@@ -106,7 +107,7 @@ fn answer(view: &View) -> Answer {
     }
     let smt = first_smt(view).is_some_and(|first| first <= largest.cpus);
     let share = last_step(&view.points).map_or(1.0, |(_, _, share)| share);
-    // An SMT sibling is not expected to give what a core gives; the remark on the step says what it gave.
+    // An SMT sibling gives less than a core, as expected; the remark on the step gives the figure.
     match view.points.len() {
         2 if share < MORE_THAN_A_LITTLE => Answer::ALittle(gain),
         3.. if share < WORTHWHILE_STEP && !smt => Answer::LessAndLess(gain),
@@ -114,14 +115,15 @@ fn answer(view: &View) -> Answer {
     }
 }
 
-/// Whether the speedup is beyond the growth in CPUs, and beyond its interval and the noise.
+/// Whether the speedup exceeds the growth in CPUs, beyond the speedup's interval and the noise.
 pub(super) fn is_more_than_ideal(base: &PointView, largest: &PointView) -> bool {
     let ideal = f64::from(largest.cpus) / f64::from(base.cpus);
     let above = largest.speedup.value / ideal - 1.0;
     largest.speedup.ci95.is_some_and(|[low, _]| low > ideal) && above > floor(base, largest)
 }
 
-/// No difference: because the command did not use the CPUs, or in spite of using them.
+/// Answer where there is no gain: the command did not use the CPUs, or used them without a
+/// difference.
 fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
     for warning in &view.warnings {
         if let Warning::ThreadsDidNotFollow { cpus, used, told } = *warning
@@ -136,7 +138,7 @@ fn no_gain(view: &View, largest: &PointView, gain: Gain) -> Answer {
 
 fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     let [base, .., largest] = view.points.as_slice() else { return Vec::new() };
-    // Without counts that are what they say there is nothing to add.
+    // Where the counts do not mean what they say, there is nothing to add.
     if matches!(answer, Answer::NotHeld(_) | Answer::NoBaseline { .. } | Answer::DoneOnce) {
         return Vec::new();
     }
@@ -184,7 +186,8 @@ fn remarks(view: &View, answer: &Answer) -> Vec<Remark> {
     remarks
 }
 
-/// Whether something other than the command's own scaling may have made the speedup.
+/// Whether the warning names something other than the command's own scaling that may have caused
+/// the speedup.
 fn is_doubtful(warning: &Warning) -> bool {
     matches!(
         warning,
@@ -198,8 +201,8 @@ fn is_doubtful(warning: &Warning) -> bool {
     )
 }
 
-/// Whether others or the hypervisor took so much of the CPUs at some count that the speedup may not be the command's,
-/// and a warning says so.
+/// Whether a warning says that other programs or the hypervisor took CPU time, and at some count
+/// they took so much that the speedup may not be the command's own.
 fn was_taken(view: &View) -> bool {
     let warned = |w: &Warning| matches!(w, Warning::NotQuiet { .. } | Warning::Steal { .. });
     let taken = |point: &PointView| {
@@ -210,10 +213,11 @@ fn was_taken(view: &View) -> bool {
     view.warnings.iter().any(warned) && view.points.iter().any(taken)
 }
 
-/// What the CPUs did at `point`.
+/// Remark on the busy CPUs at `point`.
 fn busy(view: &View, base: &PointView, point: &PointView) -> Remark {
     let cpu_time = |p: &PointView| p.user_s.median + p.system_s.median;
-    // With a metric the program usually runs for a fixed time, so its CPU time says nothing of the work.
+    // With a metric the program usually runs for a fixed time, so its CPU time says nothing about
+    // the work.
     let same_work = view.plan.metric.is_none() && cpu_time(base) > 0.0;
     Remark::Busy {
         cpus: point.cpus,
@@ -223,8 +227,9 @@ fn busy(view: &View, base: &PointView, point: &PointView) -> Remark {
     }
 }
 
-/// Whether the serial fraction of the last point without SMT siblings lies above that of an earlier one beyond both
-/// intervals. The earlier one is the first that can be told from zero, or else the first.
+/// Remark where the serial fraction of the last point without SMT siblings exceeds that of an
+/// earlier point, beyond both intervals. The earlier point is the first whose fraction is
+/// distinguishable from zero, otherwise the first point.
 fn serial_fraction_rises(view: &View, smt: Option<u32>) -> Option<Remark> {
     let alike = view.points.iter().filter(|p| smt.is_none_or(|first| p.cpus < first));
     let known: Vec<(u32, Estimate)> =
@@ -241,7 +246,7 @@ fn serial_fraction(point: &PointView) -> Option<Estimate> {
     point.serial_fraction.map(|value| Estimate { value, ci95: point.serial_fraction_ci95 })
 }
 
-/// Amdahl's law, `1 / (f + (1 - f) / n)`, n counted in multiples of the base; none where the fraction is
+/// Amdahl's law, `1 / (f + (1 - f) / n)`, with n in multiples of the base; none if the fraction is
 /// within its own noise.
 fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize) -> Option<Remark> {
     let serial_fraction = serial_fraction(largest)?;
@@ -258,7 +263,7 @@ fn if_serial_fraction_stays(base: &PointView, largest: &PointView, points: usize
     })
 }
 
-/// The smallest count that is as good as the best, as far as can be told. `points` is not empty.
+/// Smallest count that is as good as the best, within the noise. `points` is not empty.
 fn enough<'a>(base: &'a PointView, points: &'a [PointView]) -> &'a PointView {
     let judged = || points.iter().filter(|p| p.cpus == base.cpus || p.speedup.ci95.is_some());
     let best = judged().max_by(|a, b| a.speedup.value.total_cmp(&b.speedup.value)).unwrap_or(base);
@@ -273,7 +278,8 @@ fn differs(base: &PointView, a: &PointView, b: &PointView) -> bool {
     let beyond_floor = (b.speedup.value / a.speedup.value - 1.0).abs() > floor(a, b);
     let beyond_interval = match (a.cpus == base.cpus, b.speedup.ci95) {
         (true, Some([low, high])) => low > 1.0 || high < 1.0,
-        // Between two other points the base's noise is common to both speedups; their own intervals count.
+        // Between two points other than the base, the base's noise is common to both speedups;
+        // their own intervals count.
         _ => match (measured(a).ci95, measured(b).ci95) {
             (Some([a_low, a_high]), Some([b_low, b_high])) => a_low > b_high || b_low > a_high,
             _ => false,
@@ -288,18 +294,18 @@ fn separated(a: &PointView, b: &PointView) -> bool {
     a.min > b.max || b.min > a.max
 }
 
-/// What speedup is computed from.
+/// Measurements behind the speedup.
 fn measured(point: &PointView) -> &Summary {
     point.metric.as_ref().map_or(&point.elapsed_s, |metric| &metric.summary)
 }
 
-/// The larger noise floor of two points; zero where neither has one, since the intervals still speak.
+/// Larger noise floor of two points; zero if neither has one, because the intervals still count.
 fn floor(a: &PointView, b: &PointView) -> f64 {
     a.noise_floor.into_iter().chain(b.noise_floor).fold(0.0, f64::max)
 }
 
-/// The count before the last, the factor that the last step gave, and its share of what the added CPUs could
-/// have given.
+/// Count before the last, gain of the last step as a factor, and its share of the possible gain of
+/// the added CPUs.
 fn last_step(points: &[PointView]) -> Option<(u32, f64, f64)> {
     let [.., before, last] = points else { return None };
     let factor = last.speedup.value / before.speedup.value;
@@ -307,7 +313,7 @@ fn last_step(points: &[PointView]) -> Option<(u32, f64, f64)> {
     Some((before.cpus, factor, (factor - 1.0) / (ideal - 1.0)))
 }
 
-/// The smallest count with SMT siblings.
+/// Smallest count with SMT siblings.
 fn first_smt(view: &View) -> Option<u32> {
     let smt = |w: &Warning| if let Warning::SmtSiblings { cpus } = w { Some(*cpus) } else { None };
     view.warnings.iter().filter_map(smt).min()
@@ -323,7 +329,7 @@ fn gain(base: &PointView, point: &PointView) -> Gain {
     }
 }
 
-/// CPUs busy on average.
+/// Average number of busy CPUs.
 fn used(point: &PointView) -> f64 {
     point.cpu_percent / 100.0
 }

@@ -1,17 +1,17 @@
-//! Whether the CPU counts of a study are what they say: without that no speedup is one.
+//! Checks that the CPU counts of a study mean what they say; without that no speedup is valid.
 //!
-//! Pure: no words here, and no thresholds but the choices below.
+//! Pure: no words here, and no thresholds except the choices below.
 
 use morecores_view::{OutsideEvidence, View, Warning};
 
 use super::decide::is_more_than_ideal;
 use super::{Crowd, Outside};
 
-/// Share of the allotted CPUs' time spent on other CPUs from which a count is not what it says. A choice: the share
-/// that others may take before a verdict is doubtful.
+/// Share of the allotted CPUs' time spent on other CPUs, above which a count does not mean what it
+/// says. A choice: equal to the share that other programs may take before a verdict is doubtful.
 const OUTSIDE: f64 = 0.05;
 
-/// The count at which the command was held to its CPUs least, where that spoils the comparison.
+/// Count with the largest share of time on other CPUs, if that share spoils the comparison.
 pub(crate) fn outside(view: &View) -> Option<Outside> {
     let found = view.warnings.iter().filter_map(|warning| match *warning {
         Warning::RanOutsideCpus { cpus, share, evidence } if share > OUTSIDE => {
@@ -22,7 +22,7 @@ pub(crate) fn outside(view: &View) -> Option<Outside> {
     found.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The threads of the smallest count, where they were more than its CPUs.
+/// Threads of the smallest count, if there were more threads than CPUs.
 pub(crate) fn crowd(view: &View) -> Option<Crowd> {
     view.warnings.iter().find_map(|warning| match warning {
         Warning::CrowdedBase { cpus, workers, machine_sized, told } => {
@@ -32,9 +32,10 @@ pub(crate) fn crowd(view: &View) -> Option<Crowd> {
     })
 }
 
-/// The same where it spoils the comparison: where the command would run fewer threads on a machine of that size, or is
-/// so much slower there that the threads must have been in each other's way. A number of threads that a user chose,
-/// as of a server, is part of what is measured.
+/// Threads of the smallest count, if they spoil the comparison. They do if the command would run
+/// fewer threads on a machine of that size. They also do if the speedup is more than ideal: the
+/// threads must then have been in each other's way. A number of threads that a user chose, as for a
+/// server, is part of the measurement.
 pub(crate) fn no_baseline(view: &View) -> Option<Crowd> {
     let [base, .., largest] = view.points.as_slice() else { return None };
     crowd(view).filter(|crowd| crowd.machine_sized || is_more_than_ideal(base, largest))

@@ -1,6 +1,6 @@
 //! The verdict in plain words.
 //!
-//! Only wording: whatever is said here was decided before.
+//! This module words the decisions of `decide` and makes none.
 
 use super::{Answer, Crowd, Gain, Outside, Planned, Remark, Subject, Verdict};
 use morecores_statistics::MIN_RUNS;
@@ -11,8 +11,10 @@ use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
 use crate::word_cause;
 
+/// Fewest runs that give a 95% interval.
+const MIN_RUNS: u32 = 6;
 
-/// The verdict as one paragraph on one line. It begins with a short answer and a colon.
+/// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
     let mut sentences = vec![answer(verdict)];
     sentences.extend(verdict.remarks.iter().map(remark));
@@ -156,7 +158,7 @@ fn no_baseline(crowd: &Crowd, gain: &Gain, subject: &Subject, limit: Limit) -> S
     )
 }
 
-/// What makes a command run as many threads as it has CPUs.
+/// Advice on how to make a command run as many threads as it has CPUs.
 pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
     let tell = "put {n} where it takes a thread count, or use --thread-env";
     match (limit == Limit::Hotplug, told) {
@@ -174,7 +176,7 @@ pub(crate) fn thread_advice(told: bool, limit: Limit) -> String {
     .to_owned()
 }
 
-/// The option whose limit a command cannot leave as it left `limit`; none beyond hotplug.
+/// Option with a limit that the command cannot leave the way it left `limit`; none beyond hotplug.
 pub(crate) fn firmer_limit(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Affinity => Some("--limit cpuset (as root), which the command cannot leave"),
@@ -232,7 +234,7 @@ fn remark(remark: &Remark) -> String {
     }
 }
 
-/// `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
+/// Clause for a gain: `2 CPUs run it 1.93 times as fast as 1 (95% interval 1.91 to 1.95)`.
 fn claim(gain: &Gain, subject: &Subject, aside: &str) -> String {
     let (times, _) = bounded(gain.speedup.value, gain.speedup.ci95);
     let verb = if gain.cpus == 1 { "gives" } else { "give" };
@@ -281,7 +283,7 @@ fn busy_cpus(used: f64) -> String {
     format!("{used:.1} CPUs")
 }
 
-/// Small numbers as words.
+/// Spells a small number out as a word.
 fn number(n: usize) -> String {
     const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     WORDS.get(n).map_or_else(|| n.to_string(), |word| (*word).to_owned())

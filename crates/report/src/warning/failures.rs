@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use morecores_study::Failure;
 use morecores_view::{FailureCount, Warning};
 
-/// Number of failures of each kind, over all counts: ` (3 exited with status 1, 1 printed no figure that can be read)`.
+/// Number of failures of each kind, over all counts: ` (3 exited with status 1, 1 printed no figure
+/// that can be read)`.
 pub(super) fn ways(group: &[&Warning]) -> String {
     let mut ways: BTreeMap<&Failure, u32> = BTreeMap::new();
     failures(group).for_each(|failure| *ways.entry(&failure.how).or_default() += failure.count);
@@ -13,7 +14,7 @@ pub(super) fn ways(group: &[&Warning]) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// The option that counts runs by their exit statuses, where any failed by those.
+/// Option that counts runs by their exit statuses, if any run failed by its exit status.
 pub(super) fn advice(group: &[&Warning]) -> String {
     let statuses = failures(group).filter_map(|failure| match failure.how {
         Failure::Status(status) => u8::try_from(status).ok(),
@@ -31,7 +32,7 @@ pub(super) fn advice(group: &[&Warning]) -> String {
     format!(" Where such exit statuses are expected, --success {} counts them.", success_list(&all))
 }
 
-/// Exit statuses as `--success` takes them: `0,1`.
+/// Exit statuses in the form that `--success` takes: `0,1`.
 pub fn success_list(statuses: &BTreeSet<u8>) -> String {
     statuses.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,6 +1,8 @@
-//! What each kind of warning may change in the verdict: the order in which warnings are said, and how loudly.
+//! Effect of each kind of warning on the verdict, which gives the order of the warnings and their
+//! severity.
 //!
-//! Only the order; whether to warn is decided in the analysis, and the words are chosen beside this.
+//! This module decides only the order. The analysis decides whether to warn; the parent module
+//! chooses the words.
 
 use std::cmp::Reverse;
 
@@ -8,23 +10,23 @@ use morecores_view::Warning;
 
 use super::Severity;
 
-/// What a warning may change in the verdict: the more, the earlier it is said.
+/// Possible effect of a warning on the verdict; warnings with a larger effect come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effect {
-    /// Nothing: it is background to the figures.
+    /// No effect: background to the figures.
     Background,
-    /// Precision of the speedup.
+    /// Effect on the precision of the speedup.
     Precision,
-    /// The causes that are named, and not the speedup.
+    /// Effect on the named causes, not on the speedup.
     Causes,
-    /// The size of the speedup, or of its interval.
+    /// Effect on the size of the speedup or of its interval.
     Size,
-    /// The answer: the figures may not be of what was asked.
+    /// Effect on the answer: the figures may describe something other than the question.
     Answer,
 }
 
 impl Effect {
-    /// Severity of a warning of this effect.
+    /// Severity of a warning with this effect.
     pub(super) fn severity(self) -> Severity {
         match self {
             Self::Background | Self::Precision => Severity::Note,
@@ -34,9 +36,10 @@ impl Effect {
     }
 }
 
-/// The effect of a kind of warning, and its place among those of the same effect: the higher, the earlier.
+/// Effect of a kind of warning, and its place among warnings with the same effect: the higher, the
+/// earlier.
 ///
-/// No arm stands for several kinds, so that a new kind does not compile before its effect is stated.
+/// No arm covers several kinds, so a new kind does not compile before its effect is stated.
 pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
     use Effect::{Answer, Background, Causes, Precision, Size};
     match warning {
@@ -73,11 +76,11 @@ pub(super) fn effect(warning: &Warning) -> (Effect, u8) {
     }
 }
 
-/// Order of the groups of warnings that are merged, the largest effect first: the effect, the place within it, and what
-/// else keeps warnings of one kind apart.
+/// Order of the groups of merged warnings, the largest effect first: the effect, the place within
+/// it, and a text that keeps other warnings of one kind apart.
 pub(super) type Rank = Reverse<(Effect, u8, Reverse<String>)>;
 
-/// The group of a warning.
+/// Group of a warning.
 pub(super) fn rank(warning: &Warning) -> Rank {
     let (effect, place) = effect(warning);
     let apart = match warning {

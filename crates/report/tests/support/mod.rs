@@ -1,7 +1,7 @@
 //! Synthetic views with known truth, for the tests of the reports.
 //!
-//! Speedup, efficiency and serial fraction follow from the times by their definitions; intervals by the
-//! crudest propagation that is honest enough to look at.
+//! Speedup, efficiency and serial fraction follow from the times by their definitions. The
+//! intervals follow by the crudest propagation that still looks plausible.
 
 #![allow(
     dead_code,
@@ -21,7 +21,7 @@ use morecores_view::*;
 
 pub use traced::*;
 
-/// `text` without the colour codes, which end in `m`.
+/// Text without the colour codes, which end in `m`.
 pub fn strip(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -31,7 +31,8 @@ pub fn strip(text: &str) -> String {
 /// A terminal of 80 columns without colour.
 pub const PLAIN: Style = Style { width: 80, colour: false, unicode: true, wide: false };
 
-/// Asserts that a report shows nothing that `style` does not allow, and has no line wider than it says.
+/// Asserts that a report contains nothing that `style` forbids, and no line wider than the style's
+/// width.
 pub fn keeps_to(style: Style, text: &str) {
     let Style { width, colour, unicode, .. } = style;
     assert!(colour || !text.contains('\u{1b}'), "colour without being asked");
@@ -48,7 +49,7 @@ pub struct Synthetic {
     view: View,
 }
 
-/// A view of `command` without points.
+/// Starts a view of `command` without points.
 pub fn view(command: &[&str]) -> Synthetic {
     let argv: Vec<String> = command.iter().map(|w| (*w).to_owned()).collect();
     let host = Host {
@@ -94,12 +95,13 @@ fn summary(median: f64, half: f64, runs: u32) -> Summary {
 }
 
 impl Synthetic {
-    /// A point with six runs: median and half-width of elapsed time in seconds, and CPUs kept busy.
+    /// Adds a point with six runs: median and half-width of elapsed time in seconds, and number of
+    /// busy CPUs.
     pub fn point(self, cpus: u32, elapsed: f64, half: f64, used: f64) -> Self {
         self.point_of(cpus, elapsed, half, used, 6)
     }
 
-    /// The same with another number of runs.
+    /// Adds a point with a given number of runs.
     pub fn point_of(mut self, cpus: u32, elapsed: f64, half: f64, used: f64, runs: u32) -> Self {
         let elapsed_s = summary(elapsed, half, runs);
         let cpu_time = elapsed * used;
@@ -147,7 +149,7 @@ impl Synthetic {
         self
     }
 
-    /// Makes `rates` of the points what speedup is computed from; half-widths are 1%.
+    /// Makes `rates` of the points the basis of the speedup; half-widths are 1%.
     pub fn rate(mut self, unit: &str, better: Better, rates: &[f64]) -> Self {
         self.view.plan.metric =
             Some(Metric { name: None, regex: "x".to_owned(), unit: Some(unit.to_owned()), better });
@@ -164,13 +166,13 @@ impl Synthetic {
         self
     }
 
-    /// Changes whatever else.
+    /// Applies any other change.
     pub fn with(mut self, change: impl FnOnce(&mut View)) -> Self {
         change(&mut self.view);
         self
     }
 
-    /// The view, its ratios computed.
+    /// Finishes the view and computes its ratios.
     pub fn build(mut self) -> View {
         let Some(base) = self.view.points.first().cloned() else { return self.view };
         for point in &mut self.view.points {
@@ -202,7 +204,7 @@ pub fn two_points() -> View {
     view(&["make", "-j{n}", "vmlinux"]).point(1, 98.4, 0.3, 0.995).point(2, 51.0, 0.2, 1.96).build()
 }
 
-/// Amdahl with 4% serial.
+/// Amdahl's law with a serial fraction of 4%.
 pub fn five_points() -> View {
     let time = |n: f64| 62.0 * (0.04 + 0.96 / n);
     let mut view = view(&["cargo", "build", "-j", "{n}"]);
@@ -237,7 +239,7 @@ pub fn no_scaling() -> View {
         .build()
 }
 
-/// Every warning there is, some at several CPU counts.
+/// Every kind of warning, some at several CPU counts.
 pub fn all_warnings() -> Vec<Warning> {
     let neighbour = |name: &str| Neighbour { name: name.to_owned(), cpu_ns: Nanos(4_000_000_000) };
     let mut all = vec![
@@ -299,7 +301,7 @@ pub fn all_warnings() -> Vec<Warning> {
     all
 }
 
-/// Twelve megabytes that hash ever faster: a rate, one run of fixed length each.
+/// A hash rate that grows with the CPUs: a rate, with one run length for every count.
 pub fn rates() -> View {
     view(&["openssl", "speed", "-multi", "{n}", "sha256"])
         .point(1, 10.01, 0.01, 1.0)
@@ -310,12 +312,12 @@ pub fn rates() -> View {
         .build()
 }
 
-/// One point, so nothing to compare.
+/// One point, so there is nothing to compare.
 pub fn one_point() -> View {
     view(&["true"]).point(1, 569e-6, 4e-6, 0.9).build()
 }
 
-/// Three runs of each, all with two CPUs faster.
+/// Three runs of each count, all faster on two CPUs.
 pub fn too_few_runs() -> View {
     view(&["make", "-j{n}"])
         .point_of(1, 98.4, 0.3, 1.0, 3)
@@ -324,7 +326,7 @@ pub fn too_few_runs() -> View {
         .build()
 }
 
-/// More CPUs, less speed.
+/// Less speed with more CPUs.
 pub fn slower() -> View {
     view(&["./counter", "{n}"])
         .point(1, 2.01, 0.02, 1.0)
@@ -333,12 +335,12 @@ pub fn slower() -> View {
         .build()
 }
 
-/// Each CPU brings its cache.
+/// More cache with each CPU.
 pub fn superlinear() -> View {
     view(&["./stencil"]).point(1, 40.2, 0.1, 1.0).point(2, 17.9, 0.1, 2.0).build()
 }
 
-/// Two points with every warning there is.
+/// Two points with every kind of warning.
 pub fn everything_warned() -> View {
     view(&["docker", "build", "."])
         .point_of(1, 98.4, 0.3, 1.0, 5)
@@ -354,7 +356,7 @@ pub fn everything_warned() -> View {
         .build()
 }
 
-/// Helps up to eight CPUs, then no more.
+/// Faster up to eight CPUs, then no more.
 pub fn plateau() -> View {
     view(&["./queue"])
         .point(1, 80.0, 0.4, 1.0)

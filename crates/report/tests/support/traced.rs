@@ -1,5 +1,5 @@
-//! Synthetic traced runs and speedup stacks: what no cause takes is idle for want of parallel work, so that every
-//! stack adds up to its CPUs by construction.
+//! Synthetic traced runs and speedup stacks: time without a given cause is idle for lack of
+//! parallel work, so that every stack adds up to its CPUs by construction.
 
 use morecores_machine::*;
 use morecores_study::trace::*;
@@ -7,7 +7,8 @@ use morecores_study::*;
 use morecores_view::page::*;
 use morecores_view::*;
 
-/// A traced run that used all its CPU time in user mode but for what `change` says; idle time is what is left.
+/// Traced run with all its CPU time in user mode, except for the changes by `change`; the rest is
+/// idle time.
 pub fn trace(cpus: u32, elapsed_s: f64, change: impl FnOnce(&mut TraceView)) -> TraceView {
     let mut trace = TraceView {
         cpus,
@@ -54,17 +55,18 @@ fn sum(c: &Components) -> f64 {
     all(&serde_json::to_value(c).expect("plain numbers"))
 }
 
-/// The sum of all losses, in CPUs.
+/// Sum of all losses, in CPUs.
 pub fn sum_of_losses(l: &Losses) -> f64 {
     all(&serde_json::to_value(l).expect("plain numbers"))
 }
 
-/// What is null is in another.
+/// Sum of all fields; the time of a null field is counted in another.
 fn all(fields: &serde_json::Value) -> f64 {
     fields.as_object().expect("a structure").values().filter_map(serde_json::Value::as_f64).sum()
 }
 
-/// Adds a stack for every point but the first, with these losses and the rest idle for want of parallel work.
+/// Adds a stack for every point but the first, with these losses and the rest idle for lack of
+/// parallel work.
 pub fn stacked(mut view: View, losses: impl Fn(u32) -> Losses) -> View {
     let base = (view.points[0].cpus, view.points[0].n);
     for point in &view.points[1..] {
@@ -87,12 +89,12 @@ pub fn stacked(mut view: View, losses: impl Fn(u32) -> Losses) -> View {
     view
 }
 
-/// Who ran while CPUs were idle.
+/// Command that ran while CPUs were idle.
 pub fn culprit(name: &str, lost_cpus: f64, waiting_in: Option<&str>) -> Culprit {
     Culprit { name: name.to_owned(), lost_cpus, waiting_in: waiting_in.map(str::to_owned) }
 }
 
-/// A command with its calls, CPU seconds, CPU ratio and kernel ratio with its error.
+/// Command with its calls, CPU seconds, CPU ratio, and kernel ratio with its error.
 pub fn command(name: &str, calls: u64, cpu_ratio: f64, kernel: Option<(f64, f64)>) -> CommandView {
     CommandView {
         name: name.to_owned(),
@@ -105,7 +107,7 @@ pub fn command(name: &str, calls: u64, cpu_ratio: f64, kernel: Option<(f64, f64)
     }
 }
 
-/// A lock with its waits.
+/// Lock with its waits.
 pub fn lock(
     kind: &str,
     symbol: &str,
@@ -149,7 +151,7 @@ pub fn build() -> View {
     view
 }
 
-/// Its run on 2 CPUs.
+/// Traced run of the build on 2 CPUs.
 pub fn build_trace() -> TraceView {
     let phase =
         |start_s, duration_s, culprit: &str| SerialPhase { start_s, duration_s, culprit: culprit.to_owned() };
@@ -214,7 +216,7 @@ pub fn build_trace() -> TraceView {
     })
 }
 
-/// Directory entries: eight CPUs that fight for one kernel lock.
+/// Directory entries: eight CPUs that contend for one kernel lock.
 pub fn contended() -> View {
     let view = super::view(&["stress-ng", "--dentry", "{n}"])
         .point(1, 20.0, 0.05, 1.0)
@@ -259,7 +261,7 @@ fn contended_trace((cpus, elapsed): (u32, f64)) -> TraceView {
     })
 }
 
-/// From 1 to 64 CPUs, less and less.
+/// From 1 to 64 CPUs, with ever smaller gains.
 pub fn many() -> View {
     let mut view = super::view(&["./simulate", "--threads={n}"]);
     for power in 0..7 {
@@ -298,7 +300,7 @@ pub fn many() -> View {
     view
 }
 
-/// Each CPU brings its cache: user time shrinks, so that a loss is negative.
+/// More cache with each CPU: user time shrinks, so a loss is negative.
 pub fn gaining() -> View {
     let mut view = stacked(super::superlinear(), |_| Losses {
         user_work: -0.36,
@@ -311,7 +313,7 @@ pub fn gaining() -> View {
     view
 }
 
-/// One CPU only, traced: nothing to compare.
+/// One CPU only, traced: there is nothing to compare.
 pub fn alone() -> View {
     let mut view = super::view(&["make"]).point(1, 98.4, 0.3, 0.995).build();
     view.traces = vec![trace(1, 99.1, |t| {
@@ -322,7 +324,7 @@ pub fn alone() -> View {
     view
 }
 
-/// The build, its trace on 2 CPUs lossy.
+/// The build with a trace on 2 CPUs that lost events.
 pub fn lossy() -> View {
     let mut view = build();
     view.traces[1].lost_events = 12_345;

@@ -1,30 +1,30 @@
-//! An axis of the curve: which range it shows, on which scale, and where its labels stand.
+//! An axis of the curve: its range, its scale and the places of its labels.
 //!
-//! Knows nothing of what is plotted.
+//! This module knows nothing of the plotted data.
 
 use crate::format::ratio;
 
-/// The largest over the smallest CPU count above which the axes are logarithmic. Up to 8 a linear axis keeps
-/// 1, 2 and 4 apart at any width here; beyond, they would fall into one corner.
+/// Ratio of the largest to the smallest CPU count, above which the axes are logarithmic. Up to 8 a
+/// linear axis keeps 1, 2 and 4 apart at any width here; beyond 8 they would fall into one corner.
 const LINEAR_UP_TO: f64 = 8.0;
 
-/// Rows between two labels of the speedup, at least: closer ones are noise.
+/// Smallest number of rows between two labels of the speedup: closer labels are noise.
 const ROWS_PER_LABEL: f64 = 3.0;
 
-/// Fewest labels of a logarithmic axis: two say no more than where it ends.
+/// Fewest labels of a logarithmic axis: two only show where the axis ends.
 const ENOUGH: usize = 3;
 
-/// How values are spread over an axis; both axes have the same, so that the ideal line is straight.
+/// Spread of values over an axis; both axes have one scale, so that the ideal line is straight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::terminal) enum Scale {
-    /// Evenly.
+    /// Even spacing.
     Linear,
-    /// Each doubling takes the same room: equal efficiency is an equal distance below the ideal line.
+    /// Equal room for each doubling: equal efficiency is an equal distance below the ideal line.
     Log2,
 }
 
 impl Scale {
-    /// The scale for CPU counts from `least` to `most`.
+    /// Chooses the scale for CPU counts from `least` to `most`.
     pub(in crate::terminal) fn for_range(least: f64, most: f64) -> Self {
         if most / least > LINEAR_UP_TO { Self::Log2 } else { Self::Linear }
     }
@@ -46,7 +46,7 @@ pub(in crate::terminal) struct Axis {
 }
 
 impl Axis {
-    /// The axis of CPU counts, labelled at those that were measured.
+    /// Axis of CPU counts, labelled at the measured counts.
     pub(in crate::terminal) fn of_counts(scale: Scale, counts: &[f64]) -> Self {
         let from = counts.iter().copied().fold(f64::INFINITY, f64::min);
         let to = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -54,7 +54,7 @@ impl Axis {
         Self { scale, from, to, labels }
     }
 
-    /// The axis of speedups, labelled at round numbers.
+    /// Axis of speedups, labelled at round numbers.
     pub(in crate::terminal) fn of_speedup(scale: Scale, from: f64, to: f64) -> Self {
         let values: Vec<f64> = match scale {
             Scale::Linear => even(from, to),
@@ -62,7 +62,7 @@ impl Axis {
                 let last = to.log2().floor() as i32;
                 let powers: Vec<f64> =
                     (from.log2().ceil() as i32..=last).map(|power| 2_f64.powi(power)).collect();
-                // A range of less than two doublings holds too few of them.
+                // A range of less than two doublings holds too few powers of two.
                 if powers.len() < ENOUGH { even(from, to) } else { powers }
             }
         };
@@ -70,33 +70,33 @@ impl Axis {
         Self { scale, from, to, labels }
     }
 
-    /// Where `value` lies, from 0 to 1.
+    /// Position of `value` on the axis, from 0 to 1.
     pub(in crate::terminal) fn position(&self, value: f64) -> f64 {
         let (from, to) = (self.scale.apply(self.from), self.scale.apply(self.to));
         ((self.scale.apply(value) - from) / (to - from)).clamp(0.0, 1.0)
     }
 
-    /// The values at its ends.
+    /// Values at the ends of the axis.
     pub(in crate::terminal) fn ends(&self) -> [f64; 2] {
         [self.from, self.to]
     }
 
-    /// The width of the widest label.
+    /// Width of the widest label.
     pub(in crate::terminal) fn label_width(&self) -> usize {
         self.labels.iter().map(|(_, text)| text.len()).max().unwrap_or(0)
     }
 
-    /// The label of a row of an upright axis of `height` rows, row 0 on top.
+    /// Label of a row of a vertical axis with `height` rows; row 0 is the top.
     pub(in crate::terminal) fn label_at(&self, row: usize, height: usize, dots: usize) -> Option<&str> {
         let row_of = |value: f64| super::cell(1.0 - self.position(value), height, dots);
-        // Where rows are scarce every second label, or every fourth, ….
+        // With few rows, only every second label is used, or every fourth, ….
         let rows_each = (height - 1) as f64 / (self.labels.len().max(2) - 1) as f64;
         let every = (ROWS_PER_LABEL / rows_each / 1.5).ceil().max(1.0) as usize;
         self.labels.iter().step_by(every).find(|(v, _)| row_of(*v) == row).map(|(_, text)| text.as_str())
     }
 
-    /// The axis line of a level axis and the labels below it. A label that would touch another is left out,
-    /// the ends never.
+    /// Line of a horizontal axis and the labels below it. A label that would touch another is left
+    /// out; the labels at the ends never are.
     pub(in crate::terminal) fn below(
         &self,
         width: usize,
@@ -134,14 +134,14 @@ fn even(from: f64, to: f64) -> Vec<f64> {
     (0..=10).map(|i| (first + f64::from(i)) * step).take_while(|v| *v <= to * (1.0 + 1e-9)).collect()
 }
 
-/// The next of 1, 2 and 5 times a power of ten.
+/// Next larger value among 1, 2 and 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let digit = step / power;
     power * [1.0, 2.0, 5.0].into_iter().find(|d| digit <= d + 1e-9).unwrap_or(10.0)
 }
 
-/// A round number without needless zeros.
+/// Round number without needless zeros.
 fn label(value: f64) -> String {
     let text = ratio(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -1,7 +1,9 @@
-//! Rates against threads, in characters: a few points of contention at which locks differ most.
+//! Rates against threads, in characters, for the few points of contention at which locks differ
+//! most.
 //!
-//! The curve of a speedup is one line beside an ideal. Here are many lines and no ideal, so each lock has a letter instead, and nothing
-//! is drawn between two numbers of threads, since nothing was measured there.
+//! The curve of a speedup is one line beside an ideal. Here there are many lines and no ideal, so
+//! each lock has a letter instead. Nothing is drawn between two numbers of threads, because nothing
+//! was measured there.
 
 use morecores_study::lock::LockName;
 use morecores_view::LocksView;
@@ -13,16 +15,17 @@ use crate::terminal::Style;
 /// Lines of a plot without its axis.
 const ROWS: usize = 10;
 
-/// Plots at most: what else is there stands in the tables.
+/// Largest number of plots; the tables show the other points.
 const PLOTS: usize = 2;
 
 /// Numbers of threads below which a table says it all.
 const LEAST_THREADS: usize = 3;
 
-/// Columns that each number of threads has for its letters.
+/// Smallest and largest number of columns for the letters of one number of threads.
 const ROOM: (usize, usize) = (6, 18);
 
-/// The plots of the points at which the slowest lock is farthest behind the fastest, each with its title and its legend.
+/// Plots of the points at which the slowest lock is farthest behind the fastest, each with its
+/// title and its legend.
 pub(super) fn curves(view: &LocksView, style: &Style) -> Vec<Vec<String>> {
     let mut of: Vec<(f64, Contention<'_>)> =
         contentions(view).into_iter().map(|of| (slowest(&of), of)).collect();
@@ -33,7 +36,7 @@ pub(super) fn curves(view: &LocksView, style: &Style) -> Vec<Vec<String>> {
     of.iter().map(|(_, of)| plot(view, of, style)).collect()
 }
 
-/// The share that the slowest lock reaches of the fastest where threads are most.
+/// Rate of the slowest lock over that of the fastest, at the largest number of threads.
 fn slowest(of: &Contention<'_>) -> f64 {
     let shares = of.points.last().into_iter().flat_map(|point| &point.results);
     shares.map(|result| result.of_fastest.value).fold(1.0, f64::min)
@@ -79,7 +82,7 @@ fn plot(view: &LocksView, of: &Contention<'_>, style: &Style) -> Vec<String> {
     lines
 }
 
-/// `letters` in so much room; a plus stands for those that do not fit.
+/// Fits `letters` into `room` columns; a plus stands for the letters that do not fit.
 fn fit(letters: &str, room: usize) -> String {
     if letters.len() <= room {
         return letters.to_owned();

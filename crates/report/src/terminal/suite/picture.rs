@@ -1,6 +1,6 @@
 //! Speedups then and now in characters: a line for each part of each benchmark, all on one axis.
 //!
-//! Draws the pairs of the summary; which speedups stand beside each other is decided there.
+//! This module draws the pairs of the summary; the summary decides which speedups form a pair.
 
 use morecores_view::{SuiteRow, SuiteSummary};
 
@@ -10,20 +10,20 @@ use crate::terminal::curve::axis::{Axis, Scale};
 use crate::terminal::curve::cell;
 use crate::terminal::grid::cut;
 
-/// The narrowest and the widest plot in characters, names not counted.
+/// Narrowest and widest plot in characters, without names.
 const WIDTHS: (usize, usize) = (20, 64);
 
-/// Share of the text's width that names may take.
+/// Divisor of the text width that gives the room for names.
 const NAMES: usize = 3;
 
-/// The signs of the picture.
+/// Signs of the picture.
 struct Signs {
     then: char,
     now: char,
-    /// Both in one cell.
+    /// Both speedups in one cell.
     both: char,
     interval: char,
-    /// The speedup of one CPU.
+    /// Speedup of one CPU.
     one: char,
     horizontal: char,
     tick: char,
@@ -37,7 +37,7 @@ const UNICODE: Signs =
 const ASCII: Signs =
     Signs { then: 'o', now: '#', both: '@', interval: '=', one: ':', horizontal: '-', tick: '+' };
 
-/// The picture with its axis and a key; empty where no part has a speedup.
+/// Picture with its axis and a key; empty if no part has a speedup.
 pub(crate) fn picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
     let speedups: Vec<f64> = summary.rows.iter().flat_map(ends).filter(|end| *end > 0.0).collect();
     if speedups.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn picture(summary: &SuiteSummary, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The speedups of a row that the axis must hold.
+/// Speedups of a row that the axis must cover.
 fn ends(row: &SuiteRow) -> impl Iterator<Item = f64> {
     let now =
         row.now.iter().flat_map(|now| now.ci95.unwrap_or([now.speedup; 2]).into_iter().chain([now.speedup]));
@@ -82,7 +82,7 @@ fn ends(row: &SuiteRow) -> impl Iterator<Item = f64> {
     ends.into_iter()
 }
 
-/// The marks of one row, those of now painted.
+/// Marks of one row; those of now are painted.
 fn marks(row: &SuiteRow, axis: &Axis, width: usize, signs: &Signs, style: &Style) -> String {
     let column = |speedup: f64| cell(axis.position(speedup), width, 1);
     let mut cells = vec![(' ', false); width];

@@ -1,21 +1,21 @@
-//! The columns of the table: their names, their figures, and how much each is worth.
+//! The columns of the table: their names, their figures and their importance.
 
 use morecores_view::{PointView, Summary, View, Warning};
 
 use crate::format::{self, ABSENT, Half, TimeUnit, Uncertain};
 use crate::terminal::Style;
 
-/// One column, with a cell for each point; all text is as the terminal can show it.
+/// One column, with a cell for each point; all text is showable on the terminal.
 pub(super) struct Column {
     /// Two header lines; the upper one may be empty.
     pub(super) header: [String; 2],
     /// One cell a point.
     pub(super) cells: Vec<String>,
-    /// Whether it is shown without being asked for.
+    /// Whether the column is shown by default.
     pub(super) usual: bool,
     /// Importance: the highest is dropped first.
     pub(super) rank: u8,
-    /// Whether its cells are coloured by efficiency.
+    /// Whether the cells are coloured by efficiency.
     pub(super) is_efficiency: bool,
 }
 
@@ -25,20 +25,20 @@ impl Column {
         self.header.iter().chain(&self.cells).map(width).max().unwrap_or(0)
     }
 
-    /// Its name on one line.
+    /// Name of the column on one line.
     pub(super) fn name(&self) -> String {
         self.header.join(" ").trim().to_owned()
     }
 }
 
-/// Collects columns in the order in which they are shown.
+/// Collects columns in display order.
 struct Columns<'a> {
     view: &'a View,
     style: &'a Style,
     columns: Vec<Column>,
 }
 
-/// Every column that the view has figures for, the most telling first.
+/// Every column with figures in the view, the most telling first.
 pub(super) fn columns(view: &View, style: &Style) -> Vec<Column> {
     let mut all = Columns { view, style, columns: Vec::new() };
     all.usual(0, ["", "CPUs"], |p| marked(view, p));
@@ -93,7 +93,7 @@ impl Columns<'_> {
         self.push(false, rank, header, self.view.points.iter().map(cell).collect::<Vec<_>>());
     }
 
-    /// A wide column that is left out where no point has the figure.
+    /// Adds a column of the wide style, unless no point has the figure.
     fn known(&mut self, rank: u8, header: [&str; 2], cell: impl Fn(&PointView) -> Option<String>) {
         let cells: Vec<_> = self.view.points.iter().map(cell).collect();
         if cells.iter().any(Option::is_some) {
@@ -120,7 +120,7 @@ impl Columns<'_> {
     }
 
     fn elapsed(&mut self) {
-        // With a metric the time is what the program was told to run for.
+        // With a metric the elapsed time is the time that the program was told to run.
         let rank = if self.view.plan.metric.is_some() { 9 } else { 1 };
         let unit = TimeUnit::for_column(self.view.points.iter().map(|p| p.elapsed_s.median));
         let cell = |p: &PointView| Uncertain::new(p.elapsed_s.median, p.elapsed_s.ci95, unit.seconds());
@@ -131,7 +131,7 @@ impl Columns<'_> {
     fn speedup(&mut self) {
         let base = self.view.points.first().map(|p| p.cpus);
         let cell = |p: &PointView| match base {
-            // By definition, not by measurement.
+            // This value follows from the definition, not from a measurement.
             Some(base) if p.cpus == base => Uncertain::exact("1"),
             _ => Uncertain::new(p.speedup.value, p.speedup.ci95, 1.0),
         };
@@ -140,7 +140,7 @@ impl Columns<'_> {
     }
 
     fn cpu_time(&mut self, rank: u8, name: &str, seconds: fn(&PointView) -> f64) {
-        // One unit for both, so that they can be compared with each other too.
+        // One unit serves both columns, so that they can be compared with each other too.
         let both = self.view.points.iter().map(|p| p.user_s.median.max(p.system_s.median));
         let unit = TimeUnit::for_column(both);
         // Without a ratio of the two, neither is known.
@@ -153,7 +153,7 @@ impl Columns<'_> {
     }
 }
 
-/// The CPU count, marked where the CPUs are not alike.
+/// CPU count, marked if its CPUs are of different kinds.
 fn marked(view: &View, point: &PointView) -> String {
     let has = |wanted: Warning| view.warnings.contains(&wanted);
     let smt = if has(Warning::SmtSiblings { cpus: point.cpus }) { "†" } else { "" };
@@ -161,7 +161,7 @@ fn marked(view: &View, point: &PointView) -> String {
     format!("{}{smt}{mixed}", point.cpus)
 }
 
-/// Name above unit; `metric` where there is neither.
+/// Name above unit; `metric` if there is neither.
 fn metric_header<'a>(name: Option<&'a str>, unit: Option<&'a str>) -> [&'a str; 2] {
     match (name, unit) {
         (Some(name), Some(unit)) => [name, unit],
@@ -178,18 +178,19 @@ fn efficiency(point: &PointView) -> String {
     format::percent(point.efficiency)
 }
 
-/// A time that is nearly always none.
+/// Time that is nearly always zero, written as `0` then.
 fn none_or_time(seconds: f64) -> String {
     if seconds == 0.0 { "0".to_owned() } else { format::time(seconds) }
 }
 
-/// Cells of one width in which points, half-widths and upper ends stand below each other.
+/// Cells of one width, in which points, half-widths and upper ends are aligned.
 fn aligned(cells: &[Uncertain], style: &Style) -> Vec<String> {
     let split = |text: &str| match text.find('.') {
         Some(point) => (text[..point].to_owned(), text[point..].to_owned()),
         None => (text.to_owned(), String::new()),
     };
-    // Of a figure the fraction is padded, so that half-widths stand below each other; the words of a range are not torn apart.
+    // The fraction of a figure is padded, so that half-widths are aligned; the text of a range
+    // stays together.
     let fraction = |cell: &Uncertain| match cell.half {
         Half::To(_) => 0,
         Half::Known(_) | Half::Unknown | Half::None => split(&cell.value).1.chars().count(),

@@ -1,4 +1,4 @@
-//! Where the CPU-seconds of one traced run went: a bar, and its figures.
+//! The CPU-seconds of one traced run by component: a bar, and its figures.
 
 use morecores_view::TraceView;
 
@@ -8,7 +8,7 @@ use crate::terminal::bars::{self, Bar, Unit};
 use crate::terminal::grid::Grid;
 use crate::trace as run;
 
-/// The bar and the table of components, the largest first.
+/// Bar and table of the components, the largest first.
 pub(super) fn components(trace: &TraceView, style: &Style) -> Vec<String> {
     let whole = run::whole(trace);
     let parts = run::parts(trace, style.wide);

@@ -1,17 +1,17 @@
-//! The parallelism profile: for which share of the time how many threads were running.
+//! The parallelism profile: the share of the time for each number of running threads.
 
 use morecores_view::TraceView;
 
 use crate::format::percent;
 use crate::terminal::Style;
 
-/// The most rows; more thread counts than this are put together by powers of two.
+/// Largest number of rows; more thread counts than this are grouped by powers of two.
 const ROWS: usize = 10;
 
 /// Columns of a percentage and the space before it.
 const FIGURE: usize = 9;
 
-/// Thread counts of one row: `from..=to`, `open` where more of them count too.
+/// Thread counts of one row: `from..=to`; with `open`, larger counts are included too.
 struct Range {
     from: usize,
     to: usize,
@@ -32,7 +32,7 @@ impl Range {
     }
 }
 
-/// Bars of the threads running, and beside them the figures of those running or runnable.
+/// Bars of the running threads, and beside them the figures of running and of runnable threads.
 pub(super) fn profile(trace: &TraceView, style: &Style) -> Vec<String> {
     let (running, runnable) = (&trace.parallelism.running, &trace.parallelism.runnable);
     let last = running.len().max(runnable.len());
@@ -61,7 +61,7 @@ pub(super) fn profile(trace: &TraceView, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The rows for 0 to `last` threads.
+/// Rows for 0 to `last` threads.
 fn ranges(last: usize) -> Vec<Range> {
     if last < ROWS {
         return (0..=last).map(|k| Range { from: k, to: k, open: k == last && k > 0 }).collect();

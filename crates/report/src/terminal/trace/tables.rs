@@ -6,29 +6,29 @@ use crate::format::{ABSENT, TimeUnit, column, count, percent, percent_with_error
 use crate::terminal::Style;
 use crate::terminal::grid::Grid;
 
-/// Rows of a table where all is asked for, and where only what tells something is.
+/// Largest number of rows, for a full table and for a table of notable rows.
 const ROWS: usize = 10;
 const TELLING_ROWS: usize = 5;
 
-/// Serial phases, and processes of a list, that are shown.
+/// Number of serial phases shown, and of processes in a list.
 const FEW: usize = 5;
 
-/// Share of the CPU time from which a command tells something.
+/// Share of the CPU time from which a command is notable.
 const TELLING_COMMAND: f64 = 0.05;
 
-/// Waits over the CPUs' time from which locks tell something.
+/// Waits over the CPUs' time, from which locks are notable.
 const TELLING_WAITS: f64 = 0.01;
 
-/// How much of a table is wanted.
+/// Extent of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// The first ten rows, the rest folded into one.
+    /// The first ten rows; the rest is folded into one row.
     Most,
-    /// The rows that tell something; no table where none does.
+    /// The notable rows; no table if there are none.
     Telling,
 }
 
-/// The longest serial phases, in the order of time, and what all of them come to.
+/// Longest serial phases, in the order of time, and the total of all serial phases.
 pub(super) fn serial_phases(trace: &TraceView, style: &Style) -> Vec<String> {
     let parts = trace.parts;
     let whole = parts.serial_s + parts.parallel_s;
@@ -69,12 +69,12 @@ pub(super) fn serial_phases(trace: &TraceView, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The commands in the shape of the published table: calls, CPU ratio, kernel ratio, waiting ratio.
+/// Commands in the columns of the published table: calls, CPU ratio, kernel ratio, waiting ratio.
 pub(super) fn commands(trace: &TraceView, extent: Extent, style: &Style) -> Vec<String> {
     let telling = trace.commands.iter().filter(|c| c.cpu_ratio >= TELLING_COMMAND).count();
     let rows = match extent {
         Extent::Most => ROWS.min(trace.commands.len()),
-        // One command alone is the whole run, and its figures stand above.
+        // A single command is the whole run, and its figures stand above.
         Extent::Telling if telling < 2 => 0,
         Extent::Telling => telling.min(TELLING_ROWS),
     };
@@ -109,7 +109,7 @@ pub(super) fn commands(trace: &TraceView, extent: Extent, style: &Style) -> Vec<
     lines
 }
 
-/// The kernel locks that were waited for.
+/// Kernel locks with waits.
 pub(super) fn locks(trace: &TraceView, extent: Extent, style: &Style) -> Vec<String> {
     let whole = f64::from(trace.cpus) * trace.elapsed_s;
     let waits: f64 = trace.locks.iter().map(|l| l.wait_s).sum();
@@ -144,7 +144,7 @@ pub(super) fn locks(trace: &TraceView, extent: Extent, style: &Style) -> Vec<Str
     lines
 }
 
-/// Who ran while CPUs were idle, and who else used them.
+/// Commands that ran while CPUs were idle, and other processes that used the CPUs.
 pub(super) fn others(trace: &TraceView, style: &Style) -> Vec<String> {
     let ran = trace.culprits.iter().map(|culprit| {
         let waiting = culprit.waiting_in.as_ref().map(|call| format!(" (others in {call})"));
@@ -161,7 +161,7 @@ pub(super) fn others(trace: &TraceView, style: &Style) -> Vec<String> {
     .collect()
 }
 
-/// The first of a list, and how many more there are.
+/// First names of a list, and the number of the others.
 fn first_of(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(FEW);
     names.truncate(FEW);
@@ -169,7 +169,7 @@ fn first_of(mut names: Vec<String>) -> String {
     names.join(", ")
 }
 
-/// The name of the row that holds the rest.
+/// Name of the row that holds the rest.
 fn more(rows: usize, what: &str) -> Option<String> {
     let plural = if rows == 1 { "" } else { "s" };
     (rows > 0).then(|| format!("{rows} more {what}{plural}"))
