@@ -88,12 +88,6 @@ fn code(exit: Exit) -> Option<i32> {
     }
 }
 
-/// Median of a sorted sample that is not empty.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
-}
-
 /// Sample standard deviation with the divisor n - 1, like hyperfine's; none for a single value.
 fn standard_deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;

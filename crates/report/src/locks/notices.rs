@@ -10,9 +10,6 @@ use crate::{Notice, Severity};
 /// Share of steal above which there is a warning, as for any study: 1% of the CPUs' time.
 const STEAL: f64 = 0.01;
 
-/// Number of rounds that an interval needs.
-const ROUNDS_OF_AN_INTERVAL: u32 = 6;
-
 /// Notices of `view`.
 pub(crate) fn notices(view: &LocksView) -> Vec<Notice> {
     let mut notices = Vec::new();

@@ -11,9 +11,6 @@ use crate::causes::word_withheld;
 use crate::format::{bounded, cpus, percent, ratio, rough, serial_fraction};
 use crate::word_cause;
 
-/// Fewest runs that give a 95% interval.
-const MIN_RUNS: u32 = 6;
-
 /// Verdict as one paragraph on one line. The paragraph begins with a short answer and a colon.
 pub fn word(verdict: &Verdict) -> String {
     let mut sentences = vec![answer(verdict)];
