@@ -45,16 +45,16 @@ complete -c morecores -n "__fish_morecores_needs_command" -f -a "help" -d 'Print
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l env -d 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l input -d 'Standard input of the command; `-` is that of morecores. A pipe is read once, and every run gets a copy' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l input-limit -d 'Refuse input that can be read only once and holds more than this, for example 512M [default: 1G]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
-null\t'Thrown away'
-inherit\t'To this terminal'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'A file in memory; its end is shown if the command fails'
+null\t'`/dev/null`'
+inherit\t'The terminal or pipe of morecores itself'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpus -d 'CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'How runs are held to their CPUs' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'
-cpuset\t'A cgroup\'s cpuset: a program cannot widen it'
-hotplug\t'All other CPUs are taken offline (root): also moves interrupts and kernel threads'"
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d 'In which order CPUs are added' -r -f -a "cores-first\t'Whole cores before SMT siblings, one NUMA node before the next'
-compact\t'Siblings of a core together, then the next core of the same cache and node'
-spread\t'In turn over packages, nodes and caches'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l limit -d 'How runs are held to their CPUs' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
+cpuset\t'Cpuset of a cgroup: a program cannot widen it'
+hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l placement -d 'In which order CPUs are added' -r -f -a "cores-first\t'One hardware thread of every core before a second thread of any core'
+compact\t'All hardware threads of a core before the next core, near cores before far ones'
+spread\t'Each CPU as far as possible from the CPUs already added; cores before siblings'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l cpu-list -d 'Add the CPUs of this list, in this order' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l precision -d 'Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s r -l runs -d 'At most this many runs of each CPU count [default: 30]' -r
@@ -70,11 +70,11 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -l cleanup -d '
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l remount -d 'With --cold: also unmount and mount this file system before each run' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l metric -d 'Measure the number that the command prints instead of its time: a regular expression, its first group. Several, each with a name: the first decides, all are kept and shown' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l unit -d 'The number\'s unit; NAME=TEXT is that of the metric of this name' -r
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l decimal-mark -d 'What stands before the fraction of the command\'s numbers [default: told from them; `1,234` alone is refused]' -r -f -a "point\t'1,234.5'
-comma\t'1.234,5'"
-complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]' -r -f -a "off\t'Never'
-auto\t'What this machine and our privilege allow; context switches alone where that is little'
-on\t'In full, or nothing is run'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l decimal-mark -d 'What stands before the fraction of the command\'s numbers [default: told from them; `1,234` alone is refused]' -r -f -a "point\t'Decimal point: `1,234.5`'
+comma\t'Decimal comma: `1.234,5`'"
+complete -c morecores -n "__fish_morecores_using_subcommand run" -l trace -d 'After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]' -r -f -a "off\t'No run is traced'
+auto\t'Runs are traced as far as the machine and the privilege allow; context switches alone where they allow little'
+on\t'Runs are traced in full; the study does not start if that is impossible'"
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l predict -d 'Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4 and 8 times the largest count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand run" -s o -l study -d 'Where to keep the study [default: NAME-DATE-TIME.study here]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand run" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
@@ -93,16 +93,16 @@ complete -c morecores -n "__fish_morecores_using_subcommand run" -s h -l help -d
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s n -d 'What `{n}` becomes [default: the CPU count]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l env -d 'Set a variable for the command, `{n}` replaced in its value; NAME alone passes one on as it is' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l input -d 'Standard input of the command; `-` is that of morecores' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand trace" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'Kept in memory; its end is shown when the command fails'
-null\t'Thrown away'
-inherit\t'To this terminal'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l output -d 'Where the command\'s output goes' -r -f -a "capture\t'A file in memory; its end is shown if the command fails'
+null\t'`/dev/null`'
+inherit\t'The terminal or pipe of morecores itself'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l prepare -d 'Run this shell line before the run, untraced; `{n}` is replaced in it' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l timeout -d 'End the run after this long; what it did until then is shown' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l success -d 'Exit statuses with which the command has not failed [default: 0]' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpus -d 'How many CPUs the run is allotted: a number or `all` [default: all usable]' -r
-complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'How it is held to them' -r -f -a "affinity\t'sched_setaffinity: needs no privilege; a program can widen it again'
-cpuset\t'A cgroup\'s cpuset: a program cannot widen it'
-hotplug\t'All other CPUs are taken offline (root): also moves interrupts and kernel threads'"
+complete -c morecores -n "__fish_morecores_using_subcommand trace" -l limit -d 'How it is held to them' -r -f -a "affinity\t'`sched_setaffinity(2)`: needs no privilege; a program can widen the mask again'
+cpuset\t'Cpuset of a cgroup: a program cannot widen it'
+hotplug\t'All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too'"
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l cpu-list -d 'Which CPUs: the first ones of this list' -r
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -s o -l study -d 'Keep the trace as a study there; `morecores show` shows it again' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand trace" -l shell -d 'Give the command\'s words to `/bin/sh -c` as one line'
@@ -137,13 +137,13 @@ complete -c morecores -n "__fish_morecores_using_subcommand compare" -l markdown
 complete -c morecores -n "__fish_morecores_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c morecores -n "__fish_morecores_using_subcommand report" -s o -l output -d 'Where to write the page; `-` for standard output [default: report.html; no page with --plot]' -r -F
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l plot -d 'Draw the picture that FILE is called after, as SVG or PNG: `speedup.svg`, `make-stack.png`; may be given several times' -r -F
-complete -c morecores -n "__fish_morecores_using_subcommand report" -l picture -d 'Which picture --plot draws, whatever its file is called' -r -f -a "speedup\t'Speedup against CPUs, with every run, intervals and the prediction'
+complete -c morecores -n "__fish_morecores_using_subcommand report" -l picture -d 'Which picture --plot draws, whatever its file is called' -r -f -a "speedup\t'Speedup against CPUs, with every run and the prediction'
 elapsed\t'Elapsed time against CPUs'
 efficiency\t'Efficiency against CPUs'
-metric\t'The metric against CPUs'
-stack\t'Where the CPUs went'
-timeline\t'The traced run on the most CPUs over time'
-suite\t'Speedups of the classic benchmarks then and now, of a directory that `morecores suite` made'"
+metric\t'Metric against CPUs'
+stack\t'Speedup stacks'
+timeline\t'Traced run on the most CPUs, over time'
+suite\t'Published and measured speedups of a suite\'s benchmarks'"
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l width -d 'Width of a picture in pixels; a PNG has twice as many, for sharp screens' -r
 complete -c morecores -n "__fish_morecores_using_subcommand report" -l axes -d 'Axes of a picture [default: logarithmic where the CPU counts reach to eight times the smallest]' -r -f -a "linear\t'Equal steps'
 log\t'Equal ratios'"

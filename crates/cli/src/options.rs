@@ -21,11 +21,11 @@ use anyhow::{Context, Result, bail, ensure};
 use morecores_machine::{counts, placement::Order};
 use morecores_study::trace::{TraceHeader, TraceSource};
 use morecores_study::{
-    Bytes, Cache, Command, Header, Hooks, InputSource, Limit, Nanos, Output, Placement, Plan, Point, Stop,
-    Topology, TraceMode, zero_alone,
+    Bytes, Cache, Command, Header, Hooks, InputSource, Nanos, Placement, Plan, Point, Stop, Topology,
+    TraceMode, zero_alone,
 };
 
-use crate::args::{LimitArg, OutputArg, PlacementArg, RunArgs, TraceArg};
+use crate::args::RunArgs;
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use environment::notes_of_resumed;
@@ -102,7 +102,7 @@ impl RunOptions {
         let metrics = Metrics::new(args)?;
         let plan = Plan {
             points,
-            limit: limit(args.limit),
+            limit: args.limit,
             placement,
             seed: args.seed.unwrap_or_else(clock_seed),
             warmup: args.warmup.unwrap_or(if args.cold { 0 } else { 1 }),
@@ -124,8 +124,8 @@ impl RunOptions {
             incremental: args.incremental,
             keep_survivors: args.keep,
             input: input(args.input.as_deref()),
-            output: output(args.output),
-            trace: mode(args.trace.unwrap_or(TraceArg::Auto)),
+            output: args.output.clone(),
+            trace: args.trace.unwrap_or_default(),
             syscalls: args.syscalls,
             predict: predicted,
         };
@@ -162,7 +162,7 @@ impl ResumeOptions {
             // The default is not the user's word.
             precision: args.precision.is_some().then_some(stop.precision),
             time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
-            trace: args.trace.map(mode),
+            trace: args.trace,
             syscalls: args.syscalls,
             incremental: args.incremental,
             predict: args.predict.clone(),
@@ -231,22 +231,6 @@ fn command(words: &[OsString], shell: bool, subcommand: &str) -> Result<Command>
     })
 }
 
-fn limit(limit: LimitArg) -> Limit {
-    match limit {
-        LimitArg::Affinity => Limit::Affinity,
-        LimitArg::Cpuset => Limit::Cpuset,
-        LimitArg::Hotplug => Limit::Hotplug,
-    }
-}
-
-fn output(output: OutputArg) -> Output {
-    match output {
-        OutputArg::Capture => Output::Captured,
-        OutputArg::Null => Output::Null,
-        OutputArg::Inherit => Output::Inherited,
-    }
-}
-
 /// Source of the command's standard input, of which nothing has been read yet.
 fn input(path: Option<&Path>) -> InputSource {
     InputSource { path: path.map(Path::to_owned), content: None }
@@ -260,12 +244,7 @@ fn order(args: &RunArgs, topology: &Topology) -> Result<(Option<Placement>, Orde
     if let Some(list) = &args.cpu_list {
         return Ok((None, Order::by_list(topology, list).context("--cpu-list")?));
     }
-    let placement = match args.placement {
-        PlacementArg::CoresFirst => Placement::CoresFirst,
-        PlacementArg::Compact => Placement::Compact,
-        PlacementArg::Spread => Placement::Spread,
-    };
-    Ok((Some(placement), Order::by_policy(topology, &topology.usable.cpus, placement)))
+    Ok((Some(args.placement), Order::by_policy(topology, &topology.usable.cpus, args.placement)))
 }
 
 fn points(args: &RunArgs, topology: &Topology, order: &Order) -> Result<Vec<Point>> {
@@ -298,14 +277,6 @@ fn stop(args: &RunArgs) -> Result<Stop> {
         Some(text) => (time_limit("--max-time", text)?, None),
     };
     Ok(Stop { precision: (precision > 0.0).then_some(precision), min_runs, max_runs, max_time, budget })
-}
-
-fn mode(trace: TraceArg) -> TraceMode {
-    match trace {
-        TraceArg::Off => TraceMode::Off,
-        TraceArg::Auto => TraceMode::Auto,
-        TraceArg::On => TraceMode::On,
-    }
 }
 
 fn check_syscalls(syscalls: bool, trace: TraceMode) -> Result<()> {

@@ -22,16 +22,16 @@ pub use variable::{Variable, holds_n};
 
 /// Mechanism that holds a run to its allotted CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// `sched_setaffinity(2)`; a program can widen the mask again.
+    /// `sched_setaffinity(2)`: needs no privilege; a program can widen the mask again.
     #[default]
     Affinity,
-    /// Cpuset of a cgroup, version 1 or 2; a program cannot widen the cpuset.
+    /// Cpuset of a cgroup: a program cannot widen it.
     Cpuset,
-    /// All other CPUs are taken offline; CPU 0 always stays online. Interrupts and kernel threads
-    /// move too.
+    /// All other CPUs but CPU 0 are taken offline (root): interrupts and kernel threads move too.
     Hotplug,
 }
 
@@ -103,29 +103,34 @@ pub enum Cache {
 
 /// Destination of the command's standard output and standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// File in memory; the end of the file is shown if the command fails.
+    /// A file in memory; its end is shown if the command fails.
     #[default]
+    #[cfg_attr(feature = "clap", value(name = "capture"))]
     Captured,
     /// `/dev/null`.
     Null,
-    /// Terminal or pipe of morecores itself.
+    /// The terminal or pipe of morecores itself.
+    #[cfg_attr(feature = "clap", value(name = "inherit"))]
     Inherited,
 }
 
 /// Rule for tracing runs after the timed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceMode {
     /// No run is traced.
     Off,
-    /// Runs are traced if the machine allows it.
+    /// Runs are traced as far as the machine and the privilege allow; context switches alone
+    /// where they allow little.
     #[default]
     Auto,
-    /// Runs are traced; the study does not start if tracing is impossible.
+    /// Runs are traced in full; the study does not start if that is impossible.
     On,
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use morecores_view::page::Picture;
 
 /// Write a report page: one file with every picture and table, to be opened in a browser without a network
 ///
@@ -24,7 +25,7 @@ pub(crate) struct ReportArgs {
     pub(crate) plot: Vec<PathBuf>,
     /// Which picture --plot draws, whatever its file is called
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
-    pub(crate) picture: Option<PictureArg>,
+    pub(crate) picture: Option<Picture>,
     /// Width of a picture in pixels; a PNG has twice as many, for sharp screens
     #[arg(long, requires = "plot", default_value_t = 900, value_parser = clap::value_parser!(u32).range(320..=4000), help_heading = "Single pictures")]
     pub(crate) width: u32,
@@ -34,25 +35,6 @@ pub(crate) struct ReportArgs {
     /// Draw on a dark ground
     #[arg(long, requires = "plot", help_heading = "Single pictures")]
     pub(crate) dark: bool,
-}
-
-/// A picture by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PictureArg {
-    /// Speedup against CPUs, with every run, intervals and the prediction
-    Speedup,
-    /// Elapsed time against CPUs
-    Elapsed,
-    /// Efficiency against CPUs
-    Efficiency,
-    /// The metric against CPUs
-    Metric,
-    /// Where the CPUs went
-    Stack,
-    /// The traced run on the most CPUs over time
-    Timeline,
-    /// Speedups of the classic benchmarks then and now, of a directory that `morecores suite` made
-    Suite,
 }
 
 /// Axes by name.

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 
 /// Measure a command on 1, 2, … n CPUs
 ///
@@ -38,18 +39,18 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SIZE", help_heading = COMMAND)]
     pub(crate) input_limit: Option<String>,
     /// Where the command's output goes
-    #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
-    pub(crate) output: OutputArg,
+    #[arg(long, value_enum, default_value_t = Output::Captured, help_heading = COMMAND)]
+    pub(crate) output: Output,
 
     /// CPU counts: numbers, ranges and `all` [default: every count up to 6; powers of two beyond]
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpus: Option<String>,
     /// How runs are held to their CPUs
-    #[arg(long, value_enum, default_value_t = LimitArg::Affinity, help_heading = CPUS)]
-    pub(crate) limit: LimitArg,
+    #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
+    pub(crate) limit: Limit,
     /// In which order CPUs are added
-    #[arg(long, value_enum, default_value_t = PlacementArg::CoresFirst, help_heading = CPUS)]
-    pub(crate) placement: PlacementArg,
+    #[arg(long, value_enum, default_value_t = Placement::CoresFirst, help_heading = CPUS)]
+    pub(crate) placement: Placement,
     /// Add the CPUs of this list, in this order
     #[arg(long, value_name = "LIST", conflicts_with = "placement", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,
@@ -119,11 +120,11 @@ pub(crate) struct RunArgs {
     pub(crate) lower_is_better: bool,
     /// What stands before the fraction of the command's numbers [default: told from them; `1,234` alone is refused]
     #[arg(long, value_enum, value_name = "MARK", requires = "metric", help_heading = METRIC)]
-    pub(crate) decimal_mark: Option<DecimalMarkArg>,
+    pub(crate) decimal_mark: Option<DecimalMark>,
 
     /// After the timed runs, trace one more of each CPU count, to say where the CPUs went [default: auto]
     #[arg(long, value_enum, help_heading = TRACE)]
-    pub(crate) trace: Option<TraceArg>,
+    pub(crate) trace: Option<TraceMode>,
     /// Trace every system call with the file, pipe or process that it is about, not only those that block
     #[arg(long, help_heading = TRACE)]
     pub(crate) syscalls: bool,
@@ -178,51 +179,3 @@ Examples:
 Exit status: 0 measured; 1 the command failed, had nothing left to do after its first run, or its time was too short for a \
 run that counts; 2 bad input, nothing was run; 126, 127 the command cannot be executed, is not found; 130, 143 ended by \
 Ctrl-C, by SIGTERM: what was measured is kept.";
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LimitArg {
-    /// sched_setaffinity: needs no privilege; a program can widen it again
-    Affinity,
-    /// A cgroup's cpuset: a program cannot widen it
-    Cpuset,
-    /// All other CPUs are taken offline (root): also moves interrupts and kernel threads
-    Hotplug,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum PlacementArg {
-    /// Whole cores before SMT siblings, one NUMA node before the next
-    CoresFirst,
-    /// Siblings of a core together, then the next core of the same cache and node
-    Compact,
-    /// In turn over packages, nodes and caches
-    Spread,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum OutputArg {
-    /// Kept in memory; its end is shown when the command fails
-    Capture,
-    /// Thrown away
-    Null,
-    /// To this terminal
-    Inherit,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum DecimalMarkArg {
-    /// 1,234.5
-    Point,
-    /// 1.234,5
-    Comma,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceArg {
-    /// Never
-    Off,
-    /// What this machine and our privilege allow; context switches alone where that is little
-    Auto,
-    /// In full, or nothing is run
-    On,
-}

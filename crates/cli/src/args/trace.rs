@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-
-use super::{LimitArg, OutputArg};
+use morecores_study::{Limit, Output};
 
 /// Trace one run of a command, and say where its CPUs went
 ///
@@ -35,8 +34,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE", help_heading = COMMAND)]
     pub(crate) input: Option<PathBuf>,
     /// Where the command's output goes
-    #[arg(long, value_enum, default_value_t = OutputArg::Capture, help_heading = COMMAND)]
-    pub(crate) output: OutputArg,
+    #[arg(long, value_enum, default_value_t = Output::Captured, help_heading = COMMAND)]
+    pub(crate) output: Output,
     /// Run this shell line before the run, untraced; `{n}` is replaced in it
     #[arg(long, value_name = "LINE", help_heading = COMMAND)]
     pub(crate) prepare: Option<OsString>,
@@ -54,8 +53,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "N", help_heading = CPUS)]
     pub(crate) cpus: Option<String>,
     /// How it is held to them
-    #[arg(long, value_enum, default_value_t = LimitArg::Affinity, help_heading = CPUS)]
-    pub(crate) limit: LimitArg,
+    #[arg(long, value_enum, default_value_t = Limit::Affinity, help_heading = CPUS)]
+    pub(crate) limit: Limit,
     /// Which CPUs: the first ones of this list
     #[arg(long, value_name = "LIST", help_heading = CPUS)]
     pub(crate) cpu_list: Option<String>,

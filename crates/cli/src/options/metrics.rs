@@ -1,9 +1,9 @@
 //! From the texts of `--metric` and its companions to the figures that are measured.
 
 use anyhow::{Result, bail, ensure};
-use morecores_study::{Better, DecimalMark, FurtherMetric, Metric, Run};
+use morecores_study::{Better, DecimalMark, FurtherMetric, Metric, Output, Run};
 
-use crate::args::{DecimalMarkArg, OutputArg, RunArgs};
+use crate::args::RunArgs;
 
 /// The figures that the command prints and that are asked for.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Metrics {
         let named: Vec<(Option<&str>, &str)> = args.metric.iter().map(|text| split_name(text)).collect();
         let Some(((name, regex), rest)) = named.split_first() else { return Ok(Self::default()) };
         ensure!(
-            matches!(args.output, OutputArg::Capture),
+            matches!(args.output, Output::Captured),
             "--metric reads what the command prints: leave --output at capture"
         );
         check_names(&named)?;
@@ -43,10 +43,7 @@ impl Metrics {
                 better,
             }),
             further: further.collect(),
-            decimal_mark: args.decimal_mark.map(|mark| match mark {
-                DecimalMarkArg::Point => DecimalMark::Point,
-                DecimalMarkArg::Comma => DecimalMark::Comma,
-            }),
+            decimal_mark: args.decimal_mark,
         })
     }
 }

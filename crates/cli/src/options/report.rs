@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use morecores_view::page::{Picture, PictureOrder};
 
-use crate::args::{AxesArg, PictureArg, ReportArgs};
+use crate::args::{AxesArg, ReportArgs};
 
 /// Where the page goes unless somebody says otherwise.
 const PAGE: &str = "report.html";
@@ -52,7 +52,7 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
         _ => bail!("{named}: a picture is SVG or PNG: name a file that ends in .svg or .png"),
     };
     let order = PictureOrder {
-        picture: picture(args.picture.map_or_else(|| called_after(path), Ok)?),
+        picture: args.picture.map_or_else(|| called_after(path), Ok)?,
         width: args.width,
         log: args.axes.map(|axes| axes == AxesArg::Log),
         dark: args.dark,
@@ -61,29 +61,17 @@ fn plot(args: &ReportArgs, path: &Path) -> Result<Plot> {
 }
 
 /// The picture whose name is a word of the file's.
-fn called_after(path: &Path) -> Result<PictureArg> {
+fn called_after(path: &Path) -> Result<Picture> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let mut words = stem.split(|c: char| !c.is_alphanumeric());
-    words.find_map(|word| PictureArg::from_str(word, true).ok()).ok_or_else(|| {
-        let names: Vec<_> = PictureArg::value_variants()
+    words.find_map(|word| Picture::from_str(word, true).ok()).ok_or_else(|| {
+        let names: Vec<_> = Picture::value_variants()
             .iter()
             .filter_map(|picture| Some(picture.to_possible_value()?.get_name().to_owned()))
             .collect();
         let (path, names) = (path.display(), names.join(", "));
         anyhow!("{path}: which picture? Say it by --picture, or call the file after it: {names}")
     })
-}
-
-fn picture(named: PictureArg) -> Picture {
-    match named {
-        PictureArg::Speedup => Picture::Speedup,
-        PictureArg::Elapsed => Picture::Elapsed,
-        PictureArg::Efficiency => Picture::Efficiency,
-        PictureArg::Metric => Picture::Metric,
-        PictureArg::Stack => Picture::Stack,
-        PictureArg::Timeline => Picture::Timeline,
-        PictureArg::Suite => Picture::Suite,
-    }
 }
 
 #[cfg(test)]
@@ -93,9 +81,9 @@ mod tests {
     #[test]
     fn a_file_says_its_picture() {
         let of = |path: &str| called_after(Path::new(path)).ok();
-        assert_eq!(of("speedup.svg"), Some(PictureArg::Speedup));
-        assert_eq!(of("docs/make-j64_stack.png"), Some(PictureArg::Stack));
-        assert_eq!(of("Timeline.PNG"), Some(PictureArg::Timeline));
+        assert_eq!(of("speedup.svg"), Some(Picture::Speedup));
+        assert_eq!(of("docs/make-j64_stack.png"), Some(Picture::Stack));
+        assert_eq!(of("Timeline.PNG"), Some(Picture::Timeline));
         assert_eq!(of("speedups.svg"), None);
         assert_eq!(of("stack/picture.svg"), None);
     }

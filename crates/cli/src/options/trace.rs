@@ -7,7 +7,7 @@ use morecores_machine::{counts, placement::Order};
 use morecores_study::{Cache, Command, Hooks, Placement, Plan, Point, Stop, Topology, TraceMode, zero_alone};
 
 use super::texts::success;
-use super::{command, duration, environment, input, limit, output};
+use super::{command, duration, environment, input};
 use crate::args::TraceArgs;
 
 /// What `morecores trace` is to do.
@@ -29,7 +29,7 @@ impl TraceOptions {
         let placement = args.cpu_list.is_none().then_some(Placement::CoresFirst);
         let plan = Plan {
             points: vec![point(args, topology)?],
-            limit: limit(args.limit),
+            limit: args.limit,
             placement,
             // Nothing is shuffled or resampled.
             seed: 0,
@@ -48,7 +48,7 @@ impl TraceOptions {
             incremental: false,
             keep_survivors: args.keep,
             input: input(args.input.as_deref()),
-            output: output(args.output),
+            output: args.output.clone(),
             trace: TraceMode::Auto,
             syscalls: args.syscalls,
             predict: Vec::new(),

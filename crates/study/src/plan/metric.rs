@@ -49,6 +49,7 @@ pub struct FurtherMetric {
 
 /// Decimal mark of a number; the other of the two marks may separate thousands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum DecimalMark {
