@@ -1,8 +1,10 @@
-//! What measuring costs: `morecores run` beside `hyperfine -N` in one session, in blocks that take turns.
+//! Cost of measuring: `morecores run` beside `hyperfine -N` in one session, in alternating blocks.
 //!
-//! For `true`, the median elapsed time and the wall time a run, start-up included; for a loop of two seconds, the
-//! elapsed time alone, beside what the loop itself measured and the noise that the machine had meanwhile. Each pair of neighbouring blocks gives one ratio; printed are their median and its 95%
-//! interval. Nothing is asserted: the targets stand beside the figures.
+//! For `true` the bench compares the median elapsed time and the wall time of a run, start-up
+//! included. For a loop of two seconds it compares only the elapsed time, and also prints the
+//! loop's own measurement and the machine's noise at the time. Each pair of adjacent blocks gives
+//! one ratio; the bench prints the median ratio and its 95% interval. It asserts nothing: the
+//! targets stand beside the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -18,11 +20,11 @@ use morecores_study::{Phase, Study};
 
 use common::{itself, quiet};
 
-/// One block of runs of one tool.
+/// Block of runs of one tool.
 struct Block {
-    /// Elapsed times of its runs, as the tool reports them, in seconds.
+    /// Elapsed times of the block's runs, as the tool reports them, in seconds.
     elapsed: Vec<f64>,
-    /// Wall time of the whole tool over its runs, in seconds.
+    /// Wall time of the whole tool, divided by its number of runs, in seconds.
     wall: f64,
 }
 
@@ -54,8 +56,8 @@ fn main() {
     long_loop(dir.path());
 }
 
-/// A loop of two seconds that also takes its own time: what a tool adds to that is seen run by run, though the
-/// machine's speed changes by far more from one run to the next.
+/// Measures a loop of two seconds that also records its own time. The difference shows the tool's
+/// addition run by run, although the machine's speed changes by far more between runs.
 fn long_loop(dir: &Path) {
     let (turns, own_times) = (two_seconds().to_string(), dir.join("own-times"));
     let command = [&itself(), SPIN, &turns, &own_times.to_string_lossy()];
@@ -64,7 +66,8 @@ fn long_loop(dir: &Path) {
     let (ours, theirs) = (column(&pairs, |p| p.0.elapsed[0]), column(&pairs, |p| p.1.elapsed[0]));
     let percent = |share: f64| 100.0 * share;
 
-    // In the order made: ours comes first in every other pair.
+    // The loop's own times are in the order of the runs. The runs of morecores come first in every
+    // other pair.
     let text = fs::read_to_string(own_times).unwrap();
     let own: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
     let first = |index: usize| usize::from(index % 2 == 1);
@@ -90,14 +93,15 @@ fn long_loop(dir: &Path) {
     );
 }
 
-/// The argument with which this program is its own loop.
+/// Argument with which this program runs the loop.
 const SPIN: &str = "spin";
 
-/// A chain of multiplications: no memory, no system calls, nothing but the clock rate to depend on.
+/// Runs a chain of multiplications. Without memory accesses and system calls, its time depends only
+/// on the clock rate.
 fn spin(turns: u64) -> u64 {
     let mut x = 1_u64;
     for _ in 0..turns {
-        // Knuth's MMIX generator; each step waits for the one before.
+        // Knuth's MMIX generator; each step depends on the one before.
         x = std::hint::black_box(
             x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407),
         );
@@ -105,7 +109,7 @@ fn spin(turns: u64) -> u64 {
     x
 }
 
-/// Pairs of blocks, ours first in every other pair.
+/// Makes pairs of blocks. The block of morecores comes first in every other pair.
 fn blocks(dir: &Path, command: &[&str], runs: u32, pairs: usize) -> Vec<(Block, Block)> {
     let pair = |index| {
         if index % 2 == 0 {
@@ -164,7 +168,7 @@ fn hyperfine(dir: &Path, command: &[&str], runs: u32) -> Block {
     Block { elapsed, wall }
 }
 
-/// Wall time a run, in seconds.
+/// Runs a tool and returns its wall time per run, in seconds.
 fn timed(mut tool: Command, runs: u32) -> f64 {
     let begun = Instant::now();
     let status = tool.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
@@ -173,7 +177,7 @@ fn timed(mut tool: Command, runs: u32) -> f64 {
     wall / f64::from(runs)
 }
 
-/// Turns of the loop that take about two seconds here.
+/// Number of loop iterations that take about two seconds on this machine.
 fn two_seconds() -> u64 {
     let turns = 100_000_000;
     let begun = Instant::now();
@@ -185,7 +189,7 @@ fn column(pairs: &[(Block, Block)], pick: impl Fn(&(Block, Block)) -> f64) -> Ve
     pairs.iter().map(pick).collect()
 }
 
-/// Ours over theirs.
+/// Prints the medians of both tools, and the ratio of morecores to hyperfine.
 fn line(what: &str, pairs: &[(Block, Block)], pick: fn(&Block) -> f64, target: &str) {
     let column =
         |which: fn(&(Block, Block)) -> &Block| pairs.iter().map(|p| pick(which(p))).collect::<Vec<_>>();

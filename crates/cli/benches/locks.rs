@@ -1,7 +1,9 @@
-//! What our locks do beside those that programs use today: one study of locks, and its figures beside the targets.
+//! Performance of the locks of morecores beside those that programs use today: one study of locks,
+//! and its figures beside the targets.
 //!
-//! Nothing is asserted: the targets stand beside the figures. `ROUNDS` (11) is how often each cell is measured; `STUDY` is a study
-//! that is kept, or that is judged without measuring again where it is there.
+//! The bench asserts nothing: the targets stand beside the figures. `ROUNDS` (11) is the number of
+//! rounds. `STUDY` is the path of a study to keep; an existing study is evaluated without measuring
+//! again.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -30,7 +32,7 @@ fn main() {
     }
 }
 
-/// Makes the study by the command that anybody would type.
+/// Makes the study with the command that any user would type.
 fn measure(path: &Path) {
     quiet();
     let rounds = env::var("ROUNDS").unwrap_or_else(|_| "11".to_owned());

@@ -1,9 +1,9 @@
-//! How far predictions are from the truth: from published data, for commands on this machine, and for programs whose time on
-//! any number of CPUs is known; and how fast a replay is, and how much memory a prediction takes.
+//! Errors of predictions: for published data, for commands on this machine, and for programs whose
+//! time on any number of CPUs is known. Also the speed of a replay, and the memory of a prediction.
 //!
-//! Nothing is asserted: the targets stand beside the figures. An argument is a part of the name of what is wanted
-//! (`machine`, `corpus`, `scoring`, `speed`, `memory`). `corpus` is of the programs that predictions are tuned on; only `scoring` looks at
-//! the others.
+//! The bench asserts nothing: the targets stand beside the figures. An argument selects parts of
+//! the bench by a part of their names (`machine`, `corpus`, `scoring`, `speed`, `memory`). `corpus`
+//! evaluates the programs on which predictions are tuned; only `scoring` evaluates the others.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -47,17 +47,17 @@ fn main() {
     }
 }
 
-/// Whether every outcome of the corpus is wanted.
+/// Whether to print every outcome of the corpus.
 fn each() -> bool {
     std::env::args().any(|argument| argument == "each")
 }
 
-// This machine.
+// Predictions for this machine.
 
 /// Bytes of the file that the compressors and sort read.
 const FILE: usize = 48 << 20;
 
-/// Commands, each with what is to be done before a run; words in capitals are replaced.
+/// Commands: name, preparation before a run, command line. Words in capitals are replaced.
 const COMMANDS: [(&str, &str, &str); 15] = [
     ("xz", "", "xz -kfc -1 -T{n} --block-size=2MiB FILE"),
     ("zstd", "", "zstd -qfc -9 -T{n} FILE"),
@@ -115,7 +115,8 @@ fn of_machine() {
         &outcomes,
         Some(Target { median: 1.5, p90: 5.0, covered: 83.0, width: 20.0 }),
     );
-    // A prediction stands on the median of one CPU and is held against that of two: no model is nearer than these are known.
+    // A prediction rests on the median of 1 CPU and is compared with that of 2. No model can be
+    // more precise than these two medians.
     let errors = outcomes.iter().map(|outcome| outcome.error().map_or(0.0, f64::abs));
     let within = errors.zip(&open).filter(|(error, open)| error <= open).count();
     open.sort_by(f64::total_cmp);
@@ -126,7 +127,8 @@ fn of_machine() {
     );
 }
 
-/// Predicted from 1 CPU by the program under test; elapsed time on 2 CPUs, and half of the intervals of 1 and 2.
+/// Prediction for 2 CPUs from 1 CPU by the program under test. Also the elapsed time on 2 CPUs, and
+/// half the relative widths of the intervals of 1 and 2 CPUs.
 fn on_two(study: &Path, prepare: &str, command: &str) -> Result<(Prediction, f64, [f64; 2]), String> {
     let morecores = || Command::new(env!("CARGO_BIN_EXE_morecores"));
     let mut run = morecores();
@@ -167,14 +169,14 @@ fn on_two(study: &Path, prepare: &str, command: &str) -> Result<(Prediction, f64
     Ok((prediction, two.elapsed_s.median, [half(one.elapsed_s), half(two.elapsed_s)]))
 }
 
-/// Text that compresses about as source does: words of a small vocabulary.
+/// Text that compresses about as well as source code: words of a small vocabulary.
 fn text(bytes: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut out = Vec::with_capacity(bytes + 16);
     while out.len() < bytes {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let word = (state >> 33) % 4096;
-        // Small numbers come more often.
+        // The square makes small numbers more frequent.
         let word = word * word / 4096;
         out.extend(format!("w{word:x}").bytes());
         out.push(if state >> 60 == 0 { b'\n' } else { b' ' });
@@ -183,9 +185,9 @@ fn text(bytes: usize) -> Vec<u8> {
     out
 }
 
-// Speed.
+// Speed of a replay.
 
-/// Threads and segments of the program that is replayed.
+/// Threads and segments of the replayed program.
 const THREADS: u32 = 128;
 const SEGMENTS: u32 = 1_000_000;
 
@@ -220,9 +222,10 @@ fn speed() {
     );
 }
 
-// Memory.
+// Memory of a prediction.
 
-/// How much a prediction takes at its peak, from reading the traces on. Users at work are what leaves the most events.
+/// Measures the peak memory of a prediction, from the reading of the traces on. The workload
+/// `multiuser` leaves the most events.
 fn memory() {
     let dir = tempfile::tempdir().unwrap();
     let study = dir.path().join("study");

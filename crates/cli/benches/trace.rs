@@ -1,12 +1,15 @@
-//! What tracing costs: runs with and without it that take turns in one session, beside perf's ways to trace.
+//! Cost of tracing: traced and untraced runs, alternating in one session, beside the tracing
+//! methods of perf.
 //!
-//! Each round runs the command once untraced and once under each kind of tracing, the order turned by one from round to
-//! round. Every elapsed time is taken by the same executor, from the command's exec to its end, on the same CPUs: the
-//! untraced side is `morecores run --trace off`, and perf traces just that. So what is compared is tracing alone, without
-//! the start of the tools. Each round gives one ratio; printed are their median and its 95% interval. Beside them stands
-//! what a trace says of its own cost, calibrated and counted: what there is to go by where the machine's noise, of which
-//! the interval of the untraced median is the measure, is larger. Nothing is asserted: the targets stand beside the
-//! figures.
+//! Each round runs the command once untraced and once under each kind of tracing. The order rotates
+//! by one from round to round. The same executor takes every elapsed time, from the command's exec
+//! to its end, on the same CPUs: the untraced side is `morecores run --trace off`, and perf traces
+//! exactly that. The comparison therefore covers tracing alone, without the start of the tools.
+//!
+//! Each round gives one ratio; the bench prints the median ratio and its 95% interval. Beside them
+//! stands each trace's own estimate of its cost, calibrated and counted. The estimate is the usable
+//! figure if the machine's noise is larger than the cost; the interval of the untraced median
+//! measures that noise. The bench asserts nothing: the targets stand beside the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 mod common;
@@ -25,13 +28,13 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use common::{itself, quiet};
 
-/// Rounds in which perf takes part: the fewest that give an interval.
+/// Number of rounds with perf: the fewest that give an interval.
 const PERF_ROUNDS: usize = 6;
 
-/// The argument with which this program is its own loop of system calls.
+/// Argument with which this program runs its own loop of system calls.
 const CALLS: &str = "getppid";
 
-/// A kind of tracing.
+/// Kind of tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracing {
     None,
@@ -57,12 +60,12 @@ impl Tracing {
     }
 }
 
-/// One command that is traced.
+/// Command to trace.
 struct Subject {
     name: &'static str,
     cpus: u32,
     command: Vec<String>,
-    /// Run before every run, outside its time.
+    /// Command that runs before every run, outside its time.
     prepare: Vec<String>,
     rounds: usize,
     tracings: &'static [(Tracing, &'static str)],
@@ -86,8 +89,8 @@ fn main() {
         return;
     }
     quiet();
-    // As with every bench: an argument is a part of the names of those that are wanted. A second one, `alone`, leaves out
-    // perf, which takes most of the time.
+    // As in every bench, an argument selects subjects by a part of their names. A second argument,
+    // `alone`, leaves out perf, which takes most of the time.
     let mut words = arguments.iter().skip(1).filter(|word| !word.starts_with('-')).map(String::as_str);
     let wanted = words.next().unwrap_or("");
     let alone = words.next() == Some("alone");
@@ -125,7 +128,7 @@ fn subjects() -> Vec<Subject> {
             ],
         },
         Subject {
-            // Where the machine's speed changes from minute to minute, pairs of short runs feel less of it.
+            // Pairs of short runs suffer less if the machine's speed changes from minute to minute.
             name: "lib/ of a kernel build on 2 CPUs, in short rounds",
             cpus: 2,
             command: kernel(&["build", "2", "lib"]),
@@ -162,7 +165,7 @@ fn subjects() -> Vec<Subject> {
     ]
 }
 
-/// Runs a subject in rounds and prints what each kind of tracing added.
+/// Runs a subject in rounds and prints the cost of each kind of tracing.
 fn overhead(dir: &Path, subject: &Subject, alone: bool) {
     let tracings: Vec<_> =
         subject.tracings.iter().filter(|(tracing, _)| !(alone && tracing.perf())).collect();
@@ -204,9 +207,9 @@ fn overhead(dir: &Path, subject: &Subject, alone: bool) {
     }
 }
 
-/// What tracing adds to a system call that does nothing, by the loop's own clock.
+/// Measures the cost that tracing adds to an empty system call, by the loop's own clock.
 fn calls(dir: &Path) {
-    // So many that a round takes a second, under perf's trace as well.
+    // The numbers make a round take about a second, under perf's trace as well.
     const CALLS_EACH: u64 = 5_000_000;
     const CALLS_BY_PERF: u64 = 50_000;
     let file = dir.join("calls");
@@ -238,7 +241,7 @@ fn calls(dir: &Path) {
     }
 }
 
-/// Makes the calls and writes how long one took, in nanoseconds.
+/// Makes the calls and writes the time per call, in nanoseconds.
 fn call(calls: u64, file: &Path) {
     let begun = Instant::now();
     for _ in 0..calls {
@@ -247,7 +250,8 @@ fn call(calls: u64, file: &Path) {
     fs::write(file, (begun.elapsed().as_nanos() as f64 / calls as f64).to_string()).unwrap();
 }
 
-/// How fast a recorded stream is read, decompression and merging of the CPUs included, on one CPU.
+/// Measures the speed of reading a recorded stream on one CPU. It includes decompression and the
+/// merging of the CPUs' events.
 fn decoding(dir: &Path) {
     let study = dir.join("decoding.study");
     let command = "perf bench sched messaging -l 300".split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -271,15 +275,16 @@ fn decoding(dir: &Path) {
     line("read_events", &speeds, " million a second", "at least 5 million");
 }
 
-/// What one run took.
+/// Times of one run.
 struct Measured {
     /// Elapsed time, in seconds.
     elapsed: f64,
-    /// What its trace says that tracing cost: the component `tracer` over the time of the CPUs, in percent.
+    /// Cost of tracing according to the trace: the component `tracer` over the time of the CPUs, in
+    /// percent.
     own_cost: Option<f64>,
 }
 
-/// Makes one run, or says why there is none.
+/// Makes one run, or returns the reason why there is none.
 fn measure(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Result<Measured, String> {
     let data = dir.join("perf.data");
     let perf = |words: &[&str]| {
@@ -301,7 +306,7 @@ fn measure(dir: &Path, tracing: Tracing, cpus: u32, command: &[String]) -> Resul
     }
 }
 
-/// One run without our tracing; `tool` is morecores, or something that runs it.
+/// Makes one run without the tracing of morecores. `tool` is morecores, or a program that runs it.
 fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Result<Measured, String> {
     let path: PathBuf = dir.join("untraced.study");
     tool.args([
@@ -319,7 +324,7 @@ fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Res
     tool.args(["--warmup", "0", "--runs", "1", "-o"]).arg(&path).arg("--").args(command);
     let done = output(&mut tool);
     let study = Study::read(&path).map_err(|error| error.to_string());
-    // Where it was not made there is nothing to remove, and `done` says why.
+    // If the study was not made, there is nothing to remove, and `done` holds the reason.
     fs::remove_dir_all(path).ok();
     done?;
     let run = study?.runs.into_iter().find(|run| run.phase == Phase::Timed);
@@ -327,7 +332,7 @@ fn untraced(mut tool: Command, dir: &Path, cpus: u32, command: &[String]) -> Res
         .ok_or_else(|| "it was not run".to_owned())
 }
 
-/// One traced run, its stream written in full.
+/// Makes one traced run and writes its stream in full.
 fn traced(dir: &Path, cpus: u32, command: &[String], options: &[&str]) -> Result<TraceView, String> {
     let mut tool = Command::new(env!("CARGO_BIN_EXE_morecores"));
     tool.args(["trace", "--json", "--cpus", &cpus.to_string()]).args(options).current_dir(dir);
@@ -352,7 +357,7 @@ fn starts(program: &str) -> bool {
     output(Command::new(program).arg("--version")).is_ok()
 }
 
-/// The median of some times, and its interval.
+/// Median of some times, with its interval.
 fn noisy(times: &[f64]) -> String {
     let ends =
         median_interval(times, Design::Fixed).map(|ends| format!(" [{:.3}, {:.3}] s", ends.lo, ends.hi));
@@ -360,7 +365,7 @@ fn noisy(times: &[f64]) -> String {
     median + &ends.unwrap_or_default()
 }
 
-/// Median and interval of some values.
+/// Prints the median and interval of some values.
 fn line(what: &str, values: &[f64], unit: &str, target: &str) {
     let target = if target.is_empty() { String::new() } else { format!("  target {target}") };
     match (median(values), median_interval(values, Design::Fixed)) {

@@ -1,6 +1,6 @@
-//! Draws what `morecores show STUDY` prints on a terminal as an SVG: README's picture.
+//! Draws the terminal output of `morecores show STUDY` as an SVG: the picture of the README.
 //!
-//! `tools/picture.sh` makes a PNG of it.
+//! `tools/picture.sh` converts it to a PNG.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let traces = traces.collect::<Result<Vec<_>>>()?;
     let text = run_report(&view(&study, &traces), Some(path), &style);
     let svg = anstyle_svg::Term::new().render_svg(&text);
-    // A font that has the curve's Braille cells at the width of its letters.
+    // This font has the curve's Braille cells at the width of its letters.
     println!("{}", svg.replace("SFMono-Regular", "DejaVu Sans Mono"));
     Ok(())
 }

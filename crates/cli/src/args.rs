@@ -1,6 +1,7 @@
-//! The command line as clap understands it: texts and flags, one struct a subcommand.
+//! Command line as clap parses it: texts and flags, one struct for each subcommand.
 //!
-//! Only shapes and help. What the texts mean, and whether they make sense together, is `options`' business.
+//! This module holds only shapes and help. `options` interprets the texts and checks whether they
+//! fit together.
 
 mod compare;
 mod literal_n;
@@ -40,12 +41,13 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The command line as help, man pages and completions show it.
+    /// Command-line definition for help, man pages and completions.
     pub(crate) fn definition() -> clap::Command {
         literal_n::keep_literal_n(Self::command())
     }
 
-    /// Reads this process's arguments; help, the version and errors end the process as clap does it.
+    /// Parses this process's arguments. Help, the version and errors end the process with clap's
+    /// exit status.
     pub(crate) fn read() -> Self {
         let words: Vec<OsString> = env::args_os().collect();
         let slip = |error| slips::explain(error, words.get(1..).unwrap_or_default()).exit();
@@ -91,7 +93,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it matters to it in which state an earlier morecores left the machine.
+    /// Whether the state that an earlier morecores left on the machine matters to the subcommand.
     pub(crate) fn looks_at_the_machine(&self) -> bool {
         matches!(
             self,
@@ -211,7 +213,8 @@ pub(crate) enum Generate {
 mod tests {
     use super::*;
 
-    /// Every help text of a command and of its subcommands, with a name for messages.
+    /// Collects every help text of a command and its subcommands, each with the command's name for
+    /// messages.
     fn texts(command: &clap::Command, all: &mut Vec<(String, String)>) {
         let of_command = [
             command.get_about(),
@@ -227,7 +230,8 @@ mod tests {
         command.get_subcommands().for_each(|subcommand| texts(subcommand, all));
     }
 
-    /// A line break stands behind a sentence, before an empty line, or beside an indented line: clap does the rest.
+    /// First line that is broken inside a sentence. A line break is allowed after a sentence,
+    /// before an empty line, or next to an indented line: clap wraps everything else.
     fn break_inside_a_sentence(text: &str) -> Option<&str> {
         let lines: Vec<&str> = text.lines().collect();
         let is_prose = |line: &str| !line.trim().is_empty() && !line.starts_with(' ');

@@ -1,4 +1,4 @@
-//! The subcommands: each calls the crates below and prints.
+//! Subcommands: each calls the crates below and prints.
 
 mod benchmarks;
 mod derive;

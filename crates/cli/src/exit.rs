@@ -1,4 +1,4 @@
-//! What the process's exit status says, and the one place where an error becomes a status.
+//! Exit statuses of the process, and the one place where an error becomes a status.
 
 use std::io;
 use std::process::{self, ExitCode};
@@ -6,27 +6,27 @@ use std::process::{self, ExitCode};
 use morecores_measure::executor::ExecuteError;
 use morecores_measure::program::ProgramError;
 
-/// Everything was done.
+/// Success: everything was done.
 pub(crate) const SUCCESS: u8 = 0;
-/// The measured command failed, or left nothing to measure.
+/// Failure of the measured command, or nothing left to measure.
 pub(crate) const COMMAND_FAILED: u8 = 1;
 /// Bad input, or a machine that cannot do what was asked.
 pub(crate) const BAD_INPUT: u8 = 2;
-/// A condition of `--fail-if` holds.
+/// Fulfilled condition of `--fail-if`.
 pub(crate) const CONDITION_HOLDS: u8 = 3;
-/// The command is there but cannot be executed, as a shell says it.
+/// Command that exists but cannot be executed, as in shells.
 const NOT_EXECUTABLE: u8 = 126;
-/// The command is not there, as a shell says it.
+/// Command that does not exist, as in shells.
 const NOT_FOUND: u8 = 127;
-/// A signal's number is added to this, as a shell says it.
+/// Base to which a signal's number is added, as in shells.
 const BY_SIGNAL: u8 = 128;
 
-/// The status for a signal that ended us.
+/// Exit status for a signal that ended this process.
 pub(crate) fn by_signal(signal: i32) -> u8 {
     u8::try_from(signal).map_or(COMMAND_FAILED, |signal| BY_SIGNAL + signal)
 }
 
-/// The status for an error.
+/// Exit status for an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
     let program =
         error.downcast_ref::<ProgramError>().or_else(|| match error.downcast_ref::<ExecuteError>() {
@@ -41,7 +41,7 @@ pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// For `main` to return.
+/// Exit code for `main` to return.
 pub(crate) fn code(status: u8) -> ExitCode {
     ExitCode::from(status)
 }

@@ -1,7 +1,7 @@
-//! The command line of morecores: arguments in, calls to the crates below, text and an exit status out.
+//! Command line of morecores: arguments in, calls to the crates below, text and an exit status out.
 //!
-//! All printing and every exit status are here. What to measure is decided in `options`, measuring is the
-//! experiment's, figures are the analysis's, words the report's.
+//! All printing and every exit status are here. `options` decides the measurement. The crates below
+//! measure, compute the figures and write the reports.
 
 mod args;
 mod commands;

@@ -1,6 +1,7 @@
-//! From the texts of the command line to a plan that can be carried out, or one clear line on why not.
+//! Turns the texts of the command line into an executable plan, or into one clear line on why there
+//! is none.
 //!
-//! Decides and checks; touches nothing. A plan that leaves here fits this machine.
+//! The module decides and checks, and changes nothing. Each plan that it returns fits this machine.
 
 mod compare;
 mod environment;
@@ -41,51 +42,53 @@ pub(crate) use trace::TraceOptions;
 use metrics::Metrics;
 pub(crate) use metrics::note_of_older_figures;
 
-/// Runs of each CPU count at most, unless the user says otherwise. The stopping rule looks at 6, 9, 14 and 21
-/// runs before; a command that 30 do not pin down to 1% needs a quieter machine rather than more runs.
+/// Default for the largest number of runs of each CPU count. The stopping rule checks after 6, 9,
+/// 14 and 21 runs before. A command whose median is not known to 1% after 30 runs needs a quieter
+/// machine, not more runs.
 const DEFAULT_RUNS: u32 = 30;
 /// The precision, unless the user says otherwise: docs/methods/measure.md, "Stopping rule".
 const DEFAULT_PRECISION: &str = "1%";
-/// Time for the whole study, unless the user says otherwise: as long as one waits for an answer without having been asked.
+/// Default time for the whole study: about as long as users wait for an answer without having been
+/// asked.
 const DEFAULT_TIME: Nanos = Nanos::from_millis(5 * 60 * 1000);
-/// Input that is kept, unless the user says otherwise: as much as fits most temporary directories.
+/// Default limit for kept input: an amount that fits most temporary directories.
 const DEFAULT_INPUT_LIMIT: &str = "1G";
 /// The fewest runs with a 95% interval (docs/methods/measure.md, "Median and its interval").
 const LEAST_RUNS: u32 = morecores_statistics::MIN_RUNS as u32;
 
-/// What `morecores run` is to do.
+/// Options of `morecores run` for a new study.
 #[derive(Debug)]
 pub(crate) struct RunOptions {
     pub(crate) command: Command,
     pub(crate) plan: Plan,
-    /// Most that is kept of input that can be read only once.
+    /// Size limit for input that can be read only once.
     pub(crate) input_limit: Bytes,
-    /// What the user is told before it begins.
+    /// Notes for the user before the study begins.
     pub(crate) notes: Vec<String>,
     pub(crate) study: NewStudy,
 }
 
-/// What may differ when a study is gone on with.
+/// Options that may differ when a study is resumed.
 #[derive(Debug)]
 pub(crate) struct ResumeOptions {
     pub(crate) study: PathBuf,
-    /// The input, where it was given again.
+    /// Input, if given again.
     pub(crate) input: Option<PathBuf>,
-    /// Most that is kept of input that can be read only once.
+    /// Size limit for input that can be read only once.
     pub(crate) input_limit: Bytes,
-    /// The command, where it was given again.
+    /// Command, if given again.
     command: Option<Command>,
     runs: Option<u32>,
     min_runs: Option<u32>,
     precision: Option<Option<f64>>,
-    /// Most time and budget, where --max-time was given.
+    /// Time limit and budget, if `--max-time` was given.
     time: Option<(Option<Nanos>, Option<Nanos>)>,
     trace: Option<TraceMode>,
     success: Option<BTreeSet<u8>>,
     ignore_failure: bool,
     syscalls: bool,
     incremental: bool,
-    /// The text of --predict.
+    /// Text of `--predict`.
     predict: Option<String>,
 }
 
@@ -159,7 +162,7 @@ impl ResumeOptions {
             min_runs: args.min_runs,
             success: success(args.success.as_deref())?,
             ignore_failure: args.ignore_failure,
-            // The default is not the user's word.
+            // A default value must not override the study's own.
             precision: args.precision.is_some().then_some(stop.precision),
             time: args.max_time.is_some().then_some((stop.max_time, stop.budget)),
             trace: args.trace,
@@ -169,7 +172,8 @@ impl ResumeOptions {
         })
     }
 
-    /// Whether this is a study of the command that was given again, if one was, and can be gone on with as asked.
+    /// Checks that the study is of the command given again, if any, and can be resumed as
+    /// requested.
     pub(crate) fn check(&self, header: &Header) -> Result<()> {
         ensure!(
             self.command.as_ref().is_none_or(|command| *command == header.command),
@@ -181,7 +185,7 @@ impl ResumeOptions {
         check_predict(&self.predicted(&header.plan)?, trace)
     }
 
-    /// What is predicted: what was asked for now, or at the beginning.
+    /// Predicted CPU counts: those requested now, or else those of the study's plan.
     fn predicted(&self, plan: &Plan) -> Result<Vec<u32>> {
         let largest = plan.points.last().map_or(1, |point| point.cpus);
         match &self.predict {
@@ -190,7 +194,7 @@ impl ResumeOptions {
         }
     }
 
-    /// What --syscalls does not reach: traces that are there are not made again.
+    /// Note on the limits of `--syscalls`: existing traces are not made again.
     pub(crate) fn not_reached(&self, traces: &[TraceHeader]) -> Option<String> {
         let without = traces.iter().any(|trace| trace.source != TraceSource::BpfWithSystemCalls);
         (self.syscalls && without).then(|| {
@@ -208,7 +212,7 @@ impl ResumeOptions {
             plan.success = success.clone();
         }
         plan.incremental |= self.incremental;
-        // `check` has read it before.
+        // `check` has already parsed the list, so this cannot fail.
         plan.predict = self.predicted(plan).unwrap_or_default();
         let stop = &mut plan.stop;
         stop.max_runs = self.runs.unwrap_or(stop.max_runs);
@@ -218,7 +222,8 @@ impl ResumeOptions {
     }
 }
 
-/// The words of the command line as a command; `subcommand` is ours that they were given to.
+/// Words of the command line as a command. `subcommand` is the subcommand of morecores that
+/// received them.
 fn command(words: &[OsString], shell: bool, subcommand: &str) -> Result<Command> {
     ensure!(
         !words.is_empty(),
@@ -295,8 +300,8 @@ fn check_predict(predicted: &[u32], trace: TraceMode) -> Result<()> {
     Ok(())
 }
 
-/// A seed nobody chose: kept in the study, so that it can be chosen again.
+/// Seed from the clock. The study keeps it, so that it can be given again.
 fn clock_seed() -> u64 {
-    // The low bits of the nanoseconds differ from run to run; six digits are easy to type.
+    // The low digits of the nanoseconds differ between runs, and six digits are easy to type.
     morecores_machine::clock::realtime().0 % 1_000_000
 }

@@ -1,11 +1,12 @@
 //! Refusal of machines on which no figure would be right.
 //!
-//! The build refuses other targets (`crates/study/src/lib.rs`). This is for the program that was built for x86-64 and is run
-//! elsewhere by an emulator, whose times say nothing of the machine.
+//! The build refuses other targets (`crates/study/src/lib.rs`). This check is for a program built
+//! for x86-64 that an emulator runs on another machine. The emulator's times say nothing about the
+//! machine.
 
 use anyhow::{Result, ensure};
 
-/// Names that `uname -m` gives on an x86-64 kernel: the second and third under `setarch`.
+/// Names that `uname -m` reports on an x86-64 kernel: the second and third under `setarch`.
 const X86_64: [&str; 3] = ["x86_64", "i686", "i386"];
 
 /// Checks that this machine is supported.

@@ -1,10 +1,10 @@
-//! Puts back what an earlier morecores left changed when it was killed.
+//! Restores the system state that an earlier morecores left changed when it was killed.
 
 use morecores_machine::undo;
 
 use crate::terminal;
 
-/// Undoes it and says so: it matters for what is measured or shown now.
+/// Undoes the changes and reports them: they affect the measurements and figures of this process.
 pub(crate) fn repair() {
     let repairs = undo::repair_leftovers().unwrap_or_else(|error| {
         terminal::note(&error.to_string());

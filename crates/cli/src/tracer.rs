@@ -1,7 +1,7 @@
-//! The tracer as the subcommands see it, and the one that this machine and this build have.
+//! Interface of the tracer for the subcommands, and the tracer of this machine and build.
 //!
-//! The trait keeps the plumbing testable without privilege, and the command line buildable without clang and libbpf
-//! (cargo feature `trace`).
+//! The trait keeps the plumbing testable without privilege, and the command line buildable without
+//! clang and libbpf (cargo feature `trace`).
 
 use std::io;
 
@@ -11,36 +11,37 @@ use morecores_machine::doctor;
 use morecores_study::trace::{Event, TraceHeader};
 use morecores_study::{CpuId, CpuSet, Nanos, Run};
 
-/// Takes the events of one CPU, in their order, while the command runs; an error ends the trace.
+/// Receiver of the events of one CPU, in their order, while the command runs. An error ends the
+/// trace.
 pub(crate) type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
 
-/// Traces one run at a time.
+/// Tracer of one run at a time.
 pub(crate) trait Tracer {
-    /// Why what it tells is less than everything, and what would change it; none where it is everything.
+    /// Reason why the trace is incomplete, with the remedy; none for a full trace.
     fn shortfall(&self) -> Option<String>;
 
-    /// Begins to watch the calling thread's next child and what descends from it.
+    /// Starts to watch the calling thread's next child and its descendants.
     fn begin(&mut self, sink: Sink) -> Result<()>;
 
-    /// The main process has ended. The sink is let go of.
+    /// Stops the trace after the main process has ended, and drops the sink.
     fn end(&mut self) -> Result<()>;
 
-    /// What stands beside the events of the trace that ended last, with what only the run tells; none where there is
-    /// no such trace.
+    /// Header for the events of the last trace, completed with the facts that only the run knows.
+    /// None without a trace.
     fn header(&mut self, run: Run, began: Nanos, ended: Nanos) -> Option<TraceHeader>;
 }
 
-/// What a run is traced on.
+/// Requirements of a traced run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) allotted: CpuSet,
     pub(crate) syscalls: bool,
 }
 
-/// Gets a tracer ready.
+/// Function that prepares a tracer.
 pub(crate) type Open = dyn Fn(&Wanted) -> Result<Box<dyn Tracer>> + Send;
 
-/// What enables full traces where the kernel refused them, as words to put behind a colon.
+/// Remedy that enables full traces if the kernel refused them, as words after a colon.
 #[cfg(feature = "trace")]
 fn remedy() -> String {
     use morecores_machine::Remedy;
@@ -64,12 +65,12 @@ mod without {
 
     use super::{Result, Tracer, Wanted};
 
-    /// The best tracer there is.
+    /// Best available tracer.
     pub(crate) fn open(_: &Wanted) -> Result<Box<dyn Tracer>> {
         bail!("this morecores was built without its tracer: build it with the cargo feature `trace`")
     }
 
-    /// The tracer that tells everything.
+    /// Tracer of full traces.
     pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
         open(wanted)
     }

@@ -1,4 +1,5 @@
-//! What a run is said to have cost is what it cost, whoever spent it; and it was held to the CPUs that are named.
+//! Tests that a run's reported cost is its true cost, whichever process caused it, and that the run
+//! was limited to the named CPUs.
 
 mod harness;
 
@@ -7,8 +8,9 @@ use std::fs;
 use harness::{Ran, World, is_root, skipped, usable_cpus};
 use morecores_study::{CpuEstimator, Phase, Run};
 
-/// A shell line that keeps one CPU busy until the shell has used `hundredths` of a second of CPU time by
-/// the kernel's own count (fields 14 and 15 of proc_pid_stat(5)), so that a busy machine burns no less.
+/// Shell line that keeps one CPU busy until the shell has used `hundredths` of a second of CPU
+/// time. The kernel's own count decides (fields 14 and 15 of proc_pid_stat(5)), so a busy machine
+/// burns no less.
 fn burn(hundredths: u32) -> String {
     format!(
         "while read -r l </proc/self/stat; set -- ${{l##*) }}; [ $((${{12}} + ${{13}})) -lt {hundredths} ]; do \
@@ -28,7 +30,8 @@ fn sh(line: &str) -> [&str; 3] {
     ["sh", "-c", line]
 }
 
-/// What `getrusage` knows of it: the command, and every child that was waited for.
+/// CPU time that `getrusage` reports: that of the command and of every child that was waited for,
+/// in seconds.
 fn waited_for(run: &Run) -> f64 {
     (run.rusage.user_ns + run.rusage.system_ns).as_secs_f64()
 }
@@ -46,7 +49,7 @@ fn work_is_counted_once() {
     let run = World::new().one_run("", &sh(&burn(50)));
     let (all, waited, elapsed) = (total(&run), waited_for(&run), run.elapsed_ns.as_secs_f64());
     assert!(all >= 0.499, "{all} s of CPU time");
-    // What only the group knows is the end of a process: not as much again.
+    // Only the group counts the end of a process, which takes less than the work itself.
     assert!(all < 2.0 * waited, "{all} s, {waited} s by getrusage");
     assert!(elapsed >= 0.499, "{elapsed} s elapsed");
 }
@@ -62,7 +65,7 @@ fn sleep_is_elapsed_time_and_no_work() {
 #[test]
 fn what_nobody_waits_for_is_counted_where_it_ends_before_the_main_process() {
     let burner = format!("setsid sh -c '{}; echo >done' & ", burn(30));
-    // The middle shell is gone before the burner ends, so that the burner is nobody's child but morecores'.
+    // The middle shell ends before the burner, so that the burner becomes a child of morecores.
     let line = "sh -c \"$1\"; while [ ! -e done ]; do sleep 0.05; done; sleep 0.1";
     let run = World::new().one_run("", &["sh", "-c", line, "sh", &burner]);
     assert!(total(&run) >= 0.28, "{} s of CPU time", total(&run));
@@ -72,14 +75,14 @@ fn what_nobody_waits_for_is_counted_where_it_ends_before_the_main_process() {
 #[test]
 fn a_burner_that_outlives_the_command_is_named_and_ended() {
     let world = World::new();
-    // It would go on for ever, and so would a run that waited for it.
+    // The burner never ends by itself, nor would a run that waited for it.
     let burner = format!("setsid sh -c '{}; echo >burned; while :; do :; done' & ", burn(5));
     let line = "sh -c \"$1\"; while [ ! -e burned ]; do sleep 0.05; done";
     let run = world.one_run("", &["sh", "-c", line, "sh", &burner]);
     assert_eq!(run.survivors, ["sh"]);
     assert_eq!(world.processes(), []);
     if is_by_cgroup(&run) {
-        // It cannot be told apart, but it is not hidden.
+        // The CPU time of the burner cannot be separated, but it is included.
         assert!(total(&run) >= 0.049, "{} s of CPU time", total(&run));
     }
 }
@@ -94,7 +97,7 @@ fn a_survivor_lives_on_where_keep_says_so() {
 
 #[test]
 fn memory_and_faults_are_the_commands() {
-    // 64 MiB, touched: 16384 pages of 4 KiB.
+    // The shell variable touches 64 MiB: 16384 pages of 4 KiB.
     let line = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); : $x";
     let run = World::new().one_run("", &sh(line));
     let peak = run.rusage.max_rss_bytes.0;
@@ -105,7 +108,7 @@ fn memory_and_faults_are_the_commands() {
     }
 }
 
-/// `Cpus_allowed_list` as the kernel tells it, before and after the command has tried to have more.
+/// Prints the kernel's `Cpus_allowed_list` before and after the command tries to get more CPUs.
 const WIDEN: &str = "grep Cpus_allowed_list /proc/self/status; taskset -pc 0-1 $$ >/dev/null 2>&1; \
                      grep Cpus_allowed_list /proc/self/status";
 
@@ -159,7 +162,7 @@ fn a_script_without_an_interpreter_is_run_by_sh() {
     let world = World::new();
     let script = world.script("plain", "echo \"$0 ran with $1 on $MORECORES_CPUS\"\n");
     assert_eq!(world.output_of("--cpus 1", &[&script, "x{n}"]), format!("{script} ran with x1 on 1\n"));
-    // Found on PATH, too, with its own path for a name.
+    // A program found on PATH also gets its own path as `$0`.
     let mut command =
         world.run_command("-q --output inherit --cpus 1 --runs 2 --warmup 0 --precision 0", &["plain"]);
     command.env("PATH", format!("{}:/usr/bin:/bin", world.path("").display()));
@@ -180,7 +183,7 @@ fn input_is_empty_or_the_file_from_its_beginning() {
 #[test]
 fn the_last_figure_counts_and_speedup_is_its_ratio() {
     let world = World::new();
-    // A rate of 100 on one CPU and 150 on two; numbers before it are those of a warm-up.
+    // The rate is 100 on one CPU and 150 on two. The number before it belongs to a warm-up.
     let line = "echo 'rate: 7'; echo \"rate: $((50 + 50 * {n}))\"; echo done";
     let cpus = if usable_cpus() > 1 { "1,2" } else { "1" };
     let options = format!("-q --cpus {cpus} --runs 6 --precision 0 --metric rate:.([0-9]+) --unit ops/s");
@@ -220,7 +223,7 @@ fn a_command_that_signals_its_group_ends_itself_alone() {
 #[test]
 fn the_command_finds_signals_as_if_started_by_a_shell() {
     let world = World::new();
-    // The C library keeps signals 32 and 33 to itself, bits 31 and 32.
+    // The C library reserves signals 32 and 33, which are bits 31 and 32.
     let theirs = !(0b11_u64 << 31);
     let masks = |text: &str| -> Vec<u64> {
         text.lines().map(|line| u64::from_str_radix(&line[8..], 16).expect("a mask") & theirs).collect()
@@ -229,18 +232,19 @@ fn the_command_finds_signals_as_if_started_by_a_shell() {
     let ours = masks(&world.output_of("--cpus 1", &grep));
     let mut plain = world.command(grep[0]);
     plain.args(&grep[1..]);
-    // Whatever this test inherited itself, it passes on; SIGPIPE it sets back, as a shell's child has it.
+    // morecores passes on the signal state that this test inherited, and resets SIGPIPE, as a
+    // shell's child has it.
     assert_eq!(ours, masks(&Ran::of(plain).stdout));
-    // The signal with the number n is bit n - 1 of the masks in proc_pid_status(5); SIGPIPE is 13.
+    // Signal n is bit n - 1 of the masks in proc_pid_status(5); SIGPIPE is 13.
     assert_eq!((ours.len(), ours[0], ours[1] >> 12 & 1), (2, 0, 0), "{ours:x?}");
-    // What SIGPIPE is for: the writer ends with the reader.
+    // SIGPIPE ends the writer together with its reader.
     assert_eq!(world.output_of("--cpus 1", &sh("yes | head -n 1")), "y\n");
 }
 
 #[test]
 fn the_command_inherits_none_of_our_descriptors() {
     let world = World::new();
-    // Those that this test itself inherited are no business of ours.
+    // Descriptors that this test itself inherited are not those of morecores.
     let plain = Ran::of({
         let mut command = world.command("ls");
         command.arg("/proc/self/fd");

@@ -1,6 +1,7 @@
-//! What cannot be done is refused in one clear line before anything runs, and nothing is left behind.
+//! Tests that impossible requests are refused in one clear line before anything runs, and leave
+//! nothing behind.
 //!
-//! A CPU that is offline is in `put_back`, which alone may take one offline.
+//! The test of an offline CPU is in `put_back`, the only test that may take one offline.
 
 mod harness;
 
@@ -11,7 +12,7 @@ use std::process::Command;
 use harness::{Ran, World, is_root, skipped, start, usable_cpus, wait_until};
 use morecores_study::Exit;
 
-/// A command that would leave a trace if it were run.
+/// Command that would leave a file behind if it ran.
 const TRACE: [&str; 2] = ["touch", "trace"];
 
 #[track_caller]
@@ -69,7 +70,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
     refused(&["topology", "--from", "nowhere"], 2, &["nowhere"]);
 }
 
-/// clap says what it expected in several lines of its own.
+/// clap prints the expected values in several lines, so these errors are not one line.
 #[test]
 fn slips_in_the_options_are_named_and_nothing_runs() {
     for (arguments, part) in [
@@ -151,7 +152,7 @@ fn a_study_that_exists_is_left_alone() {
     world.morecores(&["show", "nosuch"]).refused(2, &["there is no study nosuch"]);
 }
 
-/// A finished study of six runs on one CPU.
+/// Finished study of six runs on one CPU.
 fn finished() -> World {
     let world = World::new();
     world.run("-q --cpus 1 --runs 6 --warmup 0 --precision 0", &["true"]).success();
@@ -197,7 +198,7 @@ fn good_lines_of_damaged_runs_are_kept_and_counted() {
         view["warnings"].as_array().expect("warnings").iter().find(|w| w["kind"] == "damaged_lines");
     assert!(damaged.is_some_and(|warning| warning["count"] == 2), "{view:#}");
 
-    // Bytes that are no text at all.
+    // These bytes are not text.
     fs::write(&file, [0xff, 0xfe, b'\n']).expect("write");
     world.morecores(&["show", "study"]).success();
 }
@@ -255,7 +256,7 @@ fn exit_statuses_of_success_count_and_signals_never_do() {
     ran.code(1).says(&["was ended by signal 15"]);
     assert!(!ran.stderr.contains("--success"), "{ran}");
 
-    // What a study is gone on with may be called success later.
+    // A resumed study may declare more exit statuses a success.
     let world = World::new();
     world.run(options, &["false"]).code(1);
     world
@@ -290,7 +291,7 @@ fn every_run_failing_is_no_study_of_anything_but_is_shown() {
 #[test]
 fn a_run_past_its_time_is_ended_with_all_its_processes() {
     let world = World::new();
-    // It does not listen to SIGTERM, so that it takes the whole way.
+    // The command ignores SIGTERM, so that the run takes every step of ending it.
     let line = "trap '' TERM; sleep 60 & while :; do sleep 1; done";
     let ran = world.run("--timeout 0.2 --cpus 1 --runs 1 --warmup 0", &["sh", "-c", line]);
     ran.code(1).says(&["ran past --timeout and was ended at 1 CPU"]);
@@ -307,7 +308,7 @@ fn a_hook_that_fails_stops_the_study_and_says_which() {
     for hook in ["--setup", "--prepare", "--cleanup"] {
         let world = World::new();
         let mut command = world.run_command("-q --cpus 1 --runs 1 --warmup 0 --precision 0", &[]);
-        // Behind `--`, which `run_command` ended with, there is the command alone.
+        // `run_command` ended with `--`, after which only the command may stand.
         command = rebuild(&command, hook, "echo the reason; exit 3");
         let ran = Ran::of(command);
         ran.code(2).says(&[hook, "exit 3", "the reason"]);
@@ -338,7 +339,7 @@ fn an_interrupt_while_a_hook_runs_is_an_interrupt() {
     }
 }
 
-/// The command with one more option, whose value holds spaces.
+/// Command with one more option, whose value contains spaces.
 fn rebuild(command: &Command, option: &str, value: &str) -> Command {
     let mut with = Command::new(command.get_program());
     with.current_dir(command.get_current_dir().expect("a directory"));
@@ -348,7 +349,7 @@ fn rebuild(command: &Command, option: &str, value: &str) -> Command {
     with
 }
 
-/// A file system of 64 KiB with `free` bytes left, for as long as this lives.
+/// File system of 64 KiB, unmounted on drop.
 struct SmallDisk<'a> {
     world: &'a World,
 }
@@ -425,7 +426,7 @@ fn a_disk_that_fills_in_mid_study_keeps_what_was_recorded() {
     );
     world.morecores(&["show", "disk/study"]).success();
 
-    // With room again it goes on where it was.
+    // With free space again, the study resumes at its last run.
     let copied =
         Command::new("cp").args(["-r"]).arg(world.path("disk/study")).arg(world.path("room")).status();
     assert!(copied.is_ok_and(|status| status.success()));
@@ -453,7 +454,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     ran.refused(2, &["cannot create", &study.to_string_lossy(), "Permission denied"]);
     assert_eq!(fs::read_dir(&closed).expect("it").count(), 0);
     if is_root() {
-        // What another user made is not ours to go on with.
+        // A user must not resume the study of another user.
         world.run("-q --cpus 1 --runs 1 --warmup 0", &["true"]).success();
         let theirs = world.path("study");
         user.morecores(&["run", "--resume", "-o", &theirs.to_string_lossy()])

@@ -1,4 +1,5 @@
-//! Arguments, paths and outputs are bytes: what is not UTF-8 is measured, kept and found again like anything else.
+//! Tests that arguments, paths and outputs are bytes: other encodings than UTF-8 are measured, kept
+//! and found again.
 
 mod harness;
 
@@ -16,14 +17,14 @@ fn odd() -> OsString {
     OsString::from_vec(ODD.to_vec())
 }
 
-/// `morecores` with these arguments, text or not.
+/// Runs `morecores` with these arguments, text or not.
 fn morecores<S: AsRef<OsStr>>(world: &World, arguments: impl IntoIterator<Item = S>) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(arguments);
     Ran::of(command)
 }
 
-/// Words of text, then others.
+/// Words of a text, followed by other words.
 fn words<'a>(text: &'a str, others: &[&'a OsStr]) -> Vec<&'a OsStr> {
     text.split_whitespace().map(OsStr::new).chain(others.iter().copied()).collect()
 }
@@ -44,7 +45,7 @@ fn an_argument_that_is_no_text_reaches_every_run_also_of_a_study_that_goes_on() 
     assert_eq!(header["command"]["argv_hex"][1], "636166e9");
     let export = world.shown("--hyperfine-json");
     assert_eq!(export["results"][0]["command"], format!(r"{script} $'caf\351'"));
-    // The same command again is that of the study, another is not.
+    // The study accepts its own command again and refuses another one.
     let again = "run -q --resume -o study --runs 4 --";
     morecores(&world, words(&format!("{again} {script}"), &[&odd()])).success();
     morecores(&world, words(&format!("{again} {script}"), &[OsStr::new("caf\u{fffd}")]))
@@ -80,7 +81,7 @@ fn programs_inputs_and_studies_are_found_at_any_path() {
     let dir = world.path("").join(odd());
     fs::create_dir(&dir).expect("mkdir");
     fs::write(dir.join("in"), "12345").expect("write");
-    // `cat` by another name: nothing else is executable everywhere.
+    // The program is `cat` under another name: no other program is available everywhere.
     std::os::unix::fs::symlink("/bin/cat", dir.join(odd())).expect("a link");
     let (input, program, study) = (dir.join("in"), dir.join(odd()), dir.join("s.study"));
     let mut arguments =
@@ -114,7 +115,8 @@ fn what_a_command_prints_and_calls_itself_may_be_any_bytes() {
     world.run("--cpus 1 --runs 1", &["sh", "-c", failing]).code(1).says(&["last words \u{fffd}"]);
     fs::remove_dir_all(world.path("study")).expect("the study");
 
-    // A process that stays, under a name that is no text. The command ends when it has that name.
+    // A process with a non-UTF-8 name outlives the command. The command ends once the process has
+    // that name.
     let staying = r"mkfifo named never
         (printf 'st\xe4y' >/proc/$BASHPID/comm; echo >named; exec >/dev/null 2>&1; read line <>never) & read line <named";
     let run = world.one_run("", &["bash", "-c", staying]);

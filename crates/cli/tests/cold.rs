@@ -1,4 +1,4 @@
-//! A cold cache is cold, and a file system that is mounted anew is there afterwards as it was before.
+//! Tests that a cold cache is cold, and that a remounted file system is unchanged afterwards.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 mod harness;
@@ -9,12 +9,13 @@ use std::process::Command;
 
 use harness::{World, skipped};
 
-/// Runs a program; whether it succeeded.
+/// Runs a program and returns whether it succeeded.
 fn done(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-/// The line of /proc/self/mounts about a directory, its device left out: a loop device may get another number.
+/// Line of /proc/self/mounts about a directory, without its device: a loop device may get another
+/// number.
 fn mounted(at: &Path) -> Option<String> {
     let at = at.to_str().unwrap();
     let table = fs::read_to_string("/proc/self/mounts").unwrap();

@@ -1,4 +1,5 @@
-//! Comparisons of real studies, those that are committed in `studies/`, and what a script can tell from the exit status.
+//! Tests of comparisons of real studies, committed in `studies/`, and of the exit status for
+//! scripts.
 
 mod harness;
 
@@ -8,12 +9,12 @@ use std::path::{Path, PathBuf};
 use harness::{Ran, World};
 use serde_json::Value;
 
-/// A committed study of the suite.
+/// Path of a committed study of the suite.
 fn study(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name)
 }
 
-/// A matrix product of 600 rows, and one of more.
+/// Studies of a matrix product of 600 rows, and of a larger one.
 fn products() -> [PathBuf; 2] {
     [study("2026-11-21-suite/matmul.study"), study("2026-11-22-suite/matmul.study")]
 }
@@ -42,7 +43,7 @@ fn what_changed_is_said_with_what_else_did() {
     assert!((grown + speedup[0] - speedup[1]).abs() < 1e-9, "both stacks add up to the CPUs: {stack}");
 }
 
-/// A study with itself: nothing, at any count, in any figure.
+/// A comparison of a study with itself shows no difference at any count, in any figure.
 #[test]
 fn a_study_does_not_differ_from_itself() {
     let world = World::new();
@@ -64,7 +65,7 @@ fn a_condition_that_holds_is_status_3() {
     of(&["--fail-if", "elapsed@1 > 150%", "--markdown"]).code(3).prints(&["❌ elapsed@1 \\> 150% holds"]);
     of(&["--fail-if", "elapsed@1 < 150%"]).success().prints(&["does not hold"]);
     of(&["--fail-if", "traces.components.idle_disk@2 > 100000"]).success();
-    // Whether it is less is not known: 1.06 times, and the interval holds 1.
+    // A decrease is not known: the ratio is 1.06, and its interval contains 1.
     of(&["--fail-if", "speedup@2 < 100%"]).success().prints(&["cannot be told"]);
     of(&["--fail-if", "speedup@2 < 100%", "--strict"]).code(3);
 }
@@ -85,7 +86,7 @@ fn what_cannot_be_compared_is_one_clear_line() {
     compare(&world, &products(), &["--at-least", "much"]).refused(2, &["--at-least `much`"]);
     compare(&world, &[products()[0].clone(), world.path("none.study")], &[]).refused(2, &["none.study"]);
 
-    // A newer schema, and a damaged head.
+    // The studies have a newer schema and a damaged header.
     let newer = world.path("newer.study");
     fs::create_dir(&newer).expect("a directory");
     let head = fs::read_to_string(products()[0].join("study.json")).expect("a head");

@@ -1,4 +1,5 @@
-//! A command that does its work only once, as a build does, is not measured as if it did it in every run.
+//! Tests of commands that do their work only once, such as a build. Later runs must not be measured
+//! as if they did the work again.
 
 mod harness;
 
@@ -7,8 +8,8 @@ use std::fs;
 use harness::{Ran, World};
 use morecores_study::{Nanos, StopReason};
 
-/// A study of a warm-up run and one timed run on one CPU, of which the first took 2.4 s, as its record says, and the
-/// second 2 ms.
+/// Makes a study of a warm-up run and one timed run on one CPU. Its record is changed to 2.4 s for
+/// the first run and 2 ms for the second.
 fn study_of_a_build(world: &World, options: &str) {
     let make = world.script("make", "#!/bin/sh\nexit 0\n");
     world.run(&format!("-q --cpus 1 --warmup 1 --runs 1 {options}"), &[&make, "-j{n}"]).success();

@@ -1,4 +1,5 @@
-//! The command's environment: `{n}` in it, variables that are set for it, and an outer make that is kept from it.
+//! Tests of the command's environment: `{n}` in it, variables set for the command, and an outer
+//! make that is hidden from it.
 
 mod harness;
 
@@ -10,7 +11,7 @@ use std::process::Command;
 use harness::{Ran, World, skipped};
 use morecores_study::Variable;
 
-/// Prints a variable of each run on 1 CPU, where `{n}` is 1.
+/// Options of a study on 1 CPU, where `{n}` is 1. Its command prints a variable in each run.
 const RUN: [&str; 14] = [
     "run",
     "-o",
@@ -28,7 +29,8 @@ const RUN: [&str; 14] = [
     "--precision",
 ];
 
-/// `morecores run` with these options, of a shell line that appends the value of `$V` to `seen`.
+/// Runs `morecores run` with these options, for a shell line that appends the value of `$V` to
+/// `seen`.
 fn run(world: &World, options: &[&str], set: impl FnOnce(&mut Command)) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args(RUN).arg("0").args(options).args(["--", "sh", "-c", "echo \"${V-unset}\" >>seen"]);
@@ -56,7 +58,7 @@ fn n_in_the_environment_becomes_the_cpu_count_and_that_is_said() {
     assert_eq!(seen(&world), "1 threads\n1 threads\n");
     let expected = Variable { name: "V".into(), value: Some("{n} threads".into()) };
     assert_eq!(world.study().header.plan.env, [expected]);
-    // The study goes on as it was begun, whatever the environment is now.
+    // A resumed study keeps its own environment, whatever the environment is now.
     let resume = ["run", "-q", "--resume", "-o", "study", "--runs", "3"];
     world.morecores(&resume).success();
     assert_eq!(seen(&world), "1 threads\n".repeat(3));
@@ -164,7 +166,8 @@ fn the_pipe_of_an_outer_makes_job_server_is_kept_from_the_command() {
         let world = World::new();
         let morecores = env!("CARGO_BIN_EXE_morecores");
         let run = format!("run -q -o study --trace off --cpus 1 --warmup 0 --runs 1 {options} --shell --");
-        // As make opens it: a pipe with a token. 7 is no pipe and 6 is none of a job server: both stay.
+        // Descriptors 8 and 9 are a job server as make opens it: a pipe with a token. Descriptor 7
+        // is not a pipe, and 6 does not belong to a job server: both stay open.
         let line = format!(
             "mkfifo jobs; exec 8<>jobs 9>&8 7</dev/null 6<>jobs; export MAKEFLAGS='-j --jobserver-auth=8,9 -- A=b'
              {morecores} {run} 'ls /proc/self/fd >fds'"

@@ -1,4 +1,5 @@
-//! The committed reference, man pages and completions are what the command line's definition gives.
+//! Tests that the committed reference, man pages and completions match the definition of the
+//! command line.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 use std::fs;

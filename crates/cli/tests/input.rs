@@ -1,4 +1,4 @@
-//! The command's standard input: every run reads the same, whatever it comes from.
+//! Tests of the command's standard input: every run reads equal input, whatever its source.
 
 mod harness;
 
@@ -7,11 +7,11 @@ use std::fs;
 use harness::{Ran, World, skipped};
 use morecores_study::{Bytes, InputContent};
 
-/// `morecores run -o study` of `wc -c` on one CPU; its output is the metric.
+/// Arguments of a study of `wc -c` on one CPU, with its output as the metric.
 const COUNT: &str =
     "run -o study --trace off --max-time 0 --cpus 1 --warmup 1 --precision 0 --metric '([0-9]+)'";
 
-/// Runs a line of bash in which `morecores` is ours.
+/// Runs a line of bash in which `morecores` is the program under test.
 fn bash(world: &World, line: &str) -> Ran {
     let mut command = world.command("bash");
     let binary = env!("CARGO_BIN_EXE_morecores");
@@ -19,7 +19,7 @@ fn bash(world: &World, line: &str) -> Ran {
     Ran::of(command)
 }
 
-/// What each run counted, warm-ups included.
+/// Byte count of each run, warm-ups included.
 fn counted(world: &World) -> Vec<Option<f64>> {
     world.study().runs.iter().map(|run| run.metric).collect()
 }
@@ -49,11 +49,11 @@ fn a_file_is_not_copied_and_standard_input_is_read_from_where_it_stands() {
     assert_eq!(counted(&world), [Some(13.0); 3]);
     assert_eq!(world.study().header.plan.input.content, None);
     fs::remove_dir_all(world.path("study")).expect("the study");
-    // The shell's `read` leaves the position behind the line that it has read.
+    // The shell's `read` leaves the position after the line that it has read.
     let ran = bash(&world, &format!("{{ read line; morecores {COUNT} --runs 2 --input - -- wc -c; }} <in"));
     assert_eq!(ran.success().stderr, "", "{ran}");
     assert_eq!(counted(&world), [Some(7.0); 3]);
-    // What is standard input now need not be what it was.
+    // Standard input may differ now from the study's own.
     let resume = "morecores run -q --resume -o study --runs 3";
     bash(&world, &format!("{resume} <in")).refused(2, &["came through -", "--input"]);
     bash(&world, &format!("{resume} --input in")).refused(2, &["13 bytes", "the study's had 7 bytes"]);
@@ -106,7 +106,7 @@ fn input_beyond_its_limit_is_refused_before_anything_is_touched() {
 fn a_study_whose_input_is_gone_goes_on_with_the_same_input_alone() {
     let world = World::new();
     bash(&world, &format!("printf 12345 | morecores {COUNT} -q --runs 2 --input - -- wc -c")).success();
-    // CRC-32 of 12345, as `printf 12345 | gzip -c | tail -c 8 | od -An -tx4` says it.
+    // CRC-32 of 12345, as `printf 12345 | gzip -c | tail -c 8 | od -An -tx4` prints it.
     let kept = Some(InputContent { bytes: Bytes(5), crc32: 0xcbf5_3a1c });
     assert_eq!(world.study().header.plan.input.content, kept);
     let resume = "morecores run -q --resume -o study --runs 4";

@@ -1,4 +1,4 @@
-//! What the page of `kernel-locks` promises, held against the lock table of a trace: docs/workloads/kernel-locks.md.
+//! Tests the statements of docs/workloads/kernel-locks.md against the lock table of a trace.
 #![cfg(feature = "trace")]
 
 mod harness;
@@ -8,12 +8,13 @@ use std::path::Path;
 use harness::{World, skipped, usable_cpus};
 use serde_json::Value;
 
-/// Tries to see two threads meet. One is enough where both have a CPU; on a machine that others use as well they may
-/// not run at once for a long time, and then the test is skipped.
+/// Largest number of attempts to see two threads meet. One attempt is enough if both threads have a
+/// CPU. On a machine with other users they may not run at once for a long time, and then the test
+/// is skipped.
 const TRIES: usize = 20;
 
-/// `--lock`, operations that take some tenths of a second, kind of the lock, and callers that wait for it: by their
-/// names in Linux 6.18, and earlier ones.
+/// Argument of `--lock`, number of operations for some tenths of a second, kind of the lock, and
+/// callers that wait for it. The callers have their names in Linux 6.18 and in earlier versions.
 const PROMISED: [(&str, &str, &str, &[&str]); 8] = [
     ("dentry", "20000", "rwsem", &["path_openat", "open_last_lookups", "do_unlinkat", "do_filp_open"]),
     ("file-offset", "200000", "mutex", &["fdget_pos", "__fdget_pos"]),
@@ -25,7 +26,7 @@ const PROMISED: [(&str, &str, &str, &[&str]); 8] = [
     ("socket", "200000", "mutex", &["unix_stream_read_generic"]),
 ];
 
-/// Whether two threads can be seen to wait for each other here; the reason is noted where not.
+/// Whether two threads can be seen to wait for each other here. The reason is noted if not.
 fn can_see(world: &World, test: &str) -> bool {
     let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
     if usable_cpus() < 2 {
@@ -43,7 +44,7 @@ fn can_see(world: &World, test: &str) -> bool {
     false
 }
 
-/// A traced run on so many CPUs with as many threads.
+/// Makes a traced run on this number of CPUs with as many threads.
 fn traced(world: &World, cpus: &str, lock: &str, operations: &str) -> Value {
     let work = [env!("CARGO_BIN_EXE_morecores"), "work", "kernel-locks", "--threads", cpus];
     let options = ["trace", "--json", "--cpus", cpus, "--"];
@@ -51,7 +52,8 @@ fn traced(world: &World, cpus: &str, lock: &str, operations: &str) -> Value {
     serde_json::from_str(&ran.success().stdout).unwrap_or_else(|e| panic!("{e}\n{ran}"))
 }
 
-/// Whether spinning for a native spinlock is traced where only two wait, which it is not outside some hypervisors.
+/// Whether a trace shows spinning for a native spinlock if only two threads wait. It does so only
+/// under some hypervisors.
 fn spins_are_traced(world: &World) -> bool {
     world.morecores(&["doctor", "--quick"]).stdout.contains("for spinlocks too")
 }
@@ -70,7 +72,8 @@ fn the_lock_table_names_each_promised_lock_by_its_caller() {
             unseen.push(format!("{lock} (the first waiter for a native spinlock is not traced)"));
             continue;
         }
-        // Callers of waits for a lock of this kind. One that is promised ends the search; another may come along.
+        // Callers of waits for a lock of this kind. A promised caller ends the search; other
+        // callers may occur too.
         let mut seen = Vec::new();
         let promised = (0..TRIES).any(|_| {
             let trace = traced(&world, "2", lock, operations);

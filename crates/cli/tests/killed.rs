@@ -1,5 +1,5 @@
-//! `kill -9` at any moment: what was measured stays readable, the study can be gone on with, and the next start clears
-//! away what was left in the system.
+//! Tests of `kill -9` at any moment. The measured runs stay readable, the study can be resumed, and
+//! the next start clears the leftovers from the system.
 
 mod harness;
 
@@ -15,24 +15,26 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const TRIALS: u64 = 20;
-/// Held by each test here: any start of morecores repairs what another test has just had killed.
+/// Lock held by each test here: any start of morecores repairs the leftovers of another test's
+/// killed process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run of a few milliseconds with a child that outlives the run unless the run ends it.
+/// Run of a few milliseconds with a child that outlives the run unless the run ends it.
 const COMMAND: [&str; 3] = ["sh", "-c", "sleep 60 & sleep 0.003; kill $!"];
 
 fn lines(file: &Path) -> usize {
     fs::read(file).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Starts a study, kills it at a random moment and returns its process number.
+/// Starts a study, kills it at a random moment and returns its process ID.
 fn kill_a_study(world: &World, random: &mut ChaCha8Rng) -> u32 {
     let study = start(world.run_command("-q --runs 100000 --precision 0 --warmup 1", &COMMAND));
-    // Half of the trials may fall into the start, before anything is recorded; the others into the runs.
+    // Half of the kills may fall into the start, before anything is recorded. The others fall into
+    // the runs.
     if random.random_bool(0.5) {
         let wanted = random.random_range(1..12);
         wait_until("runs are recorded", || lines(&world.path("study/runs.jsonl")) >= wanted);
@@ -46,7 +48,7 @@ fn kill_a_study(world: &World, random: &mut ChaCha8Rng) -> u32 {
     pid
 }
 
-/// The study as the kill left it; none where it came before the study began.
+/// Study as the kill left it; none if the kill preceded the study.
 fn what_was_left(world: &World) -> Option<Study> {
     let recorded = lines(&world.path("study/runs.jsonl"));
     if !world.path("study/study.json").exists() {
@@ -79,7 +81,7 @@ fn a_study_survives_kill_9_at_random_moments() {
         with_runs += usize::from(!before.runs.is_empty());
 
         let held_by_a_cgroup = left_by(pid).iter().any(|left| left.is_dir());
-        // Two complete rounds more than there can be by now.
+        // The number is two complete rounds more than there can be by now.
         let rounds = before.runs.iter().map(|run| run.round + 1).max().unwrap_or(0) + 2;
         let resumed =
             world.morecores(&["run", "-q", "--resume", "-o", "study", "--runs", &rounds.to_string()]);
@@ -110,7 +112,7 @@ fn a_study_survives_kill_9_at_random_moments() {
     assert!(with_runs >= 3, "only {with_runs} of {TRIALS} trials were killed among their runs");
 }
 
-/// The moment between two whole lines is the likely one; the others are made by hand.
+/// A kill most likely falls between two whole lines, so this test cuts lines by hand.
 #[test]
 fn a_line_cut_anywhere_costs_that_run_alone() {
     let _alone = alone();
@@ -130,7 +132,7 @@ fn a_line_cut_anywhere_costs_that_run_alone() {
         let shown = world.morecores(&["show", "study", "--wide"]);
         shown.success().prints(&["Damaged lines of runs.jsonl, left out of every figure: 1."]);
     }
-    // Whole but for its newline: nothing is lost.
+    // The line lacks only its newline: nothing is lost.
     fs::write(&file, &whole[..whole.len() - 1]).expect("cut");
     world.morecores(&["run", "-q", "--resume", "-o", "study", "--runs", "3"]).success();
     let study = world.study();
@@ -142,7 +144,7 @@ fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
     let _alone = alone();
     const NAME: &str = "the_command_dies_with_morecores_and_the_next_start_ends_the_rest";
     let world = World::new();
-    // A child, and one that has left the session.
+    // The command has a child, and another child that has left the session.
     let line = "sleep 61 & setsid sleep 62 & exec sleep 63";
     let study = start(world.run_command("-q", &["sh", "-c", line]));
     let has = |seconds: &str| {

@@ -1,7 +1,7 @@
-//! `morecores locks` and `tune-spin`: what is refused, what is kept, shown and gone on with, and that a study of locks is never
-//! taken for one of a command.
+//! Tests of `morecores locks` and `tune-spin`: refusals, and studies that are kept, shown and
+//! resumed. A study of locks is never taken for one of a command.
 //!
-//! What the laboratory measures is true is tested where it is; here it may be a script.
+//! The laboratory's own tests check its measurements; here a script may replace it.
 
 mod harness;
 
@@ -18,7 +18,7 @@ fn installed(world: &World, arguments: &[&str]) -> Ran {
     Ran::of(world.installed_command(arguments))
 }
 
-/// A world with a tiny study in it, made by the script.
+/// World with a tiny study, made with the script.
 fn with_study() -> World {
     let world = World::new();
     world.install(LABORATORY);
@@ -107,7 +107,7 @@ fn a_machine_that_was_not_quiet_is_warned_of_as_by_run() {
     let closing = study(&world).header.closing.expect("an end");
     assert!(closing.quiet.is_some(), "nobody looked before the first cell");
 
-    // As it would have been kept beside a neighbour.
+    // The closing record is changed as if a neighbour had been active.
     let path = world.path("study/study.json");
     let mut head: serde_json::Value =
         serde_json::from_slice(&fs::read(&path).expect("a head")).expect("JSON");
@@ -144,7 +144,7 @@ fn on_one_cpu_what_takes_two_is_left_out_and_it_is_said() {
     assert_eq!(made.header.plan.cpus.to_string(), cpu);
 }
 
-/// The first CPU that this process may use.
+/// First CPU that this process may use.
 fn first_cpu() -> String {
     let status = fs::read_to_string("/proc/self/status").expect("our status");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("our CPUs");
@@ -155,7 +155,7 @@ fn first_cpu() -> String {
 fn a_study_is_gone_on_with_and_nothing_is_measured_twice() {
     let world = with_study();
     let first = study(&world).runs;
-    // As if it had been killed in the midst of a line.
+    // The file looks as if the process had been killed in the middle of a line.
     let file = world.path("study/cells.jsonl");
     let whole = fs::read(&file).expect("cells");
     fs::write(&file, &whole[..whole.len() - 10]).expect("cut");
@@ -268,7 +268,7 @@ fn a_page_shows_it_beside_others() {
     assert!(html.contains("morecores locks --lock std --threads 1 --hold 0 --think 0 --rounds 1"));
 }
 
-/// With the laboratory itself, where it is built.
+/// This test uses the real laboratory, if it is built.
 #[test]
 fn the_laboratory_measures_what_is_asked_for() {
     const NAME: &str = "the_laboratory_measures_what_is_asked_for";

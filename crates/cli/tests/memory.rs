@@ -1,4 +1,5 @@
-//! Memory: what a command is charged with, what the kernel kills for it, and how it limits larger machines.
+//! Tests of memory: the memory charged to a command, kills by the kernel for lack of memory, and
+//! memory as the limit of larger machines.
 
 mod harness;
 
@@ -8,13 +9,13 @@ use std::path::PathBuf;
 use harness::{Ran, World, skipped, usable_cpus};
 use morecores_study::Run;
 
-/// A memory cgroup of 300 MB, in whichever version there is; removed with it.
+/// Memory cgroup of 300 MB, in the available version. It is removed on drop.
 struct Limited {
     dir: PathBuf,
 }
 
 impl Limited {
-    /// None where no memory cgroup can be made.
+    /// Makes the cgroup; none if no memory cgroup can be made.
     fn new(name: &str) -> Option<Self> {
         let text = fs::read_to_string("/proc/self/cgroup").ok()?;
         let v1 = text.lines().find_map(|line| line.split_once(":memory:"));
@@ -42,7 +43,7 @@ impl Drop for Limited {
     }
 }
 
-/// Two jobs, as many at once as there are CPUs, that hold 200 MB each: a line without an end.
+/// Two jobs that hold 200 MB each, as many at once as there are CPUs. Each holds an endless line.
 const JOBS: &str =
     "seq 2 | xargs -P {n} -I x sh -c '(head -c 200000000 /dev/zero; sleep 0.5) | tail -n 1 >/dev/null'";
 
@@ -73,7 +74,7 @@ fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
     run(&["-q", "--cpus", "2", "-o", "other"]).code(1).says(&["The kernel killed", "the limit is 300 MiB"]);
 }
 
-/// 300 MB as fast as they can be printed, most of them in one line.
+/// The command prints 300 MB at full speed, most of them in one line.
 #[test]
 fn what_a_command_prints_is_none_of_its_memory() {
     let name = "what_a_command_prints_is_none_of_its_memory";
@@ -91,7 +92,7 @@ fn what_a_command_prints_is_none_of_its_memory() {
 fn memory_is_the_first_limit_of_a_machine_that_has_too_little() {
     let name = "memory_is_the_first_limit_of_a_machine_that_has_too_little";
     let world = World::new();
-    // 20 MB for each job.
+    // Each job holds 20 MB.
     let jobs =
         "seq {n} | xargs -P {n} -I x sh -c '(head -c 20000000 /dev/zero; sleep 0.3) | tail -n 1 >/dev/null'";
     world.run("-q --warmup 0 --runs 1 --precision 0 --shell", &[jobs]).success();

@@ -1,13 +1,14 @@
-//! Figures that the command prints: none is taken for another, several are kept, and zero is one.
+//! Tests of figures that the command prints: none is taken for another, several are kept, and zero
+//! is a figure.
 
 mod harness;
 
 use harness::{World, skipped, usable_cpus};
 
-/// Runs of a metric on one CPU.
+/// Options for two timed runs on one CPU.
 const ONE: &str = "--cpus 1 --runs 2 --warmup 0 --precision 0";
 
-/// A line for the shell.
+/// Arguments that run a shell line.
 fn sh(line: &str) -> [&str; 3] {
     ["sh", "-c", line]
 }

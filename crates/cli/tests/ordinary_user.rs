@@ -1,4 +1,4 @@
-//! Without privilege everything works that can, and what is missing is named.
+//! Tests without privilege: everything works that can, and each missing ability is named.
 
 mod harness;
 
@@ -8,7 +8,7 @@ use std::os::unix::fs::chown;
 use harness::{NOBODY, OrdinaryUser, World, is_root, skipped, usable_cpus};
 use morecores_study::{CpuEstimator, Study};
 
-/// The user; the reason is noted where there can be none.
+/// User without privilege. The reason is noted if there can be none.
 fn user<'a>(world: &'a World, name: &str) -> Option<OrdinaryUser<'a>> {
     world.ordinary_user().map_err(|reason| skipped(name, &reason)).ok()
 }
@@ -54,7 +54,7 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
         kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.contains("getrusage"))),
         "{kinds:?}"
     );
-    // For people: the estimator beside the figure, and what is wrong with it.
+    // The report for people shows the estimator beside the figure, and its weakness.
     ran.prints(&["User, system and kernel ratio by getrusage.", "come from getrusage alone"]);
 }
 
@@ -109,7 +109,8 @@ fn survivors_are_ended_without_a_cgroup_too() {
     assert_eq!(world.processes(), []);
 }
 
-/// The directory of the journals is below a directory in which anybody may make it first, and what a journal lists is undone.
+/// Any user can create the directory of the journals first, because its parent is writable for all.
+/// morecores undoes the changes that a journal lists.
 #[test]
 fn a_journal_that_another_user_made_is_not_believed() {
     const NAME: &str = "a_journal_that_another_user_made_is_not_believed";

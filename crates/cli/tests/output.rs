@@ -1,5 +1,5 @@
-//! What is printed where: the report on standard output and nothing else; formats that programs read; the documents that
-//! come from the definitions.
+//! Tests of output: only the report on standard output, formats for programs, and documents
+//! generated from the definitions.
 
 mod harness;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use harness::{Ran, World, skipped, usable_cpus};
 use serde_json::Value;
 
-/// A finished study on every CPU count up to two.
+/// Finished study on every CPU count up to two.
 fn finished() -> World {
     let world = World::new();
     world.run(&format!("-q --cpus {} --runs 6 --precision 0", cpus()), &["true"]).success();
@@ -21,7 +21,8 @@ fn cpus() -> &'static str {
     if usable_cpus() > 1 { "1,2" } else { "1" }
 }
 
-/// No escape, no carriage return, no bell: nothing that only a terminal understands.
+/// Asserts that the output has no escape, carriage return, bell or other control character for
+/// terminals.
 #[track_caller]
 fn is_plain(ran: &Ran) {
     let plain = |text: &str| !text.chars().any(|c| c.is_control() && c != '\n');
@@ -37,7 +38,7 @@ fn in_a_pipe_there_is_the_report_and_nothing_else() {
     );
     ran.success().prints(&["CPUs", "elapsed", "speedup", "study: study"]);
     assert_eq!(ran.stderr, "", "no progress\n{ran}");
-    // Not a word that a warning might end a line with.
+    // The word is one with which no warning ends a line.
     assert!(!ran.stdout.contains("babble\n"), "{ran}");
     is_plain(&ran);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{ran}");
@@ -51,7 +52,7 @@ fn quiet_prints_nothing() {
     assert_eq!((ran.success().stdout.as_str(), ran.stderr.as_str()), ("", ""));
 }
 
-/// What a terminal of 60 columns gets; `script` (util-linux) makes one. None where there is no `script`.
+/// Output on a terminal of 60 columns, which `script` (util-linux) makes. None without `script`.
 fn on_a_terminal(world: &World, arguments: &str, no_color: bool) -> Option<String> {
     let line = format!("stty cols 60; exec {} {arguments}", env!("CARGO_BIN_EXE_morecores"));
     let mut command = world.command("script");
@@ -75,7 +76,7 @@ fn a_terminal_gets_colour_and_its_own_width_unless_no_color_is_set() {
     };
     assert!(coloured.contains("\u{1b}["), "{coloured}");
     assert!(!plain.contains('\u{1b}'), "{plain}");
-    // Words alone can be broken; the table is as wide as its columns.
+    // Only prose can be wrapped; the table is as wide as its columns.
     let prose = |line: &&str| line.starts_with("warning:") || line.starts_with("  ");
     assert!(plain.lines().filter(prose).all(|line| line.chars().count() <= 60), "{plain}");
     let json = on_a_terminal(&world, "show study --json", false).expect("as before");
@@ -180,7 +181,7 @@ fn scripts_written_for_hyperfine_find_what_they_read() {
             &["command", "mean", "stddev", "median", "user", "system", "min", "max", "times", "exit_codes"],
         );
         assert_eq!(result["times"].as_array().map(Vec::len), Some(6));
-        // What plot_whisker.py and its like do: a number for every time.
+        // plot_whisker.py and similar scripts read a number for every time.
         let times: Vec<f64> =
             result["times"].as_array().expect("times").iter().filter_map(Value::as_f64).collect();
         let mean = times.iter().sum::<f64>() / 6.0;

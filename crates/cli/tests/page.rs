@@ -1,4 +1,5 @@
-//! The report page: written from real studies, and looked at in a browser. What the browser does is in `viewer/tests`.
+//! Tests of the report page: made from real studies, and viewed in a browser. The browser's actions
+//! are in `viewer/tests`.
 
 mod harness;
 
@@ -13,7 +14,7 @@ use harness::studies::{EVIL, build, hostile};
 use morecores_report::page_html;
 use morecores_view::page::Page;
 
-/// The page of these studies.
+/// Writes the page of these studies and returns its path.
 fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
     let mut words = vec!["report".to_owned(), "-o".to_owned(), "page.html".to_owned()];
     words.extend(studies.iter().map(|path| path.to_string_lossy().into_owned()));
@@ -21,7 +22,7 @@ fn page(world: &World, studies: &[PathBuf]) -> PathBuf {
     world.path("page.html")
 }
 
-/// One test for each scenario on the page of a kernel build.
+/// Defines one test for each scenario on the page of a kernel build.
 macro_rules! on_the_build {
     ($($test:ident: $scenario:literal;)*) => {
         $(#[test]
@@ -51,7 +52,8 @@ fn several_studies_are_on_one_page() {
     play("several_studies_are_on_one_page", "several", &page(&world, &studies).to_string_lossy());
 }
 
-/// A suite's directory: what was published of each benchmark beside what was measured, and the studies.
+/// The page of a suite's directory shows the published results beside the measured ones, and the
+/// studies.
 #[test]
 fn a_suite_is_then_and_now() {
     let world = World::new();
@@ -65,13 +67,14 @@ fn a_suite_is_then_and_now() {
     play("a_suite_is_then_and_now", "suite", &page(&world, &[suite]).to_string_lossy());
 }
 
-/// Markup and script in every text that a study brings: the command, the machine, hooks, and names in its trace.
+/// Every text of the study contains markup and script: the command, the machine, hooks, and names
+/// in its trace.
 #[test]
 fn a_hostile_study_is_harmless() {
     let world = World::new();
     let study = hostile(&world);
     let page = page(&world, &[study]);
-    // Names in a trace are 15 bytes at most; as if they could be longer.
+    // Names in a trace have at most 15 bytes; the test replaces them by longer ones in the page.
     let html = fs::read_to_string(&page).expect("the page");
     let quoted = serde_json::to_string(EVIL).expect("a text").replace('<', "\\u003c");
     assert!(html.contains("\"cc1\""));
@@ -79,7 +82,7 @@ fn a_hostile_study_is_harmless() {
     play("a_hostile_study_is_harmless", "hostile", &page.to_string_lossy());
 }
 
-/// One test for each scenario on the page of a study of locks.
+/// Defines one test for each scenario on the page of a study of locks.
 macro_rules! on_the_locks {
     ($($test:ident: $scenario:literal;)*) => {
         $(#[test]
@@ -99,7 +102,7 @@ on_the_locks! {
     the_data_of_locks_can_be_had: "lockJson";
 }
 
-/// From a study on disk to what a reader sees.
+/// The test covers the path from a study on disk to the reader's view.
 #[test]
 fn a_study_of_locks_is_reported() {
     let world = World::new();
@@ -107,7 +110,7 @@ fn a_study_of_locks_is_reported() {
     play("a_study_of_locks_is_reported", "lockReport", &page(&world, &[study]).to_string_lossy());
 }
 
-/// Markup and script in every text that is not a figure or the name of a lock.
+/// Every text that is not a figure or the name of a lock contains markup and script.
 #[test]
 fn a_hostile_study_of_locks_is_harmless() {
     let world = World::new();
@@ -143,14 +146,14 @@ fn locks_and_programs_share_a_page() {
     play("locks_and_programs_share_a_page", "both", &path.to_string_lossy());
 }
 
-/// At most 600 KiB beside the data, in one file.
+/// The viewer is one file of at most 600 KiB, without the data.
 #[test]
 fn the_viewer_is_small() {
     let bundle = fs::metadata(root().join("viewer/dist/page.html")).expect("the bundled viewer");
     assert!(bundle.len() <= 600 << 10, "{} bytes", bundle.len());
 }
 
-/// The arithmetic of the viewer, without a browser: `viewer/tests/unit.mjs`.
+/// `viewer/tests/unit.mjs` checks the arithmetic of the viewer without a browser.
 #[test]
 fn the_viewer_computes_what_is_true() {
     let Some(viewer) = viewer("the_viewer_computes_what_is_true") else { return };
@@ -159,7 +162,7 @@ fn the_viewer_computes_what_is_true() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
-/// The committed bundle is what its sources give.
+/// The committed bundle equals the one built from its sources.
 #[test]
 fn the_bundle_is_up_to_date() {
     let Some(viewer) = viewer("the_bundle_is_up_to_date") else { return };

@@ -1,4 +1,4 @@
-//! Single pictures, drawn without a browser: what stands in them is what the study says.
+//! Tests of single pictures, drawn without a browser: they show the figures of the study.
 
 mod harness;
 
@@ -26,7 +26,7 @@ fn named<'a>(document: &'a Document<'a>, name: &'a str) -> impl Iterator<Item = 
     document.descendants().filter(move |node| node.tag_name().name() == name)
 }
 
-/// All that can be read in a picture.
+/// All text of a picture.
 fn words(document: &Document<'_>) -> String {
     let texts: Vec<&str> = named(document, "text").filter_map(|node| node.text()).collect();
     texts.join("\n")
@@ -42,7 +42,7 @@ fn view(world: &World) -> serde_json::Value {
     serde_json::from_str(&shown.success().stdout).expect("JSON")
 }
 
-/// The widths of the bar's parts are as their CPUs, and all of them together the bar.
+/// The widths of the bar's parts are proportional to their CPUs, and together they fill the bar.
 #[test]
 fn a_stack_is_drawn_to_scale() {
     let world = World::new();
@@ -50,7 +50,7 @@ fn a_stack_is_drawn_to_scale() {
     let svg = text(&world, "stack.svg");
     let document = Document::parse(&svg).expect("XML");
     let bar = document.descendants().find(|node| node.attribute("aria-label") == Some("bar")).expect("a bar");
-    // Each is a pixel narrower than its part, for a gap.
+    // Each rectangle is a pixel narrower than its part, to leave a gap.
     let widths: Vec<f64> =
         bar.children().filter(Node::is_element).map(|part| number(part, "width") + 1.0).collect();
     let speedup = view(&world)["points"][1]["speedup"]["value"].as_f64().expect("a speedup");
@@ -60,7 +60,7 @@ fn a_stack_is_drawn_to_scale() {
     assert!(read.contains("vmlinux") && read.contains(&format!("speedup {speedup:.2}")), "{read}");
 }
 
-/// Every timed run is a dot, and every count a large one.
+/// Every timed run is a dot, and every count a large dot.
 #[test]
 fn a_curve_has_every_run() {
     let world = World::new();
@@ -90,7 +90,8 @@ fn a_timeline_has_every_command() {
     for command in ["cc1", "make", "sh", "ready, but not running"] {
         assert!(read.contains(command), "{command}: {read}");
     }
-    // An area for each command and one of the ready threads, the axis and the line of the CPUs.
+    // The paths are an area for each command, one for the ready threads, the axis and the line of
+    // the CPUs.
     let swatches = named(&document, "rect").filter(|rect| rect.attribute("rx").is_some()).count();
     assert_eq!(named(&document, "path").count(), swatches + 2);
     assert!(svg.contains("#14161a"));
@@ -111,7 +112,7 @@ fn several_studies_are_in_one_picture() {
         .refused(2, &["cannot draw stack.svg: a picture of the stack is of one study: name one"]);
 }
 
-/// Each part of each benchmark has a line: those without a study too.
+/// Each part of each benchmark has a line, even without a study.
 #[test]
 fn a_suite_is_one_picture_of_then_and_now() {
     let world = World::new();
@@ -139,7 +140,7 @@ fn a_suite_is_one_picture_of_then_and_now() {
         .refused(2, &["a picture of the suite is of a directory that `morecores suite` made"]);
 }
 
-/// Twice as many pixels as the drawing, with ink in them and letters of its own font.
+/// The PNG has twice as many pixels as the drawing, with ink in them and letters of its own font.
 #[test]
 fn a_png_is_the_same_picture() {
     let world = World::new();
@@ -151,11 +152,11 @@ fn a_png_is_the_same_picture() {
     let document = Document::parse(&svg).expect("XML");
     let root = document.root_element();
     assert_eq!((size(16), size(20)), (1800, 2 * number(root, "height") as u32));
-    // An empty one of this size is a tenth of that.
+    // An empty picture of this size has a tenth of these bytes.
     assert!(png.len() > 20_000, "{}", png.len());
 }
 
-/// What a study says is text in a picture too, and control characters are shown as what cannot be.
+/// The texts of a study stay text in a picture, and control characters get a visible replacement.
 #[test]
 fn a_hostile_study_is_text() {
     let world = World::new();

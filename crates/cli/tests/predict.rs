@@ -1,4 +1,4 @@
-//! Predictions on real studies: what is committed in `studies/`, and what is made here.
+//! Tests of predictions on real studies: those committed in `studies/`, and those made here.
 
 mod harness;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use harness::{Ran, World, skipped, usable_cpus};
 use serde_json::Value;
 
-/// A committed study of a part of a kernel build on 1 and 2 CPUs, traced.
+/// Path of a committed study of a part of a kernel build on 1 and 2 CPUs, traced.
 fn build() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/2026-11-21-build/kernel-affinity.study")
 }
@@ -43,7 +43,7 @@ fn a_study_tells_of_machines_that_are_not_here() {
         let cpus = point["cpus"].as_f64().expect("a count");
         assert!(1.0 < low && low < high && high < 1.5 * cpus, "{point}");
     }
-    // The same stands in the view.
+    // The view contains the prediction too.
     let view = json(&world.morecores(&["show", build().to_str().expect("letters"), "--json"]));
     assert_eq!(view["prediction"]["points"][0]["cpus"], 4);
 }

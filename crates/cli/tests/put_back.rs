@@ -1,6 +1,6 @@
-//! However a study ends, the machine is as it was: CPUs, cpusets, affinities, cgroups.
+//! Tests that the machine is restored however a study ends: CPUs, cpusets, affinities, cgroups.
 //!
-//! One test: it takes CPUs offline, which no other test should meet.
+//! The file has one test: it takes CPUs offline, which would disturb any other test.
 
 mod harness;
 
@@ -12,11 +12,11 @@ use harness::{Ran, World, is_root, left_by, skipped, start, wait_until};
 
 const NAME: &str = "whatever_was_changed_is_put_back";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// The switch of the CPU that everything here is about.
+/// Switch of the CPU that this test takes offline.
 const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
 const CPUSETS: &str = "/sys/fs/cgroup/cpuset";
 
-/// What may not change.
+/// State that must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     online: String,
@@ -24,7 +24,7 @@ struct State {
     bound: String,
 }
 
-/// A process bound to CPU 1 and, where version 1 has cpusets, a cpuset that holds CPU 1.
+/// Process bound to CPU 1 and, if cpusets have version 1, a cpuset that contains CPU 1.
 struct Witnesses {
     bound: Child,
     cpuset: Option<PathBuf>,
@@ -39,7 +39,7 @@ impl Witnesses {
             let dir = Path::new(CPUSETS).join(format!("put-back-test-{}", std::process::id()));
             let inner = dir.join("inner");
             fs::create_dir_all(&inner).expect("a cpuset");
-            // A child has its CPUs from its parent, so both must come back, in order.
+            // A child cpuset gets its CPUs from its parent, so both must be restored, in order.
             for dir in [&dir, &inner] {
                 let mems = fs::read(format!("{CPUSETS}/cpuset.mems")).expect("memory nodes");
                 fs::write(dir.join("cpuset.mems"), mems).expect("memory nodes");
@@ -71,7 +71,7 @@ impl Witnesses {
 
 impl Drop for Witnesses {
     fn drop(&mut self) {
-        // Also after a failure: the next test wants its CPUs.
+        // The clean-up also follows a failure: the next test needs its CPUs.
         let _ = fs::write(CPU_1, "1");
         let _ = self.bound.kill();
         let _ = self.bound.wait();
@@ -81,7 +81,8 @@ impl Drop for Witnesses {
     }
 }
 
-/// Runs a study of a long command to the middle of its first run, on CPU 0 alone, and sends it a signal.
+/// Runs a study of a long command on CPU 0 alone, and sends it a signal in the middle of its first
+/// run.
 fn interrupted(limit: &str, signal: &str, witnesses: &Witnesses) -> Ran {
     let world = World::new();
     let options = format!("-q --cpus 1 --limit {limit}");
@@ -129,7 +130,8 @@ fn whatever_was_changed_is_put_back() {
     }
 }
 
-/// Asked inside a study that has taken CPU 1 offline, and will put back whatever that takes.
+/// Requests CPU 1 inside a study that has taken it offline. The outer study restores the CPU in any
+/// case.
 fn an_offline_cpu_is_refused_as_such() {
     let world = World::new();
     let binary = env!("CARGO_BIN_EXE_morecores");

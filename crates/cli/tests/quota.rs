@@ -1,4 +1,5 @@
-//! Under a CPU quota every count is measured, and it is said what the quota took.
+//! Tests that every count is measured under a CPU quota, and that the report names the effect of
+//! the quota.
 
 mod harness;
 
@@ -7,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use harness::{Ran, World, is_root, skipped, usable_cpus};
 
-/// A cgroup whose processes together may use one and a half CPUs. Removed on drop, once they have ended.
+/// Cgroup whose processes together may use one and a half CPUs. It is removed on drop, after the
+/// processes have ended.
 struct OneAndAHalf(PathBuf);
 
 impl OneAndAHalf {
-    /// Makes it; none, with the reason, where that cannot be.
+    /// Makes the cgroup; the reason as an error if that is impossible.
     fn new(world: &World) -> Result<Self, String> {
         if !is_root() {
             return Err("it takes root to set a quota".to_owned());
@@ -29,7 +31,7 @@ impl OneAndAHalf {
         made.map(|()| group).map_err(|error| format!("no cgroup with a quota here: {error}"))
     }
 
-    /// `morecores` with these arguments, in it.
+    /// Runs `morecores` with these arguments in the cgroup.
     fn morecores(&self, world: &World, arguments: &[&str]) -> Ran {
         let mut command = world.command("sh");
         command.args(["-c", "echo $$ >\"$1\"/cgroup.procs && shift && exec \"$@\"", "sh"]);
@@ -57,14 +59,15 @@ fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
     };
     let run = "run -o study --wide --trace off --runs 1 --warmup 0 -- sleep 0.1";
     let options: Vec<&str> = run.split_whitespace().collect();
-    // Longer than a tick, below which nothing is known of what went on around a run. Without --cpus: one count would answer nothing.
+    // The command takes longer than a tick: below that, nothing is known about other activity
+    // around a run. The test gives no `--cpus`, since one count would answer nothing.
     let ran = group.morecores(&world, &options);
     ran.success().prints(&["A CPU quota allows 1.5 CPUs' worth of time, less than was allotted at 2 CPUs"]);
     let counts: Vec<u32> = world.study().header.plan.points.iter().map(|point| point.cpus).collect();
     assert_eq!(counts, [1, 2]);
     let points = world.shown("--json")["points"].clone();
     assert!(points[1]["throttled_s"].is_f64(), "{points}");
-    // More than there are is still refused.
+    // A count above the machine's CPUs is still refused.
     let refused = group.morecores(&world, &["run", "--cpus", "1,99999", "--", "true"]);
     refused.refused(2, &["cannot measure 99999 CPUs"]);
 }

@@ -1,4 +1,4 @@
-//! `morecores serve`: what is answered, to whom, and what is never given out.
+//! Tests of `morecores serve`: its answers, who gets them, and the files that it never serves.
 
 mod harness;
 
@@ -15,7 +15,7 @@ use morecores_study::lock::{LockCell, LockClosing, LockStudyWriter};
 use morecores_study::{Nanos, StopReason};
 use morecores_testkit::{lock_header, lock_plan, lock_time};
 
-/// A server in a directory, ended with the value.
+/// Server in a directory, ended on drop.
 struct Serving {
     child: Child,
     port: u16,
@@ -34,7 +34,7 @@ impl Serving {
         Self { child, port }
     }
 
-    /// The whole answer to one request.
+    /// Whole answer to one request.
     fn ask(&self, method: &str, path: &str, host: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
@@ -51,7 +51,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended by itself, which its test will have seen.
+        // The server may have ended by itself; its test will have noticed that.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -92,7 +92,8 @@ fn a_directory_is_listed_opened_and_compared() {
     );
 }
 
-/// A study of locks is listed by the line that made it, opened, followed while it is made, and compared with nothing.
+/// A study of locks is listed with the line that made it. It can be opened and followed while it is
+/// made, but not compared.
 #[test]
 fn studies_of_locks_are_served_too() {
     let world = World::new();
@@ -125,7 +126,7 @@ fn studies_of_locks_are_served_too() {
     assert!(!serving.get("/study/locks.study").contains("Refresh:"));
     let compared = serving.get("/compare?base=locks.study&new=matmul.study");
     assert!(compared.starts_with("HTTP/1.1 404") && compared.contains("is a study of locks"), "{compared}");
-    // Its cells a link to elsewhere: as if it were not there.
+    // A study whose cells are a link to another place is treated as absent.
     fs::remove_file(path.join("cells.jsonl")).expect("its cells");
     symlink("/etc/passwd", path.join("cells.jsonl")).expect("a link");
     assert!(serving.get("/study/locks.study").starts_with("HTTP/1.1 404"));
@@ -141,7 +142,7 @@ fn nobody_else_is_answered() {
     let own = format!("127.0.0.1:{}", serving.port);
     assert!(serving.ask("GET", "/", &own).starts_with("HTTP/1.1 200"));
     assert!(serving.ask("POST", "/", &own).starts_with("HTTP/1.1 405"));
-    // Loopback alone: no other address of this machine listens.
+    // The server listens on loopback alone, at no other address of this machine.
     let listens = fs::read_to_string("/proc/net/tcp").expect("sockets");
     let port = format!(":{:04X} ", serving.port);
     assert!(
@@ -156,7 +157,7 @@ fn nothing_outside_the_directory_is_given_out() {
     fs::create_dir(&inside).expect("a directory");
     copy(&suite().join("matmul.study"), &outside);
     copy(&suite().join("matmul.study"), &inside.join("own.study"));
-    // A link to a study elsewhere, and a study whose runs are a link to elsewhere.
+    // One entry is a link to a study elsewhere; one study has runs that link elsewhere.
     symlink(&outside, inside.join("link.study")).expect("a link");
     copy(&outside, &inside.join("half.study"));
     fs::remove_file(inside.join("half.study/runs.jsonl")).expect("its runs");
@@ -185,7 +186,7 @@ fn nothing_outside_the_directory_is_given_out() {
     }
 }
 
-/// A study to which a process adds is looked at again; one that cannot be read is listed and said to be so.
+/// The page of a study in progress reloads. An unreadable study is listed as unreadable.
 #[test]
 fn a_study_is_followed_while_it_is_measured() {
     let world = World::new();
@@ -200,7 +201,7 @@ fn a_study_is_followed_while_it_is_measured() {
     fs::create_dir(directory.join("bad.study")).expect("a directory");
     fs::write(directory.join("bad.study/study.json"), "{").expect("a file");
     let serving = Serving::new(&world, &directory);
-    // No process adds to it: it was killed, and nothing changes.
+    // No process appends to the study: it was killed, and nothing changes.
     let list = serving.get("/");
     assert!(list.contains("\"state\":\"killed\"") && !list.contains("Refresh:"), "{}", &list[..400]);
     let writer = fs::File::open(directory.join("now.study/runs.jsonl")).expect("the runs");

@@ -1,4 +1,5 @@
-//! A server that a hook starts is none of the command's, and neither is anything that it starts during the runs.
+//! Tests of a server that a hook starts. Neither the server nor a process that it starts during the
+//! runs belongs to the command.
 
 mod harness;
 
@@ -6,8 +7,8 @@ use std::fs;
 
 use harness::{Ran, World, skipped, wait_until};
 
-/// Starts, for each line that it reads, a helper that means to stay, and a second one as a daemon starts itself: its
-/// parent ends at once.
+/// Script of a server. For each line read it starts a helper that stays, and a second one as a
+/// daemon, whose parent ends at once.
 const SERVER: &str = "\
 mkfifo requests answers
 while read -r request <requests; do
@@ -16,16 +17,16 @@ while read -r request <requests; do
     echo served >answers
 done";
 
-/// What the tests do with it, run by a hook in the background.
+/// Shell line that starts the server in the background, for a hook.
 fn start_server(world: &World) -> String {
     let server = world.script("server", &format!("#!/bin/sh\n{SERVER}\n"));
     format!("setsid {server} >/dev/null 2>&1 & while [ ! -p answers ]; do sleep 0.01; done")
 }
 
-/// A request to it and its answer.
+/// Client that sends a request to the server and reads its answer.
 const CLIENT: [&str; 3] = ["sh", "-c", "echo x >requests; read -r answer <answers; [ \"$answer\" = served ]"];
 
-/// So many runs on one CPU with these options.
+/// Makes this number of runs on one CPU with these options.
 fn run(world: &World, runs: &str, options: &[&str], measured: &[&str]) -> Ran {
     let mut command = world.command(env!("CARGO_BIN_EXE_morecores"));
     command.args([
@@ -46,7 +47,7 @@ fn run(world: &World, runs: &str, options: &[&str], measured: &[&str]) -> Ran {
     Ran::of(command)
 }
 
-/// The numbers of the helpers, as the server wrote them down.
+/// Process IDs of the helpers, as the server recorded them.
 fn helpers(world: &World) -> Vec<u32> {
     let text = fs::read_to_string(world.path("helpers")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()

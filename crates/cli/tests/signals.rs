@@ -1,5 +1,5 @@
-//! Signals: those that are ignored from the start end nothing, all others end morecores whatever it is doing, and with
-//! the line that says what there is.
+//! Tests of signals. Signals ignored from the start end nothing. All others end morecores at any
+//! moment, with a line on what has been kept.
 
 mod harness;
 
@@ -15,22 +15,23 @@ use morecores_study::lock::LockStudy;
 use morecores_study::{StopReason, Study};
 use rustix::io::ioctl_fionbio;
 
-/// Its number on every Linux (signal(7)).
+/// Number of SIGINT on every Linux (signal(7)).
 const SIGINT: i32 = 2;
 const MORECORES: &str = env!("CARGO_BIN_EXE_morecores");
 
-/// `morecores` with these arguments, which finds the signal `ignored` ignored, as nohup does it for HUP.
+/// Command that starts `program` with these arguments and the signal `ignored` ignored, as nohup
+/// does for HUP.
 fn ignoring(world: &World, ignored: &str, program: &str, arguments: &[&str]) -> Command {
     let mut command = world.command("sh");
     command.args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh", program]).args(arguments);
     command
 }
 
-/// Standard output that takes nothing, and its other end, which is to be kept.
+/// Full pipe as standard output, and its other end, which must stay open.
 fn full_pipe() -> (PipeReader, Stdio) {
     let (reader, mut writer) = pipe().expect("a pipe");
     ioctl_fionbio(&writer, true).expect("a pipe that refuses");
-    // One byte is the least that a pipe takes.
+    // One byte is the least that a pipe accepts.
     for size in [4096, 1] {
         while writer.write(&vec![b'.'; size]).is_ok() {}
     }
@@ -40,7 +41,7 @@ fn full_pipe() -> (PipeReader, Stdio) {
     (reader, writer.into())
 }
 
-/// Interrupts what writes its report to a full pipe.
+/// Interrupts a program that writes its report to a full pipe.
 fn interrupted(mut started: Started) -> Ran {
     started.signal("INT");
     wait_until("it ends", || started.has_ended());
@@ -60,7 +61,7 @@ fn a_study_that_finds_a_signal_ignored_outlives_it_and_so_does_its_command() {
     }
 }
 
-/// A workload whose first run waits until something is written to `hold`.
+/// Workload whose first run waits until `hold` receives a line.
 const HELD: &str = "#!/bin/sh\necho >begun\nif [ -p hold ]; then read -r line <hold; fi\n";
 
 #[test]
@@ -69,12 +70,12 @@ fn a_suite_that_finds_hangups_ignored_outlives_one() {
     world.install(HELD);
     let made = Command::new("mkfifo").arg(world.path("hold")).status();
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
-    // Also for reading, so that opening it waits for nobody.
+    // The FIFO is also open for reading, so that opening it does not block.
     let mut hold = File::options().read(true).write(true).open(world.path("hold")).expect("a FIFO");
     let program = world.path("bin/morecores").to_string_lossy().into_owned();
     let started = start(ignoring(&world, "HUP", &program, &["suite", "soften", "-o", "mine"]));
     wait_until("a run has begun", || world.path("begun").exists());
-    // A terminal that goes sends it to each of them.
+    // A terminal that closes sends the signal to each process.
     for (pid, _) in world.processes() {
         signal(pid, "HUP");
     }
@@ -99,7 +100,7 @@ fn a_hangup_that_is_not_ignored_ends_a_study_with_everything_put_back() {
     let world = World::new();
     let line = ["sh", "-c", "echo >started; exec sleep 600"];
     let run = world.run_command("-q --cpus 1", &line);
-    // These tests may run under nohup themselves.
+    // Tests may themselves run under nohup, so the default action is set again.
     let mut command = world.command("env");
     command.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args());
     let study = start(command);
@@ -166,17 +167,17 @@ fn an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind() {
 #[test]
 fn an_interrupt_between_the_studies_of_a_suite_says_how_to_go_on() {
     let world = World::new();
-    // A directory that stands where the study is to be: `morecores run --resume` fails at once.
+    // An empty directory occupies the path of the study: `morecores run --resume` fails at once.
     fs::create_dir_all(world.path("mine/soften.study")).expect("a directory");
     let (_reader, stdout) = full_pipe();
     let mut command = world.command("sh");
     command.args(["-c", "exec \"$0\" suite soften --resume -o mine 2>said", MORECORES]);
     let mut started = start_with(command, stdout);
     let said = || fs::read_to_string(world.path("said")).unwrap_or_default();
-    // The line that is run comes first, what its process says about the directory after it.
+    // The first line is the command; the second is its message about the directory.
     wait_until("the run has failed", || said().lines().count() > 1 && world.processes().len() == 1);
-    // The first may still be for that process, which has ended but is not waited for yet: the suite then shows what there
-    // is, and the next one ends that.
+    // The first signal may still belong to that process, which has ended but has not been waited
+    // for. The suite then shows its results, and the next signal ends that.
     wait_until("it ends", || {
         started.signal("INT");
         started.has_ended()
@@ -200,7 +201,7 @@ fn an_interrupt_ends_what_only_shows_as_it_ends_any_program() {
         let mut command = world.command(MORECORES);
         command.args(arguments);
         let started = start_with(command, stdout);
-        // The others compute for long.
+        // The other subcommands compute for a long time.
         if ["show", "serve"].contains(&arguments[0]) {
             let stat = format!("/proc/{}/stat", started.pid());
             let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));

@@ -1,4 +1,5 @@
-//! A study whose CPU counts are not what they say gets no verdict, and the option that helps.
+//! Tests of a study whose command did not keep to its CPU counts. The study gets no verdict, but
+//! advice on the option that helps.
 
 mod harness;
 
@@ -25,7 +26,8 @@ fn a_command_that_left_its_cpus_gets_no_verdict() {
     assert!(!shown.stdout.contains("Yes"), "{shown}");
 }
 
-/// Shells that count, as many as the machine has CPUs whatever they may use: on one CPU all of them are ready at once.
+/// The command runs as many counting shells as the machine has CPUs, not as many as it may use. On
+/// one CPU all of them are ready at once.
 #[cfg(feature = "trace")]
 #[test]
 fn a_command_that_counts_the_machines_cpus_has_no_baseline() {

@@ -1,11 +1,13 @@
-//! `morecores suite`: studies are made by lines that anybody could type, kept, gone on with and shown again.
+//! Tests of `morecores suite`: its studies are made by lines that any user could type, and are
+//! kept, resumed and shown again.
 
 mod harness;
 
 use harness::{World, skipped, start, wait_until};
 use morecores_study::Study;
 
-/// Whether the program with the workloads was built beside this one; `cargo test -p` builds only what it is told to.
+/// Whether the program with the workloads was built beside this one. `cargo test -p` builds only
+/// the given packages.
 fn has_workloads(test: &str) -> bool {
     let there =
         std::path::Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work").exists();
@@ -37,7 +39,8 @@ fn the_list_names_each_benchmark() {
 #[test]
 fn a_study_that_cannot_be_made_is_said_below_the_table_and_is_status_1() {
     let world = World::new();
-    // A directory that stands where the study is to be: `morecores run --resume` finds none in it.
+    // An empty directory occupies the path of the study: `morecores run --resume` finds no study in
+    // it.
     std::fs::create_dir_all(world.path("mine/soften.study")).unwrap();
     let ran = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
     ran.code(1).prints(&[
@@ -70,7 +73,7 @@ fn an_interrupted_suite_is_gone_on_with_and_shown_again() {
     assert_eq!(kept.header.command.words()[0], "morecores-work", "no path of this machine");
 
     let made = world.morecores(&["suite", "soften", "--resume", "-o", "mine"]);
-    // What was published, what was measured.
+    // The output contains published and measured results.
     made.success().prints(&[
         "row by row",
         "1.78",

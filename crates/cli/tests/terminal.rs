@@ -1,6 +1,7 @@
-//! A command that uses the terminal gets it, and one that is stopped does not hold the study up for ever.
+//! Tests that a command that uses the terminal gets it, and that a stopped command does not block
+//! the study for ever.
 //!
-//! `script` (util-linux) makes the terminal; what it prints is what a user would see.
+//! `script` (util-linux) makes the terminal; its output is a user's view of the terminal.
 
 mod harness;
 
@@ -9,12 +10,13 @@ use std::process::Command;
 use harness::{Ran, World, skipped};
 use morecores_study::Exit;
 
-/// Runs a shell line in a terminal of its own, in which what `typed` prints is typed; none where nobody makes terminals.
+/// Runs a shell line in a separate terminal, with the output of `typed` as its keyboard input. None
+/// without `script`.
 fn in_terminal(world: &World, line: &str, typed: &str) -> Option<Ran> {
     Command::new("script").arg("--version").output().ok()?;
     let script = world.script("line", &format!("#!/bin/sh\nm={}\n{line}\n", env!("CARGO_BIN_EXE_morecores")));
     let mut command = world.command("sh");
-    // A study that hangs is ended, and the test fails for its status.
+    // `timeout` ends a study that hangs, and the test then fails because of the status.
     let whole = format!(
         "{{ {typed}; while [ ! -e over ]; do sleep 0.01; done; }} | \
          {{ timeout --foreground -k 1 60 script -qec {script} /dev/null; s=$?; >over; exit $s; }}"
@@ -23,10 +25,10 @@ fn in_terminal(world: &World, line: &str, typed: &str) -> Option<Ran> {
     Some(Ran::of(command))
 }
 
-/// `$m run` with what every test here wants.
+/// Options of `$m run` for every test here.
 const RUN: &str = "$m run -q --trace off --cpus 1 --warmup 0 --precision 0 -o study";
 
-/// Works where the terminal is the shell's own again, and hangs where it is not.
+/// Shell line that works if the terminal belongs to the shell again, and hangs otherwise.
 const USE_TERMINAL: &str = "stty sane </dev/tty && echo 'it is back'";
 
 #[test]
@@ -98,7 +100,7 @@ fn a_command_that_is_let_go_on_has_succeeded() {
 fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
     let name = "a_study_in_the_background_says_what_its_command_wants_of_the_terminal";
     let world = World::new();
-    // With job control a job in the background is a process group of its own.
+    // With job control, a background job has its own process group.
     let line = format!("set -m; {RUN} --runs 1 -- sh -c 'read -r x </dev/tty' & wait $!; echo \"status $?\"");
     let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
     ran.prints(&["was stopped by SIGTTIN and ended after 2 s at 1 CPU (run 1)", "--input", "status 1"]);

@@ -1,4 +1,5 @@
-//! The time for a study: bounded by default, which is said, and bounded in all its parts where the user bounds it.
+//! Tests of the time for a study: limited by default, with a message, and limited in all its parts
+//! by the user.
 
 mod harness;
 
@@ -37,7 +38,7 @@ fn the_run_under_way_is_ended_with_the_time_and_the_study_can_be_gone_on_with() 
     assert_eq!(study.runs, []);
     assert_eq!(world.processes(), []);
 
-    // What was given at the beginning holds; what is given now replaces it.
+    // The limit of the first command line holds until a new one replaces it.
     let arguments = ["run", "--resume", "-o", "study", "--max-time", "400ms", "-q"];
     world.morecores(&arguments).code(1);
     let stop = world.study().header.plan.stop;

@@ -1,6 +1,7 @@
-//! Tracing on the command line: of a study after its timed runs, and of one run by itself.
+//! Tests of tracing on the command line: of a study after its timed runs, and of a single run.
 //!
-//! What is in a trace is others' to test; here it is that it is made, kept, shown, or refused in one line.
+//! Other tests check the content of traces. These tests check that a trace is made, kept and shown,
+//! or refused in one line.
 #![cfg(feature = "trace")]
 
 mod harness;
@@ -19,7 +20,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}\n{ran}"))
 }
 
-/// Whether a full trace can be had here; the reason is noted where not.
+/// Whether a full trace is possible here. The reason is noted if not.
 fn can_trace(world: &World, test: &str) -> bool {
     let ran = world.morecores(&["trace", "--json", "--", "true"]);
     if ran.status.success() && json(&ran)["source"] == "bpf" {
@@ -42,7 +43,7 @@ fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
     ran.success();
     let counts: Vec<u64> = cpus.split(',').map(|n| n.parse().expect("a number")).collect();
     let runs = fs::read_to_string(world.path("ran")).expect("runs").lines().count();
-    // A traced run that something slowed down is made again, twice at most.
+    // A slow traced run is repeated at most twice.
     let attempts = runs - counts.len() * (1 + 2);
     assert!((counts.len()..=counts.len() * 3).contains(&attempts), "{attempts} traced runs\n{ran}");
 
@@ -58,7 +59,7 @@ fn after_the_timed_runs_each_count_is_traced_once_and_no_timed_run_is() {
         assert!(trace["events"].as_u64().expect("events") > 4, "{trace}");
         assert!(trace["overhead"].is_f64(), "{trace}");
     }
-    // Gone on with, nothing is missing: no run is made.
+    // The resumed study lacks nothing: no run is made.
     world.morecores(&["run", "-q", "--resume", "-o", "study"]).success();
     assert_eq!(fs::read_to_string(world.path("ran")).expect("runs").lines().count(), runs);
 }
@@ -74,7 +75,7 @@ fn a_resumed_study_gets_the_traces_that_it_lacks_and_syscalls_if_asked_for() {
     assert_eq!(world.shown("--json")["traces"], Value::Array(vec![]));
     assert!(!world.path("study/traces").exists(), "nothing was traced");
     let resume = |options: &[&str]| world.morecores(&[&["run", "--resume", "-o", "study"], options].concat());
-    // The study's own word is that there are to be no traces.
+    // The study's own plan excludes traces.
     resume(&["--syscalls"]).refused(2, &["--syscalls says how to trace", "--trace auto"]);
     resume(&["-q", "--trace", "on", "--syscalls"]).success();
     let view = world.shown("--json");
@@ -98,7 +99,7 @@ fn what_is_said_when_a_study_is_gone_on_with_holds_also_where_it_is_the_default(
     let study = world.study();
     assert_eq!((study.header.plan.trace, study.header.plan.stop.precision), (TraceMode::Auto, Some(0.01)));
     assert_eq!(study.traces.len(), 1);
-    // There is nothing left for it to do.
+    // The option has nothing left to do.
     resume(&["--syscalls"]).success().says(&["--syscalls holds for traces that are still missing"]);
     assert_eq!(world.study().traces, study.traces);
 }
@@ -171,7 +172,8 @@ fn a_trace_that_is_kept_is_a_study_that_can_be_shown() {
     assert_eq!(view["points"], Value::Array(vec![]));
     world.morecores(&["show", "study"]).success().prints(&["traced run on", "commands on"]);
     let markdown = world.morecores(&["show", "study", "--markdown"]);
-    // A component that is less than a hundredth of it is left out, and on a busy machine the work may be.
+    // The report omits a component below one hundredth, and on a busy machine the work itself may
+    // be that small.
     markdown.success().prints(&["Where the CPUs went", "of the CPUs' time"]);
     assert!(!markdown.stdout.contains("Nothing measured"), "{markdown}");
     world.morecores(&arguments).refused(2, &["study exists", "-o"]);
@@ -271,7 +273,7 @@ fn a_server_that_ends_well_when_it_is_stopped_was_stopped_all_the_same() {
     assert_eq!(study.traces[0].run.exit, Exit::Code(0));
     assert_eq!(study.header.closing.map(|closing| closing.reason), Some(StopReason::Interrupted));
 
-    // It is no trace of a whole run, and made again when the study is gone on with.
+    // The trace does not cover a whole run, so the resumed study makes it again.
     fs::write(world.path("enough"), "").expect("written");
     world.morecores(&["run", "-q", "--resume", "-o", "study"]).success();
     let again = world.study();
@@ -289,7 +291,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
         Err(reason) => return skipped(NAME, &reason),
     };
     let run = ["run", "-o", "study", "--max-time", "0", "--cpus", "1", "--runs", "1", "--warmup", "0"];
-    // In full, or nothing.
+    // `--trace on` demands a full trace or none.
     let refused = user.morecores(&[&run[..], &["--trace", "on", "--", "touch", "trace"]].concat());
     refused.refused(2, &["--trace on", "CAP_BPF"]);
     assert!(!user.home.join("study").exists() && !user.home.join("trace").exists(), "{refused}");

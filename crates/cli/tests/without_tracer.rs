@@ -1,4 +1,5 @@
-//! The command line built without its tracer: studies are made and shown as ever, and what cannot be had is said.
+//! Tests of the command line built without its tracer: studies are made and shown as usual, and a
+//! request for a trace gets a clear message.
 #![cfg(not(feature = "trace"))]
 
 mod harness;

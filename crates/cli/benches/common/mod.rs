@@ -1,16 +1,16 @@
-//! What the benches share.
+//! Code shared by the benches.
 
 use std::time::{Duration, Instant};
 
 use morecores_machine::activity::Clocks;
 
-/// This program.
+/// Path of this program.
 #[allow(dead_code, reason = "not every bench runs itself")]
 pub(crate) fn itself() -> String {
     std::env::current_exe().unwrap().to_string_lossy().into_owned()
 }
 
-/// Says how busy the machine is before anything is measured.
+/// Prints how busy the machine is before the measurement.
 pub(crate) fn quiet() {
     let (before, begun) = (Clocks::read(), Instant::now());
     std::thread::sleep(Duration::from_secs(2));

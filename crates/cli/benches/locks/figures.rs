@@ -1,16 +1,16 @@
-//! The figures of a study of locks beside their targets, as lines of text.
+//! Figures of a study of locks beside their targets, as lines of text.
 //!
-//! What a figure is, is in `morecores_view::locks`; here are the targets.
+//! `morecores_view::locks` defines the figures; this module defines the targets.
 
 use morecores_study::lock::{LockName, LockStudy};
 use morecores_view::Estimate;
 use morecores_view::locks::{Against, against_peers, free_ratio, longest_wait};
 use morecores_view::locks_view;
 
-/// The pthread mutexes, std and parking_lot: what a lock of ours is held against where it is free.
+/// Locks with which the uncontended cost is compared: the pthread mutexes, std and parking_lot.
 const PEERS: [LockName; 4] = LockName::PEERS;
 
-/// All figures.
+/// All figures, as lines of text.
 pub(crate) fn of(study: &LockStudy) -> Vec<String> {
     let mut lines = vec!["FREE: time of lock and unlock over the cheapest peer's".to_owned()];
     for (lock, peers, target) in

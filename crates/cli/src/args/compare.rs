@@ -1,4 +1,4 @@
-//! The options of `morecores compare`.
+//! Options of `morecores compare`.
 
 use std::path::PathBuf;
 

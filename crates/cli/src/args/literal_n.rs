@@ -1,13 +1,13 @@
-//! Keeps `{n}` in help texts: clap reads it as a line break, and to us it is what the user types.
+//! Protects `{n}` in help texts: clap reads it as a line break, but users type it literally.
 
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// `{n}` with a reset of the text's style in the middle, which shows as nothing and which clap does not know. It
-/// is stripped wherever styles are.
+/// `{n}` with a style reset in the middle. The reset is invisible and clap does not recognise the
+/// result. Code that strips styles also strips the reset.
 const LITERAL: &str = "{\u{1b}[0mn}";
 
-/// The command with every `{n}` in its help, and in that of its subcommands, protected.
+/// Protects every `{n}` in the help of the command and its subcommands.
 pub(crate) fn keep_literal_n(mut command: Command) -> Command {
     let kept = |text: &StyledStr| StyledStr::from(text.ansi().to_string().replace("{n}", LITERAL));
     if let Some(text) = command.get_about().map(kept) {

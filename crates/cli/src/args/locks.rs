@@ -1,4 +1,4 @@
-//! The options of `morecores locks` and `morecores tune-spin`.
+//! Options of `morecores locks` and `morecores tune-spin`.
 
 use std::path::PathBuf;
 

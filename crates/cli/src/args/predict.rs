@@ -1,4 +1,4 @@
-//! The options of `morecores predict` and `morecores what-if`.
+//! Options of `morecores predict` and `morecores what-if`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The options of `morecores report`.
+//! Options of `morecores report`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The options of `morecores run`, in the groups that its help shows.
+//! Options of `morecores run`, in the groups of its help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use morecores_study::{DecimalMark, Limit, Output, Placement, TraceMode};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// The command and its arguments; `{n}` becomes the CPU count, `{{n}}` is a literal `{n}`
-    // No `allow_hyphen_values`: a slip in one of our options would become the command. Behind its first word all
-    // words are the command's either way.
+    // `allow_hyphen_values` is not set: a misspelt option of morecores would become the command.
+    // After its first word, every word belongs to the command in either case.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 
@@ -56,7 +56,8 @@ pub(crate) struct RunArgs {
     pub(crate) cpu_list: Option<String>,
 
     /// Stop when the 95% interval of every median is within this share of it; 0 never stops early [default: 1%]
-    // An option, as `trace` below: what was not given holds when a study is gone on with.
+    // `Option`, like `trace` below: when a study is resumed, the study's own value holds unless one
+    // is given.
     #[arg(long, value_name = "PERCENT", help_heading = RUNS)]
     pub(crate) precision: Option<String>,
     /// At most this many runs of each CPU count [default: 30]
@@ -131,7 +132,7 @@ pub(crate) struct RunArgs {
 
     /// Also trace what predicts these CPU counts: the command told each of them, on the CPUs there are [default LIST: 2, 4
     /// and 8 times the largest count]
-    // An option that need not have a value: the next word is the command's.
+    // The value is optional and needs `=`: the next word belongs to the command.
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TRACE)]
     pub(crate) predict: Option<String>,
 

@@ -1,4 +1,4 @@
-//! The options of `morecores serve`.
+//! Options of `morecores serve`.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! Tips for common slips on the command line: a command without `run`, and options of other tools.
 //!
-//! Only adds advice to clap's errors: what clap refuses stays refused, with its text and status.
+//! This module only adds advice to clap's errors. A refused command line stays refused, with clap's
+//! text and status.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,8 +10,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use morecores_measure::program;
 use morecores_report::for_reading;
 
-/// Options that people type from habit, and what to type here instead. Spellings are those of hyperfine, perf stat,
-/// make, mpirun, taskset, time and wrk.
+/// Options that people type from habit, each with the advice for morecores. The spellings come from
+/// hyperfine, perf stat, make, mpirun, taskset, time and wrk.
 const RUN_SLIPS: [(&[&str], &str); 14] = [
     (&["-n", "-N"], "--cpus LIST chooses the CPU counts, --runs N the number of runs"),
     (&["-p"], "--cpus LIST chooses the CPU counts, --prepare LINE is a shell line before every run"),
@@ -46,7 +47,7 @@ const RUN_SLIPS: [(&[&str], &str); 14] = [
     ),
 ];
 
-/// The same for `morecores trace`, which makes one run.
+/// Habitual options for `morecores trace`, which makes one run, each with the advice for it.
 const TRACE_SLIPS: [(&[&str], &str); 3] = [
     (
         &["-p", "-P", "-j", "--jobs", "-t", "--threads", "-c", "--cpu", "--cores"],
@@ -62,7 +63,7 @@ const TRACE_SLIPS: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// Options of `morecores show` that are of other subcommands.
+/// Options given to `morecores show` that belong to other subcommands.
 const SHOW_SLIPS: [(&[&str], &str); 2] = [
     (
         &["--plot", "--picture", "--svg", "--png"],
@@ -74,13 +75,15 @@ const SHOW_SLIPS: [(&[&str], &str); 2] = [
     ),
 ];
 
-/// Options that give a program its number of threads or jobs; the number follows, joined or as the next word.
+/// Options that set a program's number of threads or jobs. The number follows, joined or as the
+/// next word.
 const THREAD_OPTIONS: [&str; 10] =
     ["-j", "-T", "-t", "-p", "-P", "--jobs", "--threads", "--parallel", "--workers", "--processes"];
 
-/// Adds a tip to an error about `arguments`, those behind the program's name, where the slip is a common one.
+/// Adds a tip to a clap error if the slip is a common one. `arguments` are the words after the
+/// program's name.
 pub(super) fn explain(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
-    // "to pass '-n' as a value, use '-- -n'" is never what was meant.
+    // clap suggests "to pass '-n' as a value, use '-- -n'", which is never what the user meant.
     error.remove(ContextKind::Suggested);
     if let Some(tip) = tip(&error, arguments) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -120,7 +123,7 @@ fn tip(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     }
 }
 
-/// The words of a command with its number of threads or jobs replaced by `{n}`.
+/// Words of a command, with `{n}` in place of its number of threads or jobs.
 fn with_n(words: &[String]) -> Vec<String> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut before: Option<&str> = None;
@@ -154,7 +157,7 @@ mod tests {
         assert_eq!(replaced("make -j 8 all"), "make -j {n} all");
         assert_eq!(replaced("sort --parallel=4 big.txt"), "sort --parallel={n} big.txt");
         assert_eq!(replaced("xz -T0 -9 a"), "xz -T{n} -9 a");
-        // No number of jobs.
+        // These words contain no number of jobs.
         assert_eq!(replaced("make -j"), "make -j");
         assert_eq!(replaced("tail -n 5 log2"), "tail -n 5 log2");
         assert_eq!(replaced("ssh -p22x host"), "ssh -p22x host");

@@ -1,4 +1,4 @@
-//! The options of `morecores suite`.
+//! Options of `morecores suite`.
 
 use std::path::PathBuf;
 

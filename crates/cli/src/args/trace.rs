@@ -1,4 +1,4 @@
-//! The options of `morecores trace`, in the groups that its help shows.
+//! Options of `morecores trace`, in the groups of its help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The classic benchmarks on a page: which studies of a directory are of them, and what they show beside what was published.
+//! Classic benchmarks on a page: the studies of them in a directory, beside the published results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,12 +14,13 @@ use morecores_view::page::{SaidBenchmark, SaidSuite};
 use super::derive::study_name;
 use crate::options::study_in;
 
-/// Whether a directory that is no study itself holds one of a classic benchmark, as `morecores suite` makes them.
+/// Whether a directory holds studies of classic benchmarks, as `morecores suite` makes them, and is
+/// not a study itself.
 pub(super) fn is_suite(directory: &Path) -> bool {
     !directory.join("study.json").exists() && !benchmarks_in(directory).is_empty()
 }
 
-/// The benchmarks that have a study in this directory.
+/// Benchmarks that have a study in this directory.
 fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
     let is_of = |benchmark: &Benchmark, path: &Path| {
         Study::read(path).is_ok_and(|study| {
@@ -32,17 +33,18 @@ fn benchmarks_in(directory: &Path) -> Vec<&'static Benchmark> {
     Benchmark::ALL.iter().filter(|benchmark| has_study(benchmark)).collect()
 }
 
-/// The classic benchmarks of a directory.
+/// Classic benchmarks of a directory, published and measured.
 pub(super) struct ThenAndNow<T> {
-    /// The tables of each benchmark that has a study: published results beside measured ones.
+    /// Tables of each benchmark that has a study: published results beside measured ones.
     pub(super) benchmarks: Vec<SaidBenchmark>,
-    /// The summary of all benchmarks, also of those without a study here.
+    /// Summary of all benchmarks, including those without a study in the directory.
     pub(super) suite: SaidSuite,
-    /// Each study that could be read, in the order of the benchmarks.
+    /// Every readable study, in the order of the benchmarks.
     pub(super) studies: Vec<T>,
 }
 
-/// Reads the studies of the benchmarks in `directory` and puts published results beside the view of each.
+/// Reads the studies of the benchmarks in `directory` and puts the published results beside the
+/// view of each.
 pub(super) fn then_and_now<T>(
     directory: &Path,
     read: impl Fn(&Path) -> Result<T>,

@@ -1,4 +1,4 @@
-//! `morecores compare`: two studies beside each other, and the gate for CI.
+//! `morecores compare`: two studies side by side, and the gate for CI.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! From what was recorded to what is shown, and the head of what is recorded: shared by the subcommands that make
-//! studies and those that show them.
+//! Derives the displayed figures from the recorded data, and makes the header of a new study. The
+//! subcommands that make studies and those that show them share this module.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use morecores_view::{Gain, Prediction, TraceView, View};
 
 use crate::options::default_targets;
 
-/// The head of a new study.
+/// Header of a new study.
 pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
     Header {
         schema: STUDY_SCHEMA.to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn header(command: Command, plan: Plan, host: Host) -> Header {
     }
 }
 
-/// What a study is called: its directory's name.
+/// Name of a study: the name of its directory.
 pub(super) fn study_name(path: &Path) -> String {
     let name =
         path.canonicalize().ok().and_then(|full| Some(full.file_name()?.to_string_lossy().into_owned()));
@@ -39,13 +39,13 @@ pub(super) fn study_name(path: &Path) -> String {
 /// Everything derived from a study.
 pub(super) struct Derived {
     pub(super) view: View,
-    /// What its traced runs demand, to be replayed.
+    /// Demand of each traced run, ready for replay.
     pub(super) programs: Vec<TracedProgram>,
-    /// A line on each trace that cannot be read.
+    /// One line for each trace that cannot be read.
     pub(super) unread: Vec<String>,
 }
 
-/// Everything derived from the study at `path` but a prediction, its traces decoded.
+/// Decodes the traces of the study at `path` and derives everything except a prediction.
 pub(super) fn read(study: &Study, path: &Path) -> Derived {
     let damaged =
         study.damaged_traces.iter().map(|trace| format!("{}: {}", trace.path.display(), trace.reason));
@@ -66,7 +66,8 @@ pub(super) fn read(study: &Study, path: &Path) -> Derived {
     Derived { view: morecores_view::view(study, &views), programs, unread }
 }
 
-/// The same as people see it: with the prediction that the study was made for, or, where `always`, any that it bears.
+/// View of the study for people, with the lines on unreadable traces. It includes a prediction if
+/// the study was made for one, or if `always` is set and the data support one.
 pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<String>) {
     let Derived { mut view, programs, unread } = read(study, path);
     let largest = view.points.last().map(|point| point.cpus);
@@ -77,10 +78,11 @@ pub(super) fn view(study: &Study, path: &Path, always: bool) -> (View, Vec<Strin
     (view, unread)
 }
 
-/// Work that is put into a page.
+/// Amount of derivation for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What was measured: of a study that is still being measured, on a machine that has other things to do.
+    /// Measured figures only: for a study that is still being measured, on a machine that is busy
+    /// with it.
     Measured,
     /// Also a prediction.
     Predicted,
@@ -88,7 +90,8 @@ pub(super) enum Depth {
     WhatIf,
 }
 
-/// The same for a page: with any prediction that it bears, and what changes would gain, as far as `depth` goes.
+/// View of the study for a page, with the gains of changes and the lines on unreadable traces.
+/// `depth` limits the derivation; a prediction appears if the data support one.
 pub(super) fn for_page(study: &Study, path: &Path, depth: Depth) -> (View, Vec<Gain>, Vec<String>) {
     let Derived { mut view, programs, unread } = read(study, path);
     if depth == Depth::Measured {
@@ -102,8 +105,8 @@ pub(super) fn for_page(study: &Study, path: &Path, depth: Depth) -> (View, Vec<G
     (view, gains, unread)
 }
 
-/// What a prediction may rest on, from the counts of `from` where it is given, for machines of so many bytes of `memory`,
-/// or of that of the machine measured.
+/// Evidence for a prediction, restricted to the CPU counts in `from` if given. `memory` is the
+/// memory of the predicted machines in bytes, by default that of the measured machine.
 pub(super) fn evidence(
     study: &Study,
     view: &View,
@@ -117,18 +120,18 @@ pub(super) fn evidence(
     Evidence { memory, ..Evidence::of(view, programs, is_told_n(study), from) }
 }
 
-/// The prediction of the counts that nobody named; none where nothing can be said.
+/// Prediction for the default CPU counts; none if the evidence supports no count.
 fn bearable(evidence: &Evidence, view: &View, largest: u32) -> Option<Prediction> {
     let prediction = forecast(evidence, &default_targets(view, largest))?;
     Some(prediction).filter(|prediction| !prediction.points.is_empty())
 }
 
-/// Whether the command was told how many CPUs there are.
+/// Whether the command was told the number of CPUs.
 pub(super) fn is_told_n(study: &Study) -> bool {
     study.header.plan.tells_n(&study.header.command)
 }
 
-/// Everything derived from one trace of the study at `path`, made on a machine of architecture `arch`.
+/// View of one trace of the study at `path`, made on a machine of architecture `arch`.
 pub(super) fn trace(path: &Path, header: &TraceHeader, arch: &str) -> Result<TraceView, StudyError> {
     let decoded = read_trace_events(path, header)?;
     Ok(trace_view(header, &decoded, arch))

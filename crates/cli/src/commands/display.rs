@@ -1,6 +1,6 @@
-//! A line on standard error that says how far something has come, shown on a terminal and never in a pipe.
+//! Progress line on standard error, shown on a terminal and never in a pipe.
 //!
-//! What it says is the business of those who measure; when it is drawn that of `watch`.
+//! The measuring subcommands supply its text; `watch` decides when it is drawn.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -9,22 +9,22 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal;
 
-/// How often the display is drawn: a wake-up of some 50 µs of CPU time each.
+/// Interval between two redraws. Each redraw wakes the thread and costs about 50 µs of CPU time.
 pub(super) const DRAW_EVERY: Duration = Duration::from_millis(500);
 
-/// What the watching thread draws.
+/// Progress display that the watching thread draws.
 pub(super) trait Display: Send + Sync {
-    /// Whether anything is shown.
+    /// Whether the display is visible.
     fn is_shown(&self) -> bool;
 
     /// Draws the present state.
     fn draw(&self);
 
-    /// Takes the display away.
+    /// Removes the display.
     fn clear(&self);
 }
 
-/// The line.
+/// Progress line on standard error.
 #[derive(Debug)]
 pub(super) struct Bar {
     bar: Option<ProgressBar>,
@@ -32,7 +32,7 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Shown where standard error is a terminal and `quiet` was not asked for.
+    /// Creates the line. It is visible if standard error is a terminal and `quiet` is false.
     pub(super) fn new(quiet: bool) -> Self {
         let bar = (!quiet && io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -43,12 +43,12 @@ impl Bar {
         Self { bar, quiet }
     }
 
-    /// Whether anything is shown.
+    /// Whether the line is visible.
     pub(super) fn is_shown(&self) -> bool {
         self.bar.is_some()
     }
 
-    /// A line for the user, above the display.
+    /// Prints a message for the user above the progress line.
     pub(super) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| terminal::note(text)),
@@ -57,7 +57,7 @@ impl Bar {
         }
     }
 
-    /// Shows these words.
+    /// Shows this text.
     pub(super) fn show(&self, words: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(words());
@@ -65,7 +65,7 @@ impl Bar {
         }
     }
 
-    /// Takes the display away.
+    /// Removes the progress line.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -73,7 +73,7 @@ impl Bar {
     }
 }
 
-/// `5 s`, `2 min 05 s`, `1 h 20 min`.
+/// Time in words: `5 s`, `2 min 05 s`, `1 h 20 min`.
 pub(super) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,4 +1,4 @@
-//! `morecores doctor`: what the machine allows to be measured, how noisy it is, and what would help.
+//! `morecores doctor`: the machine's measuring abilities, its noise, and advice on improving them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         None
     } else {
         let topology = &diagnosis.host.topology;
-        // No more CPUs than a quota lets work at once.
+        // A quota limits how many CPUs work at once, so the loop uses no more than that.
         let cpus = topology.usable.cpus.iter().take(topology.usable.count).collect();
         machine_noise(&noise::measure(&cpus, NOISE_BUDGET)?)
     };

@@ -1,4 +1,5 @@
-//! `morecores generate`: man pages, completions and the reference, from the definitions that the help comes from.
+//! `morecores generate`: man pages, completions and the reference, from the definitions of the
+//! help.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +42,7 @@ fn make(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
-/// Marks the examples as text to be shown as it stands. Other paragraphs flow.
+/// Fences the examples as preformatted text. Other paragraphs are wrapped.
 fn fenced(mut command: clap::Command) -> clap::Command {
     let paragraph = |text: &str| {
         let is_example = text.lines().any(|line| line.starts_with(' '));

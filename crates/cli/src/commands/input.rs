@@ -1,4 +1,5 @@
-//! Opens the command's standard input before anything else is touched, and says what is kept of it.
+//! Opens the command's standard input before any change to the machine, and checks or records its
+//! content.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -9,8 +10,8 @@ use morecores_study::{Bytes, Header, InputContent, InputSource};
 
 use crate::terminal;
 
-/// Opens the input of a new study, and notes in its plan what is in it where no later morecores finds it by its path. Also
-/// what the user is told of it.
+/// Opens the input of a new study, and returns a note for the user if there is one. The plan
+/// records the input's content if a later morecores cannot find the input by its path.
 pub(super) fn open(source: &mut InputSource, limit: Bytes) -> Result<(Input, Option<String>)> {
     let Some(path) = &source.path else { return Ok((Input::none(), None)) };
     let mut input = read(path, Readers::Several { limit })?;
@@ -29,7 +30,8 @@ pub(super) fn for_one_run(source: &InputSource) -> Result<Input> {
     source.path.as_deref().map_or_else(|| Ok(Input::none()), |path| read(path, Readers::One))
 }
 
-/// Opens the input of a study that goes on: what its plan names, or `again`, which must hold the same.
+/// Opens the input of a resumed study: the one named in its plan, or `again`, which must have equal
+/// content.
 pub(super) fn open_again(header: &Header, again: Option<&Path>, limit: Bytes) -> Result<Input> {
     let InputSource { path, content } = &header.plan.input;
     let is_gone = content.is_some() || path.as_deref().is_some_and(names_descriptor);

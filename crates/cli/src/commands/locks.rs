@@ -1,4 +1,5 @@
-//! `morecores locks`: plans a study of locks, makes it while watching for signals, keeps it and shows it.
+//! `morecores locks`: plans a study of locks, makes it while watching for signals, keeps it and
+//! shows it.
 
 mod keep;
 mod progress;
@@ -58,7 +59,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<u8> {
 const NOT_HYPERFINE: &str =
     "--hyperfine-json is of the runs of a command, and a study of locks has none: use --json or --csv";
 
-/// What is to be measured, where it is kept, and by what.
+/// Study that is ready to be measured, its writer and its laboratory.
 struct Begun {
     study: LockStudy,
     writer: LockStudyWriter,
@@ -69,7 +70,7 @@ fn laboratory(plan: &LockPlan, control: &Arc<Control>) -> Result<ProcessLaborato
     Ok(ProcessLaboratory::new(&work::program(), plan, Arc::clone(control))?)
 }
 
-/// A new study.
+/// Creates a new study.
 fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<Begun> {
     let host = host::read();
     let LocksOptions { plan, study } = LocksOptions::new(args, &host.topology)?;
@@ -87,7 +88,7 @@ fn begin(args: &LocksArgs, control: &Arc<Control>) -> Result<Begun> {
     Ok(Begun { study: LockStudy { header, runs: Vec::new(), damaged_lines: 0 }, writer, laboratory })
 }
 
-/// A study to go on with.
+/// Opens an existing study to resume it.
 fn resume(options: &ResumeLocksOptions, control: &Arc<Control>) -> Result<Begun> {
     let before = LockStudy::read(&options.study)?;
     let (then, now) = (&before.header.host, host::read());
@@ -110,7 +111,7 @@ fn resume(options: &ResumeLocksOptions, control: &Arc<Control>) -> Result<Begun>
     Ok(Begun { study, writer, laboratory })
 }
 
-/// Measures the cells; on a thread of its own, which only measures.
+/// Measures the cells. It runs on a separate thread, which does nothing else.
 fn measure(
     study: &LockStudy,
     writer: LockStudyWriter,
@@ -124,7 +125,7 @@ fn measure(
     let finish = match lock_sweep(plan, &study.runs, laboratory, &mut keeper, &Clock(control)) {
         Ok(finish) => finish,
         Err(error) => {
-            // A new study without a cell would only stand in the way of the next try.
+            // A new study without a cell would only block the next attempt.
             keeper.abandon()?;
             return Err(match error {
                 LockSweepError::Laboratory(error) => error.into(),
@@ -141,7 +142,7 @@ fn measure(
     Ok(finish)
 }
 
-/// Shows what was measured and says how it ended.
+/// Shows the measured cells and reports how the study ended.
 fn finish(
     args: &LocksArgs,
     path: &Path,
@@ -151,7 +152,7 @@ fn finish(
     let signal = watched.signal;
     let LockFinish { reason, failed } = watched.result?;
     if let Some(signal) = signal.filter(|_| reason != StopReason::Interrupted) {
-        // It came too late to stop a cell.
+        // The signal came too late to stop a cell.
         after.end(signal);
     }
     if !args.quiet {
@@ -194,7 +195,7 @@ pub(super) fn print(study: &LockStudy, path: &Path, format: &FormatArgs, wide: b
     terminal::print(&text)
 }
 
-/// The study of locks at `path` for a page.
+/// Study of locks at `path` for a page.
 pub(super) fn on_page(study: &LockStudy, path: &Path) -> PageLocks {
     report::page_locks(&study_name(path), &typed(&study.header.plan), locks_view(study))
 }

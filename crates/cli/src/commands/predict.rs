@@ -1,4 +1,4 @@
-//! `morecores predict`: what a study says of machines that were not measured.
+//! `morecores predict`: predictions of a study for machines that were not measured.
 
 use anyhow::{Result, bail};
 use morecores_predict::forecast::forecast;

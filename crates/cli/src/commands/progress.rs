@@ -1,7 +1,7 @@
-//! How far a sweep has come, shown on a terminal while it goes on; nothing of it in a pipe.
+//! Progress of a sweep, shown on a terminal while the sweep runs, and never in a pipe.
 //!
-//! The measuring thread only stores what it is about to do; drawing is done by the watching thread, at most a few
-//! times a second, so that the display does not disturb what is measured.
+//! The measuring thread only stores what it is about to do. The watching thread draws at most a few
+//! times a second, so that the display does not disturb the measurement.
 
 mod left;
 mod so_far;
@@ -22,10 +22,10 @@ use super::display::{Bar, Display, duration};
 use left::Outlook;
 use so_far::SoFar;
 
-/// A time left of which the larger end is at most so many times the smaller one is said as one figure.
+/// Largest ratio of the upper to the lower end of a range of time that is shown as one figure.
 const ONE_FIGURE: f64 = 4.0 / 3.0;
 
-/// The state of a sweep.
+/// State of a sweep.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: Bar,
@@ -37,16 +37,16 @@ pub(super) struct Progress {
 #[derive(Clone, Debug)]
 struct State {
     trial: Option<Trial>,
-    /// Instant at which it began.
+    /// Instant at which the trial began.
     trial_began: Instant,
     costs: Costs,
-    /// Points that are still to be traced.
+    /// Points still to be traced.
     traces: Vec<Point>,
     so_far: SoFar,
 }
 
 impl Progress {
-    /// Shows a bar where standard error is a terminal and `quiet` was not asked for.
+    /// Shows a bar, which is visible if standard error is a terminal and `quiet` is false.
     pub(super) fn new(header: &Header, quiet: bool) -> Self {
         Self {
             bar: Bar::new(quiet),
@@ -62,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// A run is about to begin.
+    /// Records that a run is about to begin.
     pub(super) fn begins(&self, trial: &Trial) {
         if self.bar.is_shown() {
             self.with(|state| {
@@ -75,7 +75,7 @@ impl Progress {
         }
     }
 
-    /// Counts the runs that a study has already, and the points that are to be traced at its end.
+    /// Counts the runs that a study already has, and sets the points to be traced at its end.
     pub(super) fn resumes(&self, runs: &[Run], traces: Vec<Point>) {
         if self.bar.is_shown() {
             self.with(|state| {
@@ -86,7 +86,7 @@ impl Progress {
         }
     }
 
-    /// A run has ended.
+    /// Records that a run has ended.
     pub(super) fn ended(&self, outcome: &Outcome) {
         if self.bar.is_shown() {
             self.with(|state| {
@@ -100,7 +100,7 @@ impl Progress {
         }
     }
 
-    /// A line for the user, above the display.
+    /// Prints a message for the user above the display.
     pub(super) fn say(&self, text: &str) {
         self.bar.say(text);
     }
@@ -134,7 +134,7 @@ impl Progress {
             let parts = [Some(round), left, Some(format!("{so_far} so far"))];
             return parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         }
-        // What is at the end is cut off where the terminal is narrow.
+        // A narrow terminal cuts the end off, so the parts are in order of importance.
         let parts = [
             Some(round),
             state.so_far.answer().map(|answer| format!("{answer} so far")),
@@ -146,7 +146,7 @@ impl Progress {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// The timed rounds that the sweep will probably take.
+    /// Expected number of timed rounds of the sweep.
     fn rounds(&self, state: &State) -> RangeInclusive<usize> {
         let stop = &self.plan.stop;
         let all = stop.max_runs as usize;
@@ -155,7 +155,7 @@ impl Progress {
         StoppingRule::of_stop(stop).map_or(all..=all, |rule| rule.rounds_expected(&samples))
     }
 
-    /// The time left; none before the first run has ended.
+    /// Time left; none before the first run has ended.
     fn left(
         &self,
         state: &State,
@@ -177,7 +177,7 @@ impl Progress {
     }
 }
 
-/// `about 2 min 05 s`; `20 s to 3 min 10 s` where that may be far apart.
+/// Time left in words: `about 2 min 05 s`, or `20 s to 3 min 10 s` if the ends are far apart.
 fn range(left: &RangeInclusive<Duration>) -> String {
     let (least, most) = (*left.start(), *left.end());
     if most <= least.mul_f64(ONE_FIGURE) {

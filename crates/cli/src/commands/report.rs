@@ -57,8 +57,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A page of these studies of either kind, those of commands as far as `depth` goes, and a line on each
-/// trace that cannot be read.
+/// Page of these studies of either kind, with one line for each trace that cannot be read. `depth`
+/// applies to studies of commands.
 fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     let (mut page, mut unread) = (new_page(), Vec::new());
     for path in paths {
@@ -74,7 +74,7 @@ fn of_studies(paths: &[PathBuf], depth: Depth) -> Result<(Page, Vec<String>)> {
     Ok((page, unread))
 }
 
-/// The same of a suite's directory.
+/// Page of a suite's directory, with one line for each trace that cannot be read.
 fn of_suite(directory: &Path, depth: Depth) -> Result<(Page, Vec<String>)> {
     let read = |path: &Path| on_page(&Study::read(path)?, path, depth);
     let ThenAndNow { benchmarks, suite, studies } = then_and_now(directory, read, |(study, _)| &study.view)?;
@@ -82,23 +82,23 @@ fn of_suite(directory: &Path, depth: Depth) -> Result<(Page, Vec<String>)> {
     Ok((Page { studies, benchmarks, suite: Some(suite), ..new_page() }, unread.concat()))
 }
 
-/// The summary alone, without replay of any trace.
+/// Page with only the summary of a suite. No trace is replayed.
 fn summary_of_suite(directory: &Path) -> Result<Page> {
     let read = |path: &Path| Ok(derive::view(&Study::read(path)?, path, false).0);
     let ThenAndNow { suite, .. } = then_and_now(directory, read, |view| view)?;
     Ok(Page { suite: Some(suite), ..new_page() })
 }
 
-/// An empty page of this version.
+/// Empty page of this version.
 pub(super) fn new_page() -> Page {
     Page::new(env!("CARGO_PKG_VERSION"))
 }
 
-/// One study of a command for a page, and a line on each trace that cannot be read. What would be worth mending takes the longest: the traces are
-/// replayed once for each change.
+/// One study of a command for a page, with one line for each trace that cannot be read. The gains
+/// of changes take the longest: the traces are replayed once for each change.
 pub(super) fn on_page(study: &Study, path: &Path, depth: Depth) -> Result<(PageStudy, Vec<String>)> {
     let (view, gains, unread) = derive::for_page(study, path, depth);
-    // The largest machine is what people ask about.
+    // The largest machine comes first: people ask about it most.
     let timelines = study.traces.iter().rev().filter_map(|header| {
         let decoded = read_trace_events(path, header).ok()?;
         let of_point = view.points.is_empty() || is_of_a_point(&view, header.run.cpus, header.run.n);
@@ -108,7 +108,8 @@ pub(super) fn on_page(study: &Study, path: &Path, depth: Depth) -> Result<(PageS
     Ok((words::page_study(&derive::study_name(path), study, view, gains, timelines), unread))
 }
 
-/// Runs that were traced for a prediction alone are not shown over time.
+/// Whether the study has a point with these counts. Runs traced only for a prediction do not, and
+/// are not shown as a timeline.
 fn is_of_a_point(view: &View, cpus: u32, n: u32) -> bool {
     view.points.iter().any(|point| (point.cpus, point.n) == (cpus, n))
 }

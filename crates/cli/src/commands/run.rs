@@ -63,7 +63,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     finish(args, &path, watched, &after)
 }
 
-/// A new study.
+/// Creates a new study.
 fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let host = host::read();
     let RunOptions { command, mut plan, input_limit, notes, study } = RunOptions::new(args, &host.topology)?;
@@ -80,14 +80,14 @@ fn begin(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     Ok((Study::new(header), writer, input))
 }
 
-/// `--trace on` is refused before anything has been run or written where it cannot be had in full.
+/// Refuses `--trace on` if full tracing is unavailable, before anything is run or written.
 fn refuse_where_not_traceable(plan: &Plan) -> Result<()> {
     let (TraceMode::On, Some(point)) = (plan.trace, plan.points.last()) else { return Ok(()) };
     let wanted = Wanted { allotted: point.cpu_set.clone(), syscalls: plan.syscalls };
     tracer::open_in_full(&wanted).map(drop).context("--trace on")
 }
 
-/// A study to go on with.
+/// Opens an existing study to resume it.
 fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     let options = ResumeOptions::new(args)?;
     let before = Study::read(&options.study)?;
@@ -116,22 +116,22 @@ fn resume(args: &RunArgs) -> Result<(Study, StudyWriter, Input)> {
     refuse_where_not_traceable(&plan)?;
     let (mut study, writer) = StudyWriter::resume(&options.study, |header| options.adjust(&mut header.plan))?;
     if cut_short {
-        // As if it were missing: it is replaced as soon as there is a whole one.
+        // A trace that was cut short counts as missing: the first complete trace replaces it.
         study.traces.clear();
     }
     Ok((study, writer, input))
 }
 
-/// What the measuring thread brings back.
+/// Result of the measuring thread.
 #[derive(Debug)]
 struct Measured {
     finish: Finish,
     traced: Traced,
-    /// Expected time of one more round and of the traces that are missing.
+    /// Expected time of one more round and of the missing traces.
     needs: Option<Nanos>,
 }
 
-/// Makes the runs; on a thread of its own, which only measures.
+/// Makes the runs. It runs on a separate thread, which does nothing else.
 fn measure(
     study: &Study,
     writer: StudyWriter,
@@ -153,7 +153,7 @@ fn measure(
     executor.recall(&study.runs);
     let mut keeper = StudyKeeper::new(writer, progress);
     let set_up = match executor.set_up() {
-        // The signal, or the end of the time, ended it; the sweep sees that and stops.
+        // The signal or the time limit ended the set-up; the sweep notices that and stops.
         Err(_) if control.is_interrupted() || control.is_out_of_time() => Ok(()),
         set_up => set_up.map_err(anyhow::Error::from),
     };
@@ -170,7 +170,8 @@ fn measure(
                 SweepError::Keep(error) => anyhow::Error::from(error),
             })
     });
-    // The tracer's own work is none of the neighbours'.
+    // The neighbours are read before the tracer works, so that its work is not counted among
+    // theirs.
     let neighbours = executor.neighbours();
     let traced = match &swept {
         Ok(finish) if ended_well(finish.reason) => {
@@ -180,7 +181,7 @@ fn measure(
         }
         _ => Traced::default(),
     };
-    // Also after a failure: the user's files are to be cleaned up, and the system put back.
+    // The clean-up also follows a failure: it removes the user's files and restores the system.
     let cleaned = executor.clean_up();
     for error in executor.put_back() {
         terminal::note(&format!("could not {error}; the next start of morecores tries again"));
@@ -188,7 +189,7 @@ fn measure(
     let finish = match swept {
         Ok(finish) => finish,
         Err(error) => {
-            // A new study without a run would only stand in the way of the next try.
+            // A new study without a run would only block the next attempt.
             keeper.abandon()?;
             return Err(error);
         }
@@ -201,21 +202,21 @@ fn measure(
     Ok(Measured { finish, traced, needs })
 }
 
-/// Whether the study has all the timed runs that it was to have.
+/// Whether the study has all the timed runs of its plan.
 fn ended_well(reason: StopReason) -> bool {
     matches!(reason, StopReason::Precise | StopReason::RunsExhausted | StopReason::TimeExhausted)
 }
 
-/// Shows what was measured and says how it ended.
+/// Shows the results and reports how the study ended.
 fn finish(args: &RunArgs, path: &Path, watched: Watched<Measured>, after: &EndAfterMeasuring) -> Result<u8> {
     let signal = watched.signal;
     let Measured { finish: Finish { reason, failed }, traced, needs } = watched.result?;
     if let Some(signal) = signal.filter(|_| ended_well(reason) && !traced.interrupted) {
-        // It came too late to stop a run.
+        // The signal came too late to stop a run.
         after.end(signal);
     }
     let study = Study::read(path)?;
-    // Behind the program's name and `run`.
+    // The first two words are the program's name and `run`.
     let words: Vec<OsString> = env::args_os().skip(2).collect();
     if reason == StopReason::AlreadyDone {
         done_once::notes(&study, path, args, &words).iter().for_each(|note| terminal::note(note));
@@ -257,7 +258,7 @@ fn resume_line(path: &Path, options: &str) -> String {
     format!("morecores run --resume {options}-o {}", for_reading(&[path.display().to_string()]))
 }
 
-/// The end of what a failed command printed, and how it ended.
+/// Prints the end of a failed command's output and reports how the command ended.
 fn report_failure(study: &Study, outcome: &Outcome) {
     terminal::quote_end(&outcome.output);
     let run = &outcome.run;

@@ -1,6 +1,7 @@
 //! `morecores serve`: the report page over a directory of studies, for a browser on this machine.
 //!
-//! What may be asked for is decided by `routes`, from texts alone; this reads, derives and answers.
+//! `routes` decides which requests are allowed, from texts alone. This module reads, derives and
+//! answers.
 
 mod cache;
 mod routes;
@@ -28,7 +29,7 @@ use crate::{exit, terminal};
 use cache::Cache;
 use routes::{Asked, asked};
 
-/// How long a browser waits before it looks again at a study that is being measured, in seconds.
+/// Seconds until the browser reloads the page of a study that is being measured.
 const LOOK_AGAIN: &str = "5";
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
@@ -45,13 +46,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8> {
     let mut cache = Cache::default();
     for request in server.incoming_requests() {
         let answer = answer(&directory, port, &request, &mut cache);
-        // Whoever asked may have gone.
+        // The client may have disconnected.
         let _ = respond(request, answer);
     }
     Ok(exit::SUCCESS)
 }
 
-/// What is answered: a status, a text, and whether that is a page, and one that changes.
+/// Answer to a request: a status, a text, whether the text is a page, and whether the page changes.
 #[derive(Clone)]
 struct Answer {
     status: u16,
@@ -97,14 +98,15 @@ fn respond(request: Request, answer: Answer) -> io::Result<()> {
         headers.push(("Refresh", LOOK_AGAIN));
     }
     let mut response = Response::from_string(answer.text).with_status_code(answer.status);
-    // All of these are plain ASCII, so each is a header.
+    // All names and values are plain ASCII, so each is a valid header.
     for header in headers.iter().filter_map(|(name, value)| Header::from_bytes(*name, *value).ok()) {
         response.add_header(header);
     }
     request.respond(response)
 }
 
-/// The directories of `directory` that hold a study, by name. A link may lead out of it: what it leads to is not served.
+/// Subdirectories of `directory` that hold a study, by name. The target of a link that leads out of
+/// `directory` is not served.
 fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let mut found: Vec<PathBuf> = entries
@@ -116,7 +118,7 @@ fn studies(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a directory holds a study, none of whose files is a link to somewhere else.
+/// Whether a directory holds a study without files that link to another place.
 fn is_study(path: &Path) -> bool {
     let is_inside = |name: &str| path.join(name).canonicalize().is_ok_and(|full| full.starts_with(path));
     let is_absent = |name: &str| path.join(name).symlink_metadata().is_err();
@@ -124,7 +126,8 @@ fn is_study(path: &Path) -> bool {
         && ["runs.jsonl", "cells.jsonl", "traces"].iter().all(|name| is_absent(name) || is_inside(name))
 }
 
-/// The study of that name: only names that the list holds are known, so no name can lead elsewhere.
+/// Path of the study with this name. Only names in the list are known, so no name can lead
+/// elsewhere.
 fn named(directory: &Path, name: &str) -> Result<PathBuf> {
     let found = studies(directory)?.into_iter().find(|path| study_name(path) == name);
     found.ok_or_else(|| anyhow!("there is no study {name} here"))
@@ -136,7 +139,8 @@ fn list(directory: &Path) -> Result<Answer> {
     Answer::page(&Page { listed, ..new_page() }, changes)
 }
 
-/// The classic benchmarks among the studies, beside what was published. Only studies that the list holds are read.
+/// Page of the classic benchmarks among the studies, beside the published results. Only listed
+/// studies are read.
 fn suite(directory: &Path) -> Result<Answer> {
     let known = studies(directory)?;
     let read = |path: &Path| {
@@ -183,7 +187,7 @@ fn listed_command(name: String, state: String, study: &Study) -> ListedStudy {
     }
 }
 
-/// Its command says that it is of locks.
+/// List entry of a study of locks. Its command shows that the study is about locks.
 fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
     ListedStudy {
         name,
@@ -196,8 +200,8 @@ fn listed_locks(name: String, state: String, study: &LockStudy) -> ListedStudy {
     }
 }
 
-/// One study. While it is measured it is looked at again, and nothing is predicted or replayed: that would take the CPUs on
-/// which it is measured.
+/// Page of one study. While the study is measured, the page reloads and contains no prediction or
+/// replay: these would use the CPUs being measured.
 fn study(directory: &Path, name: &str, cache: &mut Cache) -> Result<Answer> {
     let path = named(directory, name)?;
     cache.answer(&path, || {

@@ -1,4 +1,4 @@
-//! `morecores show`: a study again, for people or for programs.
+//! `morecores show`: prints an existing study, for people or for programs.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn print(study: &Study, path: &Path, format: &FormatArgs, wide: bool) -> Result<
     } else if format.markdown {
         report::view_markdown(&view, &mut text)?;
     } else if let ([], [trace]) = (view.points.as_slice(), view.traces.as_slice()) {
-        // What `morecores trace -o` kept.
+        // `morecores trace -o` made this study.
         text = report::trace_report(trace, Some(path), &terminal::style(wide));
     } else {
         text = report::run_report(&view, Some(path), &terminal::style(wide));

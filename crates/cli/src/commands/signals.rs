@@ -1,6 +1,7 @@
-//! The signals that end a command of morecores, from before it measures until its process ends.
+//! Signals that end a morecores command, from before the measurement until the process ends.
 //!
-//! One thread waits for them and does what the command asked for at that time. It measures nothing and draws nothing.
+//! One thread waits for the signals and gives the response that applies at the time. It measures
+//! nothing and draws nothing.
 
 use std::fmt;
 use std::fs;
@@ -18,14 +19,14 @@ use crate::{exit, terminal};
 /// Response to a signal, by its number.
 type Response = Box<dyn FnMut(i32) + Send>;
 
-/// Listener for the rest of the process. It does not stop: the handlers of the library stay installed after their reader
-/// has gone, and signals would be lost.
+/// Listener for signals, which runs for the rest of the process. Stopping it would lose signals:
+/// the library's handlers stay installed after their reader has gone.
 pub(super) struct SignalListener {
     response: Arc<Mutex<Response>>,
 }
 
 impl SignalListener {
-    /// Listens from now on, and answers each signal with `response`.
+    /// Starts to listen, and answers each signal with `response`.
     pub(super) fn start(response: impl FnMut(i32) + Send + 'static) -> Result<Self> {
         let mut signals = Signals::new(heeded()?).context("cannot watch for signals")?;
         let response: Arc<Mutex<Response>> = Arc::new(Mutex::new(Box::new(response)));
@@ -38,7 +39,8 @@ impl SignalListener {
         Ok(listener)
     }
 
-    /// Answers each further signal with `response`. An earlier answer has ended when this returns.
+    /// Answers each further signal with `response`. Any earlier response has ended when this
+    /// function returns.
     pub(super) fn answer_with(&self, response: impl FnMut(i32) + Send + 'static) {
         *lock(&self.response) = Box::new(response);
     }
@@ -54,17 +56,17 @@ fn lock(response: &Mutex<Response>) -> MutexGuard<'_, Response> {
     response.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The signals that end a command: those that were not ignored when this process was started. `nohup`, and a shell
-/// without job control that starts something in the background, have them ignored so that it goes on; and what this
-/// process ignores, the processes that it starts ignore too.
+/// Signals that end a command: those not ignored at the start of this process. `nohup` and shells
+/// without job control have a background process ignore them, so that it continues. Child processes
+/// inherit the ignored signals.
 fn heeded() -> Result<Vec<i32>> {
     let status = procfs::process::Process::myself().and_then(|myself| myself.status());
     let ignored = status.context("cannot read which signals are ignored")?.sigign;
     Ok([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect())
 }
 
-/// End of the process by a signal that comes when everything is measured and put back: at once, whatever is being
-/// derived or written, with a line that says what there is.
+/// End of the process by a signal after measurement and clean-up. The process ends at once, during
+/// any derivation or output, with a line on what has been kept.
 #[derive(Clone, Debug)]
 pub(super) struct EndAfterMeasuring {
     note: String,
@@ -73,7 +75,7 @@ pub(super) struct EndAfterMeasuring {
 }
 
 impl EndAfterMeasuring {
-    /// Of a command that keeps a study at `path`.
+    /// Response of a command that keeps a study at `path`.
     pub(super) fn with_study(path: &Path) -> Self {
         let path = for_reading(&[path.display().to_string()]);
         Self {
@@ -84,13 +86,13 @@ impl EndAfterMeasuring {
         }
     }
 
-    /// Of a command that keeps nothing, and whose files are below `temporary`.
+    /// Response of a command that keeps nothing and has its files below `temporary`.
     pub(super) fn without_study(temporary: &Path) -> Self {
         let note = "stopped before the report; the trace is not kept: -o NAME keeps it".to_owned();
         Self { note, temporary: Some(temporary.to_owned()) }
     }
 
-    /// Of a command that `line` goes on with.
+    /// Response of a command that `line` resumes.
     pub(super) fn to_go_on_with(line: &str) -> Self {
         Self { note: format!("stopped; go on with: {line}"), temporary: None }
     }
@@ -98,7 +100,8 @@ impl EndAfterMeasuring {
     /// Ends the process.
     pub(super) fn end(&self, signal: i32) -> ! {
         if let Some(directory) = &self.temporary {
-            // What cannot be removed stays in the directory of temporary files, as after a kill.
+            // Files that cannot be removed stay in the directory of temporary files, as after a
+            // kill.
             let _ = fs::remove_dir_all(directory);
         }
         terminal::note(&self.note);

@@ -1,6 +1,8 @@
-//! `morecores suite`: makes a study of each classic benchmark, and shows them beside what was published.
+//! `morecores suite`: makes a study of each classic benchmark, and shows the studies beside the
+//! published results.
 //!
-//! What it runs are `morecores run` lines that anybody could type, each shown before it begins; it measures nothing itself.
+//! The suite only runs `morecores run` lines that any user could type, and shows each line before
+//! it starts. It measures nothing itself.
 
 mod child;
 
@@ -37,7 +39,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
     }
     let published = Published::read()?;
     let go_on = format!("morecores suite --resume -o {}", options.directory.display());
-    // Showing alone changes nothing: a signal ends it as any other program.
+    // Showing a suite changes nothing, so a signal has its default effect.
     let runner =
         options.makes.then(|| Runner::start(EndAfterMeasuring::to_go_on_with(&go_on))).transpose()?;
     let mut studies = Studies::default();
@@ -56,7 +58,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Result<u8> {
             break;
         }
     }
-    // Benchmarks that were not begun have their rows too.
+    // Benchmarks that were not begun also have rows.
     let results: Vec<_> = options.benchmarks.iter().map(|benchmark| studies.result(benchmark)).collect();
     if args.json {
         terminal::print(&report::suite_json(&results, &published)?)?;
@@ -94,16 +96,16 @@ fn summary(results: &[BenchmarkResult<'_>], published: &Published, markdown: boo
     Ok(text)
 }
 
-/// The studies, by name: what each says, or why there is none.
+/// Studies of the suite by name: the view of each, or the reason why there is none.
 #[derive(Default)]
 struct Studies {
     read: BTreeMap<&'static str, Result<View, String>>,
-    /// Why some could not be made, though a part may be there.
+    /// Reasons of failed studies. A part of a failed study may exist.
     failures: BTreeMap<&'static str, String>,
 }
 
 impl Studies {
-    /// Makes one where it is not there; the signal that ended it, if one did.
+    /// Makes a study if it is missing or incomplete. Returns the signal that ended it, if any.
     fn make(
         &mut self,
         options: &SuiteOptions,
@@ -111,7 +113,7 @@ impl Studies {
         part: &BenchmarkPart,
         runner: &Runner,
     ) -> Result<Option<i32>> {
-        // Another part may be shown from the same study.
+        // Several parts may use one study.
         if self.read.contains_key(part.study) {
             return Ok(None);
         }
@@ -161,7 +163,7 @@ impl Studies {
         BenchmarkResult { benchmark, studies: benchmark.parts.iter().map(study).collect() }
     }
 
-    /// Where they are, and how one of them is shown.
+    /// Location of the studies, and the command that shows one of them.
     fn whereabouts(&self, options: &SuiteOptions) -> String {
         let parts = options.benchmarks.iter().flat_map(|benchmark| benchmark.parts);
         let mut there = parts.filter(|part| self.read.get(part.study).is_some_and(Result::is_ok));
@@ -175,13 +177,13 @@ impl Studies {
     }
 }
 
-/// A line of words as a person types it.
+/// Command line as a user types it.
 fn typed(line: &[OsString]) -> String {
     let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     report::for_reading(&words)
 }
 
-/// What there is of a study.
+/// Completeness of a study.
 enum State {
     Absent,
     Begun,

@@ -1,4 +1,5 @@
-//! `morecores trace`: traces one run and shows where its CPUs went, without a study unless one is asked for.
+//! `morecores trace`: traces one run and shows where its CPUs went. It makes a study only on
+//! request.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -50,11 +51,11 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
         })?
     };
     let Some(Made { outcome, header, interrupted, note }) = watched.result? else {
-        // Stopped before there was anything to trace.
+        // The run was stopped before there was anything to trace.
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
     };
     if let Some(signal) = watched.signal.filter(|_| !interrupted) {
-        // It came too late to stop the run.
+        // The signal came too late to stop the run.
         after.end(signal);
     }
     show(args, &place, &header, &arch, note.as_deref())?;
@@ -65,7 +66,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     if !run.counts(&asked) {
         terminal::quote_end(&outcome.output);
     }
-    // Before success is looked at: a server that is asked to end may end well, and was cut short all the same.
+    // An interruption takes precedence over success: a server that is asked to end may end well,
+    // but was cut short.
     if interrupted {
         terminal::note(CUT_SHORT);
         return Ok(watched.signal.map_or(exit::COMMAND_FAILED, exit::by_signal));
@@ -78,7 +80,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<u8> {
     Ok(exit::COMMAND_FAILED)
 }
 
-/// What became of the processes that outlived the command, if any did.
+/// Message on the processes that outlived the command; none if there were none.
 fn survivors(run: &Run, kept: bool) -> Option<String> {
     let names: BTreeSet<&str> = run.survivors.iter().map(String::as_str).collect();
     let became = if kept { "were left running (--keep)" } else { "were ended; --keep leaves them" };
@@ -88,17 +90,17 @@ fn survivors(run: &Run, kept: bool) -> Option<String> {
     })
 }
 
-/// The run that was made.
+/// Traced run.
 struct Made {
     outcome: Outcome,
     header: TraceHeader,
-    /// Whether a signal had come before it ended.
+    /// Whether a signal came before the run ended.
     interrupted: bool,
-    /// What the user is to be told beside it.
+    /// Additional note for the user.
     note: Option<String>,
 }
 
-/// Where the trace goes: for good, or until it has been shown.
+/// Location of the trace: permanent, or temporary until the trace has been shown.
 struct Place {
     path: PathBuf,
     until_shown: Option<TempDir>,
@@ -116,7 +118,7 @@ impl Place {
         Ok(Self { path: dir.path().join("trace.study"), until_shown: Some(dir) })
     }
 
-    /// What a signal does before the trace is shown.
+    /// Response to a signal before the trace is shown.
     fn end_after_measuring(&self) -> EndAfterMeasuring {
         match &self.until_shown {
             Some(directory) => EndAfterMeasuring::without_study(directory.path()),
@@ -124,13 +126,13 @@ impl Place {
         }
     }
 
-    /// The path, where the trace stays.
+    /// Path of a trace that is kept; none for a temporary one.
     fn kept(&self) -> Option<&Path> {
         self.until_shown.is_none().then_some(self.path.as_path())
     }
 }
 
-/// Makes the run; on a thread of its own, which only measures.
+/// Makes the run. It runs on a separate thread, which does nothing else.
 fn make(
     header: &Header,
     writer: StudyWriter,
@@ -151,7 +153,7 @@ fn make(
             Ok(Some(made))
         }
         Err(error) => {
-            // A study that holds nothing would only stand in the way of the next try.
+            // A study without content would only block the next attempt.
             writer.discard()?;
             Err(error)
         }
@@ -180,7 +182,7 @@ fn attempt(
         terminal::note(&format!("could not {error}; the next start of morecores tries again"));
     }
     let made = match made {
-        // The signal ended the user's --prepare rather than the command.
+        // The signal ended the user's `--prepare` rather than the command.
         Err(_) if interrupted => return Ok(None),
         made => made?,
     };

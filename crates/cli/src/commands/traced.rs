@@ -1,6 +1,6 @@
-//! Makes traced runs: brings the executor, a tracer and the file of a trace together.
+//! Makes traced runs with an executor, a tracer and the file of a trace.
 //!
-//! Nothing that fails here is allowed to spoil what was timed: it becomes a line of words.
+//! A failure here must not spoil the timed runs: it becomes a message.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,16 +18,17 @@ use morecores_report::success_list;
 
 use crate::tracer::Tracer;
 
-/// A run that was traced, whatever became of it.
+/// Traced run, successful or not.
 #[derive(Debug)]
 pub(super) struct TracedRun {
     pub(super) outcome: Outcome,
-    /// The trace, of which only the end is not yet written.
+    /// Trace, complete except for its end.
     trace: Result<(Files, TraceHeader)>,
 }
 
 impl TracedRun {
-    /// Makes one run and traces it into the study at a path. The run is kept nowhere unless the trace is.
+    /// Makes one run and traces it into the study at the path `study`. The run is kept only
+    /// together with its trace.
     pub(super) fn make(
         executor: &mut ProcessExecutor,
         tracer: &mut dyn Tracer,
@@ -45,7 +46,7 @@ impl TracedRun {
         Ok(Self { outcome: made.outcome, trace })
     }
 
-    /// Keeps the trace; its header, for those who want to say something about it.
+    /// Keeps the trace and returns its header.
     pub(super) fn keep(self) -> Result<TraceHeader> {
         let (files, header) = self.trace?;
         files.finish(&header)?;
@@ -53,7 +54,7 @@ impl TracedRun {
     }
 }
 
-/// The files of a trace that is being recorded; nothing stays of them unless they are finished.
+/// Files of a trace that is being recorded. They are removed unless they are finished.
 #[derive(Debug)]
 struct Files {
     stream: StreamWriter<File>,
@@ -77,13 +78,13 @@ impl Files {
     }
 }
 
-/// The files of the run in progress. The tracer carries events on a thread of its own.
+/// Files of the run in progress. The tracer delivers events on a separate thread.
 #[derive(Clone, Default)]
 struct Stream(Arc<Mutex<Option<Files>>>);
 
 impl Stream {
     fn with<T>(&self, use_it: impl FnOnce(&mut Option<Files>) -> T) -> T {
-        // A panic elsewhere leaves a frame unwritten, which a reader notices.
+        // A panic elsewhere leaves a frame unwritten, and the reader detects that.
         use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -92,7 +93,7 @@ impl Stream {
     }
 }
 
-/// A tracer at work on the runs of one study.
+/// Tracer at work on the runs of one study.
 struct Watching<'a> {
     tracer: &'a mut dyn Tracer,
     study: &'a Path,
@@ -101,7 +102,7 @@ struct Watching<'a> {
 
 impl Witness for Watching<'_> {
     fn begins(&mut self, point: &Point) -> Result<(), WitnessError> {
-        // Of an attempt before this one nothing is to stay.
+        // Nothing of an earlier attempt is kept.
         drop(self.stream.take());
         let files = Files::create(self.study, point).map_err(WitnessError::new)?;
         self.stream.with(|stream| *stream = Some(files));
@@ -117,17 +118,17 @@ impl Witness for Watching<'_> {
     }
 }
 
-/// What is said of the trace of a run that a signal cut short.
+/// Message on the trace of a run that a signal cut short.
 pub(super) const CUT_SHORT: &str = "stopped: the trace is of the run up to there";
 
-/// Whether a study holds nothing but what `morecores trace` kept of a run that a signal cut short. A sweep that is
-/// interrupted keeps only whole traces, and has runs.
+/// Whether `morecores trace` made this study, and a signal cut its run short. An interrupted sweep
+/// keeps only whole traces, and has runs.
 pub(super) fn has_cut_short_trace(study: &Study) -> bool {
     let interrupted = study.header.closing.as_ref().is_some_and(|c| c.reason == StopReason::Interrupted);
     interrupted && study.runs.is_empty() && !study.traces.is_empty()
 }
 
-/// How a run ended that did not succeed.
+/// Description of how an unsuccessful run ended.
 pub(super) fn how_it_ended(outcome: &Outcome) -> String {
     if let Some(error) = &outcome.no_figure {
         return format!("has no figure: {error}");
@@ -143,8 +144,8 @@ pub(super) fn how_it_ended(outcome: &Outcome) -> String {
     }
 }
 
-/// What to do about a run that ended so, where that is known: what keeps it from being stopped, or the option by which
-/// its exit status counts.
+/// Advice on an unsuccessful run, if there is any: how to prevent its stop, or the option that
+/// accepts its exit status.
 pub(super) fn advice(outcome: &Outcome, plan: &Plan) -> Option<String> {
     let run = &outcome.run;
     if let (Exit::Code(status), None) = (run.exit, &outcome.no_figure) {
@@ -158,7 +159,7 @@ pub(super) fn advice(outcome: &Outcome, plan: &Plan) -> Option<String> {
     advice_where_stopped(run).map(str::to_owned)
 }
 
-/// What keeps a run from being stopped as this one was; absent where no signal stopped it.
+/// Advice on how to prevent the stop of a run; none if no signal stopped the run.
 fn advice_where_stopped(run: &Run) -> Option<&'static str> {
     let Exit::Stopped(signal) = run.exit else { return None };
     Some(match Signal::from_named_raw(signal) {
@@ -173,7 +174,7 @@ fn advice_where_stopped(run: &Run) -> Option<&'static str> {
     })
 }
 
-/// The name of a signal that stops a process.
+/// Name of a signal that stops a process.
 fn stop_signal(signal: i32) -> String {
     match Signal::from_named_raw(signal) {
         Some(Signal::TTIN) => "SIGTTIN".to_owned(),
@@ -184,7 +185,8 @@ fn stop_signal(signal: i32) -> String {
     }
 }
 
-/// What a trace leaves out that tells only when threads ran, and what would change that.
+/// Note on a trace that records only when threads ran, and on how to get a full one; none for a
+/// full trace.
 pub(super) fn reduced(tracer: &dyn Tracer) -> Option<String> {
     tracer.shortfall().map(|why| format!("traced when threads ran, not what they waited for; {why}"))
 }

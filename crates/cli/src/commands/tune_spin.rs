@@ -1,6 +1,6 @@
-//! `morecores tune-spin`: how long the lock `adaptive` spins on this machine, and how that was found.
+//! `morecores tune-spin`: spin time of the lock `adaptive` on this machine, and its derivation.
 //!
-//! It is measured by `morecores-work`, which has the lock; here it is said.
+//! `morecores-work` contains the lock and measures it; this module prints the result.
 
 use std::process::{Command, Stdio};
 

@@ -1,6 +1,7 @@
 //! Watches over the measuring thread: signals, time limits, the progress display.
 //!
-//! It sleeps whenever none of them needs it: a thread that wakes up takes a CPU from what is measured.
+//! The watching thread sleeps until one of them needs it: a thread that wakes up takes a CPU from
+//! the measured command.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -17,14 +18,14 @@ use rustix::process::Signal;
 use super::display::{DRAW_EVERY, Display};
 use super::signals::{EndAfterMeasuring, SignalListener};
 
-/// What the measuring thread brought back, and the signal that ended it, if one did.
+/// Result of the measuring thread, and the signal that ended it, if any.
 #[derive(Debug)]
 pub(super) struct Watched<T> {
     pub(super) result: Result<T>,
     pub(super) signal: Option<i32>,
 }
 
-/// The clock and the wish to stop, as the sweep asks for them.
+/// Clock and stop request, as the sweep queries them.
 #[derive(Debug)]
 pub(super) struct Clock<'a>(pub(super) &'a Control);
 
@@ -42,7 +43,7 @@ impl Pulse for Clock<'_> {
     }
 }
 
-/// The longest sleep where nothing is due: an event ends it.
+/// Longest sleep if nothing is due. An event ends the sleep early.
 const NOTHING_DUE: Duration = Duration::from_secs(3_600);
 
 enum Event<T> {
@@ -59,17 +60,18 @@ impl<T> Event<T> {
     }
 }
 
-/// Limits of the time that is watched.
+/// Time limits to watch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
-    /// Each run.
+    /// Limit of each run.
     pub(super) run: Option<Nanos>,
-    /// The instant of the monotonic clock at which everything ends.
+    /// Instant of the monotonic clock at which the study ends.
     pub(super) end: Option<Nanos>,
 }
 
-/// Runs `measure` on a thread of its own and watches until it is done. A panic of that thread is an error here,
-/// after it has put the system back. Signals that come after that end the process by `after`.
+/// Runs `measure` on a separate thread and watches until it ends. A panic of that thread becomes an
+/// error, after the thread has restored the system. A signal after a successful measurement ends
+/// the process by `after`.
 pub(super) fn until_done<T: Send + 'static>(
     limits: Limits,
     control: Arc<Control>,
@@ -80,7 +82,7 @@ pub(super) fn until_done<T: Send + 'static>(
     let (send, events) = mpsc::channel();
     let from_signals = send.clone();
     let listener = SignalListener::start(move |signal| {
-        // Fails where the watching thread has panicked: the process is about to end.
+        // Sending fails after a panic of the watching thread: the process is about to end.
         let _ = from_signals.send(Event::Signal(signal));
     })?;
     thread::spawn(move || {
@@ -92,7 +94,7 @@ pub(super) fn until_done<T: Send + 'static>(
     if watched.result.is_ok() {
         let end = after.clone();
         listener.answer_with(move |signal| end.end(signal));
-        // A signal that came between the end of the measuring and the new answer.
+        // A signal may have come between the end of the measurement and the new response.
         if let Some(signal) = events.try_iter().find_map(|event| event.signal()) {
             after.end(signal);
         }
@@ -105,9 +107,9 @@ struct Watcher {
     control: Arc<Control>,
     progress: Arc<dyn Display>,
     signal: Option<i32>,
-    /// When politeness ends.
+    /// Instant at which the command is killed instead of asked to end.
     kill_at: Option<Instant>,
-    /// When the run in progress was told that its time is up.
+    /// Instant at which the run in progress was asked to end because of its time limit.
     timed_out: Option<Instant>,
 }
 
@@ -127,26 +129,27 @@ impl Watcher {
         }
     }
 
-    /// How long until something is to be looked at, unless an event comes before.
+    /// Time until the next action that is due, unless an event comes first.
     fn sleep(&self) -> Duration {
         let until_kill = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
         let draw = self.progress.is_shown().then_some(DRAW_EVERY);
         // Between runs the next deadline is at least a whole time limit away.
         let deadline =
             self.limit().map(|limit| limit.since(self.control.running_for().unwrap_or(Nanos::ZERO)).into());
-        // A run that is late has been asked to end, and is looked at until it has.
+        // A late run has been asked to end. The watcher polls it until it has ended.
         let deadline = deadline.map(|left: Duration| left.max(Duration::from_millis(10)));
         let end = self.limits.end.filter(|_| !self.control.is_out_of_time());
         let until_end = end.map(|end| end.since(monotonic()).into());
         [until_kill, draw, deadline, until_end].into_iter().flatten().fold(NOTHING_DUE, Duration::min)
     }
 
-    /// The user's time limit, or that of the runs at hand where it is shorter.
+    /// The shorter of the user's time limit and that of the current runs.
     fn limit(&self) -> Option<Nanos> {
         [self.limits.run, self.control.limit()].into_iter().flatten().min()
     }
 
-    /// The first signal asks the command to end by the same signal, the second does not ask.
+    /// Handles a signal. The first one is forwarded to the command; the second one kills the
+    /// command.
     fn interrupt(&mut self, signal: i32) {
         let again = self.signal.replace(signal).is_some();
         if again {
@@ -167,7 +170,7 @@ impl Watcher {
             if !self.control.is_cleaning_up() {
                 self.control.kill_in_progress();
             }
-            // A hook may have started something new meanwhile.
+            // A hook may have started another process in between.
             self.kill_at = Some(Instant::now() + Duration::from(GRACE));
         }
         let Some(limit) = self.limit() else { return };

@@ -1,4 +1,4 @@
-//! `morecores what-if`: what would be gained if something were not in the way.
+//! `morecores what-if`: the gain from removing an obstacle or making a command faster.
 
 use anyhow::{Result, bail};
 use morecores_predict::forecast::{Evidence, what_if as ask};

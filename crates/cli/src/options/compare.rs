@@ -1,4 +1,4 @@
-//! The options of a comparison: conditions, and the smallest difference worth one.
+//! Options of a comparison: conditions, and the smallest difference to report.
 
 use anyhow::Result;
 use morecores_view::compare::Condition;
@@ -6,11 +6,11 @@ use morecores_view::compare::Condition;
 use super::percent;
 use crate::args::CompareArgs;
 
-/// What `morecores compare` is to do with two studies.
+/// Options of `morecores compare`.
 #[derive(Debug)]
 pub(crate) struct CompareOptions {
     pub(crate) conditions: Vec<Condition>,
-    /// A relative difference, not in percent.
+    /// Smallest relative difference, as a ratio, not in percent.
     pub(crate) at_least: f64,
 }
 

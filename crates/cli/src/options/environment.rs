@@ -1,4 +1,5 @@
-//! From `--env` and the environment of this process to the variables that a plan names, and what the user is told of them.
+//! Variables of a plan, from `--env` and this process's environment, and the notes for the user
+//! about them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,10 +9,12 @@ use anyhow::{Result, anyhow, ensure};
 use morecores_measure::environment::{Environment, is_of_an_outer_make};
 use morecores_study::{Plan, Variable, holds_n};
 
-/// Variables that hold a command line, ours among them: `{n}` in it is not meant for them (sudo(8), sshd(8)).
+/// Variables that hold a command line, among them that of morecores. A `{n}` in them is not meant
+/// for replacement (sudo(8), sshd(8)).
 const COMMAND_LINES: [&str; 2] = ["SUDO_COMMAND", "SSH_ORIGINAL_COMMAND"];
 
-/// The variables of a new plan: those of `--env`, and those of this process's environment that hold `{n}`.
+/// Variables of a new plan: those of `--env`, and those of this process's environment that hold
+/// `{n}`.
 pub(super) fn variables(texts: &[OsString]) -> Result<Vec<Variable>> {
     variables_in(texts, &env::vars_os().collect::<Vec<_>>())
 }
@@ -37,7 +40,7 @@ fn variables_in(texts: &[OsString], inherited: &[(OsString, OsString)]) -> Resul
     Ok(variables)
 }
 
-/// `NAME=VALUE`, or `NAME` for a variable that is passed on as it is.
+/// Parses `NAME=VALUE`, or `NAME` for a variable that is passed on unchanged.
 fn variable(text: &OsStr) -> Result<Variable> {
     let mut parts =
         text.as_bytes().splitn(2, |byte| *byte == b'=').map(|part| OsStr::from_bytes(part).to_owned());
@@ -47,9 +50,9 @@ fn variable(text: &OsStr) -> Result<Variable> {
     Ok(Variable { name, value: parts.next() })
 }
 
-/// Names of the variables in which `{n}` is meant for us.
+/// Names of the variables in which `{n}` is meant for morecores.
 fn with_n(inherited: &[(OsString, OsString)]) -> impl Iterator<Item = &OsString> {
-    // A make passes what was typed to it on to its children in variables of its own.
+    // `make` passes its command line to its children in variables of its own.
     let is_below_make = inherited.iter().any(|(name, _)| name == "MAKELEVEL");
     let is_meant = move |name: &OsStr| {
         !(COMMAND_LINES.iter().any(|line| *line == name) || is_below_make && is_of_an_outer_make(name))
@@ -57,7 +60,7 @@ fn with_n(inherited: &[(OsString, OsString)]) -> impl Iterator<Item = &OsString>
     inherited.iter().filter(move |(name, value)| holds_n(value) && is_meant(name)).map(|(name, _)| name)
 }
 
-/// What the user is told of the environment of a new study: what of it was changed without being asked for by `--env`.
+/// Notes on the environment of a new study: the changes that `--env` did not request.
 pub(super) fn notes(texts: &[OsString], plan: &Plan) -> Vec<String> {
     let is_given =
         |own: &&Variable| texts.iter().any(|text| variable(text).is_ok_and(|given| given.name == own.name));
@@ -70,7 +73,7 @@ pub(super) fn notes(texts: &[OsString], plan: &Plan) -> Vec<String> {
     replaced.into_iter().chain(withheld(plan)).collect()
 }
 
-/// The same of a study that goes on, whose variables are those of its beginning.
+/// Notes on the environment of a resumed study, which keeps the variables of its plan.
 pub(crate) fn notes_of_resumed(plan: &Plan) -> Vec<String> {
     let inherited: Vec<_> = env::vars_os().collect();
     let new = with_n(&inherited).filter(|name| plan.env.iter().all(|variable| variable.name != **name));
@@ -99,7 +102,7 @@ fn names<'a>(names: impl Iterator<Item = &'a OsString>) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The variables of a plan as `NAME=VALUE`.
+    /// Variables of a plan as `NAME=VALUE`.
     fn planned(texts: &[&str], inherited: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let texts: Vec<OsString> = texts.iter().map(OsString::from).collect();
         let inherited: Vec<_> = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();

@@ -1,4 +1,5 @@
-//! From the texts of `morecores locks` to a plan that this machine can carry out, and back to the line that a person types.
+//! Turns the texts of `morecores locks` into a plan that fits this machine, and a plan back into a
+//! command line.
 
 use std::path::PathBuf;
 
@@ -10,32 +11,35 @@ use morecores_study::{Nanos, Placement, Topology};
 use super::{LEAST_RUNS, NewStudy, clock_seed, texts};
 use crate::args::LocksArgs;
 
-/// Rounds, unless the user says otherwise: one more than bear an interval, so that one that something disturbed is not alone
-/// at an end of it.
+/// Default number of rounds: one more than an interval needs. An end of the interval then never
+/// rests on a single disturbed round.
 const ROUNDS: u32 = LEAST_RUNS + 1;
-/// The same with `--quick`.
+/// Default number of rounds with `--quick`.
 const QUICK_ROUNDS: u32 = LEAST_RUNS;
-/// Holds, unless the user says otherwise: from none to what a lock around a system call takes.
+/// Default hold times: from none to the duration of a lock around a system call.
 const HOLDS: &str = "0,100ns,1us,10us,100us";
-/// The same with `--quick`: the ends, and one beside the spin bound of most machines.
+/// Default hold times with `--quick`: both ends, and one near the spin limit of most machines.
 const QUICK_HOLDS: &str = "0,1us,100us";
-/// Thinks, unless the user says otherwise: a lock that is always wanted, and one that is wanted half of the time.
+/// Default think times: none, for a lock that is always wanted, and as long as the hold, for one
+/// that is wanted half of the time.
 const THINKS: &str = "0,hold";
-/// How long one contest takes: some ten time slices of the kernel's (3 ms by default) for a lock that sleeps.
+/// Duration of one contest: about ten time slices of the kernel (3 ms by default), for locks that
+/// sleep.
 const WINDOW: Nanos = Nanos::from_millis(30);
-/// The same with `--quick`.
+/// Duration of one contest with `--quick`.
 const QUICK_WINDOW: Nanos = Nanos::from_millis(10);
-/// How long one contest takes in which waits are timed: the longest waits are rare.
+/// Duration of one contest whose waits are timed. It is longer because the longest waits are rare.
 const WATCHED: Nanos = Nanos::from_millis(300);
-/// The same with `--quick`: most of its time is spent in these even so.
+/// Duration of one contest with timed waits with `--quick`. These contests still take most of its
+/// time.
 const QUICK_WATCHED: Nanos = Nanos::from_millis(60);
-/// The most threads at a lock: what Linux lets a process have in a container of the common kind (pids.max), and enough for any
-/// machine of today twice over.
+/// Largest number of threads at a lock. Linux allows a process as many in a common container
+/// (pids.max), and the number is twice what any machine of today needs.
 const MOST_THREADS: u32 = 8192;
-/// The longest hold and think. A contest must hold many of them.
+/// Longest hold and think time. A contest must contain many of them.
 const LONGEST: Nanos = Nanos::from_millis(100);
 
-/// What `morecores locks` is to do.
+/// Options of `morecores locks` for a new study.
 #[derive(Debug)]
 pub(crate) struct LocksOptions {
     pub(crate) plan: LockPlan,
@@ -71,7 +75,7 @@ impl LocksOptions {
     }
 }
 
-/// What may differ when a study of locks is gone on with.
+/// Options that may differ when a study of locks is resumed.
 #[derive(Debug)]
 pub(crate) struct ResumeLocksOptions {
     pub(crate) study: PathBuf,
@@ -79,19 +83,19 @@ pub(crate) struct ResumeLocksOptions {
 }
 
 impl ResumeLocksOptions {
-    /// Reads the arguments; none where the study is to be a new one.
+    /// Reads the arguments; none for a new study.
     pub(crate) fn new(args: &LocksArgs) -> Result<Option<Self>> {
         let Some(study) = args.resume.clone() else { return Ok(None) };
         Ok(Some(Self { study, rounds: rounds(args)? }))
     }
 
-    /// Changes the plan as asked.
+    /// Changes the plan as the user asked.
     pub(crate) fn adjust(&self, header: &mut LockHeader) {
         header.plan.rounds = self.rounds.unwrap_or(header.plan.rounds);
     }
 }
 
-/// The line that makes such a study, for people to read and to type.
+/// Command line that makes an equal study, for people to read and type.
 pub(crate) fn typed(plan: &LockPlan) -> String {
     let list = |items: Vec<String>| items.join(",");
     let mut line = "morecores locks".to_owned();
@@ -107,7 +111,7 @@ pub(crate) fn typed(plan: &LockPlan) -> String {
     line + &format!(" --think {} --rounds {}", list(plan.thinks.iter().map(think).collect()), plan.rounds)
 }
 
-/// A time as it is typed: `0`, `100ns`, `10us`, `1ms`.
+/// Time as a user types it: `0`, `100ns`, `10us`, `1ms`.
 fn in_units(time: Nanos) -> String {
     match time.0 {
         0 => "0".to_owned(),
@@ -117,7 +121,7 @@ fn in_units(time: Nanos) -> String {
     }
 }
 
-/// A list with commas, each item once.
+/// Parses a comma-separated list and drops repeated items.
 fn listed<T: PartialEq>(option: &str, text: &str, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut items = Vec::new();
     for word in text.split(',').map(str::trim) {
@@ -139,7 +143,7 @@ fn example(option: &str) -> &'static str {
     }
 }
 
-/// The numbers of threads, ascending.
+/// Numbers of threads, ascending.
 fn threads(args: &LocksArgs, cpus: usize) -> Result<Vec<u32>> {
     let Some(text) = &args.threads else { return Ok(default_threads(u32::try_from(cpus)?)) };
     let mut counts = listed("--threads", text, |word| {
@@ -152,7 +156,7 @@ fn threads(args: &LocksArgs, cpus: usize) -> Result<Vec<u32>> {
     Ok(counts)
 }
 
-/// 1, 2, 4, … and twice the CPUs.
+/// Default numbers of threads: 1, 2, 4, … and twice the CPUs.
 fn default_threads(cpus: u32) -> Vec<u32> {
     let most = cpus.saturating_mul(2).min(MOST_THREADS);
     let mut counts: Vec<u32> =

@@ -1,14 +1,14 @@
-//! From the texts of `--metric` and its companions to the figures that are measured.
+//! Turns the texts of `--metric` and its companions into the figures to measure.
 
 use anyhow::{Result, bail, ensure};
 use morecores_study::{Better, DecimalMark, FurtherMetric, Metric, Output, Run};
 
 use crate::args::RunArgs;
 
-/// The figures that the command prints and that are asked for.
+/// Requested figures from the command's output.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    /// The one that decides.
+    /// Metric that decides.
     pub(super) metric: Option<Metric>,
     pub(super) further: Vec<FurtherMetric>,
     pub(super) decimal_mark: Option<DecimalMark>,
@@ -48,8 +48,9 @@ impl Metrics {
     }
 }
 
-/// Name and expression; a name is a word of letters, digits, `_`, `.` and `-`. The reader of the figures refuses those
-/// that the command prints as text.
+/// Splits a metric into name and expression. A name starts with a letter and contains letters,
+/// digits, `_`, `.` and `-`. If the command prints a name as text, the parser of the figures
+/// refuses it.
 fn split_name(text: &str) -> (Option<&str>, &str) {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -77,7 +78,7 @@ fn check_names(named: &[(Option<&str>, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// The units that were given: of the first metric, and of named ones.
+/// Units from the arguments: of the first metric, and of named ones.
 struct Units<'a> {
     first: Option<&'a str>,
     named: Vec<(&'a str, &'a str)>,
@@ -114,8 +115,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// What is said of a study that goes on and whose figures were read by a version that took every comma for a mark between
-/// thousands, and kept the value alone.
+/// Note on a resumed study whose figures an older version read. That version took every comma for a
+/// thousands separator, and kept only the value.
 pub(crate) fn note_of_older_figures(runs: &[Run]) -> Option<String> {
     let older = runs.iter().filter(|run| run.metric.is_some() && run.figures.is_empty()).count();
     (older > 0).then(|| {

@@ -1,31 +1,33 @@
-//! Path of a new study: the one that was given, or the first free name of a program and a time.
+//! Path of a new study: the given one, or the first free name made of a program and a time.
 //!
-//! Decides on names only; the study's writer makes the directory and finds out whether a name is free.
+//! This module decides on names only. The study's writer makes the directory and detects whether a
+//! name is free.
 
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use morecores_study::{Command, StudyError};
 
-/// Names that are tried before the study is refused: more than anybody starts within a second.
+/// Number of names to try before the study is refused: more than any user starts within a second.
 const MOST_TRIES: u32 = 1000;
 
 /// Path of a new study.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NewStudy {
-    /// The path after `-o`.
+    /// Path given with `-o`.
     Given(PathBuf),
-    /// A name without its ending, in the present directory; a number is added where a study of the same second has it.
+    /// Name without its extension, in the current directory. A number is added if a study of the
+    /// same second has the name.
     Dated(String),
 }
 
 impl NewStudy {
-    /// The path after `-o`, or `PROGRAM-YYYYMMDD-HHMMSS` with the program of `command`.
+    /// Path given with `-o`, or `PROGRAM-YYYYMMDD-HHMMSS` with the program of `command`.
     pub(super) fn of_command(given: Option<&Path>, command: &Command) -> Self {
         let words = command.words();
         let program = match command {
             Command::Program { .. } => words.first(),
-            // The line's first word says more than `sh`.
+            // The line's first word is more informative than `sh`.
             Command::Shell { .. } => words.last(),
         };
         let program = program.and_then(|text| text.split_whitespace().next()).unwrap_or("command");
@@ -35,7 +37,7 @@ impl NewStudy {
         Self::named(given, if safe.is_empty() { "command" } else { &safe })
     }
 
-    /// The path after `-o`, or `NAME-YYYYMMDD-HHMMSS`.
+    /// Path given with `-o`, or `NAME-YYYYMMDD-HHMMSS`.
     pub(super) fn named(given: Option<&Path>, name: &str) -> Self {
         match given {
             Some(path) => Self::Given(path.to_owned()),
@@ -43,10 +45,11 @@ impl NewStudy {
         }
     }
 
-    /// Calls `create` with the path; with one name after the other until one is free where none was given.
+    /// Calls `create` with the given path. Without a given path it tries one name after another
+    /// until one is free.
     ///
     /// # Errors
-    /// Those of `create`: [`StudyError::Exists`] only of a path that was given.
+    /// Those of `create`. [`StudyError::Exists`] occurs only for a given path.
     pub(crate) fn create<W>(
         &self,
         mut create: impl FnMut(&Path) -> Result<W, StudyError>,

@@ -1,4 +1,4 @@
-//! The options of a prediction: counts that need not exist, prices, changes to a program.
+//! Options of a prediction: CPU counts that need not exist, prices, changes to a program.
 
 use std::ffi::OsString;
 
@@ -13,13 +13,13 @@ use crate::args::{PredictArgs, WhatIfArgs};
 
 use super::texts::size;
 
-/// More CPUs than any machine has: a slip of the keyboard.
+/// Largest CPU count that is accepted. A larger one is a typing error: no machine has as many.
 const MOST: u32 = 65_536;
 
-/// Times the largest count that is predicted where nothing is asked for.
+/// Default predicted counts, as multiples of the largest measured count.
 const TIMES: [u32; 3] = [2, 4, 8];
 
-/// What `run --predict` asks for in a study whose largest count is this.
+/// CPU counts that `run --predict` requests in a study with this largest count.
 pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     if text.is_empty() {
         return Ok(TIMES.map(|times| times * largest).to_vec());
@@ -29,7 +29,7 @@ pub(super) fn targets(text: &str, largest: u32) -> Result<Vec<u32>> {
     Ok(targets)
 }
 
-/// The error about counts that this machine does not have, with the options that predict them.
+/// Error on counts that this machine does not have, with the options that predict them.
 pub(super) fn beyond_this_machine(error: CountsError) -> anyhow::Error {
     let hint = match &error {
         CountsError::TooMany { within, beyond, .. } => {
@@ -45,7 +45,8 @@ fn joined(counts: &[usize]) -> String {
     counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The list of `--predict` needs its equals sign; without it, it would be the command.
+/// Checks that no list of CPU counts follows `--predict` without an equals sign: the list would
+/// become the command.
 pub(super) fn check_no_list(predict: Option<&str>, command: &[OsString]) -> Result<()> {
     let Some(first) = command.first().and_then(|word| word.to_str()).filter(|_| predict == Some("")) else {
         return Ok(());
@@ -57,7 +58,7 @@ pub(super) fn check_no_list(predict: Option<&str>, command: &[OsString]) -> Resu
     Ok(())
 }
 
-/// What `morecores predict` is to do with a study.
+/// Options of `morecores predict`.
 #[derive(Debug)]
 pub(crate) struct PredictOptions {
     pub(crate) cpus: Vec<u32>,
@@ -67,7 +68,7 @@ pub(crate) struct PredictOptions {
 }
 
 impl PredictOptions {
-    /// For the study that `view` shows.
+    /// Reads the arguments, for the study of `view`.
     pub(crate) fn new(args: &PredictArgs, view: &View) -> Result<Self> {
         let measured: Vec<u32> = view.points.iter().map(|point| point.cpus).collect();
         ensure!(!measured.is_empty(), "the study has no successful run: there is nothing to predict from");
@@ -93,16 +94,16 @@ impl PredictOptions {
     }
 }
 
-/// What is predicted where nothing is asked for.
+/// Default CPU counts to predict.
 pub(crate) fn default_targets(view: &View, largest: u32) -> Vec<u32> {
     let planned: Vec<u32> = view.plan.predict.iter().copied().filter(|count| *count > largest).collect();
     if planned.is_empty() { TIMES.map(|times| times * largest).to_vec() } else { planned }
 }
 
-/// What `morecores what-if` is to do with a study.
+/// Options of `morecores what-if`.
 #[derive(Debug)]
 pub(crate) struct WhatIfOptions {
-    /// None: whatever is there.
+    /// Requested changes. An empty list requests all possible changes.
     pub(crate) changes: Vec<Change>,
     pub(crate) cpus: Option<Vec<u32>>,
 }
@@ -128,7 +129,8 @@ impl WhatIfOptions {
     }
 }
 
-/// CPU counts of machines that may not be there: `4,8-10,64`, ascending, each once.
+/// Parses CPU counts of machines that need not exist: `4,8-10,64`. The result is ascending, without
+/// repetitions.
 fn list(option: &str, text: &str) -> Result<Vec<u32>> {
     let wrong = |part: &str| anyhow!("{option} `{part}`: write CPU counts from 1 to {MOST}, like 4,8,16");
     let number = |part: &str| {
@@ -147,7 +149,7 @@ fn list(option: &str, text: &str) -> Result<Vec<u32>> {
     Ok(counts)
 }
 
-/// A prediction is of counts that are larger than those it rests on.
+/// Checks that all predicted counts are larger than the counts on which the prediction rests.
 fn beyond(option: &str, counts: &[u32], largest: u32) -> Result<()> {
     match counts.iter().find(|count| **count <= largest) {
         Some(count) => bail!("{option} {count}: {} are measured; predict more than that", cpus(largest)),

@@ -1,4 +1,4 @@
-//! From the texts of `morecores report` to the files that are to be written.
+//! Turns the texts of `morecores report` into the files to write.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use morecores_view::page::{Picture, PictureOrder};
 
 use crate::args::{AxesArg, ReportArgs};
 
-/// Where the page goes unless somebody says otherwise.
+/// Default path of the page.
 const PAGE: &str = "report.html";
 
-/// What `morecores report` is to write.
+/// Options of `morecores report`.
 #[derive(Debug)]
 pub(crate) struct ReportOptions {
-    /// Where the page goes, if there is to be one.
+    /// Path of the page; none if no page is requested.
     pub(crate) page: Option<PathBuf>,
     /// Single pictures.
     pub(crate) plots: Vec<Plot>,
 }
 
-/// A picture and its file.
+/// Picture and its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plot {
     pub(crate) path: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Plot {
     pub(crate) order: PictureOrder,
 }
 
-/// What is in the file.
+/// File format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlotFormat {
     Svg,

@@ -1,4 +1,5 @@
-//! From the texts of `morecores suite` to which studies are to be made, and the `morecores run` that makes each.
+//! Turns the texts of `morecores suite` into a list of studies, and into the `morecores run` that
+//! makes each.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,16 +12,16 @@ use crate::args::SuiteArgs;
 
 /// Arguments of `morecores run` for a quick study: the fewest runs that give an interval.
 const QUICK: &str = "--runs 6 --precision 0 --max-time 0";
-/// For a full one.
+/// Arguments of `morecores run` for a full study.
 const FULL: &str = "--max-time 2m";
 
-/// What `morecores suite` is to do.
+/// Options of `morecores suite`.
 #[derive(Debug)]
 pub(crate) struct SuiteOptions {
     pub(crate) benchmarks: Vec<&'static Benchmark>,
-    /// Where the studies are, or will be.
+    /// Directory of the studies, existing or new.
     pub(crate) directory: PathBuf,
-    /// Whether any are to be made.
+    /// Whether to make studies.
     pub(crate) makes: bool,
     full: bool,
 }
@@ -62,12 +63,12 @@ impl SuiteOptions {
         Ok(Self { benchmarks, directory, makes: args.show.is_none(), full: args.full })
     }
 
-    /// Where a part's study is.
+    /// Path of the study of a part.
     pub(crate) fn study(&self, part: &BenchmarkPart) -> PathBuf {
         study_in(&self.directory, part)
     }
 
-    /// The arguments of `morecores` that make a part's study at `path`.
+    /// Arguments of `morecores` that make the study of a part at `path`.
     pub(crate) fn run(&self, benchmark: &Benchmark, part: &BenchmarkPart, path: &Path) -> Vec<OsString> {
         let (extent, arguments) = if self.full { (FULL, part.full) } else { (QUICK, part.quick) };
         let words = |text: &'static str| text.split_whitespace().map(OsString::from);
@@ -86,7 +87,7 @@ impl SuiteOptions {
     }
 }
 
-/// Where a part's study is in the directory of a suite.
+/// Path of the study of a part in the directory of a suite.
 pub(crate) fn study_in(directory: &Path, part: &BenchmarkPart) -> PathBuf {
     directory.join(format!("{}.study", part.study))
 }

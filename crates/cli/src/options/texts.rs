@@ -1,4 +1,4 @@
-//! Small texts of the command line: a share, a time, a size.
+//! Parsers of short texts on the command line: a share, a time, a size.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use jiff::SignedDuration;
 use morecores_study::{Bytes, Nanos};
 
-/// A share from a percentage, with or without the sign: `1%` and `1` are 0.01.
+/// Parses a share given as a percentage, with or without the sign: `1%` and `1` are 0.01.
 pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     let percent = number.map_err(|_| anyhow!("{option} `{text}`: write a percentage like 1% or 0.5%"))?;
@@ -14,7 +14,7 @@ pub(crate) fn percent(option: &str, text: &str) -> Result<f64> {
     Ok(percent / 100.0)
 }
 
-/// A time with its unit: `90s`, `10m`, `1h 30m`, `500ms`; a bare number is seconds.
+/// Parses a time with its unit: `90s`, `10m`, `1h 30m`, `500ms`. A bare number is in seconds.
 pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     let wrong = || anyhow!("{option} `{text}`: write a time like 90s, 10m or 1h30m");
     let nanos = match text.trim().parse::<f64>() {
@@ -28,7 +28,7 @@ pub(crate) fn duration(option: &str, text: &str) -> Result<Nanos> {
     Ok(nanos)
 }
 
-/// A time as [`duration`] reads it, or none for `0`, which is no limit.
+/// Parses a time like [`duration`]; none for `0`, which means no limit.
 pub(crate) fn time_limit(option: &str, text: &str) -> Result<Option<Nanos>> {
     if text.trim().parse() == Ok(0.0) {
         return Ok(None);
@@ -36,7 +36,8 @@ pub(crate) fn time_limit(option: &str, text: &str) -> Result<Option<Nanos>> {
     duration(option, text).map(Some)
 }
 
-/// An amount of data as GNU programs read it: `512M` and `512MiB` are 512 times 2^20 bytes, `512MB` 512 million bytes.
+/// Parses an amount of data as GNU programs do: `512M` and `512MiB` are 512 times 2^20 bytes,
+/// `512MB` is 512 million bytes.
 pub(crate) fn size(option: &str, text: &str) -> Result<Bytes> {
     let wrong = || anyhow!("{option} `{text}`: write a size like 64K, 512M or 2G");
     let digits = text.trim().find(|c: char| !c.is_ascii_digit()).unwrap_or(text.trim().len());
@@ -53,18 +54,18 @@ pub(crate) fn size(option: &str, text: &str) -> Result<Bytes> {
     factor.and_then(|factor| number.checked_mul(factor)).map(Bytes).ok_or_else(wrong)
 }
 
-/// A time with its unit that may be none: `0`, `100ns`, `1.5us`, `10ms`.
+/// Parses a time with its unit, possibly zero: `0`, `100ns`, `1.5us`, `10ms`.
 pub(super) fn short_time(text: &str) -> Result<Nanos> {
     let wrong = || anyhow!("`{text}`: write a time with its unit, like 0, 100ns, 1us or 1ms");
     if text == "0" {
         return Ok(Nanos::ZERO);
     }
-    // A bare number is nobody's: of nanoseconds and microseconds either could be meant.
+    // A bare number is refused: it could mean nanoseconds or microseconds.
     let parsed: SignedDuration = text.parse().map_err(|_| wrong())?;
     u64::try_from(parsed.as_nanos()).map(Nanos).map_err(|_| wrong())
 }
 
-/// The exit statuses of `--success`: numbers from 0 to 255, commas between them.
+/// Parses the exit statuses of `--success`: numbers from 0 to 255, separated by commas.
 pub(crate) fn success(text: Option<&str>) -> Result<Option<BTreeSet<u8>>> {
     let Some(text) = text else { return Ok(None) };
     let statuses: Option<BTreeSet<u8>> = text.split(',').map(|status| status.trim().parse().ok()).collect();

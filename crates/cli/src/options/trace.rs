@@ -1,4 +1,4 @@
-//! From the texts of `morecores trace` to a plan of one run, which is traced and not timed.
+//! Turns the texts of `morecores trace` into a plan of one run, which is traced and not timed.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use super::texts::success;
 use super::{command, duration, environment, input};
 use crate::args::TraceArgs;
 
-/// What `morecores trace` is to do.
+/// Options of `morecores trace`.
 #[derive(Debug)]
 pub(crate) struct TraceOptions {
     pub(crate) command: Command,
-    /// With one point, and no runs but the traced one.
+    /// Plan with one point, and no runs but the traced one.
     pub(crate) plan: Plan,
-    /// What the user is told before the run.
+    /// Notes for the user before the run.
     pub(crate) notes: Vec<String>,
-    /// Where the trace is kept, if it is.
+    /// Path of the study that keeps the trace; none for a temporary trace.
     pub(crate) study: Option<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ impl TraceOptions {
             points: vec![point(args, topology)?],
             limit: args.limit,
             placement,
-            // Nothing is shuffled or resampled.
+            // The seed is unused: nothing is shuffled or resampled.
             seed: 0,
             warmup: 0,
             stop: Stop { precision: None, min_runs: 0, max_runs: 0, max_time: None, budget: None },

@@ -1,4 +1,4 @@
-//! The tracer of `morecores-trace`: BPF programs, or perf events for those who may not load any.
+//! Tracer of `morecores-trace`: BPF programs, or perf events for users who may not load any.
 
 use anyhow::{Result, anyhow};
 use morecores_study::trace::{TRACE_SCHEMA, TraceHeader};
@@ -7,7 +7,7 @@ use morecores_trace::{Options, Recorded, TraceError};
 
 use super::{Sink, Tracer, Wanted, remedy};
 
-/// The tracer that tells everything.
+/// Tracer of full traces.
 pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
     let tracer = opened(wanted)?;
     match tracer.shortfall() {
@@ -16,8 +16,8 @@ pub(crate) fn open_in_full(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
     }
 }
 
-/// The best tracer there is: where BPF is refused, or the kernel has none, the one that tells when threads ran; not where
-/// system calls are asked for, of which it tells nothing.
+/// Best available tracer. If BPF is refused or missing, this is the tracer that records only when
+/// threads ran. That tracer sees no system calls, so a request for system calls is then refused.
 pub(crate) fn open(wanted: &Wanted) -> Result<Box<dyn Tracer>> {
     Ok(Box::new(opened(wanted)?))
 }
@@ -28,7 +28,8 @@ fn opened(wanted: &Wanted) -> Result<Ours> {
     Ok(Ours { tracer, wake_latency: morecores_trace::wake_latency(), recorded: None })
 }
 
-/// Why there is no full trace; for want of privilege with the one command that gives it.
+/// Reason why there is no full trace. If a privilege is missing, the text contains the one command
+/// that grants it.
 fn in_words(error: &TraceError) -> String {
     match error {
         TraceError::Refused => format!("a full trace needs CAP_BPF and CAP_PERFMON: {}", remedy()),

@@ -1,4 +1,4 @@
-//! The viewer in a browser, as the tests of pages and of the server use it.
+//! Viewer in a browser, for the tests of pages and of the server.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -8,14 +8,16 @@ use morecores_testkit::{Group, left_out};
 
 use super::skipped;
 
-/// Where there is no browser: the status of `viewer/tests/run.mjs`, and of other tests that could not run (automake).
+/// Exit status of `viewer/tests/run.mjs` without a browser. automake uses it for tests that could
+/// not run.
 const NO_BROWSER: i32 = 77;
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
-/// The viewer, with what its tests are made of; none, and a note under `test`, where that is not there.
+/// Directory of the viewer with its test packages. None if they are missing, with a note under
+/// `test`.
 pub(crate) fn viewer(test: &str) -> Option<PathBuf> {
     if left_out(test, Group::Browser) {
         return None;

@@ -1,4 +1,5 @@
-//! Studies of locks: the smallest, and a page of one whose figures are made up, for what a reader does with such a page.
+//! Studies of locks for tests: the smallest one, and a page with invented figures for tests of a
+//! reader's actions.
 #![allow(dead_code)]
 
 use std::fs;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::World;
 use super::studies::build;
 
-/// The smallest study of locks that there is, by `morecores`.
+/// Arguments of `morecores` for the smallest study of locks.
 pub(crate) const TINY: [&str; 13] = [
     "locks",
     "--lock",
@@ -30,8 +31,8 @@ pub(crate) const TINY: [&str; 13] = [
     "study",
 ];
 
-/// A laboratory that answers at once: some nanoseconds for what is timed, a turn of each thread for a contest. Adds
-/// each question to the file `asked`.
+/// Script of a laboratory that answers at once: some nanoseconds for a time, one turn of each
+/// thread for a contest. It appends each question to the file `asked`.
 pub(crate) const LABORATORY: &str = r#"#!/bin/sh
 echo "$2" >>asked
 case $2 in
@@ -43,7 +44,7 @@ case $2 in
 esac
 "#;
 
-/// Its locks, ours and the system's, each with the nanoseconds that its hand-over takes.
+/// Locks of the page, of morecores and of the system, each with its hand-over time in nanoseconds.
 const LOCKS: [(&str, f64); 5] = [
     ("spin", 90.0),
     ("block", 5_200.0),
@@ -53,10 +54,10 @@ const LOCKS: [(&str, f64); 5] = [
 ];
 const THREADS: [u32; 3] = [1, 2, 4];
 const HOLDS_NS: [u64; 3] = [0, 1_000, 100_000];
-/// On so many CPUs.
+/// Number of CPUs of the page's machine.
 const CPUS: u32 = 2;
 
-/// A study of that name, on the machine of the committed study of a build.
+/// Study of locks with this name, on the machine of the committed study of a build.
 pub(crate) fn locks(name: &str) -> PageLocks {
     let head = fs::read_to_string(build().join("study.json")).expect("a head");
     let head: Value = serde_json::from_str(&head).expect("JSON");
@@ -116,7 +117,8 @@ pub(crate) fn locks(name: &str) -> PageLocks {
     serde_json::from_value(page).expect("a study of locks of a page")
 }
 
-/// A whole study of two locks on disk, of which one has the lock three times as often as the other, by each of its threads.
+/// Writes a whole study of two locks to disk. Each thread at one lock takes it three times as often
+/// as a thread at the other.
 pub(crate) fn lock_study(world: &World) -> PathBuf {
     let path = world.path("desk.study");
     let plan = lock_plan();
@@ -139,7 +141,7 @@ pub(crate) fn lock_study(world: &World) -> PathBuf {
     path
 }
 
-/// What was found of a cell that is no time of single operations.
+/// Sample of a cell that does not time single operations.
 fn sample(cell: LockCell, window_ns: Nanos) -> Option<LockSample> {
     match cell {
         LockCell::Contest { lock, threads, watched, .. } => {
@@ -159,7 +161,7 @@ fn sample(cell: LockCell, window_ns: Nanos) -> Option<LockSample> {
     }
 }
 
-/// A page of these, as a file.
+/// Writes a page of these studies to a file.
 pub(crate) fn lock_page(world: &World, locks: Vec<PageLocks>) -> PathBuf {
     let page = Page { locks, ..Page::new("0.0.0") };
     let path = world.path("locks.html");
@@ -171,8 +173,8 @@ fn estimate(value: f64) -> Value {
     json!({"value": value, "ci95": [value * 0.94, value * 1.05]})
 }
 
-/// Where threads queue for the lock a turn takes the hold and the hand-over; a spinner that waits for an owner off its CPU burns its
-/// time.
+/// Point of the page. While threads queue for the lock, a turn takes the hold plus the hand-over. A
+/// spinner wastes its time while the owner is off its CPU.
 fn point(threads: u32, hold_ns: u64) -> Value {
     let busy = f64::from(threads.min(CPUS));
     let crowded = threads > CPUS;
@@ -194,7 +196,7 @@ fn point(threads: u32, hold_ns: u64) -> Value {
     json!({"threads": threads, "hold_ns": hold_ns, "think_ns": hold_ns, "results": results.collect::<Vec<_>>()})
 }
 
-/// Lock, threads and rate of each result.
+/// Lock, threads and rate of each result, as text.
 fn rows(point: &Value) -> Vec<(String, String, String)> {
     let results = point["results"].as_array().expect("results");
     let row = |result: &Value| {

@@ -1,7 +1,7 @@
-//! What the integration tests share: a directory of their own, `morecores` in it, and assertions that show everything
-//! the program said when they fail.
+//! Harness of the integration tests: a directory for each test, `morecores` in it, and assertions
+//! that show the program's whole output when they fail.
 //!
-//! Each test file is a program of its own and uses a part of this.
+//! Each test file is a separate program and uses a part of this module.
 #![allow(dead_code)]
 
 pub(crate) mod browser;
@@ -21,12 +21,14 @@ use morecores_study::{Phase, Run, Study};
 #[allow(unused_imports)]
 pub(crate) use morecores_testkit::{skipped, wait_until};
 
-/// Set in every process below a [`World`], to its directory: so they are found whoever their parent is now.
+/// Environment variable of every process below a [`World`], set to the world's directory. It
+/// identifies the processes even after their parent has changed.
 const MARK: &str = "MORECORES_TEST_WORLD";
-/// The user and the group `nobody` and `nogroup`, as in Debian's base-passwd.
+/// IDs of the user `nobody` and the group `nogroup`, as in Debian's base-passwd.
 pub(crate) const NOBODY: &str = "65534";
 
-/// A directory for one test, and the commands that run in it. Processes that are left are ended with it.
+/// Directory for one test, and the commands that run in it. Remaining processes are ended when it
+/// is dropped.
 pub(crate) struct World {
     dir: tempfile::TempDir,
 }
@@ -43,7 +45,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// The names in the directory.
+    /// Names of the entries in the directory.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let entries = fs::read_dir(self.dir.path()).expect("the directory");
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
@@ -56,12 +58,14 @@ impl World {
         path.to_string_lossy().into_owned()
     }
 
-    /// A copy of `morecores` in the world's `bin`, with the script `work` beside it as its workloads and laboratory.
+    /// Installs `morecores` in the world's `bin`, beside the script `work` as its workloads and
+    /// laboratory.
     pub(crate) fn install(&self, work: &str) {
         fs::create_dir(self.path("bin")).expect("a directory");
         let us = env!("CARGO_BIN_EXE_morecores");
         let to = self.path("bin/morecores");
-        // Linked, or copied by another process, for the reason given at `morecores_testkit::write_script`.
+        // The program is linked, or copied by another process, for the reason given at
+        // `morecores_testkit::write_script`.
         if fs::hard_link(us, &to).is_err() {
             let copied = Command::new("cp").arg(us).arg(&to).status();
             assert!(copied.is_ok_and(|status| status.success()), "cannot copy morecores");
@@ -69,14 +73,15 @@ impl World {
         self.script("bin/morecores-work", work);
     }
 
-    /// The `morecores` that [`World::install`] made, with these arguments.
+    /// Command that starts the installed `morecores` of [`World::install`] with these arguments.
     pub(crate) fn installed_command(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.path("bin/morecores").to_string_lossy());
         command.args(arguments);
         command
     }
 
-    /// Any program, in the directory and with an environment that decides nothing about morecores.
+    /// Command for any program, in the directory and with an environment that does not affect
+    /// morecores.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).env(MARK, self.dir.path()).stdin(Stdio::null());
@@ -92,22 +97,24 @@ impl World {
         ] {
             command.env_remove(name);
         }
-        // `make test` and cargo set these, and morecores says that it keeps them from the command.
+        // `make test` and cargo set these variables, and morecores reports that it hides them from
+        // the command.
         for name in ["MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"] {
             command.env_remove(name);
         }
         command
     }
 
-    /// `morecores` with these arguments.
+    /// Runs `morecores` with these arguments.
     pub(crate) fn morecores<S: AsRef<str>>(&self, arguments: &[S]) -> Ran {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
         command.args(arguments.iter().map(AsRef::as_ref));
         Ran::of(command)
     }
 
-    /// The command that [`World::run`] runs. It traces nothing unless `options` say so: one more run of each CPU count,
-    /// for which few tests have a use. Its time is not limited unless they say so, and nothing is said of that.
+    /// Command of [`World::run`]. It traces nothing unless `options` request it: a trace is one
+    /// more run of each CPU count, which few tests need. It sets no time limit unless `options` do,
+    /// so that no message mentions the limit.
     pub(crate) fn run_command(&self, options: &str, measured: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_morecores"));
         command.args(["run", "-o", "study"]).args(options.split_whitespace());
@@ -121,19 +128,19 @@ impl World {
         command
     }
 
-    /// `morecores run -o study OPTIONS -- MEASURED…`.
+    /// Runs `morecores run -o study OPTIONS -- MEASURED…`.
     pub(crate) fn run(&self, options: &str, measured: &[&str]) -> Ran {
         Ran::of(self.run_command(options, measured))
     }
 
-    /// One run on one CPU, nothing else, of a command that must succeed.
+    /// Makes a single run on one CPU, of a command that must succeed.
     pub(crate) fn one_run(&self, options: &str, measured: &[&str]) -> Run {
         let ran = self.run(&format!("-q --cpus 1 --warmup 0 --runs 1 {options}"), measured);
         ran.success();
         self.study().runs.pop().unwrap_or_else(|| panic!("no run in the study\n{ran}"))
     }
 
-    /// What such a run prints; `options` may choose another CPU count by `--cpus`.
+    /// Output of a single run. `options` may choose another CPU count with `--cpus`.
     pub(crate) fn output_of(&self, options: &str, measured: &[&str]) -> String {
         let ran = self.run(&format!("-q --output inherit --warmup 0 --runs 1 {options}"), measured);
         ran.success();
@@ -141,26 +148,26 @@ impl World {
         ran.stdout
     }
 
-    /// The study that [`World::run`] makes.
+    /// Study that [`World::run`] made.
     pub(crate) fn study(&self) -> Study {
         Study::read(&self.path("study")).expect("a study")
     }
 
-    /// Its timed runs.
+    /// Timed runs of the study.
     pub(crate) fn timed_runs(&self) -> Vec<Run> {
         let mut runs = self.study().runs;
         runs.retain(|run| run.phase == Phase::Timed);
         runs
     }
 
-    /// `morecores show study` in a format, as JSON.
+    /// Output of `morecores show study` in a format, parsed as JSON.
     pub(crate) fn shown(&self, format: &str) -> serde_json::Value {
         let shown = self.morecores(&["show", "study", format]);
         shown.success();
         serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{shown}"))
     }
 
-    /// The living processes that were started from here, by number and name.
+    /// Living processes started from this world, by process ID and name.
     pub(crate) fn processes(&self) -> Vec<(u32, String)> {
         let mark = format!("{MARK}={}", self.dir.path().display());
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -175,11 +182,13 @@ impl World {
         ours.map(|pid| (pid, name(pid))).collect()
     }
 
-    /// `morecores` as a user without privilege; none, with the reason, where nobody can be that here.
+    /// User without privilege who can run `morecores`; the reason as an error if there is none
+    /// here.
     pub(crate) fn ordinary_user(&self) -> Result<OrdinaryUser<'_>, String> {
         let binary = self.path("morecores");
         if is_root() {
-            // Not `fs::copy`, for the reason given at `morecores_testkit::write_script`.
+            // The test does not use `fs::copy`, for the reason given at
+            // `morecores_testkit::write_script`.
             let copied = Command::new("install")
                 .args(["-m", "755", env!("CARGO_BIN_EXE_morecores")])
                 .arg(&binary)
@@ -208,11 +217,11 @@ impl Drop for World {
     }
 }
 
-/// Somebody without privilege: `nobody` where we are root, ourselves otherwise.
+/// User without privilege: `nobody` if the test runs as root, otherwise the test's own user.
 pub(crate) struct OrdinaryUser<'a> {
     world: &'a World,
     binary: PathBuf,
-    /// Where they may write.
+    /// Directory in which the user may write.
     pub(crate) home: PathBuf,
 }
 
@@ -221,7 +230,7 @@ impl OrdinaryUser<'_> {
         self.morecores_with(&[], arguments)
     }
 
-    /// With these variables, and no directory of the user's own for what lives as long as a login.
+    /// Runs `morecores` with these variables, and without a runtime directory of the user.
     pub(crate) fn morecores_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
         let mut command = if is_root() {
             let mut command = self.world.command("setpriv");
@@ -236,7 +245,7 @@ impl OrdinaryUser<'_> {
     }
 }
 
-/// A program that has ended, with everything it said.
+/// Program that has ended, with its whole output.
 pub(crate) struct Ran {
     pub(crate) status: std::process::ExitStatus,
     pub(crate) stdout: String,
@@ -250,21 +259,21 @@ impl Ran {
         start(command).wait()
     }
 
-    /// The exit status must be this.
+    /// Asserts this exit status.
     #[track_caller]
     pub(crate) fn code(&self, expected: i32) -> &Self {
         assert_eq!(self.status.code(), Some(expected), "{self}");
         self
     }
 
-    /// It must have succeeded.
+    /// Asserts success.
     #[track_caller]
     pub(crate) fn success(&self) -> &Self {
         self.code(0)
     }
 
-    /// It must have failed with this status, one line on standard error that holds all of `parts`, and nothing on
-    /// standard output.
+    /// Asserts a failure with this status, one line on standard error that contains all of `parts`,
+    /// and nothing on standard output.
     #[track_caller]
     pub(crate) fn refused(&self, status: i32, parts: &[&str]) -> &Self {
         self.code(status);
@@ -274,7 +283,7 @@ impl Ran {
         self.says(parts)
     }
 
-    /// Standard error must hold all of `parts`.
+    /// Asserts that standard error contains all of `parts`.
     #[track_caller]
     pub(crate) fn says(&self, parts: &[&str]) -> &Self {
         for part in parts {
@@ -283,10 +292,10 @@ impl Ran {
         self
     }
 
-    /// Standard output must hold all of `parts`.
+    /// Asserts that standard output contains all of `parts`.
     #[track_caller]
     pub(crate) fn prints(&self, parts: &[&str]) -> &Self {
-        // Lines are broken to the width of the output wherever they happen to reach it.
+        // Lines are wrapped at the width of the output, so the comparison ignores line breaks.
         let flat = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in parts {
             assert!(flat.contains(part), "`{part}` is not printed\n{self}");
@@ -307,14 +316,14 @@ pub(crate) fn start(command: Command) -> Started {
     start_with(command, Stdio::piped())
 }
 
-/// The same with another standard output.
+/// Starts a command with another standard output.
 pub(crate) fn start_with(mut command: Command, stdout: Stdio) -> Started {
     let text = format!("{command:?}");
     let child = command.stdout(stdout).stderr(Stdio::piped()).spawn();
     Started { child: child.unwrap_or_else(|e| panic!("{text}: {e}")), command: text }
 }
 
-/// A program that is running.
+/// Running program.
 pub(crate) struct Started {
     command: String,
     child: Child,
@@ -342,9 +351,9 @@ impl Started {
     }
 }
 
-/// Sends a signal by its name, `TERM`.
+/// Sends a signal by its name, such as `TERM`.
 pub(crate) fn signal(pid: u32, name: &str) {
-    // The shell's own: a minimal Debian has no program of that name.
+    // `kill` is built into the shell: a minimal Debian has no program of that name.
     let line = format!("kill -s {name} {pid}");
     let _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status();
 }
@@ -353,13 +362,13 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The CPUs that this process may use, by number.
+/// Number of CPUs that this process may use.
 pub(crate) fn usable_cpus() -> usize {
     std::thread::available_parallelism().expect("CPUs").get()
 }
 
-/// What a morecores with this process number left in the system: its cgroups in every hierarchy, and its journal where
-/// it was root's. Others may be at work beside this test.
+/// Leftovers of the morecores with this process ID in the system: its cgroups in every hierarchy,
+/// and its journal if it was root's. Other processes may be active beside this test.
 pub(crate) fn left_by(pid: u32) -> BTreeSet<PathBuf> {
     let journals = ["json", "new"].map(|end| PathBuf::from(format!("/run/morecores/{pid}.{end}")));
     let mut found: BTreeSet<PathBuf> = journals.into_iter().filter(|file| file.exists()).collect();

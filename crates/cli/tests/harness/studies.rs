@@ -8,16 +8,17 @@ use std::process::Command;
 use super::World;
 use super::browser::root;
 
-/// A committed study of a part of a kernel build, traced on 1 and 2 CPUs.
+/// Path of a committed study of a part of a kernel build, traced on 1 and 2 CPUs.
 pub(crate) fn build() -> PathBuf {
     root().join("studies/2026-11-21-build/kernel-affinity.study")
 }
 
-/// Markup and script.
+/// Text with markup and script.
 pub(crate) const EVIL: &str =
     r#"</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"'`<b>{n}"#;
 
-/// The same study, with markup and script in every text of its head: the command, the machine, hooks.
+/// Copies the study of the build, with markup and script in every text of its header: the command,
+/// the machine, hooks.
 pub(crate) fn hostile(world: &World) -> PathBuf {
     let study = world.path("evil.study");
     let copied = Command::new("cp").arg("-r").arg(build()).arg(&study).status();
@@ -34,7 +35,7 @@ pub(crate) fn hostile(world: &World) -> PathBuf {
     study
 }
 
-/// The same study without its traces, each of its runs changed.
+/// Copies the study of the build without its traces, and changes each of its runs.
 pub(crate) fn with_runs(world: &World, change: impl Fn(&mut serde_json::Value)) -> PathBuf {
     let study = world.path("changed.study");
     fs::create_dir(&study).expect("mkdir");

@@ -1,4 +1,4 @@
-//! Keeps each cell of a study of locks as it ends, and tells the progress display.
+//! Keeps each cell of a study of locks as the cell ends, and informs the progress display.
 
 use morecores_measure::lock_sweep::CellKeeper;
 use morecores_study::StudyError;
@@ -6,7 +6,7 @@ use morecores_study::lock::{LockCell, LockClosing, LockRun, LockStudyWriter};
 
 use super::progress::LockProgress;
 
-/// Writes cells to a study.
+/// Writer of cells to a study.
 #[derive(Debug)]
 pub(super) struct CellsKeeper<'a> {
     writer: LockStudyWriter,
@@ -18,12 +18,12 @@ impl<'a> CellsKeeper<'a> {
         Self { writer, progress }
     }
 
-    /// Writes what is known only at the end.
+    /// Writes the closing record, which is known only at the end.
     pub(super) fn close(self, closing: LockClosing) -> Result<(), StudyError> {
         self.writer.close(closing)
     }
 
-    /// Gives the study up: a new one that holds nothing goes, any other stays as it is.
+    /// Gives the study up. A new study without cells is removed; any other study stays as it is.
     pub(super) fn abandon(self) -> Result<(), StudyError> {
         self.writer.discard()
     }

@@ -1,6 +1,6 @@
-//! How far a study of locks has come.
+//! Progress of a study of locks.
 //!
-//! The measuring thread only stores what it is about to do; drawing is done by the watching thread.
+//! The measuring thread only stores what it is about to do; the watching thread draws.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -11,16 +11,16 @@ use morecores_study::lock::{LockCell, LockPlan, LockStudy};
 
 use super::super::display::{Bar, Display, duration};
 
-/// What a cell takes beside the time for which threads contend: to start a process, and threads in it. It only weighs the cells
-/// against each other for the time that is left, and so need not be exact.
+/// Time of a cell beyond its contest: the start of a process and of its threads. It only weighs the
+/// cells against each other in the estimate of the time left, so an approximate value suffices.
 const OVERHEAD: Nanos = Nanos::from_millis(10);
 
-/// The state of a study of locks.
+/// State of a study of locks.
 #[derive(Debug)]
 pub(super) struct LockProgress {
     bar: Bar,
     plan: LockPlan,
-    /// The expected times of the cells that are to be measured, together.
+    /// Sum of the expected times of the cells still to be measured.
     all: Nanos,
     began: Instant,
     state: Mutex<State>,
@@ -28,14 +28,15 @@ pub(super) struct LockProgress {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The expected times of the cells that have ended.
+    /// Sum of the expected times of the finished cells.
     done: Nanos,
-    /// What is being measured, and in which round.
+    /// Current cell and its round.
     cell: Option<(u32, LockCell)>,
 }
 
 impl LockProgress {
-    /// Shows a bar where standard error is a terminal and `quiet` was not asked for; for what `study` does not hold yet.
+    /// Shows a bar for the cells that `study` does not hold yet. The bar is visible if standard
+    /// error is a terminal and `quiet` is false.
     pub(super) fn new(study: &LockStudy, quiet: bool) -> Self {
         let plan = study.header.plan.clone();
         let done: BTreeSet<(u32, LockCell)> = study.runs.iter().map(|run| (run.round, run.cell)).collect();
@@ -45,7 +46,7 @@ impl LockProgress {
         Self { bar: Bar::new(quiet), plan, all, began: Instant::now(), state: Mutex::default() }
     }
 
-    /// A cell is about to be measured.
+    /// Records that a cell is about to be measured.
     pub(super) fn begins(&self, round: u32, cell: &LockCell) {
         if self.bar.is_shown() {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +69,8 @@ impl LockProgress {
         )
     }
 
-    /// The time left, as the cells so far took what was expected of them; none before some seconds' worth has been measured.
+    /// Time left, assuming that the remaining cells deviate from their expected times as the
+    /// finished ones did. None until cells with an expected time of 2 s have finished.
     fn left(&self, done: Nanos, elapsed: Duration) -> Option<Duration> {
         const ENOUGH: Nanos = Nanos::from_millis(2_000);
         let left = self.all.since(done).as_secs_f64() / done.as_secs_f64();
@@ -97,7 +99,7 @@ fn expected(plan: &LockPlan, cell: &LockCell) -> Nanos {
     OVERHEAD + plan.window_of(cell)
 }
 
-/// What a cell is, for people.
+/// Description of a cell for people.
 pub(super) fn in_words(cell: &LockCell) -> String {
     match cell {
         LockCell::Free { lock } => format!("{lock} when it is free"),
@@ -121,8 +123,8 @@ mod tests {
         let plan = lock_plan();
         let mut study = LockStudy { header: lock_header(plan.clone()), runs: Vec::new(), damaged_lines: 0 };
         let whole = LockProgress::new(&study, true);
-        // Six rounds of 6 cells and 8 contests of 10 ms and of 2 preempted owners of 300 ms, and once 8 watched contests of
-        // 300 ms; 10 ms more for each.
+        // Each of the 6 rounds has 6 cells and 8 contests of 10 ms, and 2 preempted owners of 300
+        // ms. The study also has 8 watched contests of 300 ms. Each cell adds 10 ms.
         let rounds = 6 * (14 * 20 + 2 * 310);
         assert_eq!(whole.all, Nanos::from_millis(rounds + 8 * 310));
         let left = |done| whole.left(Nanos::from_millis(done), Duration::from_secs(10));

@@ -1,6 +1,7 @@
-//! Time that a study will still take.
+//! Estimate of the time that a study will still take.
 //!
-//! Pure: the clock is the caller's. What runs take is the experiment's to know, how many rounds the stopping rule's.
+//! The functions are pure. The caller supplies the clock, the cost of runs and the number of
+//! rounds.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +10,7 @@ use morecores_measure::executor::Trial;
 use morecores_measure::schedule::{Stream, round_order};
 use morecores_study::{Nanos, Phase, Plan, Point};
 
-/// What is known while a run goes on.
+/// Facts known during a run from which the time left is estimated.
 #[derive(Debug)]
 pub(super) struct Outlook<'a> {
     pub(super) plan: &'a Plan,
@@ -17,16 +18,16 @@ pub(super) struct Outlook<'a> {
     pub(super) trial: &'a Trial,
     /// Time since the run began.
     pub(super) running: Nanos,
-    /// Timed rounds that the stopping rule will probably take in all: at least, at most.
+    /// Expected total of timed rounds by the stopping rule: minimum and maximum.
     pub(super) rounds: RangeInclusive<usize>,
     /// Points that will be traced after this run.
     pub(super) traces: &'a [Point],
-    /// What is left of the time for the study, where it is limited.
+    /// Remainder of the time limit for the study; none without a limit.
     pub(super) budget: Option<Nanos>,
 }
 
 impl Outlook<'_> {
-    /// Time until the end: at least, at most. None before the first run has ended.
+    /// Time until the end: minimum and maximum. None before the first run has ended.
     pub(super) fn time_left(&self) -> Option<RangeInclusive<Nanos>> {
         let point = &self.trial.point;
         let traces = self.costs.traced_runs(self.traces)?;
@@ -40,7 +41,7 @@ impl Outlook<'_> {
         Some(with_rounds(*self.rounds.start())..=with_rounds(*self.rounds.end()))
     }
 
-    /// Expected time of the runs of this round that are still to come.
+    /// Expected time of the remaining runs of this round.
     fn rest_of_round(&self) -> Option<Nanos> {
         let points = &self.plan.points;
         let stream = if self.trial.phase == Phase::Timed { Stream::Timed } else { Stream::Warmup };
@@ -50,7 +51,8 @@ impl Outlook<'_> {
         self.costs.runs(to_come.map(|at| &points[*at]))
     }
 
-    /// Rounds behind this one where the stopping rule takes `rounds` timed ones: no more than there is time for.
+    /// Number of rounds after this one if the stopping rule takes `rounds` timed ones, limited by
+    /// the time left.
     fn further_rounds(&self, rounds: usize, round: Nanos, certain: Nanos) -> usize {
         let made = self.trial.round as usize + 1;
         let further = match self.trial.phase {
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
     use morecores_testkit::{plan, point};
 
-    /// A study on 1 and 2 CPUs that take 20 s and 10 s.
+    /// Costs of a study with runs of 20 s on 1 CPU and 10 s on 2.
     fn costs() -> Costs {
         let mut costs = Costs::default();
         costs.add(Phase::Timed, 1, Nanos::from_millis(20_000));
@@ -77,7 +79,7 @@ mod tests {
         costs
     }
 
-    /// Seconds left at the beginning of the first run of a round.
+    /// Seconds left at the start of the first run of a round: minimum and maximum.
     fn left(
         phase: Phase,
         round: u32,
@@ -106,7 +108,8 @@ mod tests {
 
     #[test]
     fn only_as_many_rounds_as_there_is_time_for_are_expected() {
-        // 30 s for this round, 36 s for the traces, and of 84 s that are left two rounds.
+        // This round takes 30 s and the traces take 36 s. The remaining 84 s suffice for two
+        // rounds.
         let traces = [point(1), point(2)];
         assert_eq!(left(Phase::Timed, 1, 6..=30, &traces, Some(150)), [126.0; 2]);
         assert_eq!(left(Phase::Timed, 1, 3..=30, &traces, Some(150)), [96.0, 126.0]);

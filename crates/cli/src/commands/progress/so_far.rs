@@ -1,6 +1,6 @@
-//! What is known while a sweep goes on: the answer so far, and who disturbs it.
+//! Intermediate results of a running sweep: the answer so far, and the programs that disturb it.
 //!
-//! The measuring thread stores; figures are computed only when they are drawn.
+//! The measuring thread only stores; the figures are computed when they are drawn.
 
 use std::collections::VecDeque;
 
@@ -9,29 +9,30 @@ use morecores_report::{cpus, ratio};
 use morecores_statistics::median;
 use morecores_study::{Better, Header, Nanos, Neighbour, Phase, Plan, Run, Surroundings};
 
-/// CPUs that others must keep busy for that to be said, as for the warning of a machine that is not quiet.
+/// Number of CPUs that other programs must keep busy before the display mentions them. The
+/// threshold equals that of the warning about a machine that is not quiet.
 const BUSY: f64 = 0.1;
 
-/// The runs so far, as far as they tell.
+/// Results of the runs so far.
 #[derive(Clone, Debug)]
 pub(super) struct SoFar {
     plan: Plan,
     online: u32,
     points: Vec<Values>,
-    /// Around the last runs, as many as a round has.
+    /// Surroundings of the last runs, as many as a round has.
     around: VecDeque<Surroundings>,
-    /// CPU time of others in all runs.
+    /// CPU time of other programs during all runs.
     others: Nanos,
     neighbours: Vec<Neighbour>,
 }
 
-/// The values of one point.
+/// Values of one point.
 #[derive(Clone, Debug)]
 struct Values {
     cpus: u32,
     n: u32,
     values: Vec<f64>,
-    /// Of warm-up runs but the first run of the study, which the caches make another one.
+    /// Values of warm-up runs, except the study's first run, which has cold caches.
     warm: Vec<f64>,
 }
 
@@ -54,7 +55,7 @@ impl SoFar {
         }
     }
 
-    /// Counts a run that has ended.
+    /// Counts a finished run.
     pub(super) fn count(&mut self, run: &Run) {
         if let Some(around) = &run.surroundings {
             self.others += others(around);
@@ -71,8 +72,8 @@ impl SoFar {
         }
     }
 
-    /// Values by which the noise is told, in the order of the points: those of warm-up runs among them while a point has
-    /// only one other.
+    /// Samples for the estimate of the noise, in the order of the points. They include warm-up runs
+    /// while a point has fewer than two timed runs.
     pub(super) fn samples(&self) -> Vec<Vec<f64>> {
         let sample = |point: &Values| {
             let warm: &[f64] = if point.values.len() < 2 { &point.warm } else { &[] };
@@ -81,12 +82,13 @@ impl SoFar {
         self.points.iter().map(sample).collect()
     }
 
-    /// Takes note of who has worked most so far.
+    /// Stores the programs that have used the most CPU time so far.
     pub(super) fn look(&mut self, neighbours: &[Neighbour]) {
         self.neighbours = neighbours.to_vec();
     }
 
-    /// Speedup of the largest count over the smallest one: `1.93 times`; none before both have a run.
+    /// Speedup of the largest CPU count over the smallest: `1.93 times`. None before both have a
+    /// run.
     pub(super) fn answer(&self) -> Option<String> {
         let [base, .., largest] = self.points.as_slice() else { return None };
         let (there, here) = (median(&base.values)?, median(&largest.values)?);
@@ -98,7 +100,8 @@ impl SoFar {
         speedup.is_finite().then(|| format!("{} times", ratio(speedup)))
     }
 
-    /// Who disturbs, by the last runs: `others keep 0.95 of 2 CPUs busy (rustc)`; none where nobody does.
+    /// Disturbance during the last runs: `others keep 0.95 of 2 CPUs busy (rustc)`. None below the
+    /// threshold.
     pub(super) fn disturbance(&self) -> Option<String> {
         let sum =
             |what: fn(&Surroundings) -> Nanos| self.around.iter().map(what).sum::<Nanos>().as_secs_f64();
@@ -113,7 +116,7 @@ impl SoFar {
     }
 }
 
-/// CPU time of others, on all CPUs.
+/// CPU time of other programs, on all CPUs.
 fn others(around: &Surroundings) -> Nanos {
     (around.busy_allotted_ns + around.busy_elsewhere_ns).since(around.tree_ns + around.own_ns)
 }
@@ -134,7 +137,7 @@ mod tests {
         run(&point(cpus), Nanos::from_secs_f64(seconds))
     }
 
-    /// A run of 1 s on one CPU, all of which the tree used, while others used so much.
+    /// Run of 1 s on one CPU that its tree keeps busy, while other programs use `others` seconds.
     fn beside(others: f64) -> Run {
         let [second, others] = [1.0, others].map(Nanos::from_secs_f64);
         let surroundings = Surroundings {
@@ -176,7 +179,7 @@ mod tests {
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy"));
         so_far.look(&[neighbour("rustc", 0.9), neighbour("kdamond.0", 0.06)]);
         assert_eq!(so_far.disturbance().as_deref(), Some("others keep 0.95 of 2 CPUs busy (rustc)"));
-        // A round later it has ended.
+        // One round later the disturbance has ended.
         (0..2).for_each(|_| so_far.count(&beside(0.01)));
         assert_eq!(so_far.disturbance(), None);
     }

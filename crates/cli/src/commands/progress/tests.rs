@@ -1,4 +1,4 @@
-//! What is said to be left while a study is made, beside what was left, on a clock that is told the time.
+//! Tests of the announced time left against the true time left, on a simulated clock.
 
 use std::cell::Cell;
 
@@ -10,11 +10,11 @@ use morecores_testkit::{plan, point};
 
 use super::*;
 
-/// Most by which what was said may differ from what was so.
+/// Largest relative error allowed for the announced time.
 const THIRD: f64 = 1.0 / 3.0;
 
-/// A command of 20 s on 1 CPU and 10 s on 2, a first run that takes three times as long, and half a second of
-/// `--prepare` before each run; times differ by up to `noise`.
+/// Simulated command of 20 s on 1 CPU and 10 s on 2. The first run takes three times as long, and
+/// `--prepare` takes half a second before each run. Times vary by up to `noise`.
 struct World {
     noise: f64,
     now: Cell<u64>,
@@ -36,12 +36,12 @@ impl World {
         Self { noise, now: Cell::new(0), runs: Cell::new(0) }
     }
 
-    /// Passes the time of a run; its elapsed time.
+    /// Advances the clock by a run's time and returns the run's elapsed time.
     fn run(&self, trial: &Trial) -> Nanos {
         let made = self.runs.replace(self.runs.get() + 1);
         let cold = if made == 0 { 3.0 } else { 1.0 };
         let traced = if trial.phase == Phase::Traced { 1.1 } else { 1.0 };
-        // From -1 to 1, each value once in seven runs.
+        // Deviation from -1 to 1, each value once in seven runs.
         let chance = (made * 3 % 7) as f64 / 3.0 - 1.0;
         let seconds = 20.0 / f64::from(trial.point.cpus) * cold * traced * (1.0 + self.noise * chance);
         let elapsed = Nanos::from_secs_f64(seconds);
@@ -63,7 +63,7 @@ impl Executor for &World {
     }
 }
 
-/// Looks at what is left whenever a run begins.
+/// Recorder of the announced time left at the start of each run.
 struct Watcher<'a> {
     world: &'a World,
     plan: &'a Plan,
@@ -74,7 +74,7 @@ struct Watcher<'a> {
     said: Vec<Said>,
 }
 
-/// What was said to be left when a run began.
+/// Time left as announced at the start of a run.
 struct Said {
     phase: Phase,
     round: u32,
@@ -113,7 +113,7 @@ impl Keeper for Watcher<'_> {
     }
 }
 
-/// Makes a study, and compares.
+/// Makes a study and compares the announced times with the true ones.
 #[track_caller]
 fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
     let world = World::new(noise);
@@ -163,7 +163,8 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
 
 #[test]
 fn the_time_left_is_true_to_a_third_from_the_second_round_on() {
-    // Precise after 6 rounds; noisy up to the last one; ended by its time, quiet or not.
+    // The cases are: precise after 6 rounds; noisy to the last round; ended by the time limit,
+    // noisy and quiet.
     left_is_true(0.001, None, 6);
     left_is_true(0.12, None, 30);
     left_is_true(0.12, Some(400), 9);

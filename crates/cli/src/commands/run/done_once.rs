@@ -1,4 +1,4 @@
-//! What is said of a command that does its work only once.
+//! Notes on a command that does its work only once.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::from_scratch::{Typed, UNKNOWN, other_name, undo_line};
 use super::resume_line;
 use crate::args::RunArgs;
 
-/// What happened, the line that measures the whole work in each run, and the one that measures what is left of it.
-/// `words` are those of the command line behind `morecores run`.
+/// Notes for the user: the observation, the line that measures the whole work in each run, and the
+/// line that measures the remaining work. `words` are the command line after `morecores run`.
 pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Vec<String> {
     let whole = match &study.header.plan.hooks.prepare {
         Some(line) => format!(
@@ -27,7 +27,8 @@ pub(super) fn notes(study: &Study, path: &Path, args: &RunArgs, words: &[OsStrin
     vec![happened(study, path), whole, left]
 }
 
-/// What may be so of a build tool of which not even one timed run could be made in time: that is found out only then.
+/// Warning that a build tool may do its work only once, for a study whose time ended before any
+/// timed run. A timed run would have answered the question.
 pub(super) fn doubt(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) -> Option<String> {
     let plan = &study.header.plan;
     let is_timed = study.runs.iter().any(|run| run.phase == Phase::Timed);
@@ -60,7 +61,7 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
     let of_header: Vec<OsString> = shell.iter().map(OsString::from).chain(command).collect();
     let env: Vec<Variable> = header.plan.env.iter().filter(|own| !is_given(own, args)).cloned().collect();
     let typed = if args.resume {
-        // The options of the beginning are not known as they were typed.
+        // The options of the study's first command line are not known in their typed form.
         Typed { words: &of_header, command: of_header.len() - shell.len(), study: None, env: &env }
     } else {
         Typed { words, command: args.command.len(), study: args.study.as_deref(), env: &env }
@@ -70,7 +71,7 @@ fn from_scratch(study: &Study, path: &Path, args: &RunArgs, words: &[OsString]) 
     format!("to measure all its work in each run{named}: {line}")
 }
 
-/// Whether a variable was given by `--env`, and not by the environment.
+/// Whether `--env` set the variable, rather than the environment.
 fn is_given(variable: &Variable, args: &RunArgs) -> bool {
     let name = variable.name.as_encoded_bytes();
     args.env.iter().any(|text| {

@@ -1,6 +1,8 @@
-//! The command line that measures a build from scratch in every run, for who has measured one that was built already.
+//! Proposes a command line that measures a build from scratch in every run, for a study that
+//! measured a finished build.
 //!
-//! Pure: words in, a line to be typed out. What it proposes is run by nobody but its reader.
+//! The functions are pure: words in, a line for the user to type out. morecores never runs the
+//! proposed line.
 
 #[cfg(test)]
 mod tests;
@@ -12,12 +14,12 @@ use std::path::{Path, PathBuf};
 use morecores_report::{for_reading, with_variables};
 use morecores_study::{Command, Variable};
 
-/// Stands for what the reader must name, where the command is none of the known build tools.
+/// Placeholder for the line that the reader must complete if the command is not a known build tool.
 pub(super) const UNKNOWN: &str = "rm -rf OUTPUT";
 /// Programs that run the rest of their words.
 const WRAPPERS: [&str; 5] = ["env", "nice", "nohup", "sudo", "time"];
 
-/// The shell line that undoes what a known build tool has built; none for any other command.
+/// Shell line that undoes the work of a known build tool; none for any other command.
 pub(super) fn undo_line(command: &Command) -> Option<String> {
     let (place, words) = match command {
         Command::Program { .. } => (String::new(), command.words()),
@@ -32,8 +34,8 @@ pub(super) fn undo_line(command: &Command) -> Option<String> {
     Some(place + &for_reading(&undo))
 }
 
-/// The words of a line for a shell that is one command, and the `cd DIRECTORY && ` before it, if there is one; none
-/// where it says more.
+/// Words of a shell line that is a single command, with the `cd DIRECTORY && ` before it, if any.
+/// None for any other line.
 fn simple_words(line: &str) -> Option<(String, Vec<String>)> {
     let (place, command) = match line.split_once("&&") {
         Some((place, command)) if place.trim_start().starts_with("cd ") => {
@@ -47,7 +49,8 @@ fn simple_words(line: &str) -> Option<(String, Vec<String>)> {
     (is_simple(place.trim_end_matches(" && ")) && is_simple(command)).then(|| (place, words()))
 }
 
-/// The words that undo what `program` has built when it was given `arguments`; its `name` is known without a path.
+/// Words that undo the build of `program` with these `arguments`. `name` is the program's name
+/// without its path.
 fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let line = |before: Vec<&str>, words: &[&str]| {
         let words = [program].into_iter().chain(before).chain(words.iter().copied());
@@ -73,7 +76,7 @@ fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
             }
             _ => None,
         },
-        // The cache holds what was compiled, and what tests have said.
+        // The cache holds compiled packages and test results.
         "go" => line(Vec::new(), &["clean", "-cache"]),
         "bazel" | "bazelisk" => {
             let startup = arguments.iter().copied().take_while(|word| word.starts_with('-'));
@@ -89,7 +92,7 @@ fn undo(program: &str, name: &str, arguments: &[&str]) -> Option<Vec<String>> {
     }
 }
 
-/// The given options among `arguments`, with their values: `-C DIR`, `-CDIR`, `--file=FILE`.
+/// Given `options` among the `arguments`, with their values: `-C DIR`, `-CDIR`, `--file=FILE`.
 fn kept<'a>(arguments: &[&'a str], options: &[&str]) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut words = arguments.iter().copied();
@@ -107,26 +110,27 @@ fn kept<'a>(arguments: &[&'a str], options: &[&str]) -> Vec<&'a str> {
     found
 }
 
-/// Whether a word is a `NAME=VALUE`.
+/// Whether a word is an assignment `NAME=VALUE`.
 fn is_assignment(word: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_of_name))
 }
 
-/// A `morecores run` that was typed.
+/// `morecores run` command line as the user typed it.
 pub(super) struct Typed<'a> {
-    /// Its words, behind `morecores run`.
+    /// Words after `morecores run`.
     pub(super) words: &'a [OsString],
-    /// Number of them, at the end, that are the command's.
+    /// Number of words at the end that belong to the command.
     pub(super) command: usize,
-    /// What was given by `-o`.
+    /// Path given with `-o`.
     pub(super) study: Option<&'a Path>,
-    /// Variables with `{n}` that stood in the environment.
+    /// Variables with `{n}` from the environment.
     pub(super) env: &'a [Variable],
 }
 
 impl Typed<'_> {
-    /// The same with `--prepare`, and with another study where one was named, since a study is never overwritten.
+    /// Command line with `--prepare` added. A study named with `-o` is replaced by `other_study`,
+    /// since a study is never overwritten.
     pub(super) fn with_prepare(&self, line: &str, other_study: &Path) -> String {
         let (options, command) = self.words.split_at(self.words.len() - self.command);
         let mut words: Vec<OsString> = ["morecores", "run", "--prepare", line].map(OsString::from).into();
@@ -141,7 +145,8 @@ impl Typed<'_> {
     }
 }
 
-/// Replaces the value of `-o`, which stands in a word of its own or behind the option's name in the same word.
+/// Replaces the value of `-o`. The value is a separate word or follows the option's name in one
+/// word.
 fn rename(options: &mut [OsString], from: &OsStr, to: &OsStr) {
     let is_option = |word: &OsStr| word.as_bytes().first() == Some(&b'-');
     for at in 0..options.len() {
@@ -155,7 +160,7 @@ fn rename(options: &mut [OsString], from: &OsStr, to: &OsStr) {
     }
 }
 
-/// A name like `study`, numbered, that `exists` does not know.
+/// Path like `study`, with a number, for which `exists` is false.
 pub(super) fn other_name(study: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let stem = study.file_stem().unwrap_or_default();
     let numbered = |number: u32| {

@@ -1,4 +1,4 @@
-//! Keeps each run as it ends, and tells the progress display.
+//! Keeps each run as it ends, and informs the progress display.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use morecores_study::{Closing, StudyError, StudyWriter};
 
 use super::super::progress::Progress;
 
-/// Writes runs to a study.
+/// Writer of runs to a study.
 #[derive(Debug)]
 pub(super) struct StudyKeeper<'a> {
     writer: StudyWriter,
@@ -21,22 +21,22 @@ impl<'a> StudyKeeper<'a> {
         Self { writer, progress, made: 0 }
     }
 
-    /// Where the study is.
+    /// Path of the study.
     pub(super) fn path(&self) -> &Path {
         self.writer.path()
     }
 
-    /// How many runs were kept.
+    /// Number of runs kept by this writer.
     pub(super) fn made(&self) -> usize {
         self.made
     }
 
-    /// Writes what is known only at the end.
+    /// Writes the closing record, which is known only at the end.
     pub(super) fn close(self, closing: Closing) -> Result<(), StudyError> {
         self.writer.close(closing)
     }
 
-    /// Gives the study up: a new one that holds no run goes, any other stays as it is.
+    /// Gives the study up. A new study without runs is removed; any other study stays as it is.
     pub(super) fn abandon(self) -> Result<(), StudyError> {
         self.writer.discard()
     }

@@ -1,6 +1,6 @@
-//! What is said of the time for a study: before it begins, and where it was too short.
+//! Messages on the time for a study: before it begins, and after a time limit that was too short.
 //!
-//! Pure: figures in, lines out.
+//! The functions are pure: figures in, lines out.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use morecores_study::{Nanos, Stop};
 
 use super::resume_line;
 
-/// What is needed is an estimate: so much more is proposed.
+/// Factor between the estimated and the proposed time. The margin covers errors of the estimate.
 const MARGIN: f64 = 1.25;
 
-/// Longest time that a study takes where the user has not said it.
+/// Message on the longest duration of the study; none if the user set the limit.
 pub(super) fn at_start(stop: &Stop) -> Option<String> {
     let budget = duration(stop.budget?.as_secs_f64());
     Some(format!(
@@ -21,8 +21,8 @@ pub(super) fn at_start(stop: &Stop) -> Option<String> {
     ))
 }
 
-/// Command line that resumes a study whose time was used up. `needs` is the expected time of what was not begun:
-/// with less than that there is no use in going on.
+/// Message with the command line that resumes a study whose time is used up. `needs` is the
+/// expected time of the part not begun: a shorter time limit would achieve nothing.
 pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     let time = stop.time().unwrap_or_default();
     let needs = needs.map(|needs| Nanos::from_secs_f64(MARGIN * needs.as_secs_f64()));
@@ -40,7 +40,7 @@ pub(super) fn at_end(stop: &Stop, needs: Option<Nanos>, path: &Path) -> String {
     )
 }
 
-/// A time as one types it, rounded up: `40s`, `12m`.
+/// Time in the form of an option's value, rounded up: `40s`, `12m`.
 fn typed(time: Nanos) -> String {
     let seconds = time.as_secs_f64();
     if seconds <= 90.0 {

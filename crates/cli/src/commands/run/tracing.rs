@@ -1,6 +1,7 @@
-//! The traced runs of a study, one of each CPU count and those for a prediction, after the timed ones have ended well.
+//! Traced runs of a study, made after the timed runs have ended well: one of each CPU count and
+//! those for a prediction.
 //!
-//! What goes wrong here becomes a note and leaves the study as it is: its timed runs are on disk.
+//! A failure here becomes a note and leaves the study as it is: its timed runs are on disk.
 
 #[cfg(test)]
 mod tests;
@@ -21,37 +22,39 @@ use super::super::progress::Progress;
 use super::super::traced::{TracedRun, how_it_ended, reduced};
 use crate::tracer::{Open, Wanted};
 
-/// A run for a prediction may take so many times as long as the longest timed one, and so much more: with as many times more
-/// threads than CPUs a program that waits in the kernel takes hardly longer, and one that spins may take for ever.
+/// Time limit of a run for a prediction: this multiple of the longest timed run, plus
+/// `LIMIT_LEAST`. A program with more threads than CPUs takes hardly longer if it waits in the
+/// kernel, and may never end if it spins.
 const LIMIT_TIMES: f64 = 3.0;
 const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
 
-/// A traced run that took so much longer than the timed ones was disturbed, or has other waits than they: it is made again. A
-/// choice: twice the overhead that is warned of.
+/// Relative slowdown above which a traced run is repeated. A slower traced run was disturbed, or
+/// has waits that the timed runs lack. The value is a choice: twice the overhead that causes a
+/// warning.
 const SLOWER: f64 = 0.2;
 /// Least such difference in seconds. The tracer itself makes each run, however short, 0.1 to 0.2 ms longer
 /// (docs/methods/explain.md, "Speedup stack"): five times as much.
 const SLOWER_BY: f64 = 0.001;
-/// Most attempts at one trace.
+/// Largest number of attempts at one trace.
 const ATTEMPTS: u32 = 3;
 
-/// What came of it.
+/// Outcome of the traced runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Traced {
-    /// What the user is to be told, in the order of time.
+    /// Notes for the user, in chronological order.
     pub(super) notes: Vec<String>,
-    /// Whether the user stopped it.
+    /// Whether the user stopped the tracing.
     pub(super) interrupted: bool,
-    /// Whether the time for the study was too short for all of them.
+    /// Whether the time for the study was too short for all traced runs.
     pub(super) out_of_time: bool,
 }
 
-/// What traces are made of, and from where on.
+/// Inputs of the traced runs.
 pub(super) struct Tracing<'a> {
     pub(super) study: &'a Study,
-    /// Where it is.
+    /// Path of the study.
     pub(super) path: &'a Path,
-    /// Number of the first traced run.
+    /// Index of the first traced run.
     pub(super) next: u32,
     pub(super) open: &'a Open,
     pub(super) control: &'a Control,
@@ -59,7 +62,7 @@ pub(super) struct Tracing<'a> {
 }
 
 impl Tracing<'_> {
-    /// Makes the traced runs that there is time for.
+    /// Makes the missing traced runs for which there is time.
     pub(super) fn make(&self, executor: &mut ProcessExecutor, budget: &mut Budget) -> Traced {
         let mut traced = Traced::default();
         let missing = missing_traces(self.study);
@@ -88,10 +91,11 @@ impl Tracing<'_> {
                 Ok(_) if self.control.is_interrupted() => traced.interrupted = true,
                 Ok(note) => note.into_iter().for_each(|note| traced.note(note)),
                 Err(_) if self.control.is_interrupted() => traced.interrupted = true,
-                // The end of the time ended the user's --prepare.
+                // The time limit ended the user's `--prepare`.
                 Err(_) if self.control.is_out_of_time() => without_time.push(name(&trial.point)),
                 Err(error) => {
-                    // What keeps one count from being traced keeps the others too: a program, a buffer, a full disk.
+                    // An obstacle to tracing one CPU count is also one for the others: a program, a
+                    // buffer, a full disk.
                     let is_first = index == self.next;
                     let from =
                         if is_first { String::new() } else { format!(" from {} on", cpus(trial.point.cpus)) };
@@ -110,8 +114,9 @@ impl Tracing<'_> {
         traced
     }
 
-    /// What the runs for a prediction will cost is said before they are made. More threads than CPUs can take any time, where
-    /// they wait for each other in loops: these runs have a limit.
+    /// Limits the time of each run for a prediction, and announces the cost of these runs. With
+    /// more threads than CPUs a run can take any time, since threads may wait for each other in
+    /// loops.
     fn limit_time(&self, runs: usize, timed: &[Run]) {
         let times: Vec<f64> = timed.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect();
         let (Some(usual), Some(longest)) = (median(&times), times.iter().copied().reduce(f64::max)) else {
@@ -127,14 +132,15 @@ impl Tracing<'_> {
         ));
     }
 
-    /// The timed runs that succeeded, of this session and of those before.
+    /// Successful timed runs of this session and of earlier ones.
     fn timed_runs(&self) -> Vec<Run> {
         let mut runs = Study::read(self.path).map(|study| study.runs).unwrap_or_default();
         runs.retain(|run| run.phase == Phase::Timed && run.counts(&self.study.header.plan));
         runs
     }
 
-    /// One of them, made again while it is much slower than the timed ones and there is time; what the user is to be told of it.
+    /// Makes one traced run, and repeats it while it is much slower than the timed runs and there
+    /// is time. Returns a note for the user, if there is one.
     fn least_disturbed(
         &self,
         trial: &mut Trial,
@@ -154,7 +160,8 @@ impl Tracing<'_> {
         }
     }
 
-    /// One of them, kept if it ran to its end faster than those before; what the user is to be told of it.
+    /// Makes one attempt at a traced run, and keeps the trace if the run succeeded and was the
+    /// fastest so far. Returns a note for the user, if there is one.
     fn one(
         &self,
         trial: &Trial,
@@ -169,13 +176,14 @@ impl Tracing<'_> {
         let mut tracer = (self.open)(&wanted)?;
         let made = TracedRun::make(executor, tracer.as_mut(), trial, self.path)?;
         if self.control.is_interrupted() {
-            // Also where the command ended by itself, and well: a server cut short by Ctrl-C does.
+            // The attempt is dropped even if the command itself ended well: a server cut short by
+            // Ctrl-C does.
             return Ok(None);
         }
         if !made.outcome.run.counts(plan) {
             let is_first = attempts.give_up();
             if !is_first {
-                // The trace that there is stands.
+                // The existing trace stays.
                 return Ok(None);
             }
             let limited = self.control.limit().filter(|_| made.outcome.run.exit == Exit::TimedOut);
@@ -186,7 +194,7 @@ impl Tracing<'_> {
             };
             return Ok(Some(format!("the traced run at {} {how}: no trace of it is kept", name(point))));
         }
-        // What was lost of it is in the trace, and said wherever its figures are shown.
+        // The trace records its lost events, and every report of its figures mentions them.
         if attempts.is_best(made.outcome.run.elapsed_ns.as_secs_f64()) {
             made.keep()?;
         }
@@ -194,7 +202,7 @@ impl Tracing<'_> {
     }
 }
 
-/// The points of a study that are still to be traced: those of its sweep, then those for its prediction.
+/// Points of a study that still lack a trace: those of its sweep, then those for its prediction.
 pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
     let plan = &study.header.plan;
     if plan.trace == TraceMode::Off {
@@ -204,16 +212,16 @@ pub(super) fn missing_traces(study: &Study) -> Vec<Point> {
     untraced(&plan.points, &study.traces).chain(untraced(&beyond, &study.traces)).cloned().collect()
 }
 
-/// `2 CPUs`, with what `{n}` is where that is another number.
+/// Name of a point: `2 CPUs`, with the value of `{n}` if that differs from the CPU count.
 fn name(point: &Point) -> String {
     let n = if point.n == point.cpus { String::new() } else { format!(" with {{n}} = {}", point.n) };
     cpus(point.cpus) + &n
 }
 
-/// The attempts at one trace: which is the best, and whether another is worth its time.
+/// Attempts at one trace: the best time, and whether another attempt is worth its time.
 #[derive(Debug)]
 struct Attempts {
-    /// What a timed run takes; none where there is none.
+    /// Median elapsed time of the timed runs, in seconds; none without timed runs.
     usual: Option<f64>,
     best: Option<f64>,
     left: u32,
@@ -226,7 +234,7 @@ impl Attempts {
         Self { usual: median(&times), best: None, left: ATTEMPTS }
     }
 
-    /// Takes note of an attempt that took so many seconds; whether it is the best so far.
+    /// Records an attempt's time in seconds and returns whether the attempt is the best so far.
     fn is_best(&mut self, seconds: f64) -> bool {
         self.left -= 1;
         let is_best = self.best.is_none_or(|best| seconds < best);
@@ -236,20 +244,20 @@ impl Attempts {
         is_best
     }
 
-    /// No more attempts; whether none has succeeded.
+    /// Forbids further attempts and returns whether none has succeeded.
     fn give_up(&mut self) -> bool {
         self.left = 0;
         self.best.is_none()
     }
 
-    /// Whether the best one is still much slower than the timed runs, and there is an attempt left.
+    /// Whether the best attempt is still much slower than the timed runs, and an attempt is left.
     fn wants_another(&self) -> bool {
         let is_slow = |(best, usual): (f64, f64)| best > (1.0 + SLOWER) * usual && best - usual > SLOWER_BY;
         self.left > 0 && self.best.zip(self.usual).is_some_and(is_slow)
     }
 }
 
-/// The points that have no trace yet.
+/// Points that have no trace yet.
 fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator<Item = &'a Point> {
     let has_one = move |point: &&Point| {
         traces.iter().any(|trace| trace.run.cpus == point.cpus && trace.run.n == point.n)
@@ -258,7 +266,7 @@ fn untraced<'a>(points: &'a [Point], traces: &'a [TraceHeader]) -> impl Iterator
 }
 
 impl Traced {
-    /// What is the same for each CPU count is said once.
+    /// Adds a note. Equal notes for several CPU counts appear once.
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);

@@ -1,6 +1,6 @@
-//! Pages of studies that have not changed since they were made.
+//! Cache of pages, reused while the files of their studies do not change.
 //!
-//! A page is as old as the files that it was made of; what is in it is decided elsewhere.
+//! A page is as old as the files from which it was made. Other modules decide its content.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,26 +11,28 @@ use anyhow::Result;
 
 use super::Answer;
 
-/// Pages that are kept: those of a reader who goes back and forth between a few studies. A page is some megabytes.
+/// Largest number of pages in the cache, for a reader who switches between a few studies. A page
+/// takes some megabytes.
 const MOST: usize = 8;
 
-/// Time of the last change and length of each file that a page is made of.
+/// Path, time of the last change and length of each file behind a page.
 type Stamp = Vec<(PathBuf, SystemTime, u64)>;
 
-/// Answers by the study's directory.
+/// Cached answers, by the study's directory.
 #[derive(Default)]
 pub(super) struct Cache {
     answers: HashMap<PathBuf, (Stamp, Answer)>,
 }
 
 impl Cache {
-    /// The answer about the study at `path`: the one that was given before if no file of it has changed, else that of `make`.
-    /// A page that changes is always made.
+    /// Answer about the study at `path`. The cached answer is reused if no file of the study has
+    /// changed; otherwise `make` supplies it. An answer that changes is made each time.
     ///
     /// # Errors
     /// Those of `make`.
     pub(super) fn answer(&mut self, path: &Path, make: impl FnOnce() -> Result<Answer>) -> Result<Answer> {
-        // Before the files are read: after a change meanwhile the page is made again the next time.
+        // The stamp is taken before the files are read. If a file changes in between, the next
+        // request makes the page again.
         let stamp = stamp(path);
         if let Some((_, answer)) = self.answers.get(path).filter(|(made_of, _)| *made_of == stamp) {
             return Ok(answer.clone());
@@ -46,7 +48,7 @@ impl Cache {
     }
 }
 
-/// The files of the study and of its traces, by name.
+/// Stamps of the files of the study and of its traces, by name.
 fn stamp(path: &Path) -> Stamp {
     let directories = [path.to_owned(), path.join("traces")];
     let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
@@ -78,7 +80,7 @@ mod tests {
         assert_eq!(answered(&mut cache, dir.path(), "second", false), "first");
         fs::write(dir.path().join("runs.jsonl"), "12").expect("written");
         assert_eq!(answered(&mut cache, dir.path(), "third", false), "third");
-        // A run that goes on is no reason to keep what was known of it.
+        // An answer that changes is not cached.
         let other = tempfile::tempdir().expect("a directory");
         assert_eq!(answered(&mut cache, other.path(), "now", true), "now");
         assert_eq!(answered(&mut cache, other.path(), "later", true), "later");

@@ -1,44 +1,46 @@
-//! What a request asks for, and whether it may: decided from its method, its Host and its address alone.
+//! Decides what a request asks for and whether it is allowed, from its method, its Host and its
+//! address alone.
 //!
-//! A page of another site can make a browser send requests here, also by a name of its own that leads to this machine (DNS rebinding). Such a
-//! request names that site as its host, and is refused; no request changes anything.
+//! A page of another site can make a browser send requests here. The request may even use a name of
+//! that site that leads to this machine (DNS rebinding). It then names that site as its host, and
+//! is refused. No request changes anything.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-/// What may be asked for.
+/// Allowed requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// All studies.
+    /// List of all studies.
     List,
-    /// The classic benchmarks among them, then and now.
+    /// Classic benchmarks among the studies, then and now.
     Suite,
-    /// One of this name.
+    /// Study with this name.
     Study(String),
-    /// Two, compared.
+    /// Comparison of two studies.
     Compare {
-        /// The name of BASE.
+        /// Name of BASE.
         base: String,
-        /// The name of NEW.
+        /// Name of NEW.
         new: String,
     },
 }
 
-/// Why nothing is answered.
+/// Reasons to refuse a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Neither GET nor HEAD.
+    /// Method other than GET and HEAD.
     Method,
-    /// Called by another name than this machine's own.
+    /// Host that is not a name of this machine.
     Host,
-    /// Nothing is there.
+    /// Address without content.
     Unknown,
 }
 
 impl Refusal {
-    /// The HTTP status.
+    /// HTTP status of the refusal.
     pub(super) const fn status(&self) -> u16 {
         match self {
             Self::Method => 405,
@@ -58,7 +60,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reads a request that came to `port`.
+/// Parses a request that arrived at `port`.
 pub(super) fn asked(method: &str, hosts: &[&str], port: u16, url: &str) -> Result<Asked, Refusal> {
     if !matches!(method, "GET" | "HEAD") {
         return Err(Refusal::Method);

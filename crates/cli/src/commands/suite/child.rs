@@ -1,6 +1,6 @@
-//! Runs `morecores` itself as a process of its own, and hands on the signals that are to end it.
+//! Runs `morecores` itself as a separate process, and forwards the signals that are to end it.
 //!
-//! In a process group of its own, so that Ctrl-C reaches it once: from here.
+//! The child has its own process group, so that Ctrl-C reaches it once: from this process.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,31 +14,32 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::super::signals::{EndAfterMeasuring, SignalListener};
 
-/// How it ended.
+/// Outcome of the child process.
 pub(super) enum Ended {
     Well,
-    /// With this exit status.
+    /// Exit status of a child that failed.
     Failed(i32),
-    /// Because this process got a signal.
+    /// Signal to this process that ended the child.
     BySignal(i32),
 }
 
-/// Runs one process after the other. A signal between two of them ends this process.
+/// Runs one process after another. A signal between two of them ends this process.
 pub(super) struct Runner {
     child: Arc<Mutex<Child>>,
 }
 
-/// The process that runs.
+/// Child process in progress.
 #[derive(Debug, Default)]
 struct Child {
-    /// None between two, so that no signal goes to a stranger that got its number.
+    /// Process ID. None between two children, so that no signal reaches an unrelated process with a
+    /// reused ID.
     pid: Option<Pid>,
-    /// The last signal that it was handed.
+    /// Last signal that was forwarded to the child.
     signal: Option<i32>,
 }
 
 impl Runner {
-    /// Hands signals on from now on; `between` is what they do where nothing runs.
+    /// Starts to forward signals. `between` responds to a signal while no child runs.
     pub(super) fn start(between: EndAfterMeasuring) -> Result<Self> {
         let child = Arc::new(Mutex::new(Child::default()));
         let shared = Arc::clone(&child);
@@ -53,25 +54,26 @@ impl Runner {
         Ok(Self { child })
     }
 
-    /// Runs it with these arguments. Its report is not wanted: only the study is.
+    /// Runs morecores with these arguments. Its report is discarded: only the study is needed.
     pub(super) fn run(&self, arguments: &[OsString]) -> Result<Ended> {
         let us = env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(&us);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         if let Some(beside_us) = us.parent() {
-            // So that the workloads are found by a name that another machine understands too.
+            // PATH starts with the directory of this program. Studies then name the workloads
+            // without a path, which is also valid on another machine.
             let path = env::var_os("PATH").unwrap_or_default();
             let first = std::iter::once(beside_us.to_owned()).chain(env::split_paths(&path));
             command.env("PATH", env::join_paths(first).context("cannot extend PATH")?);
         }
         let mut process = {
-            // A signal that comes meanwhile waits until there is somebody to hand it to.
+            // The lock delays a signal until there is a child to forward it to.
             let mut child = lock(&self.child);
             let process = command.spawn().context("cannot start this program again")?;
             *child = Child { pid: Some(Pid::from_child(&process)), signal: None };
             process
         };
-        // It keeps its number until it is waited for below.
+        // `NOWAIT` leaves the child a zombie: it keeps its process ID until the wait below.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(Errno::INTR) = waitid(WaitId::Pid(Pid::from_child(&process)), ended) {}
         let signal = std::mem::take(&mut *lock(&self.child)).signal;

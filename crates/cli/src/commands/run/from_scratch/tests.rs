@@ -1,4 +1,4 @@
-//! The lines that are proposed, by the tools they are for.
+//! Tests of the proposed lines, by build tool.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Traced runs of true commands, by a tracer that is told what to see.
+//! Tests of traced runs of real commands, with a simulated tracer.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use super::super::super::derive;
 use super::*;
 use crate::tracer::{Sink, Tracer};
 
-/// Children of this process belong to whichever run is going on: one test at a time.
+/// Serialises the tests: every child of this process belongs to the run in progress.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A study of a command at two CPU counts, without a run yet, and the executor for it.
+/// Study of a command at two CPU counts, with what its executor needs.
 struct Fixture {
     _turn: MutexGuard<'static, ()>,
     dir: tempfile::TempDir,
@@ -38,7 +38,8 @@ impl Fixture {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().expect("a directory");
         let one: CpuSet = process::affinity(0).expect("CPUs").first().into_iter().collect();
-        // Two counts also where there is one CPU: the counts are what the traces are named by.
+        // Both counts use one CPU, so that the test runs on any machine. The counts only name the
+        // traces.
         let point = |n| Point { n, cpu_set: one.clone(), ..morecores_testkit::point(1) };
         let mut plan = morecores_testkit::plan(vec![point(1), point(2)]);
         change(&mut plan);
@@ -55,7 +56,8 @@ impl Fixture {
         self.trace_within(None, open)
     }
 
-    /// The same with a time for the study, which began when the clock of the machine did.
+    /// Traces with a time limit for the study. The limit counts from the start of the machine's
+    /// clock.
     fn trace_within(
         &self,
         time: Option<Nanos>,
@@ -86,7 +88,7 @@ impl Fixture {
         Study::read(&self.path()).expect("the study").traces
     }
 
-    /// For each trace, what `{n}` was.
+    /// Value of `{n}` of each trace, ascending.
     fn traced(&self) -> Vec<u32> {
         let mut found: Vec<u32> = self.traces().iter().map(|trace| trace.run.n).collect();
         found.sort_unstable();
@@ -94,7 +96,7 @@ impl Fixture {
     }
 }
 
-/// Sees one thread being renamed in every run.
+/// Simulated tracer that sees one thread being renamed in every run.
 #[derive(Clone, Copy)]
 struct Pretend {
     source: TraceSource,
@@ -191,7 +193,7 @@ fn every_count_gets_a_trace_that_is_no_run_of_the_study() {
     assert_eq!(Study::read(&study.path()).expect("a study").runs, []);
 }
 
-/// A study of a line whose timed runs are said to have taken so long.
+/// Study of a shell line, with recorded timed runs of `elapsed` each.
 fn timed(line: &str, elapsed: Nanos) -> Fixture {
     let mut study = Fixture::new(line);
     for point in study.header.plan.points.clone() {
@@ -202,7 +204,7 @@ fn timed(line: &str, elapsed: Nanos) -> Fixture {
 
 #[test]
 fn a_traced_run_that_is_much_slower_than_the_timed_ones_is_made_twice_again() {
-    // It sleeps for longer than any tracer needs to start.
+    // The command sleeps for longer than any tracer needs to start.
     for (usual, made) in [(Nanos(1), 6), (Nanos::from_millis(3_600_000), 2)] {
         let study = timed("sleep 0.02", usual);
         let opened = Arc::new(AtomicU32::new(0));
@@ -235,7 +237,7 @@ fn the_fastest_attempt_is_kept_and_no_more_are_made_than_needed() {
     assert_eq!(attempts(Some(1.0), &[1.3, 1.1, 1.0]), [true, true]);
     assert_eq!(attempts(Some(1.0), &[1.5, 1.6, 1.4, 1.0]), [true, false, true]);
     assert_eq!(attempts(None, &[9.0, 1.0]), [true], "nothing to compare with");
-    // Half as long again, which the tracer alone may do to so short a run; then by more than that.
+    // The tracer alone may make a run this short half as long again. Then the slowdown is larger.
     assert_eq!(attempts(Some(0.000_6), &[0.000_9, 0.000_6]), [true]);
     assert_eq!(attempts(Some(0.004), &[0.004_9, 0.004]), [true]);
     assert_eq!(attempts(Some(0.004), &[0.005_1, 0.004]), [true, true]);
@@ -335,7 +337,7 @@ fn the_user_s_wish_to_stop_ends_it_between_runs_and_in_one() {
     assert_eq!(traced, Traced { notes: vec![], interrupted: true, out_of_time: false });
     drop(study);
 
-    // Whether the command dies of it, or takes it as the wish to end and ends well.
+    // The command may die of the signal, or take it as a request to end and end well.
     stopped_in_a_run("sleep 60");
     stopped_in_a_run("trap 'exit 0' INT; while :; do sleep 0.01; done");
 }
