@@ -1,7 +1,7 @@
-//! Writes into the shared library by which name programs ask for it at run time.
+//! Sets the name in the shared library by which programs request it at run time.
 
-/// Raised whenever a program that was built with an older header would go wrong with the library: a size, the bytes of an `INIT`, or what a
-/// function does.
+/// ABI number. It is raised whenever a program that was built with an older header would fail with
+/// the library: by a change of a size, of the bytes of an `INIT`, or of a function's effect.
 const ABI: u32 = 0;
 
 fn main() {

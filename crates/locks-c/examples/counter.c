@@ -1,9 +1,11 @@
 /*
- * Threads add to a counter under an adaptive lock, and keep two numbers equal under its reader-writer form.
+ * Threads add to a counter under an adaptive lock, and keep two numbers equal under its
+ * reader-writer form.
  *
- *     counter [THREADS [ROUNDS]]          4 threads and 20000 rounds where nothing is said
+ *     counter [THREADS [ROUNDS]]          4 threads and 20000 rounds by default
  *
- * Ends with 0 where all additions are there and nobody saw what nobody may see, else with 1; with 2 where it was called wrongly.
+ * The exit status is 0 if all additions are present and no thread saw an inconsistency, 1
+ * otherwise, and 2 after wrong arguments.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,11 +18,11 @@ enum { MOST_THREADS = 64, WRITE_EVERY = 8 };
 
 static morecores_lock_t counter_lock = MORECORES_LOCK_INIT;
 static long counter;
-/* Whether a thread is between lock and unlock: exclusion is that no other finds it so. */
+/* Whether a thread is between lock and unlock. With exclusion no other thread finds it true. */
 static bool inside;
 static long met_another;
 
-/* Made at run time, as a lock in allocated memory is. */
+/* This lock is initialised at run time, like a lock in allocated memory. */
 static morecores_rwlock_t pair_lock;
 static long first, second;
 
@@ -58,13 +60,13 @@ static bool are_equal(bool tries)
     return equal;
 }
 
-/* Returns how often the two numbers were not equal. */
+/* Counts how often the two numbers were not equal. */
 static void *work(void *unequal)
 {
     long round;
 
     for (round = 0; round < rounds; round++) {
-        /* Every other time by a try, and by waiting only where that fails. */
+        /* Every other round tries first, and waits only if the try fails. */
         bool tries = round % 2 == 1;
 
         add_one(tries);
@@ -76,7 +78,7 @@ static void *work(void *unequal)
     return NULL;
 }
 
-/* An argument from 1 to `most`, or 0 where it is no such number. */
+/* Value of an argument from 1 to `most`, or 0 for any other text. */
 static long number(const char *text, long most)
 {
     char *end;

@@ -1,16 +1,19 @@
 /*
- * Makes the locks known to the tools that look for data races. morecores_locks.h includes it where MORECORES_LOCKS_CHECK is defined, which
- * must then be so for all files of a program that use the locks.
+ * Makes the locks known to the tools that look for data races. morecores_locks.h includes this file
+ * if MORECORES_LOCKS_CHECK is defined. The macro must then be defined for all files of a program
+ * that use the locks.
  *
- * These tools know the locks of pthread and take any other for accesses to memory. So each call is replaced by one that also
- * says what happened:
+ * These tools know the locks of pthread and take any other lock for plain memory accesses. Each
+ * call is therefore replaced by one that also reports its effect:
  *
- * - with -fsanitize=thread, to ThreadSanitizer (sanitizer/tsan_interface.h, which comes with the compiler);
+ * - with -fsanitize=thread, to ThreadSanitizer (sanitizer/tsan_interface.h, which comes with the
+ *   compiler);
  * - otherwise, to Helgrind and DRD (valgrind/drd.h, which comes with valgrind). Run them with
- *   --suppressions=morecores_locks.supp, since the library's own words are raced for on purpose. A program that was built so also runs
- *   without valgrind, a few nanoseconds slower a call.
+ *   --suppressions=morecores_locks.supp, since the library's own words have deliberate races. A
+ *   program that was built in this way also runs without valgrind, a few nanoseconds slower per
+ *   call.
  *
- * It must not change what a call does.
+ * This file must not change the effect of a call.
  */
 #ifndef MORECORES_LOCKS_CHECK_H
 #define MORECORES_LOCKS_CHECK_H
@@ -25,12 +28,18 @@
 #endif
 #endif
 
-/* What is said in the life of an ownership: about to wait or try, ended so, about to be freed, free. */
+/*
+ * Reports in the life of an ownership: before a wait or a try, after it, before the release, after
+ * it.
+ */
 #ifdef MORECORES_CHECK_BY_SANITIZER
 
 #include <sanitizer/tsan_interface.h>
 
-/* Which kind of call it is, in the words of ThreadSanitizer. Initialisers of static memory take no call that it would see. */
+/*
+ * Kind of the call, in ThreadSanitizer's terms. Initialisers of static memory make no call that it
+ * would see.
+ */
 #define MORECORES_CHECK_WRITES __tsan_mutex_linker_init
 #define MORECORES_CHECK_READS (__tsan_mutex_linker_init | __tsan_mutex_read_lock)
 
@@ -44,8 +53,11 @@
 
 #else
 
-/* Its requests for reader-writer locks have the numbers of Helgrind's, on purpose: one request tells whichever runs. To both, a plain lock is
- * a reader-writer lock that is only written with: of those they follow any, without having seen it made. */
+/*
+ * Requests of drd.h for reader-writer locks deliberately have the numbers of Helgrind's, so that
+ * one request informs either tool. Both tools see a plain lock as a reader-writer lock that is only
+ * written with. They follow any reader-writer lock without having seen its initialisation.
+ */
 #include <valgrind/drd.h>
 
 #define MORECORES_CHECK_WRITES 1
@@ -64,7 +76,7 @@
 
 #endif
 
-/* A call that waits, one that tries and one that frees, each beside a function of the library. */
+/* A waiting call, a trying call and a freeing call, each around a function of the library. */
 #define MORECORES_CHECK_CALLS(type, lock_call, try_call, unlock_call, kind) \
     static inline void morecores_check_##lock_call(type *lock)              \
     {                                                                       \
@@ -91,7 +103,7 @@ MORECORES_CHECK_CALLS(morecores_lock_t, lock_lock, lock_trylock, lock_unlock, MO
 MORECORES_CHECK_CALLS(morecores_rwlock_t, rwlock_rdlock, rwlock_tryrdlock, rwlock_rdunlock, MORECORES_CHECK_READS)
 MORECORES_CHECK_CALLS(morecores_rwlock_t, rwlock_wrlock, rwlock_trywrlock, rwlock_wrunlock, MORECORES_CHECK_WRITES)
 
-/* Names without arguments, so that the address of a call is that of the checked one too. */
+/* Macros without arguments, so that the address of a call is also that of the checked call. */
 #define morecores_lock_lock morecores_check_lock_lock
 #define morecores_lock_trylock morecores_check_lock_trylock
 #define morecores_lock_unlock morecores_check_lock_unlock

@@ -1,8 +1,9 @@
 //! `morecores_lock_t`: one owner at a time.
 //!
-//! In all functions the caller promises that `lock` points to one that was initialised and that nobody frees meanwhile, which is what a
-//! reference means. The memory of a `morecores_lock_t` may go once it is free, before an unlock has returned: the reference is to atomics, so
-//! the compiler does not take it to be readable until then.
+//! In all functions the caller guarantees that `lock` points to an initialised lock that no thread
+//! frees during the call, which is the meaning of a reference. The memory of a `morecores_lock_t`
+//! may disappear once the lock is free, before an unlock has returned. The reference is to atomics,
+//! so the compiler does not assume that the memory is readable until the return.
 #![allow(
     unsafe_code,
     reason = "SAFETY: the names are exported unmangled; all begin with morecores_, as no other library's do"
@@ -17,13 +18,13 @@ use morecores_locks::RawAdaptive;
 use crate::tried;
 use crate::wait::undisturbed;
 
-/// Makes a free lock.
+/// Initialises a free lock.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_init(lock: &mut MaybeUninit<RawAdaptive>) {
     lock.write(RawAdaptive::new());
 }
 
-/// Waits until this thread has it.
+/// Waits until this thread owns the lock.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_lock(lock: &RawAdaptive) {
     if !lock.try_lock() {
@@ -31,29 +32,29 @@ pub extern "C-unwind" fn morecores_lock_lock(lock: &RawAdaptive) {
     }
 }
 
-/// Takes it where it is free: 0, or `EBUSY`.
+/// Takes the lock if it is free: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_trylock(lock: &RawAdaptive) -> c_int {
     tried(lock.try_lock())
 }
 
-/// Frees it.
+/// Frees the lock.
 ///
 /// # Safety
-/// The caller has it.
+/// The caller owns the lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn morecores_lock_unlock(lock: &RawAdaptive) {
-    // SAFETY: the caller has it.
+    // SAFETY: the caller owns the lock.
     unsafe { RawMutex::unlock(lock) }
 }
 
-/// Whether anybody has it.
+/// Whether the lock has an owner.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
     lock.is_locked()
 }
 
-/// Measures the price of a sleep and a wake-up, unless this process has done so.
+/// Measures the cost of a sleep and a wake-up, unless this process has already done so.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_prepare() {
     undisturbed(morecores_locks::prepare);

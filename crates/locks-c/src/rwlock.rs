@@ -1,4 +1,4 @@
-//! `morecores_rwlock_t`: many readers, or one writer. What the caller promises is said in `mutex`.
+//! `morecores_rwlock_t`: many readers, or one writer. The caller's guarantees are those in `mutex`.
 #![allow(
     unsafe_code,
     reason = "SAFETY: the names are exported unmangled; all begin with morecores_, as no other library's do"
@@ -13,7 +13,7 @@ use morecores_locks::RawAdaptiveRw;
 use crate::tried;
 use crate::wait::undisturbed;
 
-/// Makes a free lock.
+/// Initialises a free lock.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_init(lock: &mut MaybeUninit<RawAdaptiveRw>) {
     lock.write(RawAdaptiveRw::new());
@@ -27,7 +27,7 @@ pub extern "C-unwind" fn morecores_rwlock_rdlock(lock: &RawAdaptiveRw) {
     }
 }
 
-/// Reads where no writer is there or waits: 0, or `EBUSY`.
+/// Acquires the lock for reading if no writer is present or waits: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_int {
     tried(lock.try_lock_shared())
@@ -36,14 +36,14 @@ pub extern "C-unwind" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_i
 /// Ends reading.
 ///
 /// # Safety
-/// The caller reads.
+/// The caller holds the lock for reading.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn morecores_rwlock_rdunlock(lock: &RawAdaptiveRw) {
-    // SAFETY: the caller reads.
+    // SAFETY: the caller holds the lock for reading.
     unsafe { RawRwLock::unlock_shared(lock) }
 }
 
-/// Waits until this thread alone may read and write.
+/// Waits until this thread may read and write exclusively.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
     if !lock.try_lock_exclusive() {
@@ -51,7 +51,7 @@ pub extern "C-unwind" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
     }
 }
 
-/// Writes where nobody is there: 0, or `EBUSY`.
+/// Acquires the lock for writing if it has no readers and no writer: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_int {
     tried(lock.try_lock_exclusive())
@@ -60,14 +60,14 @@ pub extern "C-unwind" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_i
 /// Ends writing.
 ///
 /// # Safety
-/// The caller writes.
+/// The caller holds the lock for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn morecores_rwlock_wrunlock(lock: &RawAdaptiveRw) {
-    // SAFETY: the caller writes.
+    // SAFETY: the caller holds the lock for writing.
     unsafe { RawRwLock::unlock_exclusive(lock) }
 }
 
-/// Whether anybody reads or writes.
+/// Whether the lock has a reader or a writer.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_is_locked(lock: &RawAdaptiveRw) -> bool {
     lock.is_locked()

@@ -1,11 +1,13 @@
-//! Waiting as C programs expect it of a lock: `errno` is left as it was, and a thread is not cancelled meanwhile.
+//! Waiting as C programs expect it of a lock: `errno` is preserved, and the thread is not cancelled
+//! during the wait.
 //!
-//! The locks' own sleeps see to both. The first wait of a process also asks for its CPUs, which may set `errno`; preparing starts and
-//! joins threads, and `pthread_join(3)` is a cancellation point. It must not know any lock.
+//! The locks' own sleeps ensure both. The first wait of a process also determines its CPUs, which
+//! may set `errno`. Preparing starts and joins threads, and `pthread_join(3)` is a cancellation
+//! point. The module must not know any lock.
 
 use libc::c_int;
 
-/// `pthread.h` of glibc and musl.
+/// Value from `pthread.h` of glibc and musl.
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
 #[allow(unsafe_code)]
@@ -14,20 +16,21 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Calls what may wait, and sets `errno` and whether this thread may be cancelled as they were. A thread that was cancelled while it measures
-/// would leave others behind that use its stack.
+/// Calls `wait`, which may wait, and restores `errno` and the thread's cancellation state. A thread
+/// cancelled while it measures would leave threads behind that use its stack.
 #[cold]
 pub(crate) fn undisturbed(wait: impl FnOnce()) {
     let mut state = 0;
     #[allow(unsafe_code)]
-    // SAFETY: `state` is a local; the address of errno is valid as long as the thread, and no other thread's.
+    // SAFETY: `state` is a local. The address of errno is valid as long as the thread, and belongs
+    // to this thread alone.
     let errno = unsafe {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut state);
         *libc::__errno_location()
     };
     wait();
     #[allow(unsafe_code)]
-    // SAFETY: as above; `state` is what the call before gave.
+    // SAFETY: the address of errno is valid as above; `state` is the value from the previous call.
     unsafe {
         *libc::__errno_location() = errno;
         pthread_setcancelstate(state, &raw mut state);

@@ -2,59 +2,75 @@
 //!
 //! | bits of `word` | name | meaning |
 //! |---|---|---|
-//! | 0 | `LOCKED` | somebody has it, or it was given away |
-//! | 1 | `AWAKE` | one that waits is awake, or is being woken, and will look at the word: wake no other, and do not spin beside it |
-//! | 2 | `GIFT` | it was given to one that sleeps: nobody else may take it (only with `LOCKED`) |
-//! | 3 | `HUNGRY` | a sleeper has waited for too long: the next unlock is to be a gift |
-//! | 4 to 31 | `WAITER` | how many threads wait that sleep or have slept |
+//! | 0 | `LOCKED` | the lock has an owner, or it was handed to a sleeper |
+//! | 1 | `AWAKE` | one waiter is awake or is being woken, and will look at the word: do not wake another one, and do not spin next to it |
+//! | 2 | `GIFT` | the lock was handed to a sleeper: no other thread may take it (only with `LOCKED`) |
+//! | 3 | `HUNGRY` | a sleeper has waited too long: the next unlock must hand the lock over |
+//! | 4 to 31 | `WAITER` | number of waiters that sleep or have slept |
 //!
 //! | other words | meaning |
 //! |---|---|
-//! | `calls` | how often a sleeper was called: what sleepers sleep on; written by the owner alone |
-//! | `turn` | how often it was taken since a sleeper was last woken: written by the owner alone |
-//! | `due` | by when the one that is `AWAKE` is expected to look |
-//! | `experience` | for how long spinning has been worth it at this lock |
+//! | `calls` | number of calls to sleepers; sleepers sleep on this word; only the owner writes it |
+//! | `turn` | number of acquisitions since a sleeper was last woken; only the owner writes it |
+//! | `due` | time by which the waiter behind `AWAKE` is expected to look |
+//! | `experience` | duration for which spinning has paid off at this lock |
 //!
-//! Nobody waits: one locked instruction takes it, one frees it. Otherwise a thread that comes
+//! Without waiters, one locked instruction takes the lock and one frees it. Otherwise an arriving
+//! thread
 //!
-//! 1. *glances*, for as long as some hand-overs between CPUs take;
-//! 2. *spins*, unless another does or is being woken, for as long as a sleep and a wake-up cost ([`cost`](crate::cost)), or less, as experience
-//!    has it: never past an owner that was taken off its CPU for longer than that. Now and then it yields, since the owner may be ready for this
-//!    very CPU;
-//! 3. *naps*, if it has seen others take the lock again before it could: then they do best undisturbed. It sleeps for a fixed time, longer
-//!    each time, without being woken; the owners pay nothing for it;
-//! 4. *sleeps* otherwise, until it is woken. Freeing the lock wakes one sleeper, unless one that waits is awake. Whoever runs
-//!    may take the lock before the sleeper comes to: that keeps the CPUs busy. Where the one that was woken has not looked by the time it is `due`,
-//!    it has no CPU, and another is woken, which may have.
+//! 1. *glances* for the duration of some hand-overs between CPUs;
+//! 2. *spins* for the cost of a sleep and a wake-up ([`cost`](crate::cost)), or less if the
+//!    experience says so. It does not spin if another waiter spins or is being woken. It does not
+//!    outwait an owner that is off its CPU for longer than that. It yields now and then, since the
+//!    owner may be ready for this very CPU;
+//! 3. *naps* if it has seen other threads take the lock again before it could. Those threads then
+//!    do best undisturbed. A nap is a sleep of a fixed time, longer each time, without a wake-up;
+//!    it costs the owners nothing;
+//! 4. *sleeps* otherwise, until it is woken. An unlock wakes one sleeper, unless a waiter is awake.
+//!    A running thread may take the lock before the sleeper arrives, which keeps the CPUs busy. If
+//!    the woken thread has not looked by the `due` time, it has no CPU. The unlock then wakes
+//!    another sleeper, which may have one.
 //!
-//! Nothing so far keeps a thread from bad luck. So one that has waited for 10 ms asleep says that it is `HUNGRY`, and the next
-//! unlock gives the lock to the head of the kernel's queue without freeing it.
+//! The four steps alone do not prevent starvation. A thread that has waited for 10 ms asleep
+//! therefore sets `HUNGRY`. The next unlock then hands the lock to the head of the kernel's queue
+//! without freeing it.
 //!
-//! Why no wake-up is lost, and no gift:
+//! Argument that no wake-up and no hand-over is lost:
 //!
-//! - Who goes to sleep reads `calls`, then marks the word, which has `LOCKED` and counts it from then on, and then sleeps while there is no new
-//!   call. Who frees a word that counts somebody, without `AWAKE`, sets that first, then makes a call, and then frees the word, if `AWAKE`
-//!   is still there; else it begins anew. So whoever was counted when `AWAKE` was set is in the kernel's queue, where one is woken; or it read the
-//!   calls before, and will not sleep; or it has marked the word since, cleared `AWAKE`, and is noticed.
-//! - The word alone would not do to sleep on: between a thread's mark and its sleep it can be freed, taken again and look as before, with an
-//!   `AWAKE` that nobody stands for.
-//! - `AWAKE` is set by who is awake itself, or with a call. It is cleared by its thread in the step in which it takes the lock or goes to sleep, and by
-//!   whoever has slept in the same steps, even where it is another's: that costs at most a wake-up too many. One that goes to sleep for the first time
-//!   leaves it: it relies on who is awake.
-//! - A gift is made in the same way, with `HUNGRY` off and `AWAKE` on. That `AWAKE` is still there does not tell that no taker went back to sleep
-//!   since: one that spins may have set it again, and cannot take a gift. But the one that was hungry is counted, and where it went back to
-//!   sleep, `HUNGRY` is there again, and all begins anew. Else it is in the kernel's queue, where one that may take the gift is woken; or it will not
-//!   sleep, and may take it itself. One that comes after the gift was made sleeps until it is called and is no taker before: so the thread that
-//!   gave the lock away does not get it back at once.
-//! - `turn`, `due` and `experience` decide how long to look and whom else to wake, never whether the lock is free.
+//! - A thread that goes to sleep reads `calls`. Then it marks the word, which has `LOCKED` and
+//!   counts the thread from then on. Then it sleeps while there is no new call. An unlock of a word
+//!   that counts a waiter, without `AWAKE`, first sets `AWAKE` and then makes a call. Then it frees
+//!   the word if `AWAKE` is still set; otherwise it starts again. Each thread that was counted when
+//!   `AWAKE` was set is thus in one of three states. It is in the kernel's queue, where one thread
+//!   is woken. Or it read `calls` before the call and will not sleep. Or it has marked the word
+//!   since, which cleared `AWAKE`, and the unlock notices that.
+//! - A sleep on the word itself would not be enough. Between a thread's mark and its sleep the word
+//!   can be freed, taken again and look unchanged, with an `AWAKE` for which no thread is awake.
+//! - `AWAKE` is set by a thread that is itself awake, or together with a call. Its thread clears it
+//!   in the step in which it takes the lock or goes to sleep. Any thread that has slept clears it
+//!   in these steps too, even if it belongs to another thread: that costs at most one surplus
+//!   wake-up. A thread that goes to sleep for the first time leaves it set and relies on the waiter
+//!   that is awake.
+//! - A hand-over follows these steps too, with `HUNGRY` off and `AWAKE` on. An `AWAKE` that is
+//!   still set does not prove that no possible receiver went back to sleep: a spinning thread,
+//!   which cannot receive the lock, may have set it again. But the starving thread is counted. If
+//!   it went back to sleep, `HUNGRY` is set again and the unlock starts again. Otherwise it is in
+//!   the kernel's queue, where one possible receiver is woken, or it will not sleep and may take
+//!   the lock itself. A thread that arrives after the hand-over sleeps until it is called and
+//!   cannot receive the lock before that. The thread that handed the lock over therefore does not
+//!   get it back at once.
+//! - `turn`, `due` and `experience` determine the spinning time and the additional wake-ups, never
+//!   whether the lock is free.
 //!
-//! Orderings. Taking the lock, or the gift, is `Acquire`; freeing it, or giving it away, is `Release`: the next owner sees what the one
-//! before wrote, `calls` among it. Marking the word before a sleep is `Release` and setting `AWAKE` with a call `Acquire`, so that the calls that a
-//! sleeper read are older than the call that follows its mark. Everything else is `Relaxed`: it hands over no data, and is about one
-//! word, whose changes all threads see in one order.
+//! Orderings. Taking the lock, or receiving it, is `Acquire`. Freeing it, or handing it over, is
+//! `Release`: the next owner sees all writes of the previous one, including `calls`. Marking the
+//! word before a sleep is `Release`, and setting `AWAKE` with a call is `Acquire`. The calls that a
+//! sleeper read are therefore older than the call after its mark. All other accesses are `Relaxed`:
+//! they pass on no data and concern a single word, whose changes all threads see in one order.
 //!
-//! Nothing of the lock is touched after it was freed; only an address is passed to the kernel. So its memory may be freed by a
-//! thread that has just taken it and knows that it is the last, as C programs do.
+//! No access to the lock's memory follows its release; only an address is passed to the kernel. A
+//! thread that has just taken the lock and knows that it is the last user may therefore free the
+//! memory, as C programs do.
 
 pub(crate) mod experience;
 #[cfg(all(test, loom))]
@@ -70,23 +86,26 @@ use self::waiter::Waiter;
 use self::words::{AWAKE, GIFT, HUNGRY, LOCKED, waiters};
 use crate::primitive::{AtomicU32, Word, const_unless_modelled, now_ns};
 
-/// A microsecond, nearly, in a power of two.
+/// About a microsecond, as a power of two.
 const TICK_NS: u64 = 1 << 10;
 
-/// How late one that is awake may be: longer than a wake-up out of an idle CPU's deep state takes, shorter than the time slice for which
-/// it may have to wait for its CPU while others idle.
+/// Permitted delay of a waiter that is awake. It is longer than a wake-up from an idle CPU's deep
+/// state. It is shorter than the time slice for which the waiter may have to wait for its CPU while
+/// other CPUs idle.
 const LATENESS_NS: u64 = 150_000;
 
-/// Spins while that is cheaper than blocking, then blocks.
+/// Adaptive lock: spins while that is cheaper than blocking, then blocks.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptive {
     word: AtomicU32,
-    /// How often a sleeper was called: what they sleep on. Written by the owner alone.
+    /// Number of calls to sleepers, on which the sleepers sleep. Only the owner writes it.
     calls: Word,
-    /// How often it was taken since a sleeper was last woken, with wrap-around: written by the owner alone.
+    /// Number of acquisitions since a sleeper was last woken, with wrap-around. Only the owner
+    /// writes it.
     turn: AtomicU32,
-    /// By when the one that is awake is expected to look: in units of [`TICK_NS`], with wrap-around.
+    /// Time by which the waiter that is awake is expected to look: in units of [`TICK_NS`], with
+    /// wrap-around.
     due: AtomicU32,
     experience: Experience,
     #[cfg(loom)]
@@ -109,7 +128,7 @@ impl RawAdaptive {
         }
     }
 
-    /// Waits until this thread has it.
+    /// Waits until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         if self.word.fetch_or(LOCKED, Acquire) & LOCKED != 0 {
@@ -118,13 +137,13 @@ impl RawAdaptive {
         self.count_turn();
     }
 
-    /// A turn begins. A store: nobody else writes it meanwhile.
+    /// Counts an acquisition. A store suffices: only the owner writes the word.
     #[inline]
     fn count_turn(&self) {
         self.turn.store(self.turn.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         let taken =
@@ -138,7 +157,8 @@ impl RawAdaptive {
     #[inline]
     pub(crate) fn unlock(&self) {
         let seen = self.word.load(Relaxed);
-        // Compared with a constant where nobody waits: the processor need not wait for what it loaded.
+        // Without waiters the comparison is with a constant, so that the processor need not wait
+        // for the loaded value.
         let freed = if seen == LOCKED {
             self.word.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
         } else if seen & (AWAKE | HUNGRY) == AWAKE && !self.turn.load(Relaxed).is_power_of_two() {
@@ -170,8 +190,9 @@ impl RawAdaptive {
         }
     }
 
-    /// Calls a sleeper and frees the word for it, or gives it away; where the word is not `seen` any more, or one of those for whom the call is went
-    /// back to sleep between the two, it does not, and all begins anew.
+    /// Calls a sleeper, and then frees the word for it or hands the lock over. Returns false if the
+    /// word is no longer `seen`, or if a possible receiver of the call went back to sleep in
+    /// between. The caller then starts again.
     fn call(&self, seen: u32, gives: bool) -> bool {
         let calls = ptr::from_ref(&self.calls);
         let mut seen = match self.word.compare_exchange(seen, seen & !HUNGRY | AWAKE, Acquire, Relaxed) {
@@ -194,12 +215,13 @@ impl RawAdaptive {
         false
     }
 
-    /// One that waits is awake, or is being woken, and will look after so long and what that may take.
+    /// Records that a waiter is awake or is being woken. It is expected to look after `after_ns`
+    /// plus the permitted delay.
     fn expect_look(&self, after_ns: u64) {
         self.due.store(ticks(now_ns() + after_ns + LATENESS_NS), Relaxed);
     }
 
-    /// Whether the one that is awake should have looked by now.
+    /// Whether the waiter that is awake should have looked by now.
     fn is_patience_over(&self) -> bool {
         #[cfg(loom)]
         if self.model.is_late {
@@ -209,7 +231,7 @@ impl RawAdaptive {
         late != 0 && late < u32::MAX / 2
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & LOCKED != 0
@@ -221,32 +243,33 @@ const fn ticks(ns: u64) -> u32 {
     (ns / TICK_NS) as u32
 }
 
-/// What models vary.
+/// Parameters that models vary.
 #[cfg(loom)]
 #[derive(Clone, Copy, Debug)]
 struct Model {
-    /// Whether every sleeper is hungry at once, so that gifts need not wait for a second sleep.
+    /// Whether every sleeper starves at once, so that hand-overs need not wait for a second sleep.
     is_giving: bool,
-    /// Whether one that is awake has always lost its CPU.
+    /// Whether a waiter that is awake has always lost its CPU.
     is_late: bool,
-    /// With one nobody looks before it sleeps.
+    /// Number of CPUs. With one CPU no thread looks before it sleeps.
     cpus: u32,
 }
 
-/// What an unlock is to do.
+/// Action of an unlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unlock {
-    /// Free the word: nobody sleeps, or one is awake.
+    /// Frees the word: no waiter sleeps, or one is awake.
     Frees,
-    /// Free it and wake a sleeper.
+    /// Frees the word and wakes a sleeper.
     Wakes,
-    /// Give it to a sleeper.
+    /// Hands the lock to a sleeper.
     Gives,
 }
 
 fn unlock(seen: u32, is_patience_over: impl FnOnce() -> bool) -> Unlock {
     if waiters(seen) == 0 {
-        // First of all: a gift without a taker would be a lock that is never free again.
+        // This check comes first: a hand-over without a receiver would leave the lock taken for
+        // ever.
         Unlock::Frees
     } else if seen & HUNGRY != 0 {
         Unlock::Gives
@@ -266,7 +289,7 @@ mod tests {
     fn an_unlock_wakes_only_where_it_must_and_gives_only_to_the_hungry() {
         for (seen, patient, impatient) in [
             (LOCKED, Unlock::Frees, Unlock::Frees),
-            // A spinner, and nobody asleep.
+            // There is a spinner but no sleeper.
             (LOCKED | AWAKE, Unlock::Frees, Unlock::Frees),
             (LOCKED | WAITER, Unlock::Wakes, Unlock::Wakes),
             (LOCKED | AWAKE | (3 * WAITER), Unlock::Frees, Unlock::Wakes),

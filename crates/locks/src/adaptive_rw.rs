@@ -2,22 +2,24 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `gate` | an adaptive lock: a writer has it for as long as it writes; a reader that comes while a writer is there passes through it |
+//! | `gate` | an adaptive lock: a writer holds it while it writes; a reader that arrives while a writer is present passes through it |
 //!
 //! | bits of `readers` | name | meaning |
 //! |---|---|---|
-//! | 0 | `WRITER` | a writer has the gate: readers must go through it |
+//! | 0 | `WRITER` | a writer holds the gate: readers must pass through it |
 //! | 1 | `SLEEPS` | that writer sleeps until the last reader has left |
-//! | 2 to 31 | `READER` | how many readers there are |
+//! | 2 to 31 | `READER` | number of readers |
 //!
-//! A writer that waits keeps new readers out, and all queue at the gate, whose gifts see to it that nobody starves. So, as with
-//! `parking_lot`, a thread that reads must not begin to read again: a writer may have come between, and both would wait for ever.
+//! A waiting writer keeps new readers out, and all threads queue at the gate, whose hand-overs
+//! prevent starvation. As with `parking_lot`, a reading thread must therefore not begin to read
+//! again: with a writer in between, both would wait for ever.
 //!
-//! Orderings. A reader counts itself with `Acquire` and leaves with `Release`; a writer sees the last one leave with
-//! `Acquire`, so that it writes after all that was read. A writer clears its mark with `Release`, which a reader's counting
-//! pairs with, and then frees the gate, which pairs with the next writer. A reader that comes through the gate has its
-//! `Acquire` from that. The gate is the last word that leaving touches, as a writer; a reader that leaves touches `readers` last
-//! and passes its address alone to the kernel.
+//! Orderings. A reader counts itself with `Acquire` and leaves with `Release`. A writer sees the
+//! last reader leave with `Acquire`, so that it writes after all reads. A writer clears its mark
+//! with `Release`, which pairs with a reader's counting. Then it frees the gate, which pairs with
+//! the next writer. A reader that passes through the gate gets its `Acquire` from the gate. A
+//! leaving writer touches the gate last. A leaving reader touches `readers` last and passes only
+//! its address to the kernel.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -29,14 +31,16 @@ const WRITER: u32 = 1;
 const SLEEPS: u32 = 2;
 const READER: u32 = 4;
 
-/// Set where half as many readers are there as can be counted. No program has so many threads: their guards were forgotten.
-/// The other half keeps the count from wrapping while threads find that out at the same time.
+/// Bit that is set when the readers reach half of the largest possible count. No program has so
+/// many threads, so guards must have been forgotten. The other half keeps the count from wrapping
+/// while several threads find this out at one time.
 const TOO_MANY: u32 = 1 << 31;
 
-/// Looks of a writer at readers that are about to leave, before it sleeps: those of the adaptive lock's glance.
+/// Number of a writer's looks at leaving readers before it sleeps, as in the adaptive lock's
+/// glance.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 24 };
 
-/// Many readers, or one writer.
+/// Adaptive reader-writer lock: many readers, or one writer.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptiveRw {
@@ -55,7 +59,7 @@ impl RawAdaptiveRw {
     /// Waits until this thread may read.
     ///
     /// # Panics
-    /// With 2^29 readers at once: their guards were forgotten.
+    /// With 2^29 concurrent readers, which means that guards were forgotten.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.try_lock_shared() {
@@ -68,14 +72,15 @@ impl RawAdaptiveRw {
         self.gate.lock();
         let is_full = self.readers.load(Relaxed) & TOO_MANY != 0;
         if !is_full {
-            // No writer: it would have the gate.
+            // There is no writer: it would hold the gate.
             self.readers.fetch_add(READER, Acquire);
         }
         self.gate.unlock();
         assert!(!is_full, "too many readers of a lock: were guards forgotten?");
     }
 
-    /// Reads where no writer is there or waits. False also where more readers are there than can be counted.
+    /// Acquires the lock for reading if no writer is present or waits. Returns false also if the
+    /// readers exceed the largest count.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let mut seen = self.readers.load(Relaxed);
@@ -97,7 +102,7 @@ impl RawAdaptiveRw {
         }
     }
 
-    /// Waits until this thread alone may read and write.
+    /// Waits until this thread may read and write exclusively.
     #[inline]
     pub fn lock_exclusive(&self) {
         self.gate.lock();
@@ -115,7 +120,8 @@ impl RawAdaptiveRw {
                 glances -= 1;
                 pause();
             } else if seen & SLEEPS == 0 {
-                // Where a reader left meanwhile, the word is another and the next look tells.
+                // If a reader left in between, the word has changed, and the next look sees the
+                // change.
                 let _ = self.readers.compare_exchange(seen, seen | SLEEPS, Relaxed, Relaxed);
             } else {
                 self.readers.sleep_while(seen, None);
@@ -124,7 +130,7 @@ impl RawAdaptiveRw {
         }
     }
 
-    /// Writes where nobody is there.
+    /// Acquires the lock for writing if there are no readers and no writer.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
         if !self.gate.try_lock() {
@@ -139,18 +145,18 @@ impl RawAdaptiveRw {
 
     #[inline]
     pub(crate) fn unlock_exclusive(&self) {
-        // No reader is there, and none can come but through the gate.
+        // There is no reader, and new readers can only come through the gate.
         self.readers.store(0, Release);
         self.gate.unlock();
     }
 
-    /// Whether anybody reads or writes.
+    /// Whether the lock has a reader or a writer.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.readers.load(Relaxed) != 0
     }
 
-    /// Whether anybody writes, or waits until the readers have left.
+    /// Whether a writer is present, or waits until the readers have left.
     #[inline]
     pub fn is_locked_exclusive(&self) -> bool {
         self.readers.load(Relaxed) & WRITER != 0

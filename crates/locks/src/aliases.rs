@@ -1,4 +1,4 @@
-//! The locks with data in them: `lock_api`'s types, filled in.
+//! The locks with data: instances of `lock_api`'s types.
 
 use core::num::NonZeroUsize;
 
@@ -14,9 +14,9 @@ pub type SpinBackoffMutex<T> = Mutex<RawSpinBackoff, T>;
 pub type SleepMutex<T> = Mutex<RawSleep, T>;
 /// Data under [`RawBlock`].
 pub type BlockMutex<T> = Mutex<RawBlock, T>;
-/// Data under [`RawAdaptive`]: the one to take where nothing speaks for another.
+/// Data under [`RawAdaptive`]: the default choice.
 pub type AdaptiveMutex<T> = Mutex<RawAdaptive, T>;
-/// What [`AdaptiveMutex::lock`](Mutex::lock) returns.
+/// Guard that [`AdaptiveMutex::lock`](Mutex::lock) returns.
 pub type AdaptiveMutexGuard<'a, T> = MutexGuard<'a, RawAdaptive, T>;
 /// Data under [`RawTicket`].
 pub type TicketMutex<T> = Mutex<RawTicket, T>;
@@ -24,16 +24,19 @@ pub type TicketMutex<T> = Mutex<RawTicket, T>;
 pub type McsMutex<T> = Mutex<RawMcs, T>;
 /// Data under [`RawAdaptiveRw`]: many readers or one writer.
 pub type AdaptiveRwLock<T> = RwLock<RawAdaptiveRw, T>;
-/// Data under [`RawAdaptive`] that its owner may lock again: it is free when it has been unlocked as often as locked.
+/// Data under [`RawAdaptive`], with nested ownership: the owner may lock again, and the lock is
+/// free after an equal number of unlocks.
 pub type ReentrantAdaptiveMutex<T> = ReentrantMutex<RawAdaptive, ThreadId, T>;
 
-/// Tells threads apart: by `pthread_self(3)`, which reads one register and is no two living threads' at once.
+/// Identification of threads by `pthread_self(3)`, which reads one register and is unique among the
+/// living threads.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadId;
 
 #[allow(unsafe_code)]
-// SAFETY: the address of a living thread's descriptor is never zero and no other living thread's. An ended thread's may come
-// back, but it owns nothing: a guard of a reentrant mutex cannot leave its thread.
+// SAFETY: the address of a living thread's descriptor is never zero and never that of another
+// living thread. The address of an ended thread may return, but that thread owns nothing: a guard
+// of a reentrant mutex cannot leave its thread.
 unsafe impl GetThreadId for ThreadId {
     const INIT: Self = Self;
 

@@ -2,18 +2,19 @@
 //!
 //! | bits of the word | meaning |
 //! |---|---|
-//! | 0 | somebody has it |
-//! | 1 to 31 | how many wait |
+//! | 0 | the lock has an owner |
+//! | 1 to 31 | number of waiters |
 //!
-//! The count spares the unlocking thread the system call where nobody waits. It is exact: a waiter adds itself before it sleeps
-//! and takes itself off in the step in which it takes the lock.
+//! The count spares the unlocking thread the system call if there is no waiter. The count is exact:
+//! a waiter adds itself before it sleeps, and subtracts itself in the step in which it takes the
+//! lock.
 //!
-//! No wake-up is lost. A waiter sleeps only while the word is one that it saw with the lock taken and itself counted. Whoever
-//! frees such a word sees the count and wakes after the word has changed; the kernel then finds the sleeper, or the
-//! sleeper finds that the word has changed.
+//! No wake-up is lost. A waiter sleeps only while the word equals a value with the lock taken and
+//! the waiter counted. A thread that frees such a word sees the count and wakes after the change of
+//! the word. The kernel then finds the sleeper, or the sleeper finds that the word has changed.
 //!
-//! Orderings. Taking is `Acquire`, freeing `Release`. Counting oneself is `Relaxed`: it hands over no data, and the kernel
-//! compares the word under a lock of its own.
+//! Orderings. Taking is `Acquire`, freeing is `Release`. A waiter counts itself `Relaxed`: the
+//! count passes on no data, and the kernel compares the word under its own lock.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -23,7 +24,7 @@ use crate::primitive::{Word, const_unless_modelled};
 const LOCKED: u32 = 1;
 const WAITER: u32 = 2;
 
-/// Blocks until it is woken.
+/// Blocking lock: a waiter blocks until it is woken.
 #[derive(Debug)]
 pub struct RawBlock {
     word: Word,
@@ -37,7 +38,7 @@ impl RawBlock {
         }
     }
 
-    /// Blocks until this thread has it.
+    /// Blocks until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         if self.word.compare_exchange(0, LOCKED, Acquire, Relaxed).is_err() {
@@ -47,7 +48,7 @@ impl RawBlock {
 
     #[cold]
     fn lock_contended(&self) {
-        // Its share of the word: none until it is counted.
+        // The waiter's share of the word: zero until it is counted.
         let mut me = 0;
         let mut seen = self.word.load(Relaxed);
         loop {
@@ -68,7 +69,7 @@ impl RawBlock {
         }
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         let mut seen = self.word.load(Relaxed);
@@ -89,7 +90,7 @@ impl RawBlock {
         }
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & LOCKED != 0

@@ -1,14 +1,16 @@
-//! What waiting costs on this machine: a sleep and a wake-up, and one look of a spinner; from both, how many looks a spin may
-//! take.
+//! Cost of waiting on this machine: a sleep and a wake-up, and one look of a spinner. The two
+//! determine the number of looks in a spin.
 //!
-//! Spinning for as long as a sleep and a wake-up cost, and only then sleeping, costs at most twice what knowing the wait beforehand
-//! would (Karlin, Manasse, McGeoch, Owicki, "Competitive randomized algorithms for nonuniform problems", 1990).
+//! Spinning for the cost of a sleep and a wake-up before sleeping is 2-competitive: it costs at
+//! most twice as much as a choice with prior knowledge of the wait (Karlin, Manasse, McGeoch,
+//! Owicki, "Competitive randomized algorithms for nonuniform problems", 1990).
 //!
-//! No lock starts a thread. The first thread that would spin times a look; for a sleep and a wake-up it takes
-//! [`DEFAULT_SLEEP_NS`]. [`prepare`] measures them: two threads on two CPUs pass a ball [`THROWS`] times, which takes about half a
-//! millisecond. All signals are blocked in both threads, so that no handler of the program runs in them.
+//! No lock starts a thread. The first thread that would spin times a look. For a sleep and a
+//! wake-up it assumes [`DEFAULT_SLEEP_NS`]. [`prepare`] measures them: two threads on two CPUs pass
+//! a ball [`THROWS`] times, which takes about half a millisecond. All signals are blocked in both
+//! threads, so that no handler of the program runs in them.
 //!
-//! It must not know any lock.
+//! This module must not know any lock.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -18,60 +20,65 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicBool, AtomicU32, Word, now_ns, pause};
 
-/// How often the ball goes there and back, besides the first time, which includes the start of the thread.
+/// Number of the ball's round trips, besides the first one, which includes the start of the thread.
 pub const THROWS: usize = 15;
 
-/// Bounds on what a sleep and a wake-up are taken to cost. Linux needs about a microsecond for two system calls and a switch on the
-/// fastest machines; above the upper bound it was the machine that was busy, or an idle CPU in a deep state, which spinning
-/// does not wake.
+/// Bounds of the assumed cost of a sleep and a wake-up. Linux needs about a microsecond for two
+/// system calls and a switch on the fastest machines. A cost above the upper bound comes from a
+/// busy machine, or from an idle CPU in a deep state, which spinning does not wake.
 const LEAST_SLEEP_NS: u64 = 1_000;
 const MOST_SLEEP_NS: u64 = 50_000;
 
-/// Price of a sleep and a wake-up where it was not measured, in nanoseconds. Origin: the lock `block` hands over in 14.3 µs, the median
-/// of 11 rounds of `studies/2026-11-25-locks` (2 CPUs, KVM); `std` there takes 14.4 µs, the normal pthread mutex 13.4 µs.
+/// Cost of a sleep and a wake-up if it was not measured, in nanoseconds. Origin: the lock `block`
+/// hands over in 14.3 µs, the median of 11 rounds of `studies/2026-11-25-locks` (2 CPUs, KVM);
+/// `std` there takes 14.4 µs, the normal pthread mutex 13.4 µs.
 pub const DEFAULT_SLEEP_NS: u64 = 14_000;
 
-/// Looks that are timed together, and how often: the fastest counts, since nothing makes a pause faster than it is.
+/// Looks that are timed together, and number of timings. The fastest counts, since nothing makes a
+/// pause faster than it is.
 const LOOKS: u32 = 256;
 const TIMINGS: usize = 5;
 
-/// The most looks that a lock can remember, which keeps them in 16 bits.
+/// Largest number of looks that a lock can store, in 16 bits.
 const MOST_SPINS: u64 = u16::MAX as u64;
 
-/// What waiting costs, and what follows.
+/// Cost of waiting, and the resulting spin limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
     /// CPUs that this process may use.
     pub cpus: u32,
-    /// Each sleep and wake-up that was timed: half of the ball's way there and back, in nanoseconds, in the order made. Zeros where no
-    /// thread could be started.
+    /// Timed sleeps and wake-ups: half of each round trip of the ball, in nanoseconds, in order.
+    /// Zeros if no thread could be started.
     pub sleeps_ns: [u64; THROWS],
-    /// Their median, in nanoseconds; [`DEFAULT_SLEEP_NS`] where there is none.
+    /// Median of `sleeps_ns`, in nanoseconds; [`DEFAULT_SLEEP_NS`] if there is none.
     pub sleep_ns: u64,
     /// One look of a spinner and the pause after it, in picoseconds.
     pub look_ps: u64,
-    /// How many looks a spin may take; 0 where there is one CPU.
+    /// Maximum number of looks in a spin; 0 with one CPU.
     pub spins: u32,
 }
 
-/// Looks that a spin may take, plus one; 0 before the first wait that lasts and before [`prepare`].
+/// Maximum number of looks in a spin, plus one; 0 before the first long wait and before
+/// [`prepare`].
 static SPINS: AtomicU32 = AtomicU32::new(0);
 /// Whether [`prepare`] was called.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 static CPUS: AtomicU32 = AtomicU32::new(0);
 
-/// Measures the price of a sleep and a wake-up, once per process: the first call starts and joins two threads, with all signals
-/// blocked, for about half a millisecond. Any other call returns at once, also while the first still measures.
+/// Measures the cost of a sleep and a wake-up, once per process. The first call starts and joins
+/// two threads, with all signals blocked, for about half a millisecond. Any other call returns at
+/// once, even while the first one still measures.
 ///
-/// Without it the locks take [`DEFAULT_SLEEP_NS`], and start no thread. So do they where no thread can be started or only one CPU may
-/// be used, which is no error.
+/// Without this call the locks assume [`DEFAULT_SLEEP_NS`] and start no thread. The locks also
+/// assume it if no thread can be started or if only one CPU may be used, which is not an error.
 pub fn prepare() {
     if !PREPARED.swap(true, Relaxed) {
         SPINS.store(measure().spins + 1, Relaxed);
     }
 }
 
-/// How many looks a spin may take here. The first call times a look; a thread that comes meanwhile does not spin.
+/// Maximum number of looks in a spin on this machine. The first call times a look; a thread that
+/// calls at that time does not spin.
 pub(crate) fn spins() -> u32 {
     match SPINS.load(Relaxed) {
         0 => first_spins(),
@@ -85,18 +92,19 @@ fn first_spins() -> u32 {
         return 0;
     }
     let spins = spins_within(DEFAULT_SLEEP_NS, look_ps(), cpus());
-    // Unless a thread that prepares was faster: it knows better.
+    // The value of a thread that has called `prepare` in between is more accurate and stays.
     let _ = SPINS.compare_exchange(1, spins + 1, Relaxed, Relaxed);
     spins
 }
 
-/// Looks that take as long as a sleep and a wake-up; 0 on one CPU.
+/// Number of looks that take as long as a sleep and a wake-up; 0 on one CPU.
 fn spins_within(sleep_ns: u64, look_ps: u64, cpus: u32) -> u32 {
     if cpus > 1 { (sleep_ns * 1_000 / look_ps).clamp(1, MOST_SPINS) as u32 } else { 0 }
 }
 
-/// How many CPUs this process may use: asked once. A thread that is pinned to one has others beside it, so its own CPUs and those of the
-/// process's first thread count together.
+/// Number of CPUs that this process may use, determined once. A thread that is pinned to one CPU
+/// still runs next to other threads. The result therefore combines the calling thread's CPUs with
+/// those of the process's first thread.
 pub(crate) fn cpus() -> u32 {
     match CPUS.load(Relaxed) {
         0 => {
@@ -108,7 +116,7 @@ pub(crate) fn cpus() -> u32 {
     }
 }
 
-/// Measures what waiting costs here, now.
+/// Measures the current cost of waiting on this machine.
 pub fn measure() -> Tuning {
     let cpus = cpus();
     let sleeps_ns = sleeps().unwrap_or([0; THROWS]);
@@ -122,7 +130,7 @@ pub fn measure() -> Tuning {
     Tuning { cpus, sleeps_ns, sleep_ns, look_ps, spins: spins_within(sleep_ns, look_ps, cpus) }
 }
 
-/// One look as a spinner does it, in picoseconds.
+/// Duration of one look of a spinner, in picoseconds.
 fn look_ps() -> u64 {
     let word = Word::new(1);
     let timing = |_| {
@@ -136,32 +144,34 @@ fn look_ps() -> u64 {
     (0..TIMINGS).map(timing).min().unwrap_or(0).max(1)
 }
 
-/// Where the ball is thrown.
+/// Shared state of the two measuring threads.
 struct Court {
     ball: Word,
-    /// The thrower's ways there and back; its alone until it has been joined.
+    /// Round-trip times of the thrower; only the thrower accesses them until it has been joined.
     times: UnsafeCell<[u64; THROWS]>,
-    /// The CPUs of the two players.
+    /// CPUs of the two threads.
     cpus: [u32; 2],
 }
 
-/// Whose the ball is.
+/// Owner of the ball.
 const THROWERS: u32 = 0;
 const CATCHERS: u32 = 1;
 
-/// The ball's ways there and back; none where there are no two CPUs for it, or no two threads. Each player has a CPU of its own: threads
-/// that take turns on one wait for no wake-up of another, and that is where a busy kernel puts those that wake each other.
+/// Round-trip times of the ball; `None` without two CPUs or two threads. Each thread has its own
+/// CPU. Threads that alternate on one CPU do not wait for a wake-up on another one. A busy kernel
+/// would put two such threads on one CPU.
 fn sleeps() -> Option<[u64; THROWS]> {
     let court =
         Court { ball: Word::new(THROWERS), times: UnsafeCell::new([0; THROWS]), cpus: two_of(allowed())? };
-    // A new thread has its creator's mask. A handler of the program must not run in one that the program did not make.
+    // A new thread inherits its creator's mask. A handler of the program must not run in a thread
+    // that the program did not make.
     let mask = block_signals();
     let catcher = start(catches, &court);
     let thrower = catcher.and_then(|_| start(throws, &court));
     restore_signals(&mask);
     let catcher = catcher?;
     if thrower.is_none() {
-        // The other plays its part with this thread.
+        // The catcher plays its part with this thread.
         play(&court, |_| {});
     }
     for thread in [Some(catcher), thrower].into_iter().flatten() {
@@ -174,12 +184,13 @@ fn sleeps() -> Option<[u64; THROWS]> {
     thrower.map(|_| court.times.into_inner())
 }
 
-/// Blocks all signals in this thread, and returns the mask from before.
+/// Blocks all signals in this thread and returns the previous mask.
 fn block_signals() -> libc::sigset_t {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     #[allow(unsafe_code)]
-    // SAFETY: both are locals of the type; the first call fills `all` in, the second reads it and fills `before` in. Neither can fail:
-    // the only error is an unknown way to change the mask.
+    // SAFETY: both are locals of the right type. The first call fills in `all`; the second reads
+    // `all` and fills in `before`. Neither can fail: the only error is an unknown way to change the
+    // mask.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -187,28 +198,30 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Gives this thread the mask of [`block_signals`] back.
+/// Restores this thread's mask from [`block_signals`].
 fn restore_signals(mask: &libc::sigset_t) {
     #[allow(unsafe_code)]
-    // SAFETY: the mask is only read; the present one is not asked for.
+    // SAFETY: the mask is only read, and the call does not request the present one.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
     }
 }
 
-/// Starts a thread with what it is to do.
+/// Starts a thread that runs `player`.
 fn start(player: extern "C" fn(*mut c_void) -> *mut c_void, court: &Court) -> Option<libc::pthread_t> {
     let mut thread = 0;
     #[allow(unsafe_code)]
-    // SAFETY: `thread` is a local; the attributes are the default ones; the function has the type that is asked for and uses its argument
-    // as the `Court` that it is, which outlives the thread, since `sleeps` joins it.
+    // SAFETY: `thread` is a local, and the attributes are the default ones. The function has the
+    // required type and uses its argument as the `Court` that it is. The `Court` outlives the
+    // thread, since `sleeps` joins it.
     let error = unsafe {
         libc::pthread_create(&raw mut thread, ptr::null(), player, ptr::from_ref(court).cast_mut().cast())
     };
     (error == 0).then_some(thread)
 }
 
-/// Throws the ball and sleeps until it comes back, so many times and once more, and hands on how long each took.
+/// Throws the ball and sleeps until it comes back, [`THROWS`] times and once more, and passes on
+/// each duration.
 fn play(court: &Court, mut took: impl FnMut(u64)) {
     for _ in 0..=THROWS {
         let begin = now_ns();
@@ -220,19 +233,20 @@ fn play(court: &Court, mut took: impl FnMut(u64)) {
 
 extern "C" fn throws(court: *mut c_void) -> *mut c_void {
     #[allow(unsafe_code)]
-    // SAFETY: it is the `Court` that `sleeps` passes, which lives until this thread has been joined.
+    // SAFETY: the argument is the `Court` from `sleeps`, which lives until this thread has been
+    // joined.
     let court = unsafe { &*court.cast::<Court>() };
     move_to(court.cpus[0]);
     let (mut times, mut throw) = ([0; THROWS], 0_usize);
     play(court, |time| {
-        // The first is with the start of the other thread.
+        // The first round trip includes the start of the other thread.
         if let Some(ended) = throw.checked_sub(1).and_then(|index| times.get_mut(index)) {
             *ended = time / 2;
         }
         throw += 1;
     });
     #[allow(unsafe_code)]
-    // SAFETY: nobody else looks at it before this thread has been joined.
+    // SAFETY: no other thread reads the times before this thread has been joined.
     unsafe {
         *court.times.get() = times;
     }
@@ -241,7 +255,8 @@ extern "C" fn throws(court: *mut c_void) -> *mut c_void {
 
 extern "C" fn catches(court: *mut c_void) -> *mut c_void {
     #[allow(unsafe_code)]
-    // SAFETY: it is the `Court` that `sleeps` passes, which lives until this thread has been joined.
+    // SAFETY: the argument is the `Court` from `sleeps`, which lives until this thread has been
+    // joined.
     let court = unsafe { &*court.cast::<Court>() };
     move_to(court.cpus[1]);
     for _ in 0..=THROWS {
@@ -251,10 +266,10 @@ extern "C" fn catches(court: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// Keeps this thread on one CPU.
+/// Pins this thread to one CPU.
 fn move_to(cpu: u32) {
     let mut mask = [0_u64; MASK_WORDS];
-    // No index that could panic here or above: with a panic all of `std` would be linked into C programs.
+    // No indexing here or above may panic: a panic would link all of `std` into C programs.
     if let Some(word) = mask.get_mut((cpu / u64::BITS) as usize) {
         *word = 1_u64 << (cpu % u64::BITS);
     }
@@ -287,7 +302,7 @@ fn count_cpus() -> u32 {
     allowed().iter().map(|word| word.count_ones()).sum::<u32>().max(1)
 }
 
-/// The CPUs that this thread or the process's first may use.
+/// CPUs that this thread or the process's first thread may use.
 fn allowed() -> [u64; MASK_WORDS] {
     #[allow(unsafe_code)]
     // SAFETY: the function has no precondition.
@@ -304,11 +319,12 @@ fn two_of(mask: [u64; MASK_WORDS]) -> Option<[u32; 2]> {
     Some([cpus.next()?, cpus.next()?])
 }
 
-/// The CPUs of a thread, 0 for this one; none where the kernel does not tell.
+/// CPUs of a thread, 0 for this one; none if the kernel does not report them.
 fn mask(thread: libc::pid_t) -> [u64; MASK_WORDS] {
     let mut mask = [0; MASK_WORDS];
     #[allow(unsafe_code)]
-    // SAFETY: the kernel writes at most the given number of bytes to `mask`, which is a local of that size.
+    // SAFETY: the kernel writes at most the given number of bytes to `mask`, which is a local of
+    // that size.
     unsafe {
         libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr());
     }
@@ -325,7 +341,7 @@ mod tests {
         assert!((LEAST_SLEEP_NS..=MOST_SLEEP_NS).contains(&tuning.sleep_ns), "{tuning:?}");
         let fit = (tuning.sleep_ns * 1_000 / tuning.look_ps).clamp(1, MOST_SPINS);
         assert_eq!(u64::from(tuning.spins), if tuning.cpus > 1 { fit } else { 0 }, "{tuning:?}");
-        // 14 µs and 20 ns.
+        // The cost is 14 µs and a look takes 20 ns.
         assert_eq!(spins_within(DEFAULT_SLEEP_NS, 20_000, 2), 700);
         assert_eq!(spins_within(DEFAULT_SLEEP_NS, 20_000, 1), 0, "nobody frees the lock meanwhile");
         assert_eq!(spins_within(MOST_SLEEP_NS, 1, 2), u32::from(u16::MAX), "what a lock can remember");
@@ -335,7 +351,7 @@ mod tests {
     #[test]
     fn the_cpus_are_those_of_the_standard_library() {
         let known = std::thread::available_parallelism().map_or(1, usize::from);
-        // That one also knows of CPU quotas, which are no reason not to spin.
+        // The standard library also considers CPU quotas, which are no reason not to spin.
         assert!(cpus() as usize >= known);
     }
 }

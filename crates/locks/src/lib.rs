@@ -1,16 +1,18 @@
-//! Locks that spin, sleep, block or adapt, behind the traits of [`lock_api`]: they drop in where `parking_lot` is used.
+//! Locks that spin, sleep, block or adapt, behind the traits of [`lock_api`]: drop-in replacements
+//! for those of `parking_lot`.
 //!
-//! | lock | while another has it, a thread | type |
+//! | lock | behaviour of a waiting thread | type |
 //! |---|---|---|
-//! | 1 | spins until it is free | [`RawSpin`]; [`RawSpinBackoff`] looks ever less often |
-//! | 2 | sleeps between tries | [`RawSleep`] |
+//! | 1 | spins until the lock is free | [`RawSpin`]; [`RawSpinBackoff`] looks less and less often |
+//! | 2 | sleeps between attempts | [`RawSleep`] |
 //! | 3 | blocks until it is woken | [`RawBlock`] |
 //! | 4 | spins while that is cheaper than blocking, then blocks | [`RawAdaptive`], [`RawAdaptiveRw`] |
 //! | | spins, first come, first served | [`RawTicket`], [`RawMcs`] |
 //!
-//! The numbers are those of I. S. Jørgensen, "SMP - Symmetrical Multiprocessing" (EDM/2), who mends one lock in four
-//! steps and leaves two exercises: how many times to spin, which [`cost`] and the experience that an adaptive lock
-//! gathers answer, and nested ownership, which is [`ReentrantAdaptiveMutex`].
+//! The numbers in the table follow I. S. Jørgensen, "SMP - Symmetrical Multiprocessing" (EDM/2).
+//! The article improves one lock in four steps and leaves two exercises. The first is the number of
+//! spins, which [`cost`] and the adaptive lock's experience answer. The second is nested ownership,
+//! which [`ReentrantAdaptiveMutex`] provides.
 //!
 //! ```
 //! use morecores_locks::{AdaptiveMutex, AdaptiveRwLock, ReentrantAdaptiveMutex};
@@ -28,11 +30,12 @@
 //! assert_eq!(*outer, *inner);
 //! ```
 //!
-//! No lock starts a thread. The bound on spinning rests on a default price of a sleep and a wake-up; a program that wants this machine's
-//! calls [`prepare`] once at its start, which measures it in two threads of its own.
+//! No lock starts a thread. The limit on spinning uses a default cost of a sleep and a wake-up. A
+//! program calls [`prepare`] once at its start to use the cost on this machine instead; [`prepare`]
+//! measures it in two threads of its own.
 //!
-//! `no_std`; for Linux, whose futex the blocking ones use. The crate knows nothing of the rest of morecores, and must not:
-//! it neither measures locks nor prints.
+//! The crate is `no_std` and for Linux, whose futex the blocking locks use. The crate must not know
+//! the rest of morecores: it neither measures locks nor prints.
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 mod adaptive;

@@ -1,28 +1,31 @@
-//! A queue of spinners, each on a word of its own (Mellor-Crummey and Scott, 1991), in the form of the K42 kernel: the owner's
-//! place in the queue is kept in the lock, so that a thread's own place need not outlive its call of `lock`, and the
-//! interface is that of any lock.
+//! A queue of spinners, each on its own word (Mellor-Crummey and Scott, 1991), in the form of the
+//! K42 kernel. The lock stores the owner's place in the queue. A thread's own place therefore need
+//! not outlive its call of `lock`, and the interface is that of any lock.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `tail` | null: free; `HELD`: somebody has it and nobody waits; else the place of the last that waits |
-//! | `first` | the place of the first that waits, once it has said so; null before |
-//! | a place's `next` | the place behind it, once that has said so |
+//! | `tail` | null: free; `HELD`: the lock has an owner and no waiters; otherwise the last waiter's place |
+//! | `first` | the first waiter's place, once that waiter has linked it; null before |
+//! | a place's `next` | the next place in the queue, once its thread has linked it |
 //! | a place's `waits` | whether its thread still has to wait |
 //!
-//! An unlock touches one waiter's cache line, however many wait. As fair as the ticket lock, and as unfit for more threads than CPUs.
+//! An unlock touches one waiter's cache line, for any number of waiters. The lock is as fair as the
+//! ticket lock, and equally unsuitable for more threads than CPUs.
 //!
-//! Orderings. Joining the queue is `AcqRel` on `tail`: `Release`, so that who finds this place there sees it filled in;
-//! `Acquire`, so that this thread sees the place before it filled in, and, where it finds the lock free, what the last owner wrote. `next`
-//! and `first` are published by `Release` and read by `Acquire` for the same reason. `waits` is cleared by `Release` and
-//! seen by `Acquire`: that hands over the lock. The owner alone clears `first`, with `Relaxed`, and its unlocking
-//! `Release` on `tail` orders that before the next owner.
+//! Orderings. Joining the queue is `AcqRel` on `tail`. `Release` ensures that a thread that finds
+//! this place there sees it filled in. `Acquire` ensures that this thread sees the previous place
+//! filled in, or, if the lock is free, the last owner's writes. `next` and `first` are published by
+//! `Release` and read by `Acquire` for the same reason. `waits` is cleared by `Release` and seen by
+//! `Acquire`, which hands over the lock. Only the owner clears `first`, with `Relaxed`. The
+//! `Release` of its unlock on `tail` orders that before the next owner.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicBool, AtomicPtr, const_unless_modelled, relax};
 
-/// A waiting thread's place in the queue, on its stack. In cache lines of its own: CPUs fetch two at once.
+/// A waiting thread's place in the queue, on its stack. It has its own pair of cache lines: CPUs
+/// fetch two at once.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Place {
@@ -30,10 +33,11 @@ struct Place {
     waits: AtomicBool,
 }
 
-/// In `tail`: somebody has it, nobody waits. No place has this address, which is not aligned.
+/// Value of `tail` for a lock with an owner and no waiters. No place has this address, which is not
+/// aligned.
 const HELD: *mut Place = ptr::without_provenance_mut(1);
 
-/// A queue of spinners.
+/// MCS lock: a queue of spinners.
 #[derive(Debug)]
 pub struct RawMcs {
     tail: AtomicPtr<Place>,
@@ -48,7 +52,7 @@ impl RawMcs {
         }
     }
 
-    /// Spins until this thread has it.
+    /// Spins until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         if self.tail.compare_exchange(ptr::null_mut(), HELD, Acquire, Relaxed).is_err() {
@@ -73,9 +77,10 @@ impl RawMcs {
             self.first.store(mine, Release);
         } else {
             #[allow(unsafe_code)]
-            // SAFETY: `before` was the tail until this thread put its own place there. Its thread returns from `lock` only after
-            // it has taken its place out of `tail`, which it can no longer, or has seen `next`, which is set here and not
-            // touched afterwards.
+            // SAFETY: `before` was the tail until this thread put its own place there. The other
+            // thread returns from `lock` only after one of two events. Either it has removed its
+            // place from `tail`, which is no longer possible, or it has seen `next`, which is set
+            // here and not touched afterwards.
             unsafe { &*before }.next.store(mine, Release);
         }
         while place.waits.load(Acquire) {
@@ -84,7 +89,7 @@ impl RawMcs {
         self.take_over(&place, mine);
     }
 
-    /// Moves what follows the owner's place into the lock, so that the place may go.
+    /// Moves the successor of the owner's place into the lock, so that the place may be dropped.
     fn take_over(&self, place: &Place, mine: *mut Place) {
         let mut next = place.next.load(Acquire);
         if next.is_null() {
@@ -92,13 +97,13 @@ impl RawMcs {
             if self.tail.compare_exchange(mine, HELD, AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // Somebody has joined and is about to say so.
+            // Another thread has joined the queue and is about to link its place.
             next = wait_for(&place.next);
         }
         self.first.store(next, Relaxed);
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.tail.compare_exchange(ptr::null_mut(), HELD, Acquire, Relaxed).is_ok()
@@ -113,22 +118,23 @@ impl RawMcs {
             }
             first = wait_for(&self.first);
         }
-        // Cleared before the hand-over: afterwards `first` is the next owner's.
+        // The clearing precedes the hand-over: afterwards `first` belongs to the next owner.
         self.first.store(ptr::null_mut(), Relaxed);
         #[allow(unsafe_code)]
-        // SAFETY: the place's thread spins until this store and does not return before it. The store is the last access: the
-        // reference is of an atomic within a place that may be gone right after it, as a lock's own memory may.
+        // SAFETY: the place's thread spins until this store and does not return before it. The
+        // store is the last access: the reference is to an atomic within a place that may be gone
+        // right after it, as a lock's own memory may.
         unsafe { &*first }.waits.store(false, Release);
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         !self.tail.load(Relaxed).is_null()
     }
 }
 
-/// What the pointer becomes, which another thread is about to set.
+/// Value of the pointer, after another thread has set it.
 fn wait_for(pointer: &AtomicPtr<Place>) -> *mut Place {
     loop {
         let now = pointer.load(Acquire);

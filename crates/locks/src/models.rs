@@ -1,13 +1,16 @@
-//! Orders in which two or three threads can meet in a lock, within bounds: loom runs each model once for each order.
+//! Orders in which two or three threads can meet in a lock, within bounds: loom runs each model
+//! once for each order.
 //!
-//!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p morecores-locks --lib models
+//!     RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \
+//!         cargo test --release -p morecores-locks --lib models
 //!
-//! `-- --include-ignored` runs also those that take minutes each.
+//! `-- --include-ignored` also runs the models that take minutes each.
 //!
-//! A model fails where two threads are in the lock at once (loom's `UnsafeCell` tells), where what one wrote is not seen by the next, and
-//! where threads wait for each other for ever (loom finds no thread that can go on). The machine is `primitive::modelled`'s.
-//! Models of three threads are bounded to so many preemptions ([`PREEMPTIONS`]), which finds nearly all faults there are (Musuvathi and
-//! Qadeer, "Iterative context bounding", 2007).
+//! A model fails if two threads are in the lock at once, which loom's `UnsafeCell` reports. It
+//! fails if the next owner does not see a write of the previous one. It fails if threads wait for
+//! each other for ever, so that loom finds no thread that can continue. `primitive::modelled` is
+//! the machine. Models of three threads are limited to [`PREEMPTIONS`] preemptions, which finds
+//! nearly all faults (Musuvathi and Qadeer, "Iterative context bounding", 2007).
 
 use std::sync::Arc;
 
@@ -17,10 +20,10 @@ use loom::thread;
 
 use crate::{RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket};
 
-/// Times that a thread is interrupted where it could have gone on, in one run of a model with three threads.
+/// Maximum number of preemptions in one run of a model with three threads.
 pub(crate) const PREEMPTIONS: usize = 2;
 
-/// What the models need of a lock.
+/// Operations that the models need of a lock.
 pub(crate) trait Lock: Send + Sync + 'static {
     fn new() -> Self;
     fn lock(&self);
@@ -43,14 +46,14 @@ macro_rules! lock {
 
 lock!(RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket);
 
-/// A number under a lock, read and written without any order of its own.
+/// A number under a lock, read and written without any memory ordering of its own.
 pub(crate) struct Guarded<L> {
     pub(crate) lock: L,
     number: UnsafeCell<u32>,
 }
 
 #[allow(unsafe_code)]
-// SAFETY: the number is touched under the lock alone; where the lock fails at that, loom says so.
+// SAFETY: the number is accessed only under the lock; loom reports a lock that does not exclude.
 unsafe impl<L: Sync> Sync for Guarded<L> {}
 
 impl<L: Lock> Guarded<L> {
@@ -68,17 +71,19 @@ impl<L: Lock> Guarded<L> {
         self.lock.unlock();
     }
 
-    /// For who has the lock.
+    /// Adds one, in the owner of the lock.
     pub(crate) fn add_locked(&self) {
         #[allow(unsafe_code)]
-        // SAFETY: as above.
+        // SAFETY: the number is accessed only under the lock; loom reports a lock that does not
+        // exclude.
         self.number.with_mut(|number| unsafe { *number += 1 });
     }
 
     pub(crate) fn value(&self) -> u32 {
         self.lock.lock();
         #[allow(unsafe_code)]
-        // SAFETY: as above.
+        // SAFETY: the number is accessed only under the lock; loom reports a lock that does not
+        // exclude.
         let value = self.number.with(|number| unsafe { *number });
         self.lock.unlock();
         value
@@ -91,7 +96,7 @@ pub(crate) fn check(preemptions: Option<usize>, model: impl Fn() + Send + Sync +
     builder.check(model);
 }
 
-/// `others` threads and this one, each of which adds so many times.
+/// Runs `others` threads and this one; each adds `turns` times.
 pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
     let guarded = Arc::new(Guarded::<L>::new());
     let threads: Vec<_> = (0..others)
@@ -108,7 +113,7 @@ pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
     assert!(!guarded.lock.is_locked());
 }
 
-/// A thread that tries beside one that waits.
+/// Runs a thread that tries and a thread that waits.
 pub(crate) fn trying<L: Lock>() {
     let guarded = Arc::new(Guarded::<L>::new());
     let other = {
@@ -123,7 +128,7 @@ pub(crate) fn trying<L: Lock>() {
     }
     other.join().expect("it does not panic");
     assert_eq!(guarded.value(), added);
-    // Whatever happened, it can be had.
+    // The lock can be taken in every case.
     assert!(guarded.lock.try_lock());
     assert!(!guarded.lock.try_lock());
     guarded.lock.unlock();
@@ -190,7 +195,8 @@ mod adaptive_rw {
     }
 
     #[allow(unsafe_code)]
-    // SAFETY: the numbers are touched under the lock alone; where the lock fails at that, loom says so.
+    // SAFETY: the numbers are accessed only under the lock; loom reports a lock that does not
+    // exclude.
     unsafe impl Sync for Pair {}
 
     impl Pair {
@@ -201,7 +207,8 @@ mod adaptive_rw {
         fn write(&self) {
             self.lock.lock_exclusive();
             #[allow(unsafe_code)]
-            // SAFETY: as above.
+            // SAFETY: the numbers are accessed only under the lock; loom reports a lock that does
+            // not exclude.
             self.numbers.with_mut(|pair| unsafe {
                 (*pair).0 += 1;
                 (*pair).1 += 1;
@@ -212,7 +219,8 @@ mod adaptive_rw {
         fn read(&self) -> u32 {
             self.lock.lock_shared();
             #[allow(unsafe_code)]
-            // SAFETY: as above.
+            // SAFETY: the numbers are accessed only under the lock; loom reports a lock that does
+            // not exclude.
             let (first, second) = self.numbers.with(|pair| unsafe { *pair });
             self.lock.unlock_shared();
             assert_eq!(first, second, "half of a write was seen");
@@ -220,7 +228,7 @@ mod adaptive_rw {
         }
     }
 
-    /// Threads of which each does one of these, beside this one, which writes.
+    /// Runs one thread for each of these functions, together with this thread, which writes.
     fn beside_a_writer(others: &[fn(&Pair)], writes: u32) {
         let pair = Arc::new(Pair::new());
         let threads: Vec<_> = others

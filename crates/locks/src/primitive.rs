@@ -1,6 +1,6 @@
-//! What the locks are made of: an atomic word that threads can sleep on, and pausing.
+//! Building blocks of the locks: an atomic word on which threads can sleep, and pauses.
 //!
-//! The one place that knows whether the machine is real or loom's. It must not know any lock.
+//! Only this module knows whether the machine is real or loom's. It must not know any lock.
 
 #[cfg(loom)]
 mod modelled;
@@ -12,16 +12,17 @@ pub(crate) use modelled::*;
 #[cfg(not(loom))]
 pub(crate) use real::*;
 
-/// How a wait for a word ended.
+/// End of a wait for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// Woken, or the word was not what was expected, or a signal came: look again.
+    /// The thread was woken, the word was not the expected one, or a signal came: look again.
     Perhaps,
-    /// The time was over.
+    /// The time limit has passed.
     TimedOut,
 }
 
-/// Makes a function `const` where the machine is real: loom's atomics are registered with the model when they are made.
+/// Makes a function `const` on the real machine: loom's atomics are registered with the model when
+/// they are made.
 macro_rules! const_unless_modelled {
     ($(#[$meta:meta])* $vis:vis fn $name:ident() -> $ret:ty $body:block) => {
         #[cfg(not(loom))]

@@ -1,5 +1,6 @@
-//! The traits of `lock_api` for each lock, which has the methods itself, so that models can call them too: what is made
-//! under loom cannot be a constant, as these traits want it.
+//! The traits of `lock_api` for each lock. The locks have these methods themselves, so that models
+//! can call them too: these traits want a constant, and under loom a lock cannot be made as a
+//! constant.
 
 use lock_api::{GuardSend, RawMutex, RawRwLock};
 
@@ -14,11 +15,12 @@ macro_rules! raw_mutex {
         }
 
         #[allow(unsafe_code)]
-        // SAFETY: the lock excludes: its module argues why, and its model in `models` checks it.
+        // SAFETY: the lock excludes: its module contains the argument, and its model in `models`
+        // checks it.
         unsafe impl RawMutex for $lock {
             #[allow(clippy::declare_interior_mutable_const, reason = "the trait wants a constant to copy from")]
             const INIT: Self = Self::new();
-            // None of them remembers which thread locked it.
+            // No lock stores the thread that locked it.
             type GuardMarker = GuardSend;
 
             #[inline]
@@ -53,7 +55,8 @@ impl Default for RawAdaptiveRw {
 }
 
 #[allow(unsafe_code)]
-// SAFETY: a writer excludes all others, and readers exclude writers: argued in `adaptive_rw`, checked in `models`.
+// SAFETY: a writer excludes all others, and readers exclude writers. The argument is in
+// `adaptive_rw`, the check in `models`.
 unsafe impl RawRwLock for RawAdaptiveRw {
     #[allow(clippy::declare_interior_mutable_const, reason = "the trait wants a constant to copy from")]
     const INIT: Self = Self::new();

@@ -1,23 +1,23 @@
-//! Implementation 2: sleep between tries.
+//! Implementation 2: sleep between attempts.
 //!
 //! | bits of the byte | meaning |
 //! |---|---|
-//! | 0 | somebody has it |
+//! | 0 | the lock has an owner |
 //!
-//! Burns no CPU while it waits and wakes nobody when it is freed, but a waiter is late by up to a whole sleep, however
-//! short the lock was held, and nothing keeps one from being unlucky for ever. It is here because it is the first
-//! thing that people try.
+//! A waiter burns no CPU time, and an unlock wakes no thread. But a waiter is late by up to a whole
+//! sleep, however short the hold was, and nothing prevents starvation. The lock is included because
+//! many programmers try it first.
 //!
-//! Orderings as those of [`RawSpin`](crate::RawSpin).
+//! The orderings are those of [`RawSpin`](crate::RawSpin).
 
 use crate::RawSpin;
 use crate::primitive::{const_unless_modelled, sleep_ns};
 
-/// Between two tries: what Linux makes of the shortest sleep, whose timers are rounded up by 50 µs for ordinary threads
-/// (`PR_SET_TIMERSLACK`, prctl(2)).
+/// Pause between two attempts: the actual duration of Linux's shortest sleep, whose timers are
+/// rounded up by 50 µs for ordinary threads (`PR_SET_TIMERSLACK`, prctl(2)).
 const PAUSE_NS: u32 = 50_000;
 
-/// Sleeps between tries.
+/// Sleeping lock: a waiter sleeps between attempts.
 #[derive(Debug)]
 pub struct RawSleep(RawSpin);
 
@@ -29,7 +29,7 @@ impl RawSleep {
         }
     }
 
-    /// Tries and sleeps until this thread has it.
+    /// Alternates attempts and sleeps until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         while !self.0.try_take() {
@@ -37,7 +37,7 @@ impl RawSleep {
         }
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.0.try_lock()
@@ -48,7 +48,7 @@ impl RawSleep {
         self.0.unlock();
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.0.is_locked()

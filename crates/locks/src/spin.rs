@@ -1,23 +1,25 @@
-//! Implementation 1: spin until it is free.
+//! Implementation 1: spin until the lock is free.
 //!
 //! | bits of the byte | meaning |
 //! |---|---|
-//! | 0 | somebody has it |
+//! | 0 | the lock has an owner |
 //!
-//! Test and test-and-set (Rudolph and Segall, 1984): waiters read until the lock looks free, each from its own cache, and
-//! only then try to take it, which claims the line. The one with backoff looks ever less often (Anderson, 1990), so that the
-//! owner's unlock and the next one's lock find the line less crowded; in exchange the lock may lie free for a pause.
+//! Test and test-and-set (Rudolph and Segall, 1984): waiters read until the lock looks free, each
+//! from its own cache. Only then do they try to take it, which claims the line. The variant with
+//! backoff looks less and less often (Anderson, 1990), so that the owner's unlock and the next lock
+//! find a less contended line. In exchange the lock may stay free for the length of a pause.
 //!
-//! Orderings. Taking is `Acquire` and freeing `Release`: the next owner sees what the one before wrote. Looking is
-//! `Relaxed`, since nothing is done on the strength of it but trying.
+//! Orderings. Taking is `Acquire` and freeing is `Release`: the next owner sees the previous
+//! owner's writes. Looking is `Relaxed`, since it leads to nothing but an attempt.
 //!
-//! Never take it where there may be more threads than CPUs: waiters then burn the time that the owner needs to free it.
+//! Never use this lock where there may be more threads than CPUs: waiters then burn the CPU time
+//! that the owner needs to free the lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicBool, const_unless_modelled, pause, relax};
 
-/// Spins until it is free.
+/// Spin lock: a waiter spins until the lock is free.
 #[derive(Debug)]
 pub struct RawSpin {
     locked: AtomicBool,
@@ -31,7 +33,7 @@ impl RawSpin {
         }
     }
 
-    /// Spins until this thread has it.
+    /// Spins until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         while !self.try_take() {
@@ -41,38 +43,39 @@ impl RawSpin {
         }
     }
 
-    /// Tries to take it, without a look before.
+    /// Tries to take the lock, without a preceding look.
     #[inline]
     pub(crate) fn try_take(&self) -> bool {
-        // What fails writes nothing.
+        // A failed attempt writes nothing.
         self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         !self.locked.load(Relaxed) && self.try_take()
     }
 
-    /// Frees it. Only who has it may: another's call frees it under its owner.
+    /// Frees the lock. Only the owner may call this: a call by another thread frees the lock under
+    /// its owner.
     #[inline]
     pub(crate) fn unlock(&self) {
         self.locked.store(false, Release);
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.locked.load(Relaxed)
     }
 }
 
-/// Spins until it is free, and looks half as often after each time that another was faster.
+/// Spin lock with backoff: a waiter looks half as often after each attempt that another thread won.
 #[derive(Debug)]
 pub struct RawSpinBackoff(RawSpin);
 
-/// The longest pause between two looks, in CPU pauses: some 5 µs at 20 ns each, a fraction of what a sleep and a
-/// wake-up cost.
+/// Longest pause between two looks, in CPU pauses: some 5 µs at 20 ns each, a fraction of the cost
+/// of a sleep and a wake-up.
 const LONGEST_PAUSE: u32 = if cfg!(loom) { 1 } else { 256 };
 
 impl RawSpinBackoff {
@@ -83,7 +86,7 @@ impl RawSpinBackoff {
         }
     }
 
-    /// Spins until this thread has it.
+    /// Spins until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         if !self.0.try_take() {
@@ -107,7 +110,7 @@ impl RawSpinBackoff {
         }
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.0.try_lock()
@@ -118,7 +121,7 @@ impl RawSpinBackoff {
         self.0.unlock();
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.0.is_locked()

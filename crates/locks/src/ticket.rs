@@ -1,29 +1,31 @@
-//! First come, first served: spin until one's number comes up.
+//! First come, first served: each waiter spins until its number is served.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `next` | the number that the next to come gets |
-//! | `serving` | the number whose turn it is |
+//! | `next` | number of the next arriving thread |
+//! | `serving` | number that is being served |
 //!
-//! Numbers wrap around, and stay right while fewer than 2^32 threads wait. Fair to the letter, which is its weakness: where a
-//! waiter is off its CPU when its number comes up, everybody waits for it. Never take it with more threads than CPUs.
+//! Numbers wrap around, and stay correct while fewer than 2^32 threads wait. The lock is strictly
+//! fair, which is its weakness: if a waiter is off its CPU when its number is served, all others
+//! wait for it. Never use the lock with more threads than CPUs.
 //!
-//! Orderings. A number is drawn `Relaxed`: it hands over nothing. Seeing one's number is `Acquire` and pairs with
-//! the `Release` by which the owner before calls it. `try_lock` takes a number only where it is the one being
-//! served; its `Acquire` on `serving` pairs with the same `Release`. Only the owner writes `serving`, so it may read it `Relaxed`.
+//! Orderings. A number is drawn `Relaxed`, since it passes on no data. The read of one's own number
+//! in `serving` is `Acquire` and pairs with the `Release` of the previous owner. `try_lock` takes a
+//! number only if it is the one being served; its `Acquire` on `serving` pairs with that `Release`
+//! too. Only the owner writes `serving`, so it may read it `Relaxed`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicU32, const_unless_modelled, pause, relax};
 
-/// Pauses for each thread that is in front: about what a hand-over from CPU to CPU takes, so that those far back look less
-/// often (Mellor-Crummey and Scott, 1991, "proportional backoff").
+/// Pauses per thread in front: about the time of a hand-over between CPUs, so that threads far back
+/// look less often (Mellor-Crummey and Scott, 1991, "proportional backoff").
 const PAUSES_EACH: u32 = 4;
 
-/// Nobody pauses for longer than so many threads in front would ask for.
+/// Maximum number of threads in front that count for a pause.
 const MOST_IN_FRONT: u32 = 16;
 
-/// Spins until its number comes up.
+/// Ticket lock: a waiter spins until its number is served.
 #[derive(Debug)]
 pub struct RawTicket {
     next: AtomicU32,
@@ -38,7 +40,7 @@ impl RawTicket {
         }
     }
 
-    /// Spins until this thread has it.
+    /// Spins until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
         let mine = self.next.fetch_add(1, Relaxed);
@@ -56,7 +58,7 @@ impl RawTicket {
         }
     }
 
-    /// Takes it where it is free.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         let serving = self.serving.load(Acquire);
@@ -68,7 +70,7 @@ impl RawTicket {
         self.serving.store(self.serving.load(Relaxed).wrapping_add(1), Release);
     }
 
-    /// Whether anybody has it.
+    /// Whether the lock has an owner.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.serving.load(Relaxed) != self.next.load(Relaxed)

@@ -1,5 +1,6 @@
-//! Every lock as programs use it: it excludes, it loses no wake-up, a try does not wait, and nested ownership nests.
-//! Every order of steps is checked by the models (`src/models.rs`), on a modelled machine; this is on the real one.
+//! Tests of every lock as programs use it: it excludes, it loses no wake-up, a try does not wait,
+//! and nested ownership nests. The models (`src/models.rs`) check every order of steps on a
+//! modelled machine; these tests run on the real one.
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
 use std::hint::black_box;
@@ -14,10 +15,11 @@ use morecores_locks::{
     RawSpinBackoff, RawTicket, ReentrantAdaptiveMutex,
 };
 
-/// More than the CPUs of a small machine, few enough for locks that spin in line.
+/// More threads than a small machine has CPUs, but few enough for locks that spin in order of
+/// arrival.
 const THREADS: u64 = 4;
 
-/// Adds under the lock without an atomic operation: a lost exclusion loses additions.
+/// Adds under the lock without an atomic operation, so that a failure to exclude loses additions.
 fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
     let counter = Mutex::<R, u64>::new(0);
     thread::scope(|scope| {
@@ -26,7 +28,7 @@ fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
                 for turn in 0..turns {
                     let mut counter = counter.lock();
                     *counter += 1;
-                    // Now and then long enough for others to go to sleep.
+                    // The owner sometimes holds the lock long enough for others to go to sleep.
                     if turn % 256 == 0 {
                         thread::yield_now();
                     }
@@ -38,7 +40,7 @@ fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
     assert!(!counter.is_locked());
 }
 
-/// A try fails while another has the lock, and at once, and succeeds afterwards.
+/// Checks that a try fails at once while another thread owns the lock, and succeeds afterwards.
 fn tries<R: RawMutex + Sync + Send>() {
     let data = Mutex::<R, u8>::new(1);
     {
@@ -54,7 +56,8 @@ fn tries<R: RawMutex + Sync + Send>() {
     assert!(!data.is_locked());
 }
 
-/// A thread that waits while the owner sleeps has it afterwards: a wake-up that is lost is waited for without end.
+/// Checks that a thread that waits while the owner sleeps gets the lock afterwards. A lost wake-up
+/// would make it wait for ever.
 fn hands_over<R: RawMutex + Sync + Send>() {
     let data = Mutex::<R, bool>::new(false);
     let (waits, is_waiting) = mpsc::channel();
@@ -157,8 +160,9 @@ fn a_thread_that_never_rests_lets_others_have_their_turns() {
     let data = AdaptiveMutex::new(0_u64);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // It takes the lock again before anybody who was woken can come. Without a lock that is given, others have it by
-        // luck alone, and this takes long or for ever; in which order is the models' affair.
+        // The thread takes the lock again before a woken thread can arrive. Without hand-overs the
+        // other thread gets the lock only by luck, which takes long or for ever. The models check
+        // the order.
         let (data, over) = (&data, &over);
         scope.spawn(move || {
             while !over.load(Relaxed) {

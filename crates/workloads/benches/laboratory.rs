@@ -1,6 +1,7 @@
-//! Whether the laboratory measures on this machine what it is to measure: holds last as long as was asked for, and what
-//! must be dearer is. Each line is one figure and the bounds in which it belongs on a quiet machine; exit status 1 where one
-//! is outside of them. Part of `make accuracy`; the tests know what holds on any machine.
+//! Check of the laboratory's accuracy on this machine: holds last as long as requested, and
+//! operations of higher cost take longer. Each line is one figure with its bounds on a quiet
+//! machine. The exit status is 1 if a figure is out of bounds. Part of `make accuracy`; the tests
+//! check properties that hold on any machine.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 use std::ops::Range;
@@ -9,17 +10,17 @@ use std::process::{Command, ExitCode};
 use morecores_study::lock::{LockCell, LockName, LockSample, SpinTuning};
 use morecores_study::{CpuSet, Nanos};
 
-/// Tries of each: a machine that is busy for a moment may spoil a measurement, and does not spoil many.
+/// Attempts for each figure: a short disturbance may spoil one measurement, but not many.
 const TRIES: u32 = 8;
 
 fn main() -> ExitCode {
     let cpus: CpuSet = morecores_machine::topology::read().usable.cpus.iter().take(2).collect();
     let mut judged = Vec::new();
     for lock in LockName::ALL {
-        // No atomic instruction takes less, and no system call more.
+        // No atomic instruction takes less, and no system call takes more.
         judged
             .push(judge(&format!("{lock}: ns free"), 0.5..2_000.0, || time(&cpus, LockCell::Free { lock })));
-        // Of its CPU time: somebody else may have the CPU meanwhile.
+        // The bounds apply to its CPU time: another program may use the CPU in between.
         judged.push(judge(&format!("{lock}: 10 us held and 10 us apart, of CPU time"), 0.8..1.2, || {
             let sample = contest(&cpus, lock, 1, 10_000);
             sample.0 as f64 * 20_000.0 / sample.1 as f64
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
     if judged.iter().all(|right| *right) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints a figure and whether it is within its bounds in one of the tries.
+/// Prints a figure and whether it is within its bounds in one of the attempts.
 fn judge(what: &str, bounds: Range<f64>, figure: impl Fn() -> f64) -> bool {
     let mut last = f64::NAN;
     let right = (0..TRIES).any(|_| {
@@ -100,7 +101,7 @@ fn contest(cpus: &CpuSet, lock: LockName, threads: u32, hold: u64) -> (u64, u64)
     (sample.turns.iter().sum(), (sample.user_ns + sample.system_ns).0)
 }
 
-/// The share of its wait that a waiter burns.
+/// Share of its wait for which a waiter uses the CPU.
 fn burned(cpus: &CpuSet, lock: LockName) -> f64 {
     let LockSample::Preempted { waited_ns, burned_ns, .. } = measured(cpus, &LockCell::Preempted { lock }, 1)
     else {

@@ -1,8 +1,9 @@
-//! The load generator of `web` beside wrk, against the same servers in one session.
+//! Comparison of the load generator of `web` with wrk, against identical servers in one session.
 //!
-//! First the peak: as many connections from one thread, in rounds that take turns; each round gives one ratio, and
-//! printed are their median and its 95% interval. Then servers that stall, whose percentiles are known: what
-//! either says of them. Nothing is asserted: the targets stand beside the figures.
+//! The first part compares the peak rates: equally many connections from one thread, in alternating
+//! rounds. Each round gives one ratio, and the output has their median and its 95% interval. The
+//! second part uses servers that stall, whose percentiles are known, and prints the percentiles of
+//! both generators. Nothing is asserted: the targets are printed next to the figures.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and fails by panic")]
 
 #[allow(dead_code, reason = "it serves other benches too")]
@@ -16,23 +17,23 @@ use std::time::Duration;
 
 use morecores_statistics::{Design, median, median_interval};
 
-/// What is compared with wrk.
+/// Program that is compared with wrk.
 const WORK: &str = env!("CARGO_BIN_EXE_morecores-work");
 
 /// Connections, as in the workload's default.
 const CONNECTIONS: &str = "64";
 
-/// Rounds of each comparison: the interval leaves out the two least and the two greatest of their ratios.
+/// Rounds of each comparison: the interval leaves out the two smallest and the two largest ratios.
 const ROUNDS: usize = 12;
 
-/// How long either asks in a round, in seconds.
+/// Duration of each generator's load in a round, in seconds.
 const SECONDS: u32 = 2;
 
-/// Stalls, in ms: the period, and how long the server stalls at its end. The first is one that wrk can put in
-/// afterwards, as it does; the second is longer than its timeout of 2 s, beyond which it keeps no latency.
+/// Stalls in ms: the period, and the duration of the stall at its end. wrk corrects for the first
+/// one afterwards. The second one exceeds wrk's timeout of 2 s, above which it keeps no latency.
 const STALLS: [(u32, u32); 2] = [(1000, 100), (5000, 2500)];
 
-/// The load that meets them, for whole periods of either.
+/// Load during the stalls, for whole periods of each.
 const RATE: u32 = 2000;
 const STALL_SECONDS: u32 = 10;
 
@@ -42,7 +43,8 @@ fn main() {
         return;
     }
     common::quiet();
-    // A server that can use all CPUs: then they are the limit, and what the load generator takes of them is missed.
+    // The server can use all CPUs. The CPUs are then the limit, and the load generator's share of
+    // them reduces the rate.
     let threads = std::thread::available_parallelism().unwrap().to_string();
     for server in ["embedded", "nginx"] {
         for file in ["15", "150"] {
@@ -57,14 +59,14 @@ fn main() {
     }
 }
 
-/// A server for both.
+/// A server for both generators.
 struct Serving {
     child: Child,
     port: String,
 }
 
 impl Serving {
-    /// Nothing where it ends at once.
+    /// Starts a server; `None` if it ends at once.
     fn start(arguments: &[&str]) -> Option<Self> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let port = free.to_string();
@@ -80,14 +82,14 @@ impl Serving {
         Some(Self { child, port })
     }
 
-    /// What our load generator says, with one thread.
+    /// Output of morecores' load generator, with one thread.
     fn ours(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(WORK);
         command.args(["web", "--server", "none", "--port", &self.port, "--connections", CONNECTIONS]);
         said(command.args(arguments))
     }
 
-    /// What wrk says, with one thread.
+    /// Output of wrk, with one thread.
     fn wrk(&self, seconds: u32) -> String {
         let mut command = Command::new("wrk");
         command.args(["-t1", "-c", CONNECTIONS, "--latency", "-d", &format!("{seconds}s")]);
@@ -108,10 +110,10 @@ fn said(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Requests a second, of either.
+/// Compares the requests per second of both generators.
 fn peak(serving: &Serving, server: &str, file: &str) {
     let theirs = || number(after(&serving.wrk(SECONDS), "Requests/sec:"));
-    // As many requests as make a round of the same length; this round warms up, too.
+    // The number of requests makes a round of equal length; this round is also the warm-up.
     let requests = ((theirs() * f64::from(SECONDS)) as u64).to_string();
     let ours = || {
         let line = serving.ours(&["--file", file, "--requests", &requests]);
@@ -119,7 +121,7 @@ fn peak(serving: &Serving, server: &str, file: &str) {
     };
     let mut pairs = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {
-        // Each comes first in every other round.
+        // Each generator comes first in every other round.
         let early = (round % 2 == 1).then(theirs);
         let ours = ours();
         pairs.push((ours, early.unwrap_or_else(theirs)));
@@ -133,8 +135,8 @@ fn peak(serving: &Serving, server: &str, file: &str) {
     println!("  ours / wrk: {ratio:.3} ({lo:.3} to {hi:.3}); target at least 1.0");
 }
 
-/// Latencies under stalls. Of requests that fall due at an even rate, the share that takes longer than t is
-/// (lasts - t) / every.
+/// Compares the latencies under stalls. For requests that fall due at an even rate, the share that
+/// takes longer than t is (lasts - t) / every.
 fn stall(every: u32, lasts: u32) {
     let stall = format!("{every},{lasts}");
     let serving = Serving::start(&["--server", "embedded", "--stall", &stall]).unwrap();
@@ -149,7 +151,7 @@ fn stall(every: u32, lasts: u32) {
         let theirs = match name {
             "p90" => after(&wrk, "90%"),
             "p99" => after(&wrk, "99%"),
-            // Behind "Latency" stand mean, deviation and maximum.
+            // The line "Latency" contains the mean, the deviation and the maximum.
             _ => words_after(&wrk, "Latency").nth(2).unwrap(),
         };
         let (open, closed) = (number(after(&open, name)), number(after(&closed, name)));
@@ -177,7 +179,7 @@ fn number(word: &str) -> f64 {
     word.trim_end_matches(',').parse().unwrap()
 }
 
-/// A time as wrk writes it.
+/// Parses a time in wrk's format.
 fn milliseconds(text: &str) -> f64 {
     let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
     let found = units.iter().find_map(|(unit, ms)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * ms));

@@ -1,10 +1,11 @@
-//! What the workloads' own kernels are worth beside what an expert would use: runs of both that take turns in one
+//! Comparison of the workloads' own kernels with an expert's choice, in alternating runs of one
 //! session.
 //!
-//! Each side is a process of its own that tells its rate by its own clock, so that neither the start of an
-//! interpreter nor the making of the input counts; the two sorts are functions of this one. Each round runs every side once, the order turned by one from
-//! round to round, and gives one ratio; printed are their median and its 95% interval. Nothing is asserted: the
-//! targets stand beside the figures. Arguments choose parts by name.
+//! Each side is a separate process that reports its rate by its own clock. The start of an
+//! interpreter and the making of the input therefore do not count. The two sorts are functions of
+//! this process. Each round runs every side once and gives one ratio; the order rotates by one from
+//! round to round. The output has the median of the ratios and its 95% interval. Nothing is
+//! asserted: the targets are printed next to the figures. Arguments select parts by name.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 use std::path::Path;
@@ -17,16 +18,18 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::slice::ParallelSliceMut;
 
-/// Rounds: a few more than the six that an interval takes.
+/// Rounds: a few more than the six that an interval needs.
 const ROUNDS: usize = 10;
 
-/// Rounds of what takes some 10 to 100 ms only, of which a few do not say which is the faster.
+/// Rounds for runs of only some 10 to 100 ms, of which a few do not show the faster side.
 const SHORT_ROUNDS: usize = 80;
 
-/// Debian's Python, which its packages of numpy and OpenCV belong to; the first one on the PATH may be another.
+/// Debian's Python, to which its packages of numpy and OpenCV belong; the first Python on the PATH
+/// may be another one.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// The same matrices' size and number of products as `matmul --kernel tuned`; prints millions of operations a second.
+/// Matrices of the size and number of products of `matmul --kernel tuned`; prints millions of
+/// operations per second.
 const OPENBLAS: &str = "
 import time, numpy
 n, repeat = 1000, 50
@@ -39,7 +42,7 @@ for _ in range(repeat):
 print(2 * n**3 * repeat / 1e6 / (time.perf_counter() - begun))
 ";
 
-/// The bitmap of `soften`, and passes for some seconds; prints millions of pixels a second.
+/// The bitmap of `soften`, with passes for some seconds; prints millions of pixels per second.
 const OPENCV: &str = "
 import os, time, cv2, numpy
 cv2.setNumThreads(int(os.environ['THREADS']))
@@ -53,10 +56,10 @@ for _ in range(passes):
 print(width * height * passes / 1e6 / (time.perf_counter() - begun))
 ";
 
-/// Numbers to sort, as by default in `quicksort`.
+/// Numbers to sort.
 const ITEMS: usize = 20_000_000;
 
-/// How they lie at first.
+/// Initial order of the numbers.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Input {
     Random,
@@ -84,19 +87,19 @@ impl Input {
     }
 }
 
-/// One of two that are compared.
+/// One of the two sides of a comparison.
 enum Side {
-    /// `quicksort` in this process, by so many threads.
+    /// `quicksort` in this process, on this number of threads.
     Sort(Input, usize),
-    /// rayon's `par_sort_unstable` likewise.
+    /// rayon's `par_sort_unstable` in this process, on this number of threads.
     Rayon(Input, usize),
     /// `morecores-work` with these arguments.
     Work(String),
-    /// A program for Python that prints its rate, and the threads it may take.
+    /// A Python program that prints its rate, and its maximum number of threads.
     Python(&'static str, usize),
 }
 
-/// A comparison: the rate of `ours` over that of `peer`.
+/// A comparison: the rate of `ours` divided by that of `peer`.
 struct Contest {
     part: &'static str,
     name: String,
@@ -107,7 +110,7 @@ struct Contest {
 }
 
 fn main() {
-    // `cargo bench` adds an argument of its own.
+    // `cargo bench` adds its own argument.
     let chosen: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |part: &str| chosen.is_empty() || chosen.iter().any(|word| word == part);
@@ -194,7 +197,7 @@ fn hold(contest: &Contest, bitmap: &Path) {
     println!("  {ratio}{ends}  target {}  (rates {} and {})", contest.target, shown(ours), shown(peer));
 }
 
-/// One run's rate, or why there is none.
+/// Rate of one run, or the reason for a missing rate.
 fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
     match side {
         Side::Sort(input, threads) => {
@@ -211,7 +214,7 @@ fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
         Side::Work(arguments) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
             let line = said(command.args(arguments.split(' ')))?;
-            // The number before the unit, which ends in `/s,`.
+            // The rate is the number before the unit, which ends in `/s,`.
             let words: Vec<&str> = line.split_whitespace().collect();
             let unit = words.iter().position(|word| word.ends_with("/s,"));
             unit.and_then(|unit| words.get(unit.checked_sub(1)?)?.parse().ok())
@@ -228,7 +231,7 @@ fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
     }
 }
 
-/// Millions of numbers a second.
+/// Millions of numbers per second.
 fn sorted(input: Input, sort: impl FnOnce(&mut [u64]) -> Result<(), String>) -> Result<f64, String> {
     let mut numbers = input.numbers();
     let begun = Instant::now();
@@ -240,7 +243,7 @@ fn sorted(input: Input, sort: impl FnOnce(&mut [u64]) -> Result<(), String>) -> 
     Ok(ITEMS as f64 / 1e6 / took)
 }
 
-/// What a command prints; where it fails, the last line that it says.
+/// Output of a command; on failure its last line.
 fn said(command: &mut Command) -> Result<String, String> {
     let output =
         command.output().map_err(|error| format!("{PYTHON} or a workload cannot be run: {error}"))?;

@@ -1,8 +1,10 @@
-//! `build`: a parallel build of a C project, by make and the C compiler of the machine. All five sources measured one.
+//! `build`: a parallel build of a C project by the machine's make and C compiler. All five sources
+//! measured such a build.
 //!
-//! A generated project, which is always there, or a part of the Linux kernel. This module holds the arguments and the
-//! order of events; what is built is in `project` (its files in `program`) and `kernel`, where and how in `site`. Who
-//! does what when in the parallel part is make's business.
+//! The project is either generated, which is always possible, or a part of the Linux kernel. This
+//! module holds the arguments and the order of events. The two projects are in `project` (its files
+//! in `program`) and `kernel`, the directories and the environment in `site`. make schedules the
+//! work of the parallel part.
 
 mod cache;
 mod kernel;
@@ -22,16 +24,18 @@ use crate::guard::Guard;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes, programs};
 use site::Site;
 
-/// Of a compiler at work on the largest files of the kernel's core (110 MB, the `ru_maxrss` of GNU C 12), rounded up.
+/// Memory of a compiler on the largest files of the kernel's core (110 MB, the `ru_maxrss` of GNU C
+/// 12), rounded up.
 const JOB: Bytes = Bytes::from_kib(128 * 1024);
 
-/// Processes of a job at a time: a shell, the compiler, and two of its parts.
+/// Concurrent processes of a job: a shell, the compiler, and two of the compiler's parts.
 const PROCESSES: usize = 4;
 
-/// Files of the generated project: 1 to 5 s of compiling on one CPU of today.
+/// Files of the generated project: 1 to 5 s of compilation on one current CPU.
 const FILES: u32 = 24;
 
-/// Most files: a third of what the Linux kernel has. Their statements are kept in memory, to compute what they mean.
+/// Maximum number of files: a third of the Linux kernel's. Their statements are kept in memory, to
+/// compute their results.
 const MAX_FILES: i64 = 10_000;
 
 /// Arguments of `build`. `--help` says how much memory they take.
@@ -60,7 +64,7 @@ pub struct Args {
     seed: Option<u64>,
 }
 
-/// What the page cache holds when the build begins.
+/// Content of the page cache at the start of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cache {
     /// What was read or written before: a generated or unpacked source, but perhaps not one in a directory
@@ -69,49 +73,49 @@ pub enum Cache {
     Cold,
 }
 
-/// Something to build.
+/// A project to build.
 trait Subject {
-    /// What it is, in words.
+    /// Name of the project, in words.
     fn name(&self) -> String;
 
-    /// Most jobs that have something to do, where that is known.
+    /// Maximum number of jobs with work, if known.
     fn most_jobs(&self) -> usize {
         usize::MAX
     }
 
-    /// What it takes of the disk, at most.
+    /// Upper bound of the disk space.
     fn disk(&self) -> Bytes;
 
-    /// Brings the source to where it is built from.
+    /// Provides the source in its build location.
     fn provide(&mut self, site: &Site) -> Result<(), WorkloadError>;
 
-    /// What comes before there is anything to share, one after the other.
+    /// Sequential commands that run before the parallel part.
     fn set_up(&self, site: &Site) -> Vec<Command>;
 
-    /// Shares the work out to so many jobs.
+    /// Command of the parallel part, with `jobs` jobs.
     fn share(&self, site: &Site, jobs: usize) -> Command;
 
-    /// What comes when all of them are done.
+    /// Commands that run after all jobs are done.
     fn link(&self, site: &Site) -> Vec<Command>;
 
-    /// Looks at what was built.
+    /// Checks the build's output.
     fn check(&self, site: &Site) -> Result<Built, WorkloadError>;
 }
 
-/// What was built, and found right.
+/// Output of a build that was checked and found correct.
 struct Built {
     /// Object files.
     objects: usize,
     checksum: Checksum,
-    /// Against what, in words.
+    /// Reference of the check, in words.
     checked: &'static str,
 }
 
-/// Builds as `args` say and checks what was built.
+/// Builds according to `args` and checks the output.
 ///
 /// # Errors
-/// Arguments that do not fit together, a missing program or source, too little memory or disk, a build that failed, a
-/// wrong result.
+/// Arguments that do not fit together, a missing program or source, too little memory or disk
+/// space, a failed build, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let mut subject = subject(args)?;
     let jobs = args.threads.count();
@@ -122,7 +126,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     }
 
     let guard = Guard::new()?;
-    // And make, which has one of its own below it for a kernel's directory.
+    // The 2 processes are make and, for a kernel's directory, its own child make.
     processes::require(2 + PROCESSES * jobs.min(subject.most_jobs()))?;
     let site = Site::new(&guard, &env::temp_dir(), subject.disk())?;
     subject.provide(&site)?;
@@ -161,7 +165,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// What is to be built. Refuses arguments of the one that were given for another.
+/// Project to build. Refuses arguments of one project that were given for another.
 fn subject(args: &Args) -> Result<Box<dyn Subject>, WorkloadError> {
     let unfit = |text: &str| WorkloadError::Unfit(text.to_owned());
     let target = args.target.as_slice();

@@ -1,7 +1,8 @@
-//! `cache`: threads that walk through working sets of growing size, pinned to a CPU, left free, or moved about.
+//! `cache`: threads that walk through working sets of growing size, pinned to a CPU, left free, or
+//! migrated.
 //!
-//! Arguments and the order of events. The working set and the walk are in `cache/set.rs`, the sizes in
-//! `cache/size.rs`, and where a thread runs in `cache/place.rs`.
+//! This module holds the arguments and the order of events. The working set and the walk are in
+//! `cache/set.rs`, the sizes in `cache/size.rs`, and the placement of threads in `cache/place.rs`.
 
 mod place;
 mod set;
@@ -19,7 +20,7 @@ use crate::clock::Span;
 use crate::gate::Gate;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, team};
 
-/// What to lower where memory is short.
+/// Arguments to lower if memory is short.
 const LOWER: &str = "--threads or --sizes";
 
 /// Arguments of `cache`. `--help` says how much memory they take.
@@ -47,19 +48,19 @@ pub struct Args {
     seed: u64,
 }
 
-/// A walk of one thread through the set of one size.
+/// Walk of one thread through the set of one size.
 #[derive(Clone, Copy, Debug)]
 struct Walked {
-    /// What the set is known by.
+    /// Fingerprint of the set.
     print: u64,
     loads: u64,
     span: Span,
 }
 
-/// Walks as `args` say and checks that every walk went through the whole set.
+/// Walks according to `args` and checks that every walk went through the whole set.
 ///
 /// # Errors
-/// Too little memory, a refused thread or CPU, a wrong result.
+/// Too little memory, a refused thread or CPU, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
     let sizes = if args.sizes.is_empty() { size::up_to_beyond_the_last_cache() } else { args.sizes.clone() };
@@ -71,7 +72,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let every = Duration::from_millis(args.every);
     let mut work = Vec::with_capacity(threads);
     for index in 0..threads {
-        // Before any thread waits for another.
+        // The reservation comes before any thread waits for another.
         let set = Set::reserve(Bytes(largest))?;
         let route = Route::new(args.placement, &cpus, index, every);
         let (sizes, gates) = (&sizes, &gates);
@@ -81,7 +82,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     outcome(args, &sizes, &results)
 }
 
-/// The work of one thread: its walks, and how often it was moved.
+/// Work of one thread: returns its walks and its number of moves.
 fn walk(
     mut set: Set,
     mut route: Route<'_>,
@@ -94,12 +95,12 @@ fn walk(
     let mut right = Ok(());
     for (size, gate) in sizes.iter().zip(gates) {
         set.link(*size, args.seed);
-        // A round beforehand fills the caches as well.
+        // The check goes round the set once, which also fills the caches.
         let print = set.check();
         let rounds = args.loads.div_ceil(set.lines()).max(1);
         gate.pass();
         let (span, end) = Span::of(|| set.walk(rounds * set.lines(), || route.go_on()));
-        // What is wrong is told in the end: others wait at the next gate.
+        // An error is reported at the end, since other threads wait at the next gate.
         right = right.and(print.and_then(|print| {
             walks.push(Walked { print, loads: rounds * set.lines(), span });
             set::require_start(*size, end)
@@ -109,7 +110,7 @@ fn walk(
     Ok((walks, route.moves()?))
 }
 
-/// What all threads' walks come to.
+/// Outcome of all threads' walks.
 fn outcome(args: &Args, sizes: &[Size], results: &[(Vec<Walked>, u64)]) -> Result<Outcome, WorkloadError> {
     let mut checksum = crc32fast::Hasher::new();
     let mut figures = Vec::with_capacity(sizes.len() + 1);

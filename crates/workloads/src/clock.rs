@@ -1,33 +1,34 @@
-//! Time as threads and processes agree on it: `CLOCK_MONOTONIC`, in whole nanoseconds that cross a pipe.
+//! Time on which threads and processes agree: `CLOCK_MONOTONIC`, in whole nanoseconds, which can
+//! cross a pipe.
 
 use morecores_study::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// When something began and ended.
+/// Start and end of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// When it began.
+    /// Start.
     pub(crate) from: Nanos,
-    /// When it ended.
+    /// End.
     pub(crate) to: Nanos,
 }
 
 impl Span {
-    /// How long `work` takes, with its result.
+    /// Measures the span of `work` and returns it with the result.
     pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Self, T) {
         let from = now();
         let result = work();
         (Self { from, to: now() }, result)
     }
 
-    /// From the first beginning to the last end; nothing for none.
+    /// Time from the first start to the last end; zero for no spans.
     pub(crate) fn around(spans: impl IntoIterator<Item = Self>) -> Nanos {
         let whole = spans.into_iter().reduce(|a, b| Self { from: a.from.min(b.from), to: a.to.max(b.to) });
         whole.map_or(Nanos::ZERO, |span| span.to.since(span.from))
     }
 }
 
-/// The time now.
+/// Current time.
 pub(crate) fn now() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -1,6 +1,7 @@
 //! `count`: processes or threads that only count.
 //!
-//! Arguments and the order of events. Nothing here shares anything but the start: that is the workload.
+//! This module holds the arguments and the order of events. The processes or threads share nothing
+//! but the start, which is the point of the workload.
 
 use std::hint::black_box;
 
@@ -11,7 +12,7 @@ use crate::gate::Gate;
 use crate::team::{self, By, run_by};
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, processes};
 
-/// What is counted in all where nothing else is said: 1 to 3 s on one CPU of today, at one count in 1 to 4 cycles.
+/// Default total count: 1 to 3 s on one current CPU, at one count in 1 to 4 cycles.
 const TOTAL: u64 = 5_000_000_000;
 
 /// Arguments of `count`. `--help` says how much memory they take.
@@ -35,7 +36,7 @@ pub struct Args {
     each: Option<u64>,
 }
 
-/// How much there is to count.
+/// Amount to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Total(u64),
@@ -43,7 +44,7 @@ enum Work {
 }
 
 impl Work {
-    /// What counter `index` of `counters` has to count.
+    /// Share of counter `index` among `counters`.
     const fn share(self, index: usize, counters: usize) -> u64 {
         match self {
             Self::Total(total) => team::share(total, index, counters),
@@ -51,7 +52,7 @@ impl Work {
         }
     }
 
-    /// What `counters` of them have to count; `None` where 64 bits do not hold it.
+    /// Total of `counters` counters; `None` if it exceeds 64 bits.
     const fn whole(self, counters: u64) -> Option<u64> {
         match self {
             Self::Total(total) => Some(total),
@@ -60,8 +61,9 @@ impl Work {
     }
 }
 
-/// Counts from nothing to `to`. Every count is a load, an addition and a store: `black_box` hides the counter from the
-/// compiler after each, which otherwise would know the end without counting.
+/// Counts from zero to `to`. Every count is a load, an addition and a store: `black_box` hides the
+/// counter from the compiler after each count. Otherwise the compiler would know the final value
+/// without counting.
 fn count(to: u64) -> u64 {
     let mut counter = 0;
     while counter < to {
@@ -70,10 +72,10 @@ fn count(to: u64) -> u64 {
     counter
 }
 
-/// Counts as `args` say and checks the result.
+/// Counts according to `args` and checks the result.
 ///
 /// # Errors
-/// Arguments that do not fit together, a refused process or thread, a wrong result.
+/// Arguments that do not fit together, a refused process or thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     if args.fork && args.by == By::Threads {
         return Err(WorkloadError::Unfit("a thread cannot fork: --fork needs --by processes".to_owned()));
@@ -116,7 +118,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// What every counter counted, and when.
+/// Count and time span of every counter.
 fn all(args: &Args, work: Work, counters: usize) -> Result<Vec<(u64, Span)>, WorkloadError> {
     let gate = &Gate::new(counters)?;
     let one = move |index: usize| {
@@ -156,8 +158,8 @@ mod tests {
 
     #[test]
     fn every_count_is_made() {
-        // A loop that the compiler had seen through would take no time. One that counts cannot take less than this on
-        // any machine: ten counts in a nanosecond, where each needs the one before.
+        // A loop that the compiler had eliminated would take no time. A real count takes longer
+        // than this on any machine: ten counts per nanosecond, where each needs the previous one.
         const COUNTS: u64 = 20_000_000;
         let (span, _) = Span::of(|| count(COUNTS));
         assert!(span.to.since(span.from).0 > COUNTS / 10);

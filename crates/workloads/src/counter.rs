@@ -1,6 +1,8 @@
-//! `counter`: threads that increment one counter, with and without care; how many increments survive.
+//! `counter`: threads that increment one counter, with and without synchronisation, and the number
+//! of surviving increments.
 //!
-//! Arguments and the order of events; the counters are in `counter/kind.rs`, and the locks are the laboratory's.
+//! This module holds the arguments and the order of events. The counters are in `counter/kind.rs`,
+//! and the locks are those of the laboratory.
 
 mod kind;
 
@@ -38,7 +40,7 @@ pub struct Args {
     increments: u64,
 }
 
-/// Reads the name of a lock that can guard a counter.
+/// Parses the name of a lock that can guard a counter.
 fn lock_of_a_program(text: &str) -> Result<LockName, String> {
     match text.parse() {
         Ok(LockName::Kernel) => {
@@ -49,21 +51,21 @@ fn lock_of_a_program(text: &str) -> Result<LockName, String> {
     }
 }
 
-/// What became of one counter.
+/// Result of one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counted {
     kind: Kind,
-    /// What the threads added.
+    /// Increments that the threads made.
     made: u64,
-    /// What the counter holds.
+    /// Final value of the counter.
     survived: u64,
     time: Nanos,
 }
 
-/// Increments the counters as `args` say and checks that only the plain one lost any.
+/// Increments the counters according to `args` and checks that only the plain one lost any.
 ///
 /// # Errors
-/// A refused thread, a wrong result.
+/// A refused thread or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
     if args.lock == LockName::Adaptive {
@@ -74,7 +76,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let mut result = crc32fast::Hasher::new();
     for counted in &counters {
         check(counted, args.increments, threads)?;
-        // What a plain counter holds differs from run to run.
+        // The final value of a plain counter differs from run to run.
         let same = if counted.kind == Kind::Plain { counted.made } else { counted.survived };
         result.update(&same.to_le_bytes());
     }
@@ -97,7 +99,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// A counter's kind, and its lock where that is not the usual one.
+/// Name of a counter's kind, with its lock if it is not the default.
 fn kind_in_words(kind: Kind, lock: LockName) -> String {
     match kind {
         Kind::Locked if lock != LockName::Std => format!("{} by {lock}", kind.name()),
@@ -105,7 +107,7 @@ fn kind_in_words(kind: Kind, lock: LockName) -> String {
     }
 }
 
-/// Lets `threads` threads make so many increments of one counter.
+/// Increments one counter `increments` times in total, on `threads` threads.
 fn count(kind: Kind, lock: LockName, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
     with_lock!(lock,
         L => count_under::<L>(kind, increments, threads),
@@ -113,7 +115,7 @@ fn count(kind: Kind, lock: LockName, increments: u64, threads: usize) -> Result<
     )
 }
 
-/// The same, where it is locked by `L`.
+/// Increments one counter, with `L` as the lock of a locked counter.
 fn count_under<L: Lock>(kind: Kind, increments: u64, threads: usize) -> Result<Counted, WorkloadError> {
     let gate = &Gate::new(threads)?;
     let counter = &Counter::<L>::new();
@@ -132,7 +134,7 @@ fn count_under<L: Lock>(kind: Kind, increments: u64, threads: usize) -> Result<C
     })
 }
 
-/// No increment is lost where none may be, and none too many is there.
+/// Checks that no increment is lost where none may be, and that no additional increment appears.
 fn check(counted: &Counted, increments: u64, threads: usize) -> Result<(), WorkloadError> {
     let &Counted { kind, made, survived, .. } = counted;
     let least = match kind {
@@ -198,7 +200,7 @@ mod tests {
         if available_parallelism().map_or(1, usize::from) < 2 {
             return skipped("a_plain_counter_loses_updates_on_two_cpus", "there is one CPU");
         }
-        // On a busy machine the two may not meet in the first tenths of a second.
+        // On a busy machine the two threads may not overlap in the first tenths of a second.
         let lost = (0..500).any(|_| {
             let counted = count(Kind::Plain, LockName::Std, 50_000_000, 2).unwrap();
             check(&counted, 50_000_000, 2).unwrap();

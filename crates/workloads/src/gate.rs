@@ -1,4 +1,5 @@
-//! A gate that threads and processes pass together: so that a measured time begins when all are there.
+//! A gate that threads and processes pass together, so that a measured time begins when all have
+//! arrived.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,19 +10,20 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::WorkloadError;
 use crate::shared::Shared;
 
-/// Opens when the last of them has come. Waits asleep, so that those who wait take no CPU from those who come.
+/// Barrier that opens when the last participant has arrived. The wait is a sleep, so that the
+/// waiting participants take no CPU from the arriving ones.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// How many have come, in memory that processes share.
+    /// Number of participants that have arrived, in memory that processes share.
     arrived: Shared,
     expected: u64,
-    /// Everybody but the last reads a byte.
+    /// Every participant but the last reads a byte.
     reads: OwnedFd,
     writes: OwnedFd,
 }
 
 impl Gate {
-    /// A gate for so many, made before they are.
+    /// A gate for `expected` participants, made before the participants.
     pub(crate) fn new(expected: usize) -> Result<Self, WorkloadError> {
         let arrived = Shared::new(1, "--threads")?;
         let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| WorkloadError::Thread {
@@ -32,10 +34,11 @@ impl Gate {
         Ok(Self { arrived, expected: expected as u64, reads, writes })
     }
 
-    /// Waits for the others, and passes.
+    /// Waits for the other participants and then passes.
     pub(crate) fn pass(&self) {
         let come = self.arrived.first().map_or(self.expected, |count: &AtomicU64| {
-            // Whatever any of them did before happens before all that they do afterwards.
+            // All that a participant did before the gate happens before all that the others do
+            // after it.
             count.fetch_add(1, Ordering::AcqRel) + 1
         });
         if come == self.expected {
@@ -47,12 +50,13 @@ impl Gate {
         } else {
             retry(|| rustix::io::read(&self.reads, &mut [0]));
         }
-        // Pairs with the others' arrival.
+        // The fence pairs with the others' arrival.
         std::sync::atomic::fence(Ordering::Acquire);
     }
 }
 
-/// A signal that was handled is no reason to pass. The pipe cannot fail otherwise: both its ends are held here.
+/// Repeats a call that a handled signal interrupted. The pipe cannot fail otherwise: this process
+/// holds both its ends.
 fn retry(mut call: impl FnMut() -> rustix::io::Result<usize>) -> usize {
     loop {
         match call().map_err(io::Error::from) {

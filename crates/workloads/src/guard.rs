@@ -1,9 +1,9 @@
-//! Leaves nothing behind: a process beside the workload that clears up when the workload has ended, whatever it died of.
+//! Guard process that cleans up when the workload has ended for any reason.
 //!
-//! It waits for the end of a pipe that the workload alone can write to, so that an ordinary end, Ctrl-C and SIGKILL
-//! are all the same to it; there is no other clean-up anywhere in this crate, and no signal handler. It runs in a session
-//! of its own, out of reach of the terminal's signals. Processes that work, and need no clearing up, are in
-//! [`processes`](crate::processes).
+//! The guard waits for the end of a pipe that only the workload can write to. A normal exit, Ctrl-C
+//! and SIGKILL all look alike to the guard. This crate has no other clean-up and no signal handler.
+//! The guard runs in its own session, out of reach of the terminal's signals. The worker processes
+//! that need no clean-up are in [`processes`](crate::processes).
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,26 +24,27 @@ use rustix::process::{
 use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes};
 
-/// What the guard is told: this byte, then a process group's number in four bytes.
+/// Message to the guard: this byte, then a process group's number in four bytes.
 const GROUP: u8 = b'g';
-/// This byte, then the number of a group that has ended.
+/// Message to the guard: this byte, then the number of a group that has ended.
 const ENDED: u8 = b'e';
-/// This byte, then a directory's path and a zero.
+/// Message to the guard: this byte, then a directory's path and a zero byte.
 const DIRECTORY: u8 = b'd';
 
-/// How long killed processes are waited for: they are gone at once unless a device holds them.
+/// Time limit of the wait for killed processes. They disappear at once unless a device blocks them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Clears up when it is dropped, or when this process is gone.
+/// Handle of the guard process. The guard cleans up when this handle is dropped, or when this
+/// process is gone.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// Its end is the sign.
+    /// The guard starts its clean-up at the end of this pipe.
     tells: Option<File>,
     process: Pid,
 }
 
 impl Guard {
-    /// Sets it up. Before any server or directory is made.
+    /// Starts the guard. The call comes before any server or directory is made.
     pub(crate) fn new() -> Result<Self, WorkloadError> {
         let refused =
             |source: io::Error| WorkloadError::Single { what: "the process that clears up", source };
@@ -60,10 +61,11 @@ impl Guard {
         Ok(Self { tells, process })
     }
 
-    /// Makes a directory of this run's own below `parent`.
+    /// Makes a directory for this run below `parent`.
     pub(crate) fn directory(&self, parent: &Path) -> Result<PathBuf, WorkloadError> {
         let path = parent.join(format!("morecores-work-{}-{:x}", getpid(), crate::clock::now().0));
-        // Told before it is there: there is no moment at which it would stay.
+        // The guard is told before the directory exists, so that at no moment the directory could
+        // remain.
         self.tell(DIRECTORY, &[path.as_os_str().as_bytes(), b"\0"].concat());
         fs::create_dir(&path).map_err(|source| WorkloadError::File {
             doing: "make the directory",
@@ -74,11 +76,12 @@ impl Guard {
         Ok(path)
     }
 
-    /// Starts a program in a process group of its own, which ends with this run.
+    /// Starts a program in its own process group. The guard ends the group with this run.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
         if let Some(tells) = &self.tells {
             let tells = tells.as_fd().try_clone_to_owned()?;
-            // SAFETY: `join` does two system calls and touches nothing else of this process's memory.
+            // SAFETY: `join` makes two system calls and touches nothing else of this process's
+            // memory.
             #[allow(unsafe_code)]
             unsafe {
                 command.process_group(0).pre_exec(move || join(&tells));
@@ -87,8 +90,8 @@ impl Guard {
         command.spawn()
     }
 
-    /// Runs a program in such a group to its end, and hands back what it printed. The group is not remembered
-    /// afterwards: one that is made much later may have the same number.
+    /// Runs a program to its end in its own process group and returns its output. The guard then
+    /// forgets the group, since a much later group may have an equal number.
     pub(crate) fn output(&self, command: &mut Command) -> io::Result<Output> {
         let child = self.start(command)?;
         let group = child.id();
@@ -97,7 +100,8 @@ impl Guard {
         output
     }
 
-    /// Does a piece of the work, in a process of its own, as a process group: so that what it starts ends with this run.
+    /// Does a piece of the work as a process group, in a separate process. The guard ends
+    /// everything that the piece starts with this run.
     pub(crate) fn group<T>(&self, work: impl FnOnce() -> T) -> Result<T, WorkloadError> {
         let refused = |source| WorkloadError::Process { number: 1, wanted: 1, source };
         setpgid(None, None).map_err(|error| refused(error.into()))?;
@@ -111,7 +115,7 @@ impl Guard {
 
     fn tell(&self, what: u8, which: &[u8]) {
         if let Some(mut tells) = self.tells.as_ref() {
-            // It reads as long as this process lives.
+            // The guard reads as long as this process lives.
             let _ = tells.write_all(&[&[what], which].concat());
         }
     }
@@ -124,24 +128,25 @@ impl Drop for Guard {
     }
 }
 
-/// Tells the guard of the calling process's group: before its program begins, so that none is ever untold.
+/// Reports the calling process's group to the guard. The report comes before the group's program
+/// begins, so that no group is missed.
 fn join(tells: impl AsFd) -> io::Result<()> {
     let [a, b, c, d] = getpid().as_raw_nonzero().get().to_ne_bytes();
     rustix::io::write(tells, &[GROUP, a, b, c, d])?;
     Ok(())
 }
 
-/// The guard's life.
+/// Main function of the guard process.
 fn watch(mut reads: File) {
     let _ = setsid();
-    // Whoever reads the workload's output is not to wait for the guard.
+    // A reader of the workload's output must not wait for the guard.
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
         let _ = rustix::stdio::dup2_stdout(&nothing);
         let _ = rustix::stdio::dup2_stderr(&nothing);
     }
     let mut told = Vec::new();
-    // Until the last holder of the other end is gone.
+    // The read ends when the last holder of the other end is gone.
     let _ = reads.read_to_end(&mut told);
     let (groups, directories) = understood(&told);
     for group in &groups {
@@ -158,7 +163,7 @@ fn watch(mut reads: File) {
     }
 }
 
-/// Process groups and directories, from what was told.
+/// Process groups and directories, parsed from the messages to the guard.
 fn understood(mut told: &[u8]) -> (Vec<Pid>, Vec<PathBuf>) {
     let (mut groups, mut directories) = (Vec::new(), Vec::new());
     while let Some((&what, rest)) = told.split_first() {
@@ -192,7 +197,7 @@ mod tests {
         let directory = guard.directory(&std::env::temp_dir()).unwrap();
         fs::write(directory.join("file"), "content").unwrap();
         let mut child = guard.start(Command::new("sleep").arg("1000")).unwrap();
-        // Its parent is this process: it has to be waited for to be gone.
+        // The parent is this process, which must wait for the child before the child is gone.
         let ended = thread::spawn(move || child.wait().unwrap());
         drop(guard);
         assert!(!ended.join().unwrap().success());

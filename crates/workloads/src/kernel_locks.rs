@@ -1,8 +1,9 @@
-//! `kernel-locks`: loops that meet one lock of the kernel each, the question of source 003 put to one lock at a time.
+//! `kernel-locks`: loops that each contend for one kernel lock. It asks the question of source 003
+//! about one lock at a time.
 //!
-//! Threads or processes do nothing but one kind of system call on one object that they share. This module holds the
-//! arguments and the order of events; what is shared and how one operation is done is in a module for each object, and
-//! none of them measures time.
+//! Threads or processes make only one kind of system call on one shared object. This module holds
+//! the arguments and the order of events. Each object and its operation have their own module, and
+//! none of these modules measures time.
 
 mod directory;
 mod file;
@@ -29,10 +30,11 @@ use crate::team::By;
 use crate::{Outcome, Rate, Threads, WorkloadError, memory, team};
 use tally::Tally;
 
-/// Argument that decides the memory, for messages.
+/// Argument that determines the memory, for messages.
 const LOWER: &str = "--operations";
 
-/// Memory of a thread or process, at most: its stack and its tables, and those of the process that it makes.
+/// Upper bound of the memory of a thread or process: its stack and its tables, and those of the
+/// process that it makes.
 const PER_WORKER: Bytes = Bytes::from_kib(1024);
 
 /// Arguments of `kernel-locks`. `--help` says how much memory they take.
@@ -55,7 +57,8 @@ pub struct Args {
     operations: Option<u32>,
 }
 
-/// What is shared, and so which lock is met. The page names the lock and the functions that wait for it.
+/// Shared object, and so the contended lock. The page of the workload names the lock and the
+/// functions that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Lock {
     /// Files are made in one directory and removed
@@ -77,7 +80,8 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// Operations that take 1 to 5 s on one CPU of today (measured on a virtual machine of a 2024 server).
+    /// Number of operations that take 1 to 5 s on one current CPU (measured on a virtual machine of
+    /// a 2024 server).
     const fn default_operations(self) -> u32 {
         match self {
             Self::Dentry => 400_000,
@@ -91,12 +95,12 @@ impl Lock {
         }
     }
 
-    /// Whether what is shared lies in a file system.
+    /// Whether the shared object is in a file system.
     const fn in_files(self) -> bool {
         matches!(self, Self::Dentry | Self::FileOffset)
     }
 
-    /// Memory that so many operations take, besides what each thread does.
+    /// Memory of `operations` operations, besides that of each thread.
     const fn memory(self, operations: u64) -> Bytes {
         match self {
             Self::FileOffset => Bytes(file::RECORD as u64 * operations),
@@ -104,7 +108,8 @@ impl Lock {
         }
     }
 
-    /// What the threads or processes are to share, made before they are. `guard` clears up what lies below `parent`.
+    /// Shared object of the threads or processes, made before they start. `guard` cleans up below
+    /// `parent`.
     fn object(self, guard: &Guard, parent: &Path, operations: u64) -> Result<Box<dyn Object>, WorkloadError> {
         Ok(match self {
             Self::Dentry => Box::new(directory::Directory::new(guard.directory(parent)?, operations)),
@@ -125,27 +130,29 @@ impl fmt::Display for Lock {
     }
 }
 
-/// What is shared, and the operations on it.
+/// Shared object and its operations.
 trait Object: Sync {
-    /// Does these operations and tells which traces they left. Another thread or process does others at the same time;
-    /// none waits for one of another's.
+    /// Does these operations and returns their traces. Another thread or process does other
+    /// operations at the same time; no operation waits for another worker's operation.
     fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError>;
 
-    /// Which operations leave a trace to be checked.
+    /// Operations that leave a trace to be checked.
     fn expected(&self, operations: u64) -> Tally {
         Tally::of(0..operations)
     }
 
-    /// What there is to see of the traces when all have ended; `told` is what those who worked told.
+    /// Traces that are visible after all workers have ended; `told` is the total that the workers
+    /// reported.
     fn seen(&self, told: Tally) -> Result<Tally, WorkloadError> {
         Ok(told)
     }
 }
 
-/// Meets a lock as `args` say and checks that every operation was done once.
+/// Contends for a lock according to `args` and checks that every operation was done once.
 ///
 /// # Errors
-/// Too little memory or disk, a refused thread or process, a system call that failed, a wrong result.
+/// Too little memory or disk space, a refused thread or process, a failed system call, or a wrong
+/// result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let workers = args.threads.count();
     let operations = u64::from(args.operations.unwrap_or_else(|| args.lock.default_operations()));
@@ -193,7 +200,8 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// Where files are made: in memory unless the user says where, since a disk's file system has locks of its own besides.
+/// Directory for files. It is in memory unless the user names another one, since a disk's file
+/// system has additional locks of its own.
 fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");
     match env::var_os("TMPDIR") {
@@ -202,13 +210,13 @@ fn scratch() -> PathBuf {
     }
 }
 
-/// `operations` cut into as many ranges as there are workers, as equal as can be.
+/// `operations`, divided into one range per worker, as equal as possible.
 fn shares(operations: u64, workers: usize) -> impl Iterator<Item = Range<u64>> {
     let workers = workers as u64;
     (0..workers).map(move |index| operations * index / workers..operations * (index + 1) / workers)
 }
 
-/// A system call that fails for no fault of the arguments.
+/// Error of a system call that fails independently of the arguments.
 fn failed(call: &'static str, error: rustix::io::Errno) -> WorkloadError {
     WorkloadError::Failed { program: format!("the system call {call}"), reason: error.to_string() }
 }
@@ -242,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Does one of its operations twice in the place of another.
+    /// Object that does one of its operations twice instead of another one.
     struct Twice(Box<dyn Object>);
 
     impl Object for Twice {
@@ -256,7 +264,8 @@ mod tests {
     #[test]
     fn an_operation_done_twice_and_another_never_is_seen() {
         let guard = Guard::new().unwrap();
-        // The others count alone, or refuse it themselves: a file cannot be made twice.
+        // The other locks only count operations, or detect the error themselves: a file cannot be
+        // made twice.
         for lock in [Lock::PageFault, Lock::Pipe, Lock::Socket] {
             let object = Twice(lock.object(&guard, &scratch(), 100).unwrap());
             let told = object.operate(0..100).unwrap();

@@ -1,9 +1,11 @@
-//! `keysearch`: the search for a key of the cipher RC5-32/12/9, as the RC5 client of distributed.net does it.
+//! `keysearch`: the search for a key of the cipher RC5-32/12/9, like the RC5 client of
+//! distributed.net.
 //!
-//! A block of text is known in clear and enciphered; every key of a range is tried. All threads do is compute, each
-//! in blocks of keys that it takes from a common counter. This module holds the arguments and the order of events;
-//! the cipher's fast form is in `cipher`, over numbers or whole vectors of them (`word`), the trying of a block of
-//! keys in `search`, and `reference` repeats the published algorithm to check both.
+//! A block of text is known in clear and enciphered, and every key of a range is tried. The threads
+//! do nothing but compute, in blocks of keys that they take from a common counter. This module
+//! holds the arguments and the order of events. The cipher's fast form is in `cipher`, over numbers
+//! or whole vectors of them (`word`). `search` tries a block of keys, and `reference` repeats the
+//! published algorithm to check both.
 
 mod cipher;
 mod reference;
@@ -26,10 +28,11 @@ use search::{BLOCK_BITS, Found, Pair};
 /// Bits of a key: nine bytes.
 const KEY_BITS: u32 = 72;
 
-/// Bits of the range at most. 2^40 keys take hours.
+/// Maximum bits of the range. 2^40 keys take hours.
 const MAX_BITS: i64 = 40;
 
-/// The known text, as in RSA Data Security's challenges, whose messages all begin with "The unknown message is: ".
+/// The known text, as in RSA Data Security's challenges, whose messages all begin with "The unknown
+/// message is: ".
 const TEXT: [u8; 8] = *b"The unkn";
 
 /// Arguments of `keysearch`.
@@ -51,7 +54,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// How a thread tries keys.
+/// Method by which a thread tries keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Core {
     /// The faster one of this machine
@@ -63,7 +66,8 @@ pub enum Core {
 }
 
 impl Core {
-    /// Unknown bits whose keys take 1 to 3 s on one CPU of today (measured on a 2024 server core with AVX-512).
+    /// Number of unknown bits whose keys take 1 to 3 s on one current CPU (measured on a 2024
+    /// server core with AVX-512).
     const fn default_bits(self) -> u32 {
         match self {
             Self::Auto | Self::Simd => 27,
@@ -71,10 +75,10 @@ impl Core {
         }
     }
 
-    /// Simd or scalar.
+    /// Actual core: simd or scalar.
     fn resolved(self) -> Self {
         match self {
-            // The baseline of x86-64 has no shift whose distances differ from lane to lane.
+            // The baseline of x86-64 has no shift with a separate distance for each lane.
             #[cfg(target_arch = "x86_64")]
             Self::Auto if !is_x86_feature_detected!("avx2") => Self::Scalar,
             Self::Auto => Self::Simd,
@@ -93,25 +97,26 @@ impl fmt::Display for Core {
     }
 }
 
-/// A row of the table of known results: bits, seed.
+/// A row of the table of known results: bits, seed, checksum.
 type Known = (u32, u64, Checksum);
 
-/// Results known from elsewhere: by a C program around the paper's listing of the cipher, compiled by gcc 12, and
-/// `zlib.crc32`.
+/// Independently computed results: by a C program around the paper's listing of the cipher,
+/// compiled by gcc 12, and `zlib.crc32`.
 const KNOWN: [Known; 2] = [(27, 1, Checksum(0x10ba_a619)), (24, 1, Checksum(0xe8d8_8e21))];
 
-/// What a thread hands back.
+/// Result of a thread.
 struct Searched {
     span: Span,
     found: Found,
-    /// The first block that it took, and what it found there; none where others were faster.
+    /// First block of the thread, and its findings there; `None` if the other threads took all
+    /// blocks.
     first: Option<(u64, Found)>,
 }
 
-/// Searches as `args` say and checks the result.
+/// Searches according to `args` and checks the result.
 ///
 /// # Errors
-/// More threads than blocks of keys, a refused thread, a wrong result.
+/// More threads than blocks of keys, a refused thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let bits = args.bits.unwrap_or_else(|| args.core.default_bits());
     let core = args.core.resolved();
@@ -122,7 +127,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     }
     let key = key(args.seed);
     let pair = Pair::of(TEXT, key);
-    // All keys that agree with the key but in the unknown bits.
+    // The range holds all keys that agree with the key in the known bits.
     let first_key = key >> bits << bits;
     let next_block = AtomicU64::new(0);
 
@@ -166,7 +171,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// The key that belongs to a seed.
+/// The key of a seed.
 fn key(seed: u64) -> u128 {
     let mut bytes = [0; 16];
     ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes[..KEY_BITS as usize / 8]);
@@ -187,7 +192,7 @@ fn check_first_block(searched: &Searched, pair: &Pair, first_key: u128) -> Resul
     })
 }
 
-/// Of the keys that were found, nine bytes each, and of the sum, four.
+/// Checksum of the found keys, nine bytes each, and of the sum, four bytes.
 fn checksum(found: &Found) -> Checksum {
     let mut crc = crc32fast::Hasher::new();
     for key in &found.keys {
@@ -197,7 +202,8 @@ fn checksum(found: &Found) -> Checksum {
     Checksum(crc.finalize())
 }
 
-/// The key must be found and no other, and the checksum be the known one where there is one.
+/// Checks that the key and no other key was found, and that the checksum is the known one, if there
+/// is one.
 fn check(
     found: &Found,
     key: u128,

@@ -1,11 +1,13 @@
-//! The laboratory: locks, measured one property at a time. A cell is one property of one lock; it is measured once, by a
-//! process of its own, `morecores-work lock-cell`, which prints a [`LockSample`] as a line of JSON.
+//! The laboratory: locks, measured one property at a time. A cell is one property of one lock. A
+//! separate process, `morecores-work lock-cell`, measures each cell once and prints a
+//! [`LockSample`] as a line of JSON.
 //!
-//! This module holds the arguments and says what measures which cell. Which cells there are and what follows from them is
-//! not known here.
+//! This module holds the arguments and dispatches each cell to its measurement. The list of cells
+//! and the conclusions from them are elsewhere.
 //!
-//! **The lock of the kernel** is met by one kind of system call, so a turn at it is one call. It is held for as long as that
-//! copies bytes; the call itself comes on top, and waits for it are out of sight. See [`kernel`].
+//! **The kernel lock** is taken by one kind of system call, so one turn at the lock is one call.
+//! The hold time is the time for which the call copies bytes. The rest of the call is additional,
+//! and the waits are invisible. See [`kernel`].
 
 mod alone;
 mod contest;
@@ -26,7 +28,7 @@ use self::kernel::Offset;
 use self::lock::{Seat, with_lock};
 use crate::WorkloadError;
 
-/// Most threads of a contest: what a workload takes (`--threads`).
+/// Largest number of threads in a contest, as for a workload (`--threads`).
 const MAX_THREADS: u32 = 8192;
 
 /// Arguments of `lock-cell`.
@@ -42,29 +44,31 @@ pub struct Args {
     window_ns: u64,
 }
 
-/// What was measured, as a line of JSON.
+/// Formats a measurement as a line of JSON.
 pub fn line(measured: &impl serde::Serialize) -> String {
-    // Numbers, lists and fixed names always have a form in JSON.
+    // Numbers, lists and fixed names always have a JSON form.
     serde_json::to_string(measured).unwrap_or_default() + "\n"
 }
 
-/// Measures how long our adaptive lock spins here in a process that prepared.
+/// Measures the spin duration of morecores' adaptive lock on this machine, in a process that has
+/// called `prepare`.
 pub fn spin_tuning() -> SpinTuning {
     let tuning = morecores_locks::cost::measure();
     SpinTuning {
         cpus: tuning.cpus,
         sleep_ns: tuning.sleep_ns as f64,
         sleeps: tuning.sleeps_ns.map(|ns| ns as f64).to_vec(),
-        // From picoseconds.
+        // The tuning is in picoseconds.
         spin_ns: tuning.look_ps as f64 / 1e3,
         spins: tuning.spins,
     }
 }
 
-/// Measures the cell that `args` name.
+/// Measures the cell in `args`.
 ///
 /// # Errors
-/// What is no cell, CPUs that may not be used or are too few, a refused thread, a lock that kept nobody out.
+/// Text that is not a cell, forbidden or too few CPUs, a refused thread, or a lock without mutual
+/// exclusion.
 pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
     let cell: LockCell = serde_json::from_str(&args.cell).map_err(|error| {
         WorkloadError::Unfit(format!("`{}` is no cell of the laboratory: {error}", args.cell))
@@ -73,7 +77,7 @@ pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
         return Err(WorkloadError::Unfit("--window-ns 0 leaves no time to measure: give more".to_owned()));
     }
     let window = Nanos(args.window_ns);
-    // The adaptive lock at its best, with this machine's price of a sleep.
+    // The adaptive lock performs best with this machine's cost of a sleep.
     morecores_locks::prepare();
     let cpus = |least| cpu::checked(&args.cpus, least);
     let pair = || cpus(2).map(|cpus| [cpus[0], cpus[1]]);

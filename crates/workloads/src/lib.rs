@@ -1,10 +1,11 @@
 //! The built-in programs: the workloads by which the classic sources measured SMP machines.
 //!
-//! One module a workload. Each is deterministic from its arguments, bounds its memory, checks its own result and
-//! says so loudly if it is wrong. The binary `morecores-work` runs one of them once, as a process of its own.
+//! Each workload has one module. Each is deterministic from its arguments, bounds its memory and
+//! checks its own result. A wrong result is reported prominently. The binary `morecores-work` runs
+//! one workload once, as a separate process.
 //!
-//! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring instrument. It
-//! does not print or exit either; `main.rs` alone does.
+//! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring
+//! instrument. Only `main.rs` prints and exits.
 
 pub mod build;
 pub mod cache;

@@ -1,7 +1,7 @@
 //! `morecores-work`: one run of one workload, one line of result.
 //!
-//! The only place of this crate that prints and exits. Exit status: 0 with a result that was checked, 1 with a
-//! wrong one, 2 where the run could not be made.
+//! Only this file of the crate prints and exits. The exit status is 0 with a checked result, 1 with
+//! a wrong result, and 2 if the run could not be made.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::io::{self, Write};
@@ -38,7 +38,8 @@ enum Command {
     Workload(Workload),
 }
 
-/// The command line. Whoever names no workload, or none that there is, is told where they are listed.
+/// Parses the command line. Points to the list of workloads if the workload's name is missing or
+/// unknown.
 fn parsed() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| {
         use clap::error::ErrorKind;
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         },
     };
     match io::stdout().write_all(text.as_bytes()) {
-        // A reader that has gone (`| head`) wanted no more.
+        // A reader that has gone (`| head`) wants no more output.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             eprintln!("morecores-work: the result could not be written: {error}");
             ExitCode::from(2)

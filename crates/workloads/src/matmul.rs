@@ -1,8 +1,10 @@
-//! `matmul`: the product of two square matrices, source 003's program that asks next to nothing of the kernel.
+//! `matmul`: the product of two square matrices, source 003's program with almost no kernel
+//! activity.
 //!
-//! The matrices lie in one mapping that all share; each process, or thread, computes a block of the product. This
-//! module holds the arguments and the order of events; the arithmetic is in `kernel`, the matrices in `matrices`, a
-//! process's part in `worker`, and `freivalds` checks the product without computing it again.
+//! The matrices are in one shared mapping. Each process or thread computes a block of the product.
+//! This module holds the arguments and the order of events. The arithmetic is in `kernel`, the
+//! matrices in `matrices`, and a process's part in `worker`. `freivalds` checks the product without
+//! a second multiplication.
 
 mod freivalds;
 mod kernel;
@@ -19,14 +21,14 @@ use crate::{By, Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
 use matrices::Matrices;
 use worker::{Done, Worker};
 
-/// Arguments that decide the memory, for messages.
+/// Arguments that determine the memory, for messages.
 const LOWER: &str = "--size or --threads";
 
-/// Rows of a matrix at most: 2^16, whose three matrices take 96 GiB.
+/// Maximum number of rows in a matrix: 2^16, for which the three matrices take 96 GiB.
 const MAX_SIZE: i64 = 65_536;
 
-/// Repetitions at most. With the largest size the entries of the result stay below 2^42, far inside the 2^53 up to
-/// which an `f64` holds every whole number.
+/// Maximum number of repetitions. With the largest size the entries of the result stay below 2^42,
+/// far below the 2^53 up to which an `f64` holds every whole number.
 const MAX_REPEAT: i64 = 1_000_000;
 
 /// Arguments of `matmul`. `--help` says how much memory they take.
@@ -56,7 +58,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// How a block of the product is computed.
+/// Algorithm for a block of the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kernel {
     /// Three nested loops, by rows, as published
@@ -66,7 +68,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Repetitions that take 1 to 5 s on one CPU of today (on server cores of 2021 to 2024, size 1000).
+    /// Number of repetitions that take 1 to 5 s on one current CPU (on server cores of 2021 to
+    /// 2024, size 1000).
     const fn default_repeat(self) -> u32 {
         match self {
             Self::Classic => 3,
@@ -84,7 +87,7 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// What all that work on a product have in common.
+/// Common parameters of all workers on a product.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     size: usize,
@@ -100,20 +103,20 @@ impl Plan {
     }
 }
 
-/// A row of the table of known results: size, repetitions, seed.
+/// A row of the table of known results: size, repetitions, seed, checksum.
 type Known = (usize, u32, u64, Checksum);
 
-/// Results known from elsewhere: the product of the same matrices by numpy 1.24.2 in 64-bit integers, times the
-/// repetitions, and `zlib.crc32` of it as `float64`.
+/// Independently computed results: the product of the matrices by numpy 1.24.2 in 64-bit integers,
+/// times the repetitions, and `zlib.crc32` of it as `float64`.
 const KNOWN: [Known; 2] = [
     (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x8f38_e431)),
     (1000, Kernel::Tuned.default_repeat(), 1, Checksum(0xbb4f_84cc)),
 ];
 
-/// Computes a product as `args` say and checks the result.
+/// Computes a product according to `args` and checks the result.
 ///
 /// # Errors
-/// More threads than rows, too little memory, a refused thread or process, a wrong result.
+/// More threads than rows, too little memory, a refused thread or process, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let plan = Plan {
         size: args.size as usize,
@@ -141,7 +144,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let checksum = worker::checksum(&done, plan.size);
     let checked = check(&plan, checksum)?;
     let parallel = worker::parallel_time(&done);
-    // A multiplication and an addition for each entry of a row.
+    // Each entry of a row takes a multiplication and an addition.
     let operations = 2.0 * (plan.size as f64).powi(3) * f64::from(plan.repeat);
     let times = if plan.repeat == 1 { "once".to_owned() } else { format!("{} times", plan.repeat) };
     Ok(Outcome {
@@ -162,7 +165,8 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// Compares the checksum with the known one where there is one. Every worker has checked its rows by then.
+/// Compares the checksum with the known one, if there is one. Every worker has already checked its
+/// rows.
 fn check(plan: &Plan, checksum: Checksum) -> Result<&'static str, WorkloadError> {
     let known = KNOWN
         .iter()

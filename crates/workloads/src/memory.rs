@@ -1,6 +1,7 @@
-//! Whether a workload's memory is there, asked before anything is allocated.
+//! Check of the available memory, before a workload allocates anything.
 //!
-//! The kernel promises memory it does not have and kills for it later; a clear line beforehand is better.
+//! The kernel promises memory that it does not have and later kills a process for using it. A clear
+//! message beforehand is better.
 
 use std::fs;
 
@@ -8,8 +9,9 @@ use morecores_study::Bytes;
 
 use crate::WorkloadError;
 
-/// Refuses a run that needs more than the machine can give without swapping. `lower` names the arguments to
-/// change. Where the kernel does not say, the run goes on and the allocation decides.
+/// Refuses a run that needs more memory than the machine can give without swapping. `lower` names
+/// the arguments to change. The run continues where the kernel reports no figure, and the
+/// allocation decides.
 pub(crate) fn require(needed: Bytes, lower: &'static str) -> Result<(), WorkloadError> {
     match fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available) {
         Some(available) if available < needed => Err(WorkloadError::TooLarge { needed, available, lower }),
@@ -17,24 +19,26 @@ pub(crate) fn require(needed: Bytes, lower: &'static str) -> Result<(), Workload
     }
 }
 
-/// An empty vector with room for `len` bytes. The pages are not touched, so that the thread that fills them gets
-/// them on its own NUMA node.
+/// An empty vector with room for `len` bytes. The pages stay untouched, so that the thread that
+/// fills them gets them on its own NUMA node.
 pub(crate) fn reserve(len: usize, lower: &'static str) -> Result<Vec<u8>, WorkloadError> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| WorkloadError::Refused { needed: Bytes(len as u64), lower })?;
     Ok(bytes)
 }
 
-/// So many zeros. Their pages are not touched either: the kernel gives zeros to whoever first comes to one.
+/// A vector of `len` zeros. The pages stay untouched here too: the kernel supplies zeros at the
+/// first access to a page.
 pub(crate) fn zeroed(len: usize, lower: &'static str) -> Result<Vec<u64>, WorkloadError> {
     let needed = Bytes(len.saturating_mul(size_of::<u64>()) as u64);
-    // `vec!` would abort where memory is refused. What was there a moment ago is there now.
+    // `vec!` would abort where memory is refused. Memory that was available a moment ago is still
+    // available.
     Vec::<u64>::new().try_reserve_exact(len).map_err(|_| WorkloadError::Refused { needed, lower })?;
     Ok(vec![0; len])
 }
 
-/// `MemAvailable` of `/proc/meminfo`: the kernel's estimate for starting a new program without swapping
-/// (Documentation/filesystems/proc.rst).
+/// `MemAvailable` of `/proc/meminfo`: the kernel's estimate of the memory for new programs without
+/// swapping (Documentation/filesystems/proc.rst).
 fn available(meminfo: &str) -> Option<Bytes> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok().map(Bytes::from_kib)

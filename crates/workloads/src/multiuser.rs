@@ -1,7 +1,7 @@
-//! `multiuser`: simulated users, each of whom does what is done at a terminal all day. Test 4 of source 004.
+//! `multiuser`: simulated users who each do typical terminal work. Test 4 of source 004.
 //!
-//! This module holds the arguments and the order of events; a user is in `user`, what they do in `shell`, `files` and
-//! `compute`. Users share the machine and nothing else.
+//! This module holds the arguments and the order of events. A user is in `user`, their activities
+//! in `shell`, `files` and `compute`. The users share only the machine.
 
 mod compute;
 mod files;
@@ -22,16 +22,18 @@ use crate::shared::Shared;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes, programs};
 use user::User;
 
-/// Of a user at work, at most: what `compute` asks for, and the largest pipeline.
+/// Upper bound of the memory of a working user: the allocation of `compute`, and the largest
+/// pipeline.
 const USER: Bytes = Bytes::from_kib(32 * 1024);
 
-/// Rounds of each user: 1 to 5 s on one CPU of today.
+/// Rounds of each user: 1 to 5 s on one current CPU.
 const ROUNDS: u32 = 100;
 
-/// Most users: more processes than most systems allow at once (`PID_MAX_DEFAULT`, include/linux/threads.h).
+/// Maximum number of users: more processes than most systems allow at once (`PID_MAX_DEFAULT`,
+/// include/linux/threads.h).
 const MAX_USERS: i64 = 32_768;
 
-/// What a user leaves in shared memory, in words: when they came and went, and their checksum.
+/// Words that a user leaves in shared memory: the times of arrival and departure, and a checksum.
 const WORDS: usize = 3;
 
 /// Arguments of `multiuser`. `--help` says how much memory they take.
@@ -56,10 +58,11 @@ pub struct Args {
     seed: u64,
 }
 
-/// Lets the users work as `args` say and checks all that they did.
+/// Runs the users according to `args` and checks all their work.
 ///
 /// # Errors
-/// More places than users, a missing program, too little memory or disk, a refused process, a wrong result.
+/// More places than users, a missing program, too little memory or disk space, a refused process,
+/// or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let places = args.threads.count();
     let users = args.users.map_or(places, |users| users as usize);
@@ -83,7 +86,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let place = || {
         gate.pass();
         guard.group(|| {
-            // Who comes next takes the first free place.
+            // The next user takes the first free place.
             while let Some(number) = next(&come, users) {
                 let home = homes[number % homes.len()].join(format!("user-{number}"));
                 let (span, checksum) = Span::of(|| User::new(number, home, args.seed)?.work(args.rounds));
@@ -124,19 +127,19 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// The number of the user who comes next; none where all have come.
+/// Number of the next user; `None` if all have come.
 fn next(come: &Shared, users: usize) -> Option<usize> {
     let number = come.first()?.fetch_add(1, Ordering::Relaxed) as usize;
     (number < users).then_some(number)
 }
 
-/// Leaves what is known of a user who goes.
+/// Stores the results of a user who leaves.
 fn leave(words: &[AtomicU64], stay: Span, checksum: Checksum) {
     let what = [stay.from.0, stay.to.0, u64::from(checksum.0)];
     words.iter().zip(what).for_each(|(word, what)| word.store(what, Ordering::Relaxed));
 }
 
-/// When a user came and went.
+/// Times of a user's arrival and departure.
 fn span(words: &[AtomicU64]) -> Span {
     let [from, to] = [0, 1].map(|index: usize| Nanos(words[index].load(Ordering::Relaxed)));
     Span { from, to }

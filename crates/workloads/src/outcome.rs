@@ -1,4 +1,4 @@
-//! What one run of a workload yields: its result line, or why there is none.
+//! Result of one run of a workload: its result line, or the error that prevented one.
 //!
 //! Nothing here is specific to one workload, and nothing here prints.
 
@@ -10,7 +10,7 @@ use morecores_study::{Bytes, Nanos};
 
 use crate::shortage;
 
-/// CRC-32 (IEEE 802.3) of a workload's result bytes: what `zlib.crc32` of any language gives for them.
+/// CRC-32 (IEEE 802.3) of a workload's result bytes, equal to `zlib.crc32` in any language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum(pub u32);
 
@@ -20,12 +20,12 @@ impl fmt::Display for Checksum {
     }
 }
 
-/// Work done in a second of the parallel part.
+/// Work per second of the parallel part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// How many of `unit`.
+    /// Number of `unit`.
     pub value: f64,
-    /// With its denominator: `megapixels/s`.
+    /// Unit with its denominator, such as `megapixels/s`.
     pub unit: &'static str,
 }
 
@@ -35,19 +35,19 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A further figure of a run.
+/// An additional figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is, as words before the number: `p99`.
+    /// Label before the number, such as `p99`.
     pub name: &'static str,
-    /// How much.
+    /// Value of the figure.
     pub value: f64,
-    /// Of what: `ms`; empty for a plain number.
+    /// Unit, such as `ms`; empty for a plain number.
     pub unit: &'static str,
 }
 
 impl fmt::Display for Figure {
-    /// With four significant digits, and all of a larger number's.
+    /// Writes four significant digits, and all digits of the integer part of a larger number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, value, unit } = self;
         let whole = if *value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
@@ -57,28 +57,29 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A run whose result was checked and found right.
+/// A run with a result that was checked and found correct.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The workload's name on the command line.
     pub name: &'static str,
-    /// Every parameter that the result or the speed depends on, in words.
+    /// Every parameter that affects the result or the speed, in words.
     pub parameters: String,
-    /// From the first thread's start of work to the last one's end: without creating threads and input, and
-    /// without the check of the result.
+    /// Time from the first thread's start of work to the last thread's end. It excludes the
+    /// creation of threads and input, and the check of the result.
     pub parallel: Nanos,
-    /// Work over `parallel`.
+    /// Work divided by `parallel`.
     pub rate: Rate,
-    /// What else it found: latencies, what survived, parts of the time.
+    /// Additional figures: latencies, surviving counts, parts of the time.
     pub figures: Vec<Figure>,
-    /// Of the result; the same for every number of threads.
+    /// Checksum of the result, equal for every number of threads.
     pub checksum: Checksum,
-    /// What the result was checked against, in words.
+    /// Reference against which the result was checked, in words.
     pub checked: &'static str,
 }
 
 impl fmt::Display for Outcome {
-    /// One line. A number and its unit stand side by side, so that `--metric '([0-9.]+) megapixels/s'` reads them.
+    /// Writes one line. Each number stands next to its unit, so that `--metric '([0-9.]+)
+    /// megapixels/s'` reads the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, parameters, rate, figures, checksum, checked, .. } = self;
         let seconds = self.parallel.as_secs_f64();
@@ -90,35 +91,36 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a run has no result.
+/// Reason for a run without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// There is less to do than threads to do it.
+    /// The number of threads exceeds the number of indivisible parts.
     #[error("{threads} threads cannot share {parts} {what}: ask for at most --threads {parts}")]
     TooManyThreads {
-        /// Threads asked for.
+        /// Requested threads.
         threads: usize,
         /// Indivisible parts of the work.
         parts: usize,
-        /// What a part is, in the plural.
+        /// Name of a part, in the plural.
         what: &'static str,
     },
     /// The input and the working memory do not fit.
     #[error("{needed} of memory are needed and {available} are available: lower {lower}")]
     TooLarge {
-        /// By this run, at its peak.
+        /// Memory that this run needs at its peak.
         needed: Bytes,
-        /// To a new process without swapping.
+        /// Memory available to a new process without swapping.
         available: Bytes,
-        /// The arguments that decide it.
+        /// Arguments that determine the memory.
         lower: &'static str,
     },
-    /// The system refused memory that seemed to be there: a limit of the process or of its cgroup.
+    /// The system refused memory that seemed available, because of a limit of the process or of its
+    /// cgroup.
     #[error("{needed} of memory were refused: lower {lower}, or raise `ulimit -v`")]
     Refused {
-        /// In one allocation.
+        /// Size of the refused allocation.
         needed: Bytes,
-        /// The arguments that decide it.
+        /// Arguments that determine the size.
         lower: &'static str,
     },
     /// The limit of the address space has no room for the threads.
@@ -127,9 +129,9 @@ pub enum WorkloadError {
          `ulimit -v`"
     )]
     AddressSpace {
-        /// Threads asked for.
+        /// Requested threads.
         threads: usize,
-        /// By their stacks and heaps, at most.
+        /// Upper bound of the address space that the threads' stacks and heaps take.
         needed: Bytes,
         /// `RLIMIT_AS`.
         limit: Bytes,
@@ -140,9 +142,9 @@ pub enum WorkloadError {
          the cgroup's pids.max"
     )]
     Thread {
-        /// Which one, from 1.
+        /// Number of the refused thread, from 1.
         number: usize,
-        /// How many were to be started.
+        /// Number of threads to be started.
         wanted: usize,
         /// The system's reason.
         source: io::Error,
@@ -153,17 +155,18 @@ pub enum WorkloadError {
          the cgroup's pids.max"
     )]
     Process {
-        /// Which one, from 1.
+        /// Number of the refused process, from 1.
         number: usize,
-        /// How many were to be started.
+        /// Number of processes to be started.
         wanted: usize,
         /// The system's reason.
         source: io::Error,
     },
-    /// The system refused the one process of its kind that every run has, whatever the number of threads.
+    /// The system refused a process that every run needs once, independently of the number of
+    /// threads.
     #[error("{what} could not be started ({source}): raise `ulimit -u` or the cgroup's pids.max")]
     Single {
-        /// What it is for, in words.
+        /// Purpose of the process, in words.
         what: &'static str,
         /// The system's reason.
         source: io::Error,
@@ -171,27 +174,27 @@ pub enum WorkloadError {
     /// A process that did a piece of the work failed.
     #[error("{message}")]
     Piece {
-        /// Its own words.
+        /// Error message of that process.
         message: String,
-        /// Whether it found a wrong result.
+        /// Whether the process found a wrong result.
         wrong: bool,
     },
-    /// A file could not be used.
+    /// A file operation failed.
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source, option))]
     File {
-        /// What was tried, as words before the path: `write to`.
+        /// Attempted operation, as words before the path, such as `write to`.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
-        /// What the directory was named by: an option or a variable.
+        /// Option or variable that named the directory.
         option: &'static str,
     },
     /// A program that the workload runs is not installed.
     #[error("{program} is not installed; install it with: apt-get install {package}")]
     Missing {
-        /// Its name.
+        /// Name of the program.
         program: String,
         /// Debian's package.
         package: &'static str,
@@ -199,30 +202,30 @@ pub enum WorkloadError {
     /// A program that the workload runs failed.
     #[error("{program} failed: {reason}{}", shortage::advice(reason))]
     Failed {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// Its status, and the last that it said.
+        /// Exit status, and the last message of the program.
         reason: String,
     },
-    /// Arguments that do not fit together or this machine.
+    /// Arguments that do not fit together or do not fit this machine.
     #[error("{0}")]
     Unfit(String),
-    /// The result is wrong: the program, the compiler or the machine computes wrongly.
+    /// The result is wrong: the program, the compiler or the machine computes incorrectly.
     #[error(
         "WRONG RESULT: {what}: expected {expected}, got {got}; this machine or this build cannot be trusted"
     )]
     Wrong {
-        /// What was compared.
+        /// Compared quantity.
         what: String,
-        /// By the check.
+        /// Value that the check expects.
         expected: String,
-        /// By the run.
+        /// Value that the run produced.
         got: String,
     },
 }
 
 impl WorkloadError {
-    /// The same, where the directory was named by this option.
+    /// Replaces the name of the option or variable that named the directory.
     pub(crate) fn named_by(mut self, name: &'static str) -> Self {
         if let Self::File { option, .. } = &mut self {
             *option = name;
@@ -230,12 +233,12 @@ impl WorkloadError {
         self
     }
 
-    /// The exit status of a process that ends with this: 1 for a wrong result, 2 for a run that could not be made.
+    /// Exit status for this error: 1 for a wrong result, 2 for a run that could not be made.
     pub const fn exit_status(&self) -> u8 {
         if self.is_wrong_result() { 1 } else { 2 }
     }
 
-    /// Whether a result was wrong, in this process or in one that it started.
+    /// Whether a result was wrong, in this process or in a process that it started.
     pub(crate) const fn is_wrong_result(&self) -> bool {
         match self {
             Self::Wrong { .. } => true,
@@ -255,10 +258,10 @@ impl WorkloadError {
     }
 }
 
-/// The variable that says where temporary files are.
+/// Environment variable that names the directory of temporary files.
 pub(crate) const TMPDIR: &str = "TMPDIR";
 
-/// What to do about a file's trouble, after its reason. `option` says where the directory came from.
+/// Advice on a file error, to follow its reason. `option` names the source of the directory.
 fn advice(source: &io::Error, option: &str) -> String {
     let set = |what: &str| {
         let is_option = option.starts_with('-');

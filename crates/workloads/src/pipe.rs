@@ -1,7 +1,8 @@
 //! `pipe`: pairs of processes that pass a message back and forth over two pipes.
 //!
-//! Arguments and the order of events; the messages and the pipes are in `pipe/ends.rs`. Pairs share nothing but the
-//! start, so that what they cost each other is the kernel's doing.
+//! This module holds the arguments and the order of events. The messages and the pipes are in
+//! `pipe/ends.rs`. Pairs share nothing but the start, so their mutual slowdown is caused by the
+//! kernel.
 
 mod ends;
 
@@ -14,11 +15,11 @@ use crate::clock::Span;
 use crate::gate::Gate;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes};
 
-/// Longest message, in bytes: sixteen times what a pipe holds unless told otherwise. Longer ones measure the copying of
-/// memory.
+/// Longest message, in bytes: sixteen times a pipe's default capacity. Longer messages would
+/// measure the copying of memory.
 const MAX_SIZE: i64 = 1 << 20;
 
-/// What a pipe holds unless told otherwise: 16 pages (man 7 pipe).
+/// Default capacity of a pipe: 16 pages (man 7 pipe).
 const PIPE: Bytes = Bytes::from_kib(64);
 
 /// Arguments of `pipe`. `--help` says how much memory they take.
@@ -37,10 +38,10 @@ pub struct Args {
     operations: u64,
 }
 
-/// Passes messages as `args` say and checks every one.
+/// Passes messages according to `args` and checks every one.
 ///
 /// # Errors
-/// Too little memory, a refused process or pipe, a wrong message.
+/// Too little memory, a refused process or pipe, or a wrong message.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let pairs = args.pairs.count();
     let needed = pairs as u64 * (4 * u64::from(args.size) + 2 * PIPE.0);
@@ -88,7 +89,7 @@ fn equal<T: PartialEq + ToString>(what: String, expected: &T, got: &T) -> Result
     if expected == got { Ok(()) } else { Err(wrong()) }
 }
 
-/// One process that will make its partner.
+/// A process that will make its partner.
 struct Pair<'a> {
     number: usize,
     pairs: usize,
@@ -97,12 +98,14 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Sends messages and receives answers: operations, checksum of the answers, beginning and end.
+    /// Sends messages and receives answers. Returns the operations, the checksum of the answers,
+    /// the start and the end.
     fn play(&self) -> Result<[u64; 4], WorkloadError> {
         let refused =
             |source| WorkloadError::Process { number: 2 * self.number, wanted: 2 * self.pairs, source };
         let (own, theirs) = End::pair().map_err(refused)?;
-        // The partner must not hold our ends: each is to notice when the other is gone.
+        // The partner must not hold this process's ends, so that each process notices the end of
+        // the other.
         let own = Cell::new(Some(own));
         let ask = || {
             let end = own.take();
@@ -121,7 +124,8 @@ impl Pair<'_> {
         Ok(result)
     }
 
-    /// How many answers came, and their checksum. Fewer than asked for where the partner is gone.
+    /// Number of answers, and their checksum. The number is less than requested if the partner is
+    /// gone.
     fn ask(&self, end: &End) -> Result<[u64; 2], WorkloadError> {
         let mut message = Message::new(self.args.size)?;
         let mut answers = crc32fast::Hasher::new();
@@ -140,7 +144,7 @@ impl Pair<'_> {
         Ok([operations, u64::from(answers.finalize())])
     }
 
-    /// How many questions were answered.
+    /// Number of answered questions.
     fn answer(&self, end: &End) -> Result<u64, WorkloadError> {
         let mut message = Message::new(self.args.size)?;
         let mut operations = 0;
@@ -157,7 +161,7 @@ impl Pair<'_> {
         Ok(operations)
     }
 
-    /// Whether a message is the one that was to come.
+    /// Checks that a message is the expected one.
     fn right(&self, what: &str, operation: u64, got: Result<(), (u8, u8)>) -> Result<(), WorkloadError> {
         let what = || format!("{what} {operation} of pair {}", self.number);
         got.or_else(|(expected, got)| equal(what(), &expected, &got))
@@ -180,7 +184,7 @@ mod tests {
         let gate = Gate::new(1).unwrap();
         let (own, theirs) = End::pair().unwrap();
         thread::scope(|scope| {
-            // It answers the right questions, but is asked for one more between them.
+            // The partner answers the right questions, but is asked one more in between.
             let partner = scope.spawn(|| {
                 let mut message = Message::new(8).unwrap();
                 for number in [0, 1, 1] {

@@ -1,8 +1,10 @@
-//! The processes of a workload: copies of this one that each do a piece of work and hand back a few numbers.
+//! The processes of a workload: copies of this process that each do a piece of work and return a
+//! few numbers.
 //!
-//! A piece goes on where its closure was made, so that threads and processes share one description of the work. No
-//! process outlives its maker, whatever that dies of. What the pieces say to each other is the workload's business; what
-//! they share is in [`shared`](crate::shared).
+//! A piece continues at the place of its closure, so that threads and processes share one
+//! description of the work. No process outlives its parent, even if the parent is killed.
+//! Communication between pieces is left to the workload. Their shared memory is in
+//! [`shared`](crate::shared).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,13 +19,14 @@ use rustix::process::{
 
 use crate::WorkloadError;
 
-/// What a piece hands back: the first word for how it went, the others its result or nothing.
+/// First byte of a piece's message, which gives its outcome. The rest is the result or an error
+/// message.
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
 const WRONG: u8 = 2;
 
-/// Runs every piece of `work` in a process of its own and returns their results in order. Where one cannot be started or
-/// fails, the others are ended; none is left over in any case.
+/// Runs every piece of `work` in its own process and returns the results in order. All other
+/// processes are ended if one fails or cannot be started. No process is left over in any case.
 pub(crate) fn run<W, const N: usize>(work: Vec<W>) -> Result<Vec<[u64; N]>, WorkloadError>
 where
     W: FnOnce() -> Result<[u64; N], WorkloadError>,
@@ -37,8 +40,9 @@ where
     crew.results()
 }
 
-/// Runs `theirs` in a process of its own and meanwhile `own` in this one, and returns the results of both. `own` must
-/// end where the other process does, and what it leaves behind when it ends, such as a closed pipe, must end the other.
+/// Runs `theirs` in a separate process and `own` in this one at the same time, and returns both
+/// results. `own` must end when the other process ends. The end of `own`, for example by a closed
+/// pipe, must end the other process.
 pub(crate) fn beside<const N: usize>(
     own: impl FnOnce() -> Result<[u64; N], WorkloadError>,
     theirs: impl FnOnce() -> Result<[u64; N], WorkloadError>,
@@ -46,16 +50,18 @@ pub(crate) fn beside<const N: usize>(
     let mut crew = Crew::default();
     crew.add(theirs).map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })?;
     let own = own();
-    // The other's failure may be the reason of our own.
+    // The failure of the other process may be the cause of the failure here.
     let theirs = crew.results()?;
     Ok([own?, theirs.into_iter().next().unwrap_or([0; N])])
 }
 
-/// Refuses to go on where so many processes cannot be there at the same time. They are made and ended at once, since what
-/// limits them (`RLIMIT_NPROC`, the pids.max of each cgroup above) counts whom else it knows and cannot be read off.
+/// Fails if `wanted` processes cannot exist at the same time. The function makes `wanted` processes
+/// and ends them at once. The limits (`RLIMIT_NPROC`, the pids.max of each cgroup above) count
+/// other processes too, so that the remaining number cannot be read.
 ///
-/// For programs of others that try for long before they say that they cannot: a compiler that may not start its parts
-/// waits 7 s each time (`pex_unix_exec_child` in libiberty), and a configure script takes that for an answer.
+/// The check is for external programs that retry for long before they report a failure. A compiler
+/// that may not start its parts waits 7 s each time (`pex_unix_exec_child` in libiberty), and a
+/// configure script takes the failure for an answer.
 pub(crate) fn require(wanted: usize) -> Result<(), WorkloadError> {
     let mut made = Vec::new();
     let refused = (1..=wanted).find_map(|number| match fork(wait_to_be_killed) {
@@ -69,10 +75,10 @@ pub(crate) fn require(wanted: usize) -> Result<(), WorkloadError> {
     refused.map_or(Ok(()), Err)
 }
 
-/// Kills processes of our own and waits until they are gone.
+/// Kills child processes and waits until they are gone.
 fn end(pids: impl Iterator<Item = Pid> + Clone) {
     for pid in pids.clone() {
-        // One that has ended is still there to be signalled until it is waited for.
+        // An ended process can be signalled until its parent has waited for it.
         let _ = kill_process(pid, Signal::KILL);
     }
     for pid in pids {
@@ -86,7 +92,7 @@ fn wait_to_be_killed() {
     }
 }
 
-/// The processes that are at work; those left over when it is dropped are ended.
+/// The running processes. Dropping the value ends those that still run.
 #[derive(Default)]
 struct Crew {
     members: Vec<Member>,
@@ -108,13 +114,14 @@ impl Crew {
         Ok(())
     }
 
-    /// What they hand back, in order; the first failure as soon as it is there, since the others may wait for that one.
+    /// Results of all processes, in order, or the first failure. The first failure returns at once,
+    /// since the other processes may wait for the failed one.
     fn results<const N: usize>(mut self) -> Result<Vec<[u64; N]>, WorkloadError> {
         let mut results = vec![None; self.members.len()];
         while results.iter().any(Option::is_none) {
             for index in self.ended(&results) {
                 let mut said = Vec::new();
-                // A process that was killed says nothing more.
+                // A killed process sends nothing more.
                 let _ = self.members[index].says.read_to_end(&mut said);
                 results[index] = Some(understood(&said)?);
             }
@@ -122,7 +129,7 @@ impl Crew {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Waits for some of those that have handed back nothing yet.
+    /// Waits for at least one of the processes that have not returned a result.
     fn ended<T>(&self, results: &[Option<T>]) -> Vec<usize> {
         let open = |index: &usize| results[*index].is_none();
         let waiting: Vec<usize> = (0..results.len()).filter(open).collect();
@@ -133,7 +140,7 @@ impl Crew {
                 let told = polled.iter().zip(&waiting).filter(|(fd, _)| !fd.revents().is_empty());
                 told.map(|(_, index)| *index).collect()
             }
-            // Interrupted by a signal.
+            // A signal interrupted the call.
             Err(_) => Vec::new(),
         }
     }
@@ -145,7 +152,7 @@ impl Drop for Crew {
     }
 }
 
-/// The process that a piece of work has become.
+/// Body of the process that does a piece of work.
 fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], WorkloadError>, mut writes: File) {
     let result = panic::catch_unwind(AssertUnwindSafe(piece));
     let mut message = Vec::new();
@@ -155,17 +162,17 @@ fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], Worklo
             message.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
         }
         Ok(Err(error)) => {
-            // Also where it was a process of this one that found it.
+            // The wrong result may have been found by a child of this process.
             message.push(if error.is_wrong_result() { WRONG } else { FAILED });
             message.extend(error.to_string().bytes());
         }
-        // The panic has said why on standard error.
+        // The panic has printed its reason on standard error.
         Err(_) => {}
     }
     let _ = writes.write_all(&message);
 }
 
-/// What a process handed back.
+/// Result in a process's message.
 fn understood<const N: usize>(said: &[u8]) -> Result<[u64; N], WorkloadError> {
     let text = |rest: &[u8]| String::from_utf8_lossy(rest).into_owned();
     match said.split_first() {
@@ -184,28 +191,30 @@ fn understood<const N: usize>(said: &[u8]) -> Result<[u64; N], WorkloadError> {
     }
 }
 
-/// Makes a copy of this process that does `work` and ends, and is killed where this process ends before; its number.
+/// Forks a process that does `work` and ends, and returns its process ID. The kernel kills the new
+/// process if this process ends first.
 pub(crate) fn fork(work: impl FnOnce()) -> io::Result<Pid> {
     let maker = getpid();
     fork_free(move || {
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
-        // It may have gone before that was set.
+        // The parent may have ended before that was set.
         if getppid() == Some(maker) {
             work();
         }
     })
 }
 
-/// The same, but the copy may outlive this process.
+/// Forks a process that does `work` and ends, and returns its process ID. The new process may
+/// outlive this process.
 pub(crate) fn fork_free(work: impl FnOnce()) -> io::Result<Pid> {
-    // SAFETY: the copy has this thread alone. It takes no lock that another thread could have held (glibc's allocator is
-    // made usable again in a child), runs `work` to its end and leaves through `_exit`, so that nothing of the
-    // original's is dropped or flushed twice.
+    // SAFETY: the new process has this thread only. It takes no lock that another thread could have
+    // held (glibc makes its allocator usable again in a child). It runs `work` to its end and
+    // leaves through `_exit`, so that nothing of the original is dropped or flushed twice.
     #[allow(unsafe_code)]
     let forked = unsafe { libc::fork() };
     if forked == 0 {
         let _ = panic::catch_unwind(AssertUnwindSafe(work));
-        // SAFETY: ends this process and touches nothing of its memory.
+        // SAFETY: the call ends this process and touches nothing of its memory.
         #[allow(unsafe_code)]
         unsafe {
             libc::_exit(0)
@@ -276,7 +285,8 @@ mod tests {
     #[test]
     fn those_that_must_have_room_are_gone_afterwards() {
         require(3).unwrap();
-        // A limit that even root is held to: of a user who has as many processes already.
+        // Even root is bound by this limit, as a user who already has the limit's number of
+        // processes.
         let limited = || {
             let nobody = rustix::process::Uid::from_raw(65534);
             if !rustix::process::getuid().is_root() {

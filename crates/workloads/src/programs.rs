@@ -1,6 +1,8 @@
-//! The programs of others that a workload runs: whether they are installed, and what they said where they failed.
+//! External programs that a workload runs: the check that they are installed, and their error
+//! messages.
 //!
-//! A failure is one line, whatever they printed. Programs run under a [`Guard`], so that none outlives the workload.
+//! A failure is one line, however much the program printed. Programs run under a [`Guard`], so that
+//! none outlives the workload.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,10 +14,10 @@ use rustix::fs::{Access, access};
 use crate::guard::Guard;
 use crate::{WorkloadError, shortage};
 
-/// A program, and Debian's package that holds it.
+/// Name of a program, and Debian's package that holds it.
 pub(crate) type Program = (&'static str, &'static str);
 
-/// Refuses to go on where one of them is not installed.
+/// Fails if one of the programs is not installed.
 pub(crate) fn require(programs: &[Program]) -> Result<(), WorkloadError> {
     let path = env::var_os("PATH").unwrap_or_default();
     match programs.iter().find(|(name, _)| found(name, &path).is_none()) {
@@ -24,14 +26,14 @@ pub(crate) fn require(programs: &[Program]) -> Result<(), WorkloadError> {
     }
 }
 
-/// Where a program is, in the directories of `path`.
+/// Path of a program, searched in the directories of `path`.
 fn found(name: &str, path: &OsStr) -> Option<PathBuf> {
     let runs = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     env::split_paths(path).map(|directory| directory.join(name)).find(runs)
 }
 
-/// Runs a program to its end, in `directory` and without input, and returns what it printed. `name` stands for it in
-/// messages.
+/// Runs a program to its end in `directory`, without input, and returns its output. `name` stands
+/// for the program in messages.
 pub(crate) fn run(
     guard: &Guard,
     name: &str,
@@ -44,11 +46,12 @@ pub(crate) fn run(
     if output.status.success() { Ok(output.stdout) } else { Err(failed(reason(&output))) }
 }
 
-/// Why a program failed: a line that tells of a shortage, or the first line that speaks of an error, or else the first one at all, or else its status. What
-/// make adds about the program that failed under it says less, and counts only where nobody else says anything.
+/// Reason of a program's failure. The first choice is a line that reports a shortage, then the
+/// first line with an error, then the first line, then the exit status. Lines of make about a
+/// failed program below it say less, and count only if no other program printed anything.
 fn reason(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    // Asterisks are the kernel's frame around what it has to say.
+    // The kernel frames its messages with asterisks.
     let lines =
         || said.lines().map(|line| line.trim_matches(['*', ' ', '\t'])).filter(|line| !line.is_empty());
     let others = || lines().filter(|line| !line.starts_with("make"));

@@ -1,7 +1,8 @@
-//! `quicksort`: numbers in memory, sorted in place, the two sides of every cut in parallel.
+//! `quicksort`: numbers in memory, sorted in place, with the two sides of every cut in parallel.
 //!
-//! Arguments and the order of events. The sort is in `quicksort/sort.rs` and what it calls, which know nothing of the
-//! input; the input and what it is known by are in `quicksort/input.rs`.
+//! This module holds the arguments and the order of events. The sort is in `quicksort/sort.rs` and
+//! its callees, which are independent of the input. The input and its fingerprint are in
+//! `quicksort/input.rs`.
 
 mod bound;
 mod input;
@@ -20,14 +21,14 @@ use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
 
 pub use sort::sort;
 
-/// Fewest numbers in a range to be cut or shared: sorting them takes a millisecond or two, against which handing them
-/// to another thread, some 10 to 50 µs, is little.
+/// Minimum length of a range that is cut or shared. Sorting so many numbers takes a millisecond or
+/// two. Handing the range to another thread takes about 10 to 50 µs, which is small in comparison.
 const MIN_RANGE: usize = 1 << 15;
 
-/// Numbers at most: 2^36, half a tebibyte.
+/// Maximum number of items: 2^36, half a tebibyte.
 const MAX_ITEMS: u64 = 1 << 36;
 
-/// What to lower where memory is short.
+/// Argument to lower if memory is short.
 const LOWER: &str = "--items";
 
 /// Arguments of `quicksort`. `--help` says how much memory they take.
@@ -51,32 +52,32 @@ pub struct Args {
 /// A row of the table of known results: input, items, seed, checksum.
 type Known = (Kind, u64, u64, Checksum);
 
-/// Results known from elsewhere: the numbers as made here, sorted by numpy 1.24.2 (its merge sort), and `zlib.crc32` of
-/// their bytes.
+/// Independently computed results: numbers generated as here and sorted by numpy 1.24.2 (its merge
+/// sort), and `zlib.crc32` of their bytes.
 const KNOWN: [Known; 8] = [
     (Kind::Random, 80_000_000, 1, Checksum(0xe064_6749)),
     (Kind::Sorted, 80_000_000, 1, Checksum(0x0466_8508)),
     (Kind::Reverse, 80_000_000, 1, Checksum(0x0466_8508)),
     (Kind::FewDistinct, 80_000_000, 1, Checksum(0x7552_f952)),
-    // Fewer, for tests and benches.
+    // Smaller inputs, for tests and benches.
     (Kind::Random, 20_000_000, 1, Checksum(0x755b_dc31)),
     (Kind::Sorted, 20_000_000, 1, Checksum(0x97fa_8056)),
     (Kind::Reverse, 20_000_000, 1, Checksum(0x97fa_8056)),
     (Kind::FewDistinct, 20_000_000, 1, Checksum(0xb696_1d28)),
 ];
 
-/// Makes each number one that looks random and no other number shares (the generator SplitMix64's last step; G. Steele,
-/// D. Lea, C. Flood, OOPSLA 2014).
+/// Maps each number to a random-looking number that no other number maps to: the last step of the
+/// generator SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014).
 const fn mix(number: u64) -> u64 {
     let x = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// Sorts numbers as `args` say and checks the result.
+/// Sorts numbers according to `args` and checks the result.
 ///
 /// # Errors
-/// Too little memory, a refused thread, a wrong result.
+/// Too little memory, a refused thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
     memory::require(Bytes(args.items * size_of::<u64>() as u64), LOWER)?;
@@ -107,7 +108,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// The numbers must be those from before, in order; and what is known of them must hold.
+/// Checks that the numbers are those of the input, in order, and that they match the known result.
 fn check(
     args: &Args,
     before: Fingerprint,
@@ -151,7 +152,8 @@ mod tests {
             check(&args, print(before).0, after, checksum)
         };
         assert!(result(&[3, 1, 2], &[1, 2, 3]).is_ok());
-        // Others with the same sum, one twice, two exchanged.
+        // The wrong results are other numbers with an equal sum, a repeated number, and two
+        // exchanged numbers.
         for wrong in [[1, 1, 4], [1, 2, 2], [2, 1, 3], [1, 3, 2]] {
             assert_eq!(result(&[3, 1, 2], &wrong).unwrap_err().exit_status(), 1, "{wrong:?}");
         }

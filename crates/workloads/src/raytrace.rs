@@ -1,7 +1,8 @@
-//! `raytrace`: POV-Ray, the ray tracer of source 002, on a scene of ours or on its own benchmark.
+//! `raytrace`: POV-Ray, the ray tracer of source 002, on a scene of this project or on its own
+//! benchmark.
 //!
-//! The program is Debian's; this module holds the arguments, starts it and judges its picture. What it is told and
-//! what it says is in `povray`, the picture in `picture`.
+//! The program is Debian's. This module holds the arguments, starts the program and checks its
+//! picture. Its arguments and its output are in `povray`, the picture in `picture`.
 
 mod picture;
 mod povray;
@@ -18,24 +19,25 @@ use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, processes};
 use picture::Picture;
 use povray::Job;
 
-/// Arguments that decide the memory, for messages.
+/// Arguments that determine the memory, for messages.
 const LOWER: &str = "--width or --height";
 
-/// Pixels a side at most: four times the width of an 8K screen.
+/// Maximum pixels per side: four times the width of an 8K screen.
 const MAX_SIDE: i64 = 32_768;
 
-/// Rows at least: the check wants a strip that is not the whole.
+/// Minimum number of rows: the check needs a strip that is smaller than the picture.
 const MIN_HEIGHT: i64 = 16;
 
-/// Where Debian's package of examples puts the benchmark.
+/// Path of the benchmark in Debian's package of examples.
 const BENCHMARK: &str = "/usr/share/doc/povray/examples/advanced/benchmark/benchmark.pov";
 
-/// Mean brightness of the benchmark's picture, 0 to 255, in a grid of four by four parts, from POV-Ray 3.7.0.10 at
-/// 320x240; rows from the top.
+/// Mean brightness of the benchmark's picture, 0 to 255, in a grid of four by four parts, from
+/// POV-Ray 3.7.0.10 at 320x240; rows from the top.
 const BENCHMARK_PARTS: [u8; picture::PARTS] =
     [164, 190, 225, 217, 138, 128, 102, 120, 127, 111, 104, 126, 156, 112, 114, 107];
 
-/// How far a part may be from that: noise and another size move the mean of a part by less than 4.
+/// Tolerance for the brightness of a part: noise and another size change the mean of a part by less
+/// than 4.
 const BENCHMARK_TOLERANCE: u8 = 12;
 
 /// Arguments of `raytrace`. `--help` says how much memory they take.
@@ -60,7 +62,7 @@ pub struct Args {
     height: u32,
 }
 
-/// What is traced.
+/// Scene to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scene {
     /// A glass vase on marble under clouds, our own
@@ -79,7 +81,7 @@ impl fmt::Display for Scene {
 }
 
 impl Scene {
-    /// Its text.
+    /// Text of the scene.
     fn text(self) -> Result<Vec<u8>, WorkloadError> {
         match self {
             Self::Vase => Ok(include_bytes!("../scenes/vase.pov").to_vec()),
@@ -91,10 +93,11 @@ impl Scene {
     }
 }
 
-/// Traces a scene as `args` say and checks the picture.
+/// Traces a scene according to `args` and checks the picture.
 ///
 /// # Errors
-/// No POV-Ray, no scene, too little memory, no room for the scene, a POV-Ray that fails, a wrong picture.
+/// A missing POV-Ray or scene, too little memory, no room for the scene, a failure of POV-Ray, or a
+/// wrong picture.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let (width, height) = (args.width as usize, args.height as usize);
     memory::require(povray::memory(width * height, args.threads.count()), LOWER)?;
@@ -124,8 +127,8 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// Traces a strip of a sixteenth of the rows again, where most of the scene is, in other blocks and so in another
-/// order: the pixels must be the same.
+/// Traces a strip of a sixteenth of the rows again, at the place with most of the scene. The strip
+/// uses other blocks and so another order, and its pixels must be identical.
 fn check_strip(
     guard: &Guard,
     directory: &Path,
@@ -145,7 +148,8 @@ fn check_strip(
     }
 }
 
-/// The benchmark has jittered lights and so another picture with every order of tracing; but not a very other one.
+/// Compares the brightness of the picture's parts. The benchmark has jittered lights, so every
+/// order of tracing gives another picture, but only a slightly different one.
 fn check_parts(picture: &Picture) -> Result<&'static str, WorkloadError> {
     let parts = picture.parts();
     let near = |(got, expected): (&u8, &u8)| got.abs_diff(*expected) <= BENCHMARK_TOLERANCE;

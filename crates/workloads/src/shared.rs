@@ -1,4 +1,4 @@
-//! Memory that processes share: words that are atomic, so that sharing them is safe.
+//! Memory that processes share. Its words are atomic, so that sharing them is safe.
 
 use std::io;
 use std::ops::Deref;
@@ -10,8 +10,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::{WorkloadError, memory};
 
-/// Words that this process shares with those it makes afterwards, all zero at first. Their pages are not touched before
-/// somebody writes to them.
+/// Words that this process shares with the processes it makes afterwards, all zero at first. A page
+/// stays untouched until a process writes to it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     words: NonNull<AtomicU64>,
@@ -19,12 +19,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// So many of them; `lower` names the arguments to change where the memory is not there.
+    /// Allocates `len` words. `lower` names the arguments to change where the memory is not
+    /// available.
     pub(crate) fn new(len: usize, lower: &'static str) -> Result<Self, WorkloadError> {
         let needed = Bytes(size_of::<AtomicU64>() as u64 * len as u64);
         memory::require(needed, lower)?;
         let refused = |_| WorkloadError::Refused { needed, lower };
-        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        // SAFETY: a new mapping at a place of the kernel's choice touches no existing mapping.
         #[allow(unsafe_code)]
         let mapped = unsafe {
             mmap_anonymous(null_mut(), length(len), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
@@ -35,7 +36,7 @@ impl Shared {
     }
 }
 
-/// Bytes of a mapping: at least a word, since none can be empty.
+/// Bytes of a mapping: at least one word, since a mapping cannot be empty.
 const fn length(words: usize) -> usize {
     size_of::<AtomicU64>() * if words == 0 { 1 } else { words }
 }
@@ -44,8 +45,9 @@ impl Deref for Shared {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is as long as this value, page-aligned, so large, and zero, which is a valid word. Others
-        // write to it, through atomics alone, as everybody here.
+        // SAFETY: the mapping lives as long as this value, is page-aligned and has this size. It
+        // starts as zeros, and zero is a valid word. Others write to it through atomics only, as
+        // everything in this module does.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.words.as_ptr(), self.len)
@@ -53,16 +55,17 @@ impl Deref for Shared {
     }
 }
 
-// SAFETY: it is a slice of atomics that it owns.
+// SAFETY: the value is a slice of atomics that it owns.
 #[allow(unsafe_code)]
 unsafe impl Send for Shared {}
-// SAFETY: likewise.
+// SAFETY: the value is a slice of atomics that it owns.
 #[allow(unsafe_code)]
 unsafe impl Sync for Shared {}
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, this long; no reference into it outlives this value.
+        // SAFETY: `new` made the mapping with this length, and no reference into it outlives this
+        // value.
         #[allow(unsafe_code)]
         let _ = unsafe { munmap(self.words.as_ptr().cast(), length(self.len)) };
     }

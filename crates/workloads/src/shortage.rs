@@ -1,26 +1,29 @@
-//! What the machine or a limit has too little of: found in what other programs say, with what to do about it.
+//! Shortages of the machine or of a limit, recognised in the messages of other programs, with
+//! advice on each.
 //!
-//! Programs name it each in their own words; all of these words are here, and nowhere else.
+//! Each program words a shortage differently. This module holds all of these wordings.
 
-/// What there is too little of.
+/// The scarce resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
     /// A limit of processes or threads.
     Processes,
-    /// Room on a disk: bytes, or files.
+    /// Room on a disk: bytes or files.
     Disk,
 }
 
-/// How `EAGAIN` of fork(2) and clone(2) is told of: by strerror(3), by dash ("Cannot fork"), by bash and make ("fork:"
-/// with the former), by Apache's AH02324, by Boost's threads, which POV-Ray uses.
+/// Messages for `EAGAIN` of fork(2) and clone(2). The sources are strerror(3), dash ("Cannot
+/// fork"), bash and make ("fork:" and strerror's message), Apache's AH02324, and Boost's threads,
+/// which POV-Ray uses.
 const PROCESSES: [&str; 4] =
     ["Resource temporarily unavailable", "Cannot fork", "resource shortage", "thread_resource_error"];
 
-/// `ENOSPC` and `EDQUOT`, by strerror(3), and Apache where it does not say why it cannot write its first file.
+/// Messages for `ENOSPC` and `EDQUOT` by strerror(3). Apache's message gives no reason for the
+/// failed write of its first file.
 const DISK: [&str; 3] = ["No space left on device", "Disk quota exceeded", "could not log pid to file"];
 
 impl Shortage {
-    /// What a program's words tell of.
+    /// Shortage that a program's message reports.
     pub(crate) fn told(said: &str) -> Option<Self> {
         let tells = |words: &[&str]| words.iter().any(|word| said.contains(word));
         if tells(&PROCESSES) {
@@ -29,7 +32,7 @@ impl Shortage {
         tells(&DISK).then_some(Self::Disk)
     }
 
-    /// What to do, after the reason.
+    /// Advice, to follow the reason.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::Processes => ": raise `ulimit -u` or the cgroup's pids.max, or lower --threads",
@@ -38,12 +41,12 @@ impl Shortage {
     }
 }
 
-/// What to do about the trouble that a program's words tell of; nothing where they do not.
+/// Advice on the shortage that a program's message reports; empty if it reports none.
 pub(crate) fn advice(said: &str) -> &'static str {
     Shortage::told(said).map_or("", Shortage::advice)
 }
 
-/// The first line that tells of one: what follows it is mostly its consequence.
+/// First line that reports a shortage. The lines after it are mostly its consequences.
 pub(crate) fn line<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     lines.find(|line| Shortage::told(line).is_some())
 }

@@ -1,9 +1,9 @@
 //! `soften`: the softening of a true-colour bitmap, source 001's real-life example.
 //!
-//! Each pass replaces every pixel by the mean of its 3x3 neighbourhood, each colour for itself; beyond the edge counts
-//! the nearest pixel inside. The bitmap is cut into bands of rows, one a
-//! thread. This module holds the arguments and the order of events; the arithmetic is in `kernel`, the threads'
-//! part in `band`, and `reference` repeats the published algorithm to check both.
+//! Each pass replaces every pixel by the mean of its 3x3 neighbourhood, separately for each colour.
+//! Beyond the edge the nearest pixel inside counts. The bitmap is cut into bands of rows, one per
+//! thread. This module holds the arguments and the order of events. The arithmetic is in `kernel`
+//! and the threads' part in `band`. `reference` repeats the published algorithm to check both.
 
 mod band;
 mod bitmap;
@@ -20,10 +20,11 @@ use morecores_study::Nanos;
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
 use bitmap::Size;
 
-/// Arguments that decide the memory, for messages.
+/// Arguments that determine the memory, for messages.
 const LOWER: &str = "--width or --height";
 
-/// Pixels a side at most: 2^17, 17 times the width of an 8K screen. Keeps every size in bytes far inside 64 bits.
+/// Maximum pixels per side: 2^17, 17 times the width of an 8K screen. The limit keeps every size in
+/// bytes far below 64 bits.
 const MAX_SIDE: i64 = 131_072;
 
 /// Arguments of `soften`. `--help` says how much memory they take.
@@ -55,7 +56,7 @@ pub struct Args {
     check: Check,
 }
 
-/// How a thread walks over its band.
+/// Order in which a thread walks over its band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
     /// Along the rows, as the bitmap lies in memory
@@ -65,7 +66,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// Passes that take 1 to 2 s on one CPU of today (measured on a 2024 server core with AVX-512, 1280x1024).
+    /// Number of passes that take 1 to 2 s on one current CPU (measured on a 2024 server core with
+    /// AVX-512, 1280x1024).
     const fn default_passes(self) -> u32 {
         match self {
             Self::Row => 6000,
@@ -83,7 +85,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// What is computed again to check the result.
+/// Extent of the recomputation that checks the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Check {
     /// The last pass, by the published algorithm on the same threads; and the known checksum where there is one
@@ -95,27 +97,29 @@ pub enum Check {
 /// A row of the table of known results.
 type Known = (Size, u32, u64, Checksum);
 
-/// Results known from elsewhere, by size, passes and seed: sums by OpenCV 5.0.0,
-/// `cv2.boxFilter(bitmap, cv2.CV_16U, (3, 3), normalize=False, borderType=cv2.BORDER_REPLICATE)`, rounded and cut in
-/// numpy, and `zlib.crc32` of the bytes. `--check all-passes` finds the same.
+/// Independently computed results, by size, passes and seed. The sums are by OpenCV 5.0.0,
+/// `cv2.boxFilter(bitmap, cv2.CV_16U, (3, 3), normalize=False, borderType=cv2.BORDER_REPLICATE)`.
+/// numpy rounds and truncates them, and `zlib.crc32` gives the checksum of the bytes. `--check
+/// all-passes` finds equal checksums.
 const KNOWN: [Known; 2] = [
     (Size { width: 1280, height: 1024 }, Order::Row.default_passes(), 1, Checksum(0xa287_f25d)),
     (Size { width: 1280, height: 1024 }, Order::Column.default_passes(), 1, Checksum(0x0f56_13e2)),
 ];
 
-/// Ninths added to the means of pass `pass`, counted from 0, before they are cut to whole numbers. The first pass adds
-/// 4, which rounds to the nearest. If all did, no pixel would change any more after some 1000 passes, slopes and all,
-/// and the result would say nothing about the passes after them; so the others take the nine remainders in turn,
-/// which on average is the same rounding.
+/// Ninths added to the means of pass `pass`, counted from 0, before truncation to whole numbers.
+/// The first pass adds 4, which rounds to the nearest number. If all passes added 4, no pixel would
+/// change after about 1000 passes, even on slopes, and the result would say nothing about later
+/// passes. The later passes therefore use the nine remainders in turn, which on average rounds
+/// equally.
 const fn rounding(pass: u32) -> u16 {
-    // Two and nine have no common divisor, so all nine come up.
+    // Two and nine have no common divisor, so all nine remainders occur.
     ((4 + 2 * (pass % 9)) % 9) as u16
 }
 
-/// Softens a bitmap as `args` say and checks the result.
+/// Softens a bitmap according to `args` and checks the result.
 ///
 /// # Errors
-/// More threads than rows, too little memory, a refused thread, a wrong result.
+/// More threads than rows, too little memory, a refused thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let size = Size { width: args.width as usize, height: args.height as usize };
     let passes = args.passes.unwrap_or_else(|| args.order.default_passes());
@@ -127,12 +131,13 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         });
     }
     let plan = band::Plan { size, passes, order: args.order, seed: args.seed };
-    // The check of all passes needs no more than the run, whose memory has been given back by then.
+    // The check of all passes needs no more memory than the run, and the run's memory is free by
+    // then.
     memory::require(plan.memory(args.threads.count()), LOWER)?;
 
     let bands = plan.bands(args.threads.count())?;
     let work = bands.into_iter().map(|band| move || band.run()).collect();
-    // A band is missing only where another one panicked, and that panic went on in `team::run`.
+    // A band is missing only if another band panicked, and `team::run` propagated that panic.
     let results: Vec<_> = team::run("soften", work)?.into_iter().flatten().collect();
 
     let checksum = band::checksum(&results);
@@ -154,15 +159,15 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     })
 }
 
-/// The bitmap that `seed` stands for, before the first pass: 3 bytes a pixel, rows from top to bottom. For whoever wants to
-/// soften the same one by other means.
+/// Bitmap of `seed` before the first pass: 3 bytes per pixel, rows from top to bottom. Other
+/// programs can soften the bitmap for comparison.
 pub fn bitmap(width: usize, height: usize, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     bitmap::append(&mut bytes, 0..height, width, seed);
     bytes
 }
 
-/// Compares the result with everything that `check` asks for, and says with what.
+/// Compares the result with every reference of `check`, and returns the reference in words.
 fn check(
     check: Check,
     plan: &band::Plan,

@@ -1,7 +1,8 @@
-//! The threads of a workload, or processes instead: how many, and running one piece of work on each.
+//! The threads of a workload, or processes instead of them: their number, and one piece of work on
+//! each.
 //!
-//! They are started for a part of the run and live until its end. What they say to each other is the workload's
-//! business.
+//! The threads are started for a part of the run and live until its end. Communication between them
+//! is left to the workload.
 
 use std::fmt;
 use std::panic;
@@ -14,14 +15,16 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{WorkloadError, processes};
 
-/// Most threads accepted. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`): more are a slip of the keyboard.
+/// Largest accepted number of threads. Linux's `NR_CPUS` is at most 8192 (`arch/x86/Kconfig`), so a
+/// larger number is a typing error.
 const MAX_THREADS: i64 = 8192;
 
-/// Stack of a thread: what Rust's standard library takes, fixed here against `RUST_MIN_STACK`.
+/// Stack of a thread: the default of Rust's standard library, fixed here so that `RUST_MIN_STACK`
+/// has no effect.
 const STACK: Bytes = Bytes::from_kib(2 * 1024);
 
-/// Address space, not memory, that glibc takes for the heap of each thread: `HEAP_MAX_SIZE` of its malloc/arena.c on
-/// 64-bit machines.
+/// Address space (not memory) that glibc reserves for the heap of each thread: `HEAP_MAX_SIZE` of
+/// its malloc/arena.c on 64-bit machines.
 const HEAP: Bytes = Bytes::from_kib(64 * 1024);
 
 /// The argument that every workload has.
@@ -34,12 +37,12 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `count` threads; a workload needs one at least.
+    /// `count` threads. The type ensures at least one.
     pub const fn new(count: std::num::NonZeroU16) -> Self {
         Self { threads: count.get() }
     }
 
-    /// How many.
+    /// Number of threads.
     pub const fn count(self) -> usize {
         self.threads as usize
     }
@@ -51,7 +54,7 @@ impl fmt::Display for Threads {
     }
 }
 
-/// Who does the pieces of a workload that can be done by either.
+/// Choice of threads or processes, for a workload that supports both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// Threads of one process
@@ -61,7 +64,7 @@ pub enum By {
 }
 
 impl By {
-    /// So many of them, in words.
+    /// Number of threads or processes, in words.
     pub(crate) fn count(self, count: usize) -> String {
         let (one, many) = match self {
             Self::Threads => ("thread", "threads"),
@@ -71,14 +74,15 @@ impl By {
     }
 }
 
-/// What part `index` of `parts` has of `total`, which they share as equally as whole numbers allow.
+/// Share of part `index` in `total`, divided among `parts` as equally as whole numbers allow.
 pub(crate) const fn share(total: u64, index: usize, parts: usize) -> u64 {
-    // What is left over goes to the first ones, one each.
+    // The first parts get one unit of the remainder each.
     total / parts as u64 + ((index as u64) < total % parts as u64) as u64
 }
 
-/// Runs every piece of `work` by a thread or process of its own and returns their results in order. Where one fails, so
-/// does the whole; what the others share with it must not make them wait for it for ever where they are threads.
+/// Runs every piece of `work` on its own thread or process and returns the results in order. The
+/// whole fails where one piece fails. A piece on a thread must not wait for ever for a failed
+/// piece.
 pub(crate) fn run_by<W, const N: usize>(
     by: By,
     name: &str,
@@ -93,9 +97,9 @@ where
     }
 }
 
-/// Runs every piece of `work` on a thread of its own, named `name-1`, `name-2`, …, and returns their results in
-/// order. No piece begins before all threads are there, and none at all where one cannot be started: pieces may wait
-/// for each other. A panic in a piece goes on here.
+/// Runs every piece of `work` on its own thread, named `name-1`, `name-2`, …, and returns the
+/// results in order. Pieces may wait for each other: no piece begins before all threads exist, and
+/// none runs if one thread cannot be started. A panic in a piece is propagated to the caller.
 pub(crate) fn run<W, T>(name: &str, work: Vec<W>) -> Result<Vec<T>, WorkloadError>
 where
     W: FnOnce() -> T + Send,
@@ -128,8 +132,9 @@ where
     })
 }
 
-/// Refuses threads that a limit of the address space (`ulimit -v`) has no room for. Under such a limit a thread may
-/// start and then miss the memory for its own set-up, which the standard library ends with an abort.
+/// Refuses a number of threads for which the address-space limit (`ulimit -v`) has no room. Under a
+/// tight limit a thread may start and then lack memory for its own set-up. The standard library
+/// aborts in that case.
 fn require_address_space(threads: usize) -> Result<(), WorkloadError> {
     let needed = Bytes((STACK.0 + HEAP.0) * threads as u64);
     match getrlimit(Resource::As).current {

@@ -1,6 +1,7 @@
-//! `web`: a web server and the load that drives it, as the WWW server of source 003.
+//! `web`: a web server and its load, like the WWW server of source 003.
 //!
-//! Arguments, the order of events, and what the run says. Who serves is in `web/server`, the load in `web/client`.
+//! This module holds the arguments, the order of events and the figures of the run. The server is
+//! in `web/server`, the load in `web/client`.
 
 mod answer;
 mod client;
@@ -34,32 +35,36 @@ use latency::Latencies;
 use server::Server;
 use stall::Stall;
 
-/// The arguments that decide how much memory is needed.
+/// Arguments that determine the memory.
 const LOWER: &str = "--connections, --file or --threads";
 
-/// Most client threads, as many as server threads.
+/// Largest number of client threads, equal to that of server threads.
 const MAX_CLIENTS: i64 = 8192;
 
-/// Most connections: Linux has 28,232 ports for them by default (`ip_local_port_range`).
+/// Largest number of connections. Linux has 28,232 ports for connections by default
+/// (`ip_local_port_range`).
 const MAX_CONNECTIONS: i64 = 20_000;
 
 /// Largest file in KiB: 1 GiB, which the embedded server holds in memory.
 const MAX_FILE: i64 = 1024 * 1024;
 
-/// Most requests a second in an open loop: a microsecond between them, which no server here comes near to.
+/// Largest request rate per second in an open loop: one request per microsecond, far beyond any
+/// server here.
 const MAX_RATE: i64 = 1_000_000;
 
-/// Memory that the kernel takes for a connection, both of its ends included, at most: what it lets a socket send and
-/// receive by default (`tcp_wmem` and `tcp_rmem`: 4 and 6 MiB).
+/// Upper bound of the kernel's memory for both ends of a connection: the default send and receive
+/// limits of a socket (`tcp_wmem` and `tcp_rmem`: 4 and 6 MiB).
 const SOCKET: Bytes = Bytes::from_kib(10 * 1024);
 
-/// Memory of a server's process or thread, at most: a process of Apache shares most of it with the others.
+/// Upper bound of the memory of a server process or thread. A process of Apache shares most of its
+/// memory with the others.
 const WORKER: Bytes = Bytes::from_kib(4 * 1024);
 
-/// Memory of what waits for one connection's next request, at most: a thread of Apache.
+/// Upper bound of the memory that waits for one connection's next request: a thread of Apache.
 const WAITER: Bytes = Bytes::from_kib(128);
 
-/// Open files beside the connections: libraries, logs, pipes, an epoll and an eventfd for each thread.
+/// Open files besides the connections: libraries, logs, pipes, and an epoll and an eventfd for each
+/// thread.
 const FILES: u64 = 64;
 
 /// Arguments of `web`. `--help` says how much memory they take.
@@ -128,25 +133,26 @@ impl Args {
         Bytes::from_kib(u64::from(self.file))
     }
 
-    /// Requests a connection carries; without a number, all.
+    /// Requests per connection; `None` means all.
     fn keep_alive(&self, kind: Kind) -> Option<u32> {
-        // As in 1999, and since a process of Apache prefork that has a connection serves no other.
+        // The default of 1 is that of 1999, and a process of Apache prefork serves no other
+        // connection while it has one.
         self.keep_alive.or((kind == Kind::ApachePrefork).then_some(1))
     }
 
-    /// Requests in all, by default 1 to 5 s of one CPU of today.
+    /// Total number of requests; the default takes 1 to 5 s on one current CPU.
     fn requests(&self, kind: Kind) -> u64 {
         let default = match (self.rate, self.keep_alive(kind)) {
             (Some(rate), _) => 3 * u64::from(rate),
             (None, Some(few)) if few < 10 => 20_000,
             (None, _) => 100_000,
         };
-        // A larger file costs its copying.
+        // A larger file costs additional time for copying.
         let larger = if self.rate.is_some() { 1 } else { 1 + u64::from(self.file) / 64 };
         self.requests.map_or(default.div_ceil(larger), u64::from)
     }
 
-    /// At the peak.
+    /// Peak memory.
     fn memory(&self) -> Bytes {
         let socket = SOCKET.0.min(2 * self.file().0);
         Bytes(
@@ -157,7 +163,7 @@ impl Args {
         )
     }
 
-    /// Refuses what does not fit together, before anything is made.
+    /// Refuses arguments that do not fit together, before anything is made.
     fn check(&self, kind: Kind) -> Result<(), WorkloadError> {
         let unfit = |reason: String| Err(WorkloadError::Unfit(reason));
         if self.clients() > self.connections() {
@@ -187,12 +193,13 @@ impl Args {
         memory::require(self.memory(), LOWER)
     }
 
-    /// Open files, of the server or of the load: nginx has the file open once for each answer that it sends.
+    /// Open files of the server or of the load. nginx opens the file once for each answer that it
+    /// sends.
     fn files(&self) -> u64 {
         2 * self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES
     }
 
-    /// Everything that the result or the speed depends on, in words.
+    /// Every parameter that affects the result or the speed, in words.
     fn parameters(&self, kind: Kind, cpus: &Cpus) -> String {
         let kept = match self.keep_alive(kind) {
             None => "kept".to_owned(),
@@ -220,7 +227,8 @@ impl Args {
     }
 }
 
-/// Lets this process and those it starts have so many files open, as far as it may.
+/// Raises this process's limit of open files to `needed`, or as far as permitted. Child processes
+/// inherit the limit.
 fn allow_files(needed: u64) -> Result<(), WorkloadError> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -236,10 +244,10 @@ fn allow_files(needed: u64) -> Result<(), WorkloadError> {
         .map_err(|error| WorkloadError::Unfit(format!("{needed} open files are needed: {error}")))
 }
 
-/// Serves, makes the load, and checks every response.
+/// Runs the server and the load, and checks every response.
 ///
 /// # Errors
-/// Arguments that do not fit, a server that is missing or fails, a port in use, a wrong response.
+/// Arguments that do not fit, a missing or failed server, a port in use, or a wrong response.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let kind = args.server.chosen();
     args.check(kind)?;
@@ -257,7 +265,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let seen = {
         let _there = cpus.enter_clients()?;
         load(args, kind, &content, server.port()).map_err(|error| match error {
-            // Where the server has ended, it knows better why.
+            // A server that has ended knows the reason better.
             WorkloadError::Failed { .. } => server.ended().unwrap_or(error),
             error => error,
         })?
@@ -298,18 +306,18 @@ fn start(args: &Args, kind: Kind, content: &Content) -> Result<Server, WorkloadE
     })
 }
 
-/// Serves others until this process is ended, or the server.
+/// Serves other load generators until this process or the server ends.
 fn serve(server: &mut Server) -> WorkloadError {
     loop {
         if let Some(error) = server.ended() {
             return error;
         }
-        // Often enough for a person who waits for the reason.
+        // The interval is short enough for a person who waits for the reason.
         thread::sleep(Duration::from_millis(500));
     }
 }
 
-/// Makes the load: connections first, and then all requests.
+/// Opens the connections and then makes all requests.
 fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<Seen>, WorkloadError> {
     let failed = AtomicBool::new(false);
     let clients = args.clients();

@@ -1,6 +1,7 @@
-//! The table of workloads: one variant each, from which the command line and the list are made.
+//! The table of workloads: one variant each. The command line and the list are made from it.
 //!
-//! A new workload is a module, a variant here and its page under `docs/workloads/`. No workload's own logic is here.
+//! A new workload is a module, a variant here and a page under `docs/workloads/`. This module holds
+//! no workload's own logic.
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -40,7 +41,7 @@ pub enum Workload {
     Web(web::Args),
 }
 
-/// Lets the workloads be parsed and listed on their own, wherever the binary puts them in its command line.
+/// Parser of the workloads alone, independent of their place in the command line of the binary.
 #[derive(Parser)]
 #[command(name = "morecores-work", no_binary_name = true, disable_help_subcommand = true)]
 struct Table {
@@ -49,16 +50,16 @@ struct Table {
 }
 
 impl Workload {
-    /// Reads a name and its arguments, as on the command line.
+    /// Parses a workload's name and its arguments, as on the command line.
     ///
     /// # Errors
-    /// An unknown name or argument, or a value out of range, with the message clap would print.
+    /// An unknown name or argument, or a value out of range. The message is clap's.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, clap::Error> {
         let matches = Table::command().try_get_matches_from(arguments)?;
         Table::from_arg_matches(&matches).map(|table| table.workload)
     }
 
-    /// Name and one line of description of every workload, in the order of the help.
+    /// Name and one-line description of every workload, in the order of the help.
     pub fn list() -> Vec<(String, String)> {
         Table::command()
             .get_subcommands()
@@ -66,10 +67,11 @@ impl Workload {
             .collect()
     }
 
-    /// Runs it once and checks its result.
+    /// Runs the workload once and checks its result.
     ///
     /// # Errors
-    /// Arguments that do not fit together or the machine, a refused thread or memory, a wrong result.
+    /// Arguments that do not fit together or do not fit the machine, a refused thread, refused
+    /// memory, or a wrong result.
     pub fn run(&self) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Build(args) => build::run(args),

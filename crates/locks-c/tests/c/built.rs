@@ -1,11 +1,11 @@
-//! Where the library is, and how C programs are built with it.
+//! Location of the library, and the build of C programs with it.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The folder with the libraries of the same build as this test: cargo puts them beside it.
+/// Folder with the libraries of this test's build: cargo puts them next to the test.
 pub(crate) fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     let folder = test.parent().expect("its folder").to_path_buf();
@@ -15,12 +15,12 @@ pub(crate) fn libraries() -> PathBuf {
     folder
 }
 
-/// A file of this crate.
+/// Path of a file of this crate.
 pub(crate) fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Whether there is such a command.
+/// Whether a command exists.
 pub(crate) fn has(command: &str) -> bool {
     let mut asked = Command::new(command);
     asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -42,7 +42,8 @@ pub(crate) fn build(source: &Path, arguments: &[&str], program: &Path) {
     succeed(&mut cc);
 }
 
-/// Builds `source` with the shared library, in a folder that has it by the name by which the program will ask for it.
+/// Builds `source` with the shared library, in a folder that contains the library under its
+/// run-time name.
 pub(crate) fn build_shared(source: &Path, arguments: &[&str], program: &Path) {
     let library = libraries().join("libmorecores_locks_c.so");
     let folder = program.parent().expect("the folder of the program");
@@ -52,19 +53,19 @@ pub(crate) fn build_shared(source: &Path, arguments: &[&str], program: &Path) {
     succeed(cc.arg(format!("-Wl,-rpath,{}", folder.display())));
 }
 
-/// Runs a command that must end well, and returns what it printed.
+/// Runs a command that must succeed, and returns its standard output.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let output = run(command);
     assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a command, however it ends.
+/// Runs a command that may succeed or fail.
 pub(crate) fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{:?}: {error}", OsStr::new(command.get_program())))
 }
 
-/// All that it printed.
+/// Standard output and standard error of a command.
 pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -1,6 +1,7 @@
 /*
- * A thread that is to be cancelled prepares and waits for a lock: it gets it, frees it, and ends only where it asks to. The wait is the
- * first of the process. Ends with 0 where all of that is so.
+ * A thread with a pending cancellation prepares and waits for a lock. It gets the lock, frees it,
+ * and ends only at its own cancellation point. The wait is the first of the process. The exit
+ * status is 0 if all of this holds.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>

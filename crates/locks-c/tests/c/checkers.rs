@@ -1,4 +1,5 @@
-//! The checkers of races: the right programs are clean, and each fault of the wrong one is found where it is.
+//! The race checkers: they find no fault in the correct programs, and find each fault of the faulty
+//! one at its place.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,13 +9,14 @@ use tempfile::TempDir;
 
 use crate::built::{build, build_shared, compiler, file, has, run, text};
 
-/// A status that neither program ends with, for valgrind to end with where it found something.
+/// Exit status of valgrind after a finding, different from the statuses of both programs.
 const FOUND: i32 = 99;
 
-/// The faults of `faults.c`, and the function in which each is to be found.
+/// The faults of `faults.c`, and the function in which each must be found.
 const FAULTS: [(&str, &str); 3] = [("unlocked", "main"), ("shared", "work"), ("split", "work")];
 
-/// Both programs, which tell checkers of their locks; one has the static library, the other the shared one.
+/// Both programs, which report their locks to the checkers. One has the static library, the other
+/// the shared one.
 fn programs(arguments: &[&str]) -> (TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let (counter, faults) = (folder.path().join("counter"), folder.path().join("faults"));
@@ -34,7 +36,7 @@ fn found(output: &Output, status: i32, function: &str) {
     assert!(text.contains(&format!("{function} ")) && text.contains("faults.c:"), "{text}");
 }
 
-/// Checks both programs with a tool of valgrind, which says `race` where it has found one.
+/// Checks both programs with a tool of valgrind, which prints `race` for a finding.
 fn by_valgrind(name: &str, tool: &str, race: &str) {
     if left_out(name, Group::CLibrary) {
         return;
@@ -83,7 +85,7 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
     if !built.status.success() {
         return skipped(name, "the C compiler has no -fsanitize=thread");
     }
-    // It wants its addresses where some kernels' random layouts do not leave them.
+    // ThreadSanitizer needs address ranges that some kernels' random layouts occupy.
     if !run(&mut Command::new(&probe)).status.success() {
         return skipped(name, "a program with -fsanitize=thread does not start here");
     }
@@ -92,7 +94,7 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
     clean(&run(Command::new(&faults).arg("none")));
     for (fault, function) in FAULTS {
         let output = run(Command::new(&faults).arg(fault));
-        // Its status where it found something.
+        // 66 is the exit status of ThreadSanitizer after a finding.
         found(&output, 66, function);
         assert!(text(&output).contains("data race"), "{fault}: {}", text(&output));
     }

@@ -1,4 +1,5 @@
-//! The example by every way to link: the static library, the shared one, and an installed tree through pkg-config.
+//! The example with every way of linking: the static library, the shared one, and an installed tree
+//! through pkg-config.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use morecores_testkit::{Group, left_out, skipped};
 
 use crate::built::{build, compiler, file, has, libraries, run, succeed};
 
-/// Few enough rounds for any machine, enough for threads to meet.
+/// Arguments with few enough rounds for any machine, and enough for threads to meet.
 const ARGUMENTS: [&str; 2] = ["4", "20000"];
 const GOOD: &str =
     "counter 80000 of 80000, met another 0 times; written 20000 of 20000, seen unequal 0 times\n";
@@ -19,7 +20,8 @@ fn the_example_is_right_with_the_static_library() {
     let program = folder.path().join("counter");
     build(&file("examples/counter.c"), &[], &program);
     assert_eq!(succeed(Command::new(&program).args(ARGUMENTS)), GOOD);
-    // One thread, and rounds that are no multiple of anything: what is expected is computed right.
+    // With one thread and an odd number of rounds the program still computes its expected figures
+    // correctly.
     succeed(Command::new(&program).args(["1", "1001"]));
     for wrong in [&["0"][..], &["65"], &["x"], &["1", "1", "1"]] {
         assert_eq!(run(Command::new(&program).args(wrong)).status.code(), Some(2), "{wrong:?}");
@@ -28,7 +30,7 @@ fn the_example_is_right_with_the_static_library() {
 
 #[test]
 fn the_example_notices_when_locks_do_nothing() {
-    // The same source with calls that do nothing: what the example checks can fail.
+    // This source with calls that do nothing shows that the checks of the example can fail.
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("counter");
     let source = fs::read_to_string(file("examples/counter.c")).expect("the example");
@@ -68,7 +70,7 @@ fn a_lock_starts_no_thread_and_preparing_starts_them_once_with_all_signals_block
     succeed(&mut Command::new(program));
 }
 
-/// The tree that `make install` makes, with what this test was built with.
+/// Installs the tree of `make install`, with the libraries of this test's build.
 fn installed(root: &Path, prefix: &str) {
     let script = file("../../tools/install-locks.sh");
     succeed(Command::new(script).arg(libraries()).arg(prefix).env("DESTDIR", root));
@@ -100,7 +102,7 @@ fn the_example_is_right_with_an_installed_library() {
         assert!(pkg_config(&[variable]).concat().ends_with(folder), "{variable}");
     }
 
-    // As a user would: with nothing of this repository on the command line but the source.
+    // The build is that of a user: only the source on the command line comes from this repository.
     let build = |arguments: &[String], libraries: &[String], program: &Path| {
         let mut cc = Command::new("cc");
         cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).args(arguments);
@@ -110,12 +112,13 @@ fn the_example_is_right_with_an_installed_library() {
     let shared = root.path().join("shared");
     build(&pkg_config(&["--cflags"]), &pkg_config(&["--libs"]), &shared);
     assert_eq!(succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib)), GOOD);
-    // It is the shared library that it runs with, by the name with the number of its ABI: without the link that linking needs it still runs.
+    // The program runs with the shared library, by the name with the ABI number. It therefore still
+    // runs without the link that linking needs.
     fs::remove_file(lib.join("libmorecores_locks.so")).expect("the link");
     succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib));
     assert!(!run(Command::new(&shared).env_remove("LD_LIBRARY_PATH")).status.success());
 
-    // And now the linker finds the static one alone.
+    // Now the linker finds only the static library.
     let alone = root.path().join("alone");
     build(&pkg_config(&["--cflags"]), &pkg_config(&["--static", "--libs"]), &alone);
     fs::remove_file(lib.join("libmorecores_locks.so.0")).expect("the library");

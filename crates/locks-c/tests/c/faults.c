@@ -1,5 +1,6 @@
 /*
- * One program, right or wrong by its argument; a checker must find it clean where it is right, and each fault where it is not.
+ * One program that is correct or faulty, depending on its argument. A checker must find no fault in
+ * the correct form, and each fault in the other forms.
  *
  *     none       all is under a lock
  *     unlocked   the main thread adds once without the lock
@@ -58,7 +59,10 @@ int main(int argc, char **argv)
     for (i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, is_split && i > 0 ? &other : &lock) != 0)
             return 2;
-    /* No lock and no other call stands between this and the threads: whenever they run, it is at the same time for a checker. */
+    /*
+     * There is no lock and no other call between this and the threads, so a checker sees both as
+     * concurrent in any order of execution.
+     */
     if (is_unlocked)
         total++;
     for (i = 0; i < THREADS; i++)

@@ -1,4 +1,4 @@
-//! The header against the library: sizes, bytes, names, and that other compilers take it.
+//! The header against the library: sizes, bytes, names, and acceptance by other compilers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,11 +12,12 @@ use morecores_testkit::{Group, left_out, skipped};
 
 use crate::built::{build, compiler, file, has, libraries, run, succeed, text};
 
-/// A line of `layout.c`, of what `init` writes over bytes that are none of a free lock's.
+/// Expected line of `layout.c`, from the bytes that `init` writes over bytes that differ from those
+/// of a free lock.
 fn line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> String {
     let mut lock = MaybeUninit::<T>::uninit();
     #[allow(unsafe_code)]
-    // SAFETY: the bytes belong to `lock`, and any may be written to what is not initialised.
+    // SAFETY: the bytes belong to `lock`, and uninitialised memory accepts any bytes.
     unsafe {
         lock.as_mut_ptr().cast::<u8>().write_bytes(0xa5, size_of::<T>());
     }
@@ -24,7 +25,8 @@ fn line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> Strin
     let mut line = format!("{name} {} {} ", size_of::<T>(), align_of::<T>());
     for index in 0..size_of::<T>() {
         #[allow(unsafe_code)]
-        // SAFETY: within `lock`, all of whose bytes were written above: a lock is words without padding between them.
+        // SAFETY: the byte is within `lock`, all of whose bytes were written above: a lock is words
+        // without padding in between.
         let byte = unsafe { lock.as_ptr().cast::<u8>().add(index).read() };
         write!(line, "{byte:02x}").expect("text grows");
     }
@@ -39,7 +41,7 @@ fn a_lock_of_the_header_is_one_of_the_library() {
     let header = succeed(&mut std::process::Command::new(program));
     let library = line("lock", morecores_lock_init) + &line("rwlock", morecores_rwlock_init);
     assert_eq!(header, library);
-    // What programs are built with: to change it, raise the number in build.rs.
+    // Programs are built with this layout. A change must raise the number in build.rs.
     let zeros = "00".repeat(16);
     let bytes = if cfg!(target_endian = "little") { "ffff0000" } else { "0000ffff" };
     assert_eq!(library, format!("lock 20 4 {zeros}{bytes}\nrwlock 24 4 {zeros}{bytes}00000000\n"));
@@ -55,7 +57,7 @@ fn the_library_has_what_the_header_declares_and_nothing_else() {
     let symbols = succeed(&mut nm);
     let exported = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect::<BTreeSet<_>>();
     let header = fs::read_to_string(file("include/morecores_locks.h")).expect("the header");
-    // A declaration is alone on its line.
+    // Each declaration has a line of its own.
     let declared = header
         .lines()
         .filter(|line| line.ends_with(");") && !line.starts_with([' ', '#']))
@@ -101,12 +103,12 @@ fn the_header_is_cpp_too() {
     }
 }
 
-/// A free lock, made as C programs make it.
+/// A free lock, initialised as in C programs.
 #[allow(unsafe_code)]
 fn made<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
     let mut lock = MaybeUninit::uninit();
     init(&mut lock);
-    // SAFETY: made by the line above.
+    // SAFETY: the line above initialised the lock.
     unsafe { lock.assume_init() }
 }
 
@@ -137,7 +139,7 @@ fn waiting_leaves_errno_alone() {
             morecores_lock_lock(lock);
             io::Error::last_os_error().raw_os_error()
         });
-        // Longer than a waiter sleeps at a time, which ends with ETIMEDOUT.
+        // The pause exceeds a single sleep of a waiter, which ends with ETIMEDOUT.
         thread::sleep(Duration::from_millis(50));
         unlock(lock);
         assert_eq!(waiter.join().expect("a thread"), Some(libc::EXDEV));
@@ -156,7 +158,7 @@ fn set_errno(errno: i32) {
 
 #[allow(unsafe_code)]
 fn unlock(lock: &morecores_locks::RawAdaptive) {
-    // SAFETY: its callers have the lock: this thread took it, or the one that did has ended.
+    // SAFETY: the callers own the lock: this thread took it, or the thread that took it has ended.
     unsafe {
         morecores_lock_unlock(lock);
     }

@@ -1,8 +1,9 @@
 /*
- * The last owner of a lock frees its memory, while the unlock of the one before may not have returned: what the header allows.
- * To be linked with -Wl,--wrap=syscall, which keeps an unlock from returning until the memory is gone, and to be run by a checker of
- * memory. Ends with 0 where every lock was freed, and some wake-ups were late: on a busy machine not in every round does the other
- * owner come in time to sleep.
+ * The last owner of a lock frees its memory, possibly before the previous owner's unlock has
+ * returned, which the header allows. The program must be linked with -Wl,--wrap=syscall, which
+ * keeps an unlock from returning until the memory is gone, and run by a memory checker. The exit
+ * status is 0 if every lock was freed and some wake-ups were late. On a busy machine the other
+ * owner does not come in time to sleep in every round.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <linux/futex.h>
@@ -18,7 +19,10 @@
 
 enum { LATE = 10, MOST_ROUNDS = 2000, OWNERS = 2 };
 
-/* Long enough for another to come and to sleep, or to take the lock and to free it; not so long that it would be given it out of hunger. */
+/*
+ * Time for another thread to come and to sleep, or to take the lock and to free it. It is too short
+ * for a hand-over to a starving thread.
+ */
 static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 4000000};
 
 struct shared {
@@ -32,7 +36,7 @@ static atomic_int late;
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-/* What the library calls for syscall(2): a wake-up returns late. */
+/* Replacement of the library's syscall(2): a wake-up returns late. */
 long __wrap_syscall(long number, ...)
 {
     va_list list;

@@ -1,4 +1,7 @@
-/* Prints what the header says of the two types, one line each: size, alignment, and the bytes of INIT. */
+/*
+ * Prints the header's definition of the two types, one line each: size, alignment, and the bytes of
+ * INIT.
+ */
 #include <stdalign.h>
 #include <stdio.h>
 

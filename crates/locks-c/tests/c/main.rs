@@ -1,5 +1,6 @@
-//! The lock library as C programs meet it: what the header says is what the library has; the example builds and ends well by every way
-//! to link; the checkers of races find it clean, and find each fault of a wrong program.
+//! Tests of the lock library as C programs use it: the header matches the library; the example
+//! builds and succeeds with every way of linking; the race checkers find no fault in the library
+//! and every fault of a faulty program.
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
 mod built;

@@ -1,7 +1,9 @@
 /*
- * Threads that the library starts: none while its locks are waited for, and those of morecores_lock_prepare() once, with all signals
- * blocked. To be linked with -Wl,--wrap=pthread_create, which shows each thread that the library starts; the program's own are not
- * counted. Ends with 0 where all of that is so, and else says what is not.
+ * Threads that the library starts: none by waits for its locks, and those of
+ * morecores_lock_prepare() once, with all signals blocked. The program must be linked with
+ * -Wl,--wrap=pthread_create, which shows each thread that the library starts; the program's own
+ * threads are not counted. The exit status is 0 if all of this holds; otherwise the program prints
+ * the difference.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +19,7 @@
 
 enum { ROUNDS = 3 };
 
-/* Long enough for another thread to glance, to spin and to sleep. */
+/* Time for another thread to glance, to spin and to sleep. */
 static const struct timespec a_while = {.tv_sec = 0, .tv_nsec = 30000000};
 
 static morecores_lock_t lock = MORECORES_LOCK_INIT;
@@ -32,13 +34,16 @@ struct start {
 int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-/* Whether a signal is one that a program can block: not the two that nobody can, nor those that the C library keeps for itself. */
+/*
+ * Whether a program can block a signal. The exceptions are the two that cannot be blocked and those
+ * that the C library reserves for itself.
+ */
 static bool can_be_blocked(int number)
 {
     return number != SIGKILL && number != SIGSTOP && (number < 32 || number >= SIGRTMIN);
 }
 
-/* The start of a thread of the library: looks at its mask first. */
+/* Start of a thread of the library: checks its signal mask first. */
 static void *look(void *argument)
 {
     struct start start = *(struct start *)argument;
@@ -53,7 +58,7 @@ static void *look(void *argument)
     return start.routine(start.argument);
 }
 
-/* What the library calls for pthread_create(3). */
+/* Replacement of the library's pthread_create(3). */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
                           void *argument)
 {
@@ -77,7 +82,7 @@ static void *wait_for_all(void *nothing)
     return nothing;
 }
 
-/* Another thread waits for each lock, for long. */
+/* Makes another thread wait for each lock, for a long time. */
 static void contend(void)
 {
     pthread_t thread;
@@ -108,7 +113,7 @@ int main(void)
     cpu_set_t cpus;
     int round, threads, number, wrong = 0;
 
-    /* On one CPU there is nothing to measure. */
+    /* With one CPU there is nothing to measure. */
     if (sched_getaffinity(0, sizeof cpus, &cpus) != 0)
         return 2;
     threads = CPU_COUNT(&cpus) > 1 ? 2 : 0;

@@ -1,41 +1,44 @@
-//! What spinning has been worth at a lock: for how many looks it pays to go on.
+//! Benefit of spinning at a lock so far: the number of looks after which spinning stops paying off.
 //!
 //! | bits of the word | meaning |
 //! |---|---|
-//! | 0 to 15 | the bound, in looks; above the process's own at first: nothing is known yet |
-//! | 16 to 31 | how many waits have gone by without a spin since the bound fell to nothing |
+//! | 0 to 15 | the limit, in looks; initially above the process's own limit, since nothing is known yet |
+//! | 16 to 31 | number of waits without a spin since the limit fell to zero |
 //!
-//! One word, written with `Relaxed` loads and stores: a lost update is a lesson lost, no more.
+//! The word is written with `Relaxed` loads and stores: a lost update only loses one observation.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::primitive::{AtomicU32, const_unless_modelled};
 
-/// A bound below this many looks is nothing: the glance before it was longer.
+/// Smallest useful limit, in looks. A lower limit counts as zero, since the preceding glance was
+/// longer.
 const LEAST: u32 = 16;
 
-/// Each so many waits without a spin, one spins all the same: what the lock is used for may have changed.
+/// Interval between probes: one of so many waits without a spin spins after all, since the use of
+/// the lock may have changed.
 const PROBE_EVERY: u32 = 32;
 
-/// A success pulls the bound an eighth of the way towards twice what it took, as glibc's adaptive mutex does
-/// (`pthread_mutex_lock.c`); a failure takes a quarter off.
+/// Divisors for an update. A success moves the limit `1 / GAIN` of the way towards twice its number
+/// of looks (plus [`LEAST`]), similar to glibc's adaptive mutex (`pthread_mutex_lock.c`). A failure
+/// takes `1 / LOSS` off.
 const GAIN: u32 = 2;
 const LOSS: u32 = 8;
 
-/// What spinning has been worth at a lock.
+/// Benefit of spinning at a lock so far.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Experience(AtomicU32);
 
 impl Experience {
     const_unless_modelled! {
-        /// Of a lock that nobody has waited for.
+        /// Experience of a lock without any wait so far.
         pub(crate) fn new() -> Self {
             Self(AtomicU32::new(u16::MAX as u32))
         }
     }
 
-    /// For how many looks to spin now, at most `most`; 0: not at all.
+    /// Number of looks for a spin now, at most `most`; 0 means no spin.
     pub(crate) fn bound(&self, most: u32) -> u32 {
         let word = self.0.load(Relaxed);
         let (bound, without) = (word & 0xffff, word >> 16);
@@ -50,7 +53,7 @@ impl Experience {
         most
     }
 
-    /// The lock came free after so many looks.
+    /// Records that the lock became free after `looks` looks.
     pub(crate) fn succeeded(&self, looks: u32, most: u32) {
         let wanted = (2 * looks + LEAST).min(most);
         let bound = (self.0.load(Relaxed) & 0xffff).min(most);
@@ -58,7 +61,7 @@ impl Experience {
         self.0.store(new, Relaxed);
     }
 
-    /// It did not within the bound.
+    /// Records that the lock did not become free within the limit.
     pub(crate) fn failed(&self, most: u32) {
         let bound = (self.0.load(Relaxed) & 0xffff).min(most);
         self.0.store(bound - bound.div_ceil(LOSS), Relaxed);
@@ -102,7 +105,7 @@ mod tests {
             spins
         });
         assert_eq!(spins.count(), 10);
-        // And one success is enough to begin anew.
+        // One success is enough to start again.
         lock.succeeded(50, MOST);
         assert_eq!(lock.bound(MOST), 116);
     }

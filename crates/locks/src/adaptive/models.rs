@@ -1,4 +1,5 @@
-//! What only the adaptive lock has to keep, on machines and in moods of its own; the rest is with [all locks](crate::models).
+//! Properties of the adaptive lock alone, on special machines and with special parameters. The
+//! other properties are checked with [all locks](crate::models).
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::{Model, RawAdaptive};
 use crate::models::{Guarded, Lock, PREEMPTIONS, adding, check, trying};
 use crate::primitive::{Word, set_times_out};
 
-/// Each variant is a lock of its own, so that the models of all locks are of it too.
+/// Makes each variant a separate lock type, so that the models of all locks include it.
 macro_rules! variants {
     ($($variant:ident: $model:expr;)*) => { $(
         struct $variant(RawAdaptive);
@@ -36,7 +37,8 @@ variants! {
     GivingAlone: Model { is_giving: true, is_late: false, cpus: 1 };
 }
 
-/// No mark of a thread outlives its wait: not a waiter, a gift, hunger, or one that is awake.
+/// Checks that no mark of a thread outlives its wait: no waiter, no hand-over, no hunger, and no
+/// waiter that is awake.
 fn nothing_is_left<L: Lock + AsRef<RawAdaptive>>(others: usize) {
     let lock = Arc::new(L::new());
     let threads: Vec<_> = (0..others)
@@ -96,7 +98,8 @@ models! {
     giving_alone: GivingAlone;
 }
 
-/// Threads that take so many turns each, and wake-ups that nobody sent, as signals are and the ends of sleeps; nothing is left.
+/// Runs threads with the given number of turns each, and spurious wake-ups, like those of signals
+/// and of the ends of sleeps. No mark may be left.
 fn turns(model: Model, turns: &'static [u32], wake_ups: u32) {
     let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
     let threads: Vec<_> = turns[1..]
@@ -154,15 +157,16 @@ turns! {
     woken_by_nobody_asleep_patiently: SLEEP, false, 2, [1, 2, 1], 2;
 }
 
-/// A gift is taken, and never goes back at once: whoever gave it away and comes again finds that a sleeper had its turn. That one is hungry from the
-/// beginning, and is woken once more while the gift is made; others come.
+/// Checks that a hand-over is received and never returns at once. A thread that handed the lock
+/// over and comes again finds that a sleeper has had its turn. The sleeper is hungry from the
+/// start, and is woken once more during the hand-over, while other threads arrive.
 fn gift(model: Model, others: u32) {
     let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
     let come = || {
         let guarded = Arc::clone(&guarded);
         thread::spawn(move || guarded.add())
     };
-    // How it came to be hungry is another model's matter.
+    // Another model covers the way to that hunger.
     loom::stop_exploring();
     guarded.lock.lock();
     let mut threads = vec![come()];

@@ -1,6 +1,7 @@
-//! A thread that waits for an adaptive lock: glances, spins, naps, sleeps. Why that is right is argued at [the lock](super).
+//! A thread that waits for an adaptive lock: glances, spins, naps, sleeps. The argument for
+//! correctness is at [the lock](super).
 //!
-//! It must not free the lock, and keeps nothing once the thread has it.
+//! The module must not free the lock, and keeps nothing once the thread owns the lock.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -13,68 +14,72 @@ use super::words::{AWAKE, GIFT, HUNGRY, LOCKED, WAITER};
 use crate::cost::{cpus, spins};
 use crate::primitive::{Woken, now_ns, pause, sleep_ns, yield_cpu};
 
-/// A glance: a look each pause, a microsecond or two at 20 ns a pause and some more where the word's line has to come from another CPU each time.
-/// A lock that goes round more than once a look cannot be handed over and is left alone soon; one that goes round less often
-/// comes free often enough for one who looks so often.
+/// A glance: one look per pause. It takes a microsecond or two at 20 ns per pause, and longer if
+/// the word's line has to come from another CPU each time. A lock with more than one turn per look
+/// is too fast to be handed over, and is soon left alone. A slower lock becomes free often enough
+/// for a thread that looks so often.
 const GLANCE: Patience = Patience { pauses: if cfg!(loom) { 1 } else { 64 }, turns: 64, widest_gap: 1 };
 
-/// More turns than this between two looks are shorter than a hand-over between CPUs.
+/// Number of turns between two looks above which turns are shorter than a hand-over between CPUs.
 const FAST: u32 = 2;
 
-/// Pauses between two looks of a spinner, at most: each look takes the word's cache line from its owner.
+/// Maximum pauses between two looks of a spinner: each look takes the word's cache line from its
+/// owner.
 const SPIN_GAP: u32 = 4;
 
-/// Pauses between two yields of a spinner, some 3 µs: where the owner is ready for this CPU, it gets it.
+/// Pauses between two yields of a spinner, some 3 µs. An owner that is ready for this CPU gets it.
 const YIELD_EVERY: u32 = if cfg!(loom) { 1 } else { 128 };
 
-/// What a yield to nobody takes, in pauses: a system call of a third of a microsecond.
+/// Cost of a yield to no thread, in pauses: a system call of a third of a microsecond.
 const YIELD: u32 = 16;
 
-/// The first nap, and the longest: each is twice the one before. Linux makes 50 µs longer of each for ordinary threads
-/// (`PR_SET_TIMERSLACK`, prctl(2)); the longest takes a tenth of [`HUNGER_NS`].
+/// The first nap, and the longest: each is twice the previous one. Linux lengthens each by 50 µs
+/// for ordinary threads (`PR_SET_TIMERSLACK`, prctl(2)). The longest takes a tenth of
+/// [`HUNGER_NS`].
 const FIRST_NAP_NS: u32 = 50_000;
 const LONGEST_NAP_NS: u32 = 1_000_000;
 
-/// After so long asleep the lock is given to one that waits. A gift costs the owners a wake-up, tens of microseconds: with several
-/// sleepers in turn, a few percent.
+/// Time asleep after which the lock is handed to a waiter. A hand-over costs the owners a wake-up,
+/// tens of microseconds: a few percent with several sleepers in turn.
 const HUNGER_NS: u64 = if cfg!(loom) { 1 } else { 10_000_000 };
 
-/// Of loom's machine; a spin there is a look.
+/// Looks of a spin on loom's machine.
 #[cfg(loom)]
 fn spins() -> u32 {
     16
 }
 
-/// How looking for a free lock ended.
+/// Result of looking for a free lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// This thread has it.
+    /// The calling thread has taken the lock.
     Taken,
-    /// It was never free.
+    /// The lock was never free.
     Held,
-    /// It came free and others were faster.
+    /// The lock became free, and other threads were faster.
     Missed,
 }
 
-/// For how long to look.
+/// Limits of looking.
 #[derive(Clone, Copy)]
 struct Patience {
     pauses: u32,
-    /// How many turns of others may begin meanwhile.
+    /// Number of other threads' turns that may begin in between.
     turns: u32,
     widest_gap: u32,
 }
 
-/// A thread that waits.
+/// A waiting thread.
 pub(super) struct Waiter<'a> {
     lock: &'a RawAdaptive,
-    /// What of the word is its own: `AWAKE` while it spins or naps and once it has slept, `WAITER` once it has slept, `HUNGRY`.
+    /// Marks in the word that belong to this thread: `AWAKE` while it spins or naps and once it has
+    /// slept, `WAITER` once it has slept, `HUNGRY`.
     awake: bool,
     counted: bool,
     hungry: bool,
-    /// Whether it was woken, and others took the lock while it was on its way.
+    /// Whether it was woken, and other threads took the lock before it arrived.
     outrun: bool,
-    /// When it first slept or napped.
+    /// Time of its first sleep or nap.
     since_ns: Option<u64>,
     next_nap_ns: u32,
 }
@@ -95,13 +100,14 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Returns when this thread has the lock.
+    /// Returns when this thread owns the lock.
     #[cold]
     pub(super) fn wait(mut self) {
         loop {
             match self.look_around() {
                 Look::Taken => return,
-                // Owners that take it again at once are not to be made to wake this thread each time.
+                // Owners that take the lock again at once should not have to wake this thread each
+                // time.
                 Look::Missed if !self.hungry && self.stays_awake() => self.nap(),
                 Look::Missed | Look::Held => {
                     if self.sleep() == Look::Taken {
@@ -112,7 +118,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Looks without sleeping: where there is one CPU, not at all.
+    /// Looks without sleeping; with one CPU it does not look at all.
     fn look_around(&mut self) -> Look {
         #[cfg(loom)]
         let cpus = || self.lock.model.cpus;
@@ -126,7 +132,7 @@ impl<'a> Waiter<'a> {
         if look == Look::Held && self.outrun { Look::Missed } else { look }
     }
 
-    /// Looks for as long as that is cheaper than sleeping, as far as experience goes.
+    /// Looks as long as that is cheaper than sleeping, according to the experience.
     fn spin(&mut self) -> Look {
         let most = spins();
         let bound = self.lock.experience.bound(most);
@@ -148,7 +154,8 @@ impl<'a> Waiter<'a> {
         look
     }
 
-    /// Looks until it has the lock or its patience is over; and how many pauses it made.
+    /// Looks until the thread owns the lock or its patience is over. Also returns the number of
+    /// pauses.
     fn look(&self, patience: Patience) -> (Look, u32) {
         let first = self.lock.turn.load(Relaxed);
         let (mut last, mut pauses, mut gap) = (first, 0, 1);
@@ -172,9 +179,9 @@ impl<'a> Waiter<'a> {
         (if turns > patience.turns { Look::Missed } else { Look::Held }, pauses)
     }
 
-    /// Makes this thread the one that is awake, unless another is.
+    /// Makes this thread the waiter that is awake, unless there is another one.
     fn stays_awake(&mut self) -> bool {
-        // One that was woken is it already.
+        // A woken thread is already that waiter.
         if !self.awake {
             self.awake = self.lock.word.fetch_or(AWAKE, Relaxed) & AWAKE == 0;
         }
@@ -184,7 +191,8 @@ impl<'a> Waiter<'a> {
         self.awake
     }
 
-    /// Sleeps for a fixed time as the one that is awake: nobody need wake it, nor another.
+    /// Sleeps for a fixed time as the waiter that is awake, so that no unlock needs to wake this
+    /// thread or another one.
     fn nap(&mut self) {
         let since = *self.since_ns.get_or_insert_with(now_ns);
         self.lock.expect_look(u64::from(self.next_nap_ns));
@@ -193,12 +201,13 @@ impl<'a> Waiter<'a> {
         self.hungry |= now_ns() - since >= HUNGER_NS;
     }
 
-    /// Whether it is free, or was given to one that has slept, as this thread has.
+    /// Whether the lock is free, or was handed to a thread that has slept, like this one.
     const fn may_take(&self, seen: u32) -> bool {
         seen & LOCKED == 0 || (seen & GIFT != 0 && self.counted)
     }
 
-    /// Tries once to take the lock, which was seen free or given away, and its own marks off the word in the same step.
+    /// Tries once to take the lock, which looked free or handed over. The same step removes this
+    /// thread's marks from the word.
     fn take(&self, seen: u32) -> Look {
         let taken = self.without_marks(seen & !GIFT) | LOCKED;
         match self.lock.word.compare_exchange(seen, taken, Acquire, Relaxed) {
@@ -208,7 +217,8 @@ impl<'a> Waiter<'a> {
     }
 
     const fn without_marks(&self, mut word: u32) -> u32 {
-        // One that has slept clears it even where it is another's: for whom the wake-up was cannot be told.
+        // A thread that has slept clears `AWAKE` even if it belongs to another one: the receiver of
+        // the wake-up is unknown.
         if self.awake {
             word &= !AWAKE;
         }
@@ -218,7 +228,7 @@ impl<'a> Waiter<'a> {
         if self.counted { word - WAITER } else { word }
     }
 
-    /// Takes the lock where it is free or given, or sleeps until it is called.
+    /// Takes the lock if it is free or handed over; otherwise sleeps until it is called.
     fn sleep(&mut self) -> Look {
         let calls = self.lock.calls.load(Relaxed);
         let seen = self.lock.word.load(Relaxed);
@@ -226,7 +236,7 @@ impl<'a> Waiter<'a> {
             return self.take(seen);
         }
         let mut asleep = self.without_marks(seen) + WAITER;
-        // Where a gift is on its way, the next unlock is its taker's: time enough.
+        // If a hand-over is under way, its receiver makes the next unlock, which is early enough.
         if self.hungry && seen & GIFT == 0 {
             asleep |= HUNGRY;
         }
@@ -237,7 +247,7 @@ impl<'a> Waiter<'a> {
         let woken = self.lock.calls.sleep_while(calls, Some(HUNGER_NS));
         (self.awake, self.counted) = (true, true);
         self.hungry |= woken == Woken::TimedOut || now_ns() - since >= HUNGER_NS;
-        // Whoever calls a sleeper begins to count turns from there.
+        // A thread that calls a sleeper restarts the count of turns at zero.
         self.outrun = self.lock.turn.load(Relaxed) != 0;
         Look::Held
     }

@@ -1,17 +1,18 @@
 //! The bits of an adaptive lock's word; their meanings are in the table of [the lock](super).
 
-/// Somebody has it, or it was given away.
+/// The lock has an owner, or it was handed to a sleeper.
 pub(crate) const LOCKED: u32 = 1;
-/// One that waits is awake and will look at the word.
+/// One waiter is awake and will look at the word.
 pub(crate) const AWAKE: u32 = 2;
-/// It was given to one that sleeps.
+/// The lock was handed to a sleeper.
 pub(crate) const GIFT: u32 = 4;
-/// A sleeper has waited for too long.
+/// A sleeper has waited too long.
 pub(crate) const HUNGRY: u32 = 8;
-/// One that is counted. 2^28 of them are more than Linux has threads (`PID_MAX_LIMIT`, 2^22).
+/// One counted waiter. The maximum count of 2^28 exceeds Linux's maximum number of threads
+/// (`PID_MAX_LIMIT`, 2^22).
 pub(crate) const WAITER: u32 = 16;
 
-/// How many are counted.
+/// Number of counted waiters.
 pub(crate) const fn waiters(word: u32) -> u32 {
     word / WAITER
 }

@@ -1,7 +1,7 @@
 //! loom's machine: its atomics, and a futex made of its mutex and condition variable.
 //!
-//! A sleep never ends by itself here: nothing may rest on a time-out. A model chooses whether what wakes a sleeper that has a limit
-//! is taken for its time-out, as it is at first.
+//! A sleep never ends by itself here: no lock may rely on a time-out. A model chooses whether the
+//! wake-up of a sleeper with a time limit counts as its time-out, which is the default.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -12,8 +12,9 @@ use loom::sync::{Condvar, Mutex};
 
 use super::Woken;
 
-/// A thread that has looked in vain so often teaches nothing new by looking once more: how all go on from there is followed in one order
-/// of steps only. Without this two spinners beside an owner that stands still would be followed for ever.
+/// Number of vain looks after which a thread learns nothing new from another look. The model then
+/// follows only one order of the further steps. Without this limit, two spinners next to a stalled
+/// owner would be followed for ever.
 const MOST_LOOKS: u32 = 10;
 
 loom::thread_local! {
@@ -22,17 +23,18 @@ loom::thread_local! {
 }
 
 std::thread_local! {
-    /// A model's own, all threads of which are one of the system's.
+    /// Flag of one model, all threads of which run on one system thread.
     static TIMES_OUT: Cell<bool> = const { Cell::new(true) };
 }
 
-/// Whether in this model time passes at each look at the clock, and a sleep that has a limit ends as if by that.
+/// Sets whether time passes at each look at the clock in this model, and a sleep with a time limit
+/// ends as if by that limit.
 #[cfg(test)]
 pub(crate) fn set_times_out(times_out: bool) {
     TIMES_OUT.set(times_out);
 }
 
-/// Another thread may go on.
+/// Lets another thread run.
 pub(crate) fn yield_cpu() {
     let looks = LOOKS.with(|looks| looks.replace(looks.get() + 1));
     if looks >= MOST_LOOKS {
@@ -51,16 +53,16 @@ pub(crate) fn relax() {
     yield_cpu();
 }
 
-/// Sleeping is letting others go on.
+/// Lets other threads run instead of sleeping.
 pub(crate) fn sleep_ns(_: u32) {
     yield_cpu();
 }
 
-/// An atomic word that threads can sleep on.
+/// An atomic word on which threads can sleep.
 #[derive(Debug)]
 pub(crate) struct Word {
     word: AtomicU32,
-    /// The kernel's queue: its lock makes comparing and queueing one step.
+    /// The kernel's queue; its lock makes comparing and queueing one step.
     queue: Mutex<()>,
     sleepers: Condvar,
 }
@@ -94,7 +96,7 @@ impl Word {
     }
 }
 
-/// Time stands still, or passes by a nanosecond a look.
+/// Time that stands still, or advances by a nanosecond per look.
 pub(crate) fn now_ns() -> u64 {
     CLOCK.with(|clock| clock.replace(clock.get() + u64::from(TIMES_OUT.get())))
 }

@@ -1,4 +1,4 @@
-//! The real machine: atomics of the CPU, the futex of Linux.
+//! The real machine: the CPU's atomics and Linux's futex.
 
 use core::ops::Deref;
 use core::ptr;
@@ -8,12 +8,12 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use super::Woken;
 
-/// Pauses before a spinner that has no bound looks again: none here.
+/// Pause of an unbounded spinner between two looks: a single pause here.
 pub(crate) fn relax() {
     pause();
 }
 
-/// An atomic word that threads can sleep on.
+/// An atomic word on which threads can sleep.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);
@@ -30,9 +30,10 @@ impl Word {
         Self(AtomicU32::new(value))
     }
 
-    /// Sleeps while the word is `expected`, until woken, for at most `at_most_ns`. The kernel compares and queues in one step as
-    /// far as wakers are concerned, futex(2): who changes the word and then wakes finds every sleeper that saw the old value.
-    /// `errno` is left as it was, which C programs expect of a lock.
+    /// Sleeps while the word is `expected`, until woken, for at most `at_most_ns`. For wakers the
+    /// kernel compares and queues in one step, futex(2): a thread that changes the word and then
+    /// wakes finds every sleeper that saw the old value. `errno` is preserved, which C programs
+    /// expect of a lock.
     pub(crate) fn sleep_while(&self, expected: u32, at_most_ns: Option<u64>) -> Woken {
         let time = at_most_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -41,8 +42,8 @@ impl Word {
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
         let errno_before = errno();
         #[allow(unsafe_code)]
-        // SAFETY: the word lives as long as `self`, which this call borrows; `time` is null or points to a local that outlives
-        // the call; the operation reads nothing else.
+        // SAFETY: the word lives as long as `self`, which this call borrows. `time` is null or
+        // points to a local that outlives the call. The operation reads nothing else.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -60,11 +61,13 @@ impl Word {
         if timed_out { Woken::TimedOut } else { Woken::Perhaps }
     }
 
-    /// Wakes one thread that sleeps on the word. Takes the address alone: the word may be gone by now, where a thread
-    /// that took the lock meanwhile has also freed it. The kernel then wakes nobody, or somebody who looks again.
+    /// Wakes one thread that sleeps on the word. The argument is only an address: the word may
+    /// already be gone, if a thread that took the lock in between has also freed it. The kernel
+    /// then wakes no thread, or a thread that looks again.
     pub(crate) fn wake_one(word: *const Self) {
         #[allow(unsafe_code)]
-        // SAFETY: the kernel uses the address as a key only; it reads no memory for a private futex's wake.
+        // SAFETY: the kernel uses the address only as a key; it reads no memory for the wake of a
+        // private futex.
         unsafe {
             libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
         }
@@ -73,8 +76,8 @@ impl Word {
 
 fn errno() -> i32 {
     #[allow(unsafe_code)]
-    // SAFETY: glibc's and musl's function has no precondition, and returns the address of this thread's errno, which is valid as
-    // long as the thread.
+    // SAFETY: the function of glibc and musl has no precondition. It returns the address of this
+    // thread's errno, which is valid as long as the thread.
     unsafe {
         *libc::__errno_location()
     }
@@ -82,7 +85,7 @@ fn errno() -> i32 {
 
 fn set_errno(errno: i32) {
     #[allow(unsafe_code)]
-    // SAFETY: as for `errno`; no other thread uses this one's.
+    // SAFETY: the function has no precondition, and no other thread uses this thread's errno.
     unsafe {
         *libc::__errno_location() = errno;
     }
@@ -99,7 +102,7 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Lets another thread run on this CPU, where one is ready.
+/// Lets another thread run on this CPU, if one is ready.
 pub(crate) fn yield_cpu() {
     #[allow(unsafe_code)]
     // SAFETY: the function has no precondition.
@@ -108,12 +111,14 @@ pub(crate) fn yield_cpu() {
     }
 }
 
-/// Sleeps for a time, or until a signal. Leaves `errno` as it was, and is no cancellation point, as the C library's call is.
+/// Sleeps for a time, or until a signal. Preserves `errno`, and is no cancellation point, unlike
+/// the C library's call.
 pub(crate) fn sleep_ns(ns: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: libc::c_long::from(ns) };
     let errno_before = errno();
     #[allow(unsafe_code)]
-    // SAFETY: `time` is a local that is only read; the remaining time is not asked for.
+    // SAFETY: `time` is a local that is only read, and the call does not request the remaining
+    // time.
     let result =
         unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
     if result != 0 {

@@ -1,7 +1,7 @@
-//! A part of the Linux kernel, by its own Makefiles: configured as small as it can be, with the same configuration and
-//! names in every run.
+//! A part of the Linux kernel, built by its own Makefiles. The configuration is the smallest
+//! possible one. The configuration and the names are equal in every run.
 //!
-//! Nothing is written into a source that was given.
+//! Nothing is written into a source tree that the user gives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use super::{Built, Subject};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError, programs};
 
-/// What is built where nothing else is said: long enough to be measured, and without a link, which vmlinux has. The same
-/// part as tools/kernel-part.sh builds.
+/// Default targets: long enough to be measured, and without a link step, which vmlinux has.
+/// tools/kernel-part.sh builds these targets too.
 const TARGETS: [&str; 3] = ["mm/", "lib/", "kernel/sched/"];
 
-/// Where Debian's linux-source packages put their archives.
+/// Directory of the archives in Debian's linux-source packages.
 const ARCHIVES: &str = "/usr/src";
 
-/// What the default targets and vmlinux of a tinyconfig need nothing of: nine tenths of the files. Kconfig reads all
-/// its own, of every architecture and driver.
+/// Files that the default targets and vmlinux of a tinyconfig do not need: nine tenths of all
+/// files. Kconfig reads all its own files, of every architecture and driver.
 const LEFT_OUT: [&str; 10] = [
     "*/Documentation/[!K]*",
     "*/arch/[!x]*.[chS]",
@@ -36,27 +36,28 @@ const LEFT_OUT: [&str; 10] = [
     "*/tools/perf",
 ];
 
-/// Programs that its build calls, with Debian's packages: for the parsers of its configuration, and for the constants of
-/// its timers.
+/// Programs that the kernel's build calls, with Debian's packages: for the parsers of its
+/// configuration and for the constants of its timers.
 const PROGRAMS: [programs::Program; 3] = [("flex", "flex"), ("bison", "bison"), ("bc", "bc")];
 
-/// The same kernel whenever and wherever it is built (Documentation/kbuild/reproducible-builds.rst).
+/// Settings that make the kernel identical at every time and place of its build
+/// (Documentation/kbuild/reproducible-builds.rst).
 const NAMES: [(&str, &str); 3] = [
     ("KBUILD_BUILD_TIMESTAMP", "1999-01-01"),
     ("KBUILD_BUILD_USER", "morecores"),
     ("KBUILD_BUILD_HOST", "morecores"),
 ];
 
-/// A kernel source and what is made of it.
+/// A kernel source and its targets.
 pub(super) struct Kernel {
     origin: Origin,
     targets: Vec<String>,
 }
 
 enum Origin {
-    /// A tree that is the user's.
+    /// A tree of the user.
     Tree(PathBuf),
-    /// An archive that is to be unpacked.
+    /// An archive to unpack.
     Archive(PathBuf),
 }
 
@@ -74,12 +75,13 @@ impl Kernel {
                 format!("{} is no Linux kernel source: it has no Kbuild and scripts/kconfig", path.display());
             return Err(WorkloadError::Unfit(text));
         }
-        // A slip of the keyboard is not answered with packages to install.
+        // The programs are checked last, so that a typing error does not lead to advice on
+        // packages.
         programs::require(&PROGRAMS)?;
         Ok(Self::of(Origin::Tree(path), targets))
     }
 
-    /// The newest of Debian's that is installed.
+    /// The newest of Debian's installed archives.
     pub(super) fn of_debian(targets: &[String]) -> Result<Self, WorkloadError> {
         programs::require(&PROGRAMS)?;
         programs::require(&[("tar", "tar"), ("xz", "xz-utils")])?;
@@ -117,7 +119,7 @@ impl Subject for Kernel {
         format!("{} of {}", self.targets.join(" "), source.to_string_lossy())
     }
 
-    /// As measured with Linux 6.1, rounded up.
+    /// The figures are measured with Linux 6.1 and rounded up.
     fn disk(&self) -> Bytes {
         let mib = if matches!(self.origin, Origin::Archive(_)) { 200 } else { 50 };
         Bytes::from_kib(mib * 1024)
@@ -146,12 +148,12 @@ impl Subject for Kernel {
         make
     }
 
-    /// Directories are not linked, and vmlinux is by the Makefile that builds it.
+    /// Directories need no link, and the Makefile links vmlinux itself.
     fn link(&self, _: &Site) -> Vec<Command> {
         Vec::new()
     }
 
-    /// Every object is one, and they are the same for every number of jobs.
+    /// Checks that every object is an ELF file. The objects are identical for every number of jobs.
     fn check(&self, site: &Site) -> Result<Built, WorkloadError> {
         let mut paths = Vec::new();
         collect(&site.build, &mut paths)?;
@@ -159,7 +161,7 @@ impl Subject for Kernel {
         let mut all = crc32fast::Hasher::new();
         for path in &paths {
             let bytes = fs::read(path).map_err(failed("read", path))?;
-            // The magic number of ELF (elf(5)).
+            // Magic number of ELF (elf(5)).
             if !bytes.starts_with(b"\x7fELF") {
                 return Err(WorkloadError::Wrong {
                     what: format!("build, the object {}", path.display()),
@@ -181,7 +183,7 @@ impl Subject for Kernel {
     }
 }
 
-/// Of archives of the kernel the one of the newest version.
+/// Kernel archive with the newest version.
 fn newest(paths: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let version = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?;
@@ -191,7 +193,8 @@ fn newest(paths: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     paths.filter(|path| version(path).is_some()).max_by_key(version)
 }
 
-/// The object files of the kernel below a directory, but not those of programs that the build itself runs.
+/// Collects the kernel's object files below a directory, without those of programs that the build
+/// itself runs.
 fn collect(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), WorkloadError> {
     for entry in fs::read_dir(directory).map_err(failed("list", directory))? {
         let entry = entry.map_err(failed("list", directory))?;

@@ -1,7 +1,7 @@
-//! What a generated C file computes: a random program on 64-bit words that can be written as C and be evaluated here,
-//! so that what the compiler made of it can be checked.
+//! Content of a generated C file: a random program on 64-bit words. It can be written as C and be
+//! evaluated here, so that the compiler's output can be checked.
 //!
-//! It knows nothing of files and of building.
+//! This module is independent of files and of builds.
 
 use std::fmt::Write;
 
@@ -11,27 +11,29 @@ use rand_chacha::rand_core::Rng;
 /// Variables of a function.
 const VARIABLES: usize = 4;
 
-/// Functions in a file, and steps in a function: with these a file takes the compiler about as long as an average one
-/// of the Linux kernel's core, some 100 ms on one CPU of today.
+/// Functions in a file, and steps in a function. With these numbers a file takes the compiler about
+/// as long as an average file of the Linux kernel's core, about 100 ms on one current CPU.
 const FUNCTIONS: usize = 5;
 const STEPS: usize = 6;
 
-/// Words in a table: a power of two, as indices are cut to.
+/// Words in a table: a power of two, since indices are masked to it.
 const TABLE: usize = 8;
 
-/// Of choices and loops within each other. Bounds what a run takes: to some microseconds.
+/// Maximum nesting of choices and loops. It bounds the run time of the program to some
+/// microseconds.
 const DEPTH: usize = 2;
 
-/// Most rounds of a loop.
+/// Maximum number of iterations of a loop.
 const ROUNDS: u64 = 8;
 
-/// A file's functions. Each may call the one before it, once; the last one is the file's own.
+/// Functions of a file. Each may call the previous one, once; the last one is the file's external
+/// function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     functions: Vec<Vec<Step>>,
 }
 
-/// A statement. Variables are known by their number.
+/// A statement. Variables are identified by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Add {
@@ -63,7 +65,7 @@ enum Step {
         rounds: u64,
         body: Vec<Step>,
     },
-    /// The function before.
+    /// Calls the previous function.
     Call {
         to: usize,
         from: usize,
@@ -71,12 +73,13 @@ enum Step {
 }
 
 impl Unit {
-    /// The next one that `random` gives.
+    /// Next unit from `random`.
     pub(super) fn new(random: &mut ChaCha8Rng) -> Self {
         let function = |number| {
             let mut body: Vec<_> = (0..STEPS).map(|_| Step::new(random, DEPTH)).collect();
             if number > 0 {
-                // Neither the first nor the last step, and never in a loop: calls do not multiply.
+                // The call is neither the first nor the last step and never in a loop, so that
+                // calls do not multiply.
                 body.insert(STEPS / 2, Step::Call { to: variable(random), from: variable(random) });
             }
             body
@@ -84,11 +87,11 @@ impl Unit {
         Self { functions: (0..FUNCTIONS).map(function).collect() }
     }
 
-    /// As C: a function of this name, of one word.
+    /// C text of the unit: a function of this name with one word as its argument.
     pub(super) fn c(&self, name: &str) -> String {
         let mut text = String::from("#include \"units.h\"\n");
         for (number, body) in self.functions.iter().enumerate() {
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = write!(text, "\nNOINLINE static uint64_t part_{number}(uint64_t v0, uint64_t v1)\n{{\n");
             text.push_str("    uint64_t v2 = v0 ^ v1, v3 = v0 + v1;\n");
             for step in body {
@@ -102,7 +105,7 @@ impl Unit {
         text
     }
 
-    /// What that function gives for `word`.
+    /// Value of the function for `word`.
     pub(super) fn value(&self, word: u64) -> u64 {
         self.part(self.functions.len() - 1, word, !word)
     }
@@ -119,7 +122,7 @@ impl Unit {
 impl Step {
     fn new(random: &mut ChaCha8Rng, depth: usize) -> Self {
         let (to, from, constant) = (variable(random), variable(random), random.next_u64());
-        // The last two kinds hold steps themselves.
+        // The last two kinds contain steps themselves.
         match random.next_u32() % if depth > 0 { 6 } else { 4 } {
             0 => Self::Add { to, from, constant },
             // An odd factor loses no bits.
@@ -136,12 +139,12 @@ impl Step {
         }
     }
 
-    /// Two to four, one level below `depth`.
+    /// Two to four steps, one level below `depth`.
     fn some(random: &mut ChaCha8Rng, depth: usize) -> Vec<Self> {
         (0..2 + random.next_u32() % 3).map(|_| Self::new(random, depth - 1)).collect()
     }
 
-    /// As C, in function `number`, so deep.
+    /// Writes the step as C in function `number`, indented by `depth` levels.
     fn write(&self, text: &mut String, number: usize, depth: usize) {
         let indent = "    ".repeat(depth);
         let block = |text: &mut String, head: &str, body: &[Self]| {
@@ -149,7 +152,7 @@ impl Step {
             body.iter().for_each(|step| step.write(text, number, depth + 1));
             let _ = writeln!(text, "{indent}}}");
         };
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = match self {
             Self::Add { to, from, constant } => writeln!(text, "{indent}v{to} += v{from} ^ {constant:#x}u;"),
             Self::Multiply { to, constant } => writeln!(text, "{indent}v{to} *= {constant:#x}u;"),
@@ -178,7 +181,7 @@ impl Step {
         };
     }
 
-    /// What it does to the variables.
+    /// Applies the step to the variables.
     fn evaluate(&self, unit: &Unit, number: usize, v: &mut [u64; VARIABLES]) {
         let all = |body: &[Self], v: &mut _| body.iter().for_each(|step| step.evaluate(unit, number, v));
         match self {
@@ -196,7 +199,7 @@ impl Step {
     }
 }
 
-/// One of the four.
+/// Random number of one of the four variables.
 fn variable(random: &mut ChaCha8Rng) -> usize {
     random.next_u32() as usize % VARIABLES
 }
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn steps_do_what_they_say() {
-        // For 3: v0 = 3, v1 = !3, v2 = !0, v3 = !0, whose exclusive or is !0.
+        // For 3: v0 = 3, v1 = !3, v2 = !0, v3 = !0; their exclusive or is !0.
         let value = |step| unit(vec![step]).value(3);
         let all = |v0: u64| v0 ^ !3;
         assert_eq!(value(Step::Add { to: 0, from: 0, constant: 1 }), all(3 + 2));

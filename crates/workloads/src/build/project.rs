@@ -1,7 +1,8 @@
-//! A generated C project: so many files of functions, a main file that prints what each gives, a `configure` script and
-//! a Makefile, as a small project of today has them.
+//! A generated C project: files of functions, a main file, a `configure` script and a Makefile, as
+//! in a small current project.
 //!
-//! The program that is built from it prints what each function gives for one word, which is known beforehand.
+//! The built program prints the value of each function for one word. The values are known in
+//! advance.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,10 +20,11 @@ use super::{Built, Subject};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
 
-/// What every file is asked for: any word would do.
+/// Argument of every file's function; any word would do.
 const WORD: u64 = 0x0123_4567_89ab_cdef;
 
-/// The headers that projects of this size use, so that the preprocessor has its usual share.
+/// Headers that projects of this size use, so that the preprocessor has its usual share of the
+/// work.
 const UNITS_H: &str = "\
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +54,8 @@ static inline uint64_t rotate(uint64_t word, int bits)
 }
 ";
 
-/// Asks the compiler one question after the other, as the scripts that autoconf makes do. Run in the build directory.
+/// Script that asks the compiler a series of questions, as autoconf's scripts do. It runs in the
+/// build directory.
 const CONFIGURE: &str = "\
 #!/bin/sh
 set -e
@@ -77,7 +80,7 @@ rm -f conftest conftest.*
 { echo \"SOURCE = $source\"; cat \"$source/Makefile.in\"; } >Makefile
 ";
 
-/// Follows the list of objects.
+/// Part of the Makefile after the list of objects.
 const MAKEFILE: &str = "
 program: $(OBJECTS)
 \tcc -o $@ $(OBJECTS)
@@ -90,15 +93,15 @@ objects: $(OBJECTS)
 .PHONY: objects
 ";
 
-/// The files of a project, and what they compute.
+/// Files of a project, and their results.
 pub(super) struct Project {
     seed: u64,
     units: Vec<Unit>,
 }
 
 impl Project {
-    /// The one of so many files that `seed` stands for. The generator is ChaCha8, whose output is defined for good;
-    /// each file draws from a stream of its own, so that more files leave the others as they are.
+    /// Project of `files` files for `seed`. The generator is ChaCha8, whose output is permanently
+    /// defined. Each file draws from its own stream, so that more files leave the others unchanged.
     pub(super) fn new(files: u32, seed: u64) -> Self {
         let unit = |number| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -108,7 +111,7 @@ impl Project {
         Self { seed, units: (0..files).map(unit).collect() }
     }
 
-    /// Writes it into a directory that is there.
+    /// Writes the project into an existing directory.
     fn write(&self, directory: &Path) -> Result<(), WorkloadError> {
         let write = |name: &str, text: &str| {
             let path = directory.join(name);
@@ -124,7 +127,7 @@ impl Project {
         for (number, unit) in self.units.iter().enumerate() {
             let name = name(number);
             write(&format!("{name}.c"), &unit.c(&name))?;
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = writeln!(main, "uint64_t {name}(uint64_t word);");
             let _ =
                 writeln!(calls, "    printf(\"{name} %016\" PRIx64 \"\\n\", {name}(UINT64_C({WORD:#x})));");
@@ -137,7 +140,7 @@ impl Project {
         write("Makefile.in", &(objects + "\n" + MAKEFILE))
     }
 
-    /// What the finished program must print.
+    /// Expected output of the finished program.
     fn prints(&self) -> String {
         let line = |(number, unit): (usize, &Unit)| format!("{} {:016x}\n", name(number), unit.value(WORD));
         self.units.iter().enumerate().map(line).collect()
@@ -150,12 +153,12 @@ impl Subject for Project {
         format!("generated project of {files} file{}, seed {}", if files == 1 { "" } else { "s" }, self.seed)
     }
 
-    /// One an object.
+    /// One job per object.
     fn most_jobs(&self) -> usize {
         self.units.len() + 1
     }
 
-    /// As --help says: 100 KB a file, of headers and objects for the most part.
+    /// Size that --help states: 100 KB per file, mostly for headers and objects.
     fn disk(&self) -> Bytes {
         Bytes::from_kib(100 * self.units.len() as u64)
     }
@@ -207,7 +210,7 @@ impl Subject for Project {
     }
 }
 
-/// Of a file without its ending, and of its function.
+/// Name of a file without its ending, and of its function.
 fn name(number: usize) -> String {
     format!("unit_{number:04}")
 }

@@ -1,7 +1,7 @@
-//! Where a build takes place: directories of this run's own, and an environment in which a build is the same whoever
-//! starts it.
+//! Place of a build: directories of this run, and an environment in which a build is independent of
+//! the user.
 //!
-//! It does not know what is built.
+//! This module is independent of the project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::guard::Guard;
 use crate::shortage::Shortage;
 use crate::{WorkloadError, programs};
 
-/// Variables that would decide what is built, or lend the build the job slots of a make that runs this process.
+/// Variables that would change the build's output, or give the build the job slots of a make that
+/// runs this process.
 const FORGOTTEN: [&str; 9] = [
     "MAKEFLAGS",
     "MAKELEVEL",
@@ -27,21 +28,21 @@ const FORGOTTEN: [&str; 9] = [
     "LLVM",
 ];
 
-/// The directories of a build; its guard takes them away.
+/// Directories of a build; the guard removes them.
 pub(super) struct Site<'a> {
     pub(super) guard: &'a Guard,
-    /// The source, where it is not the user's own.
+    /// The source, unless it is the user's own.
     pub(super) source: PathBuf,
-    /// What is built from it: nothing is ever written beside the source.
+    /// Build output: nothing is ever written next to the source.
     pub(super) build: PathBuf,
-    /// What compilers leave here when they are killed goes as well.
+    /// Temporary directory, so that the remains of killed compilers are removed as well.
     temporary: PathBuf,
-    /// What all of it takes of the disk, at most.
+    /// Upper bound of the disk space of all directories.
     disk: Bytes,
 }
 
 impl<'a> Site<'a> {
-    /// In a directory below `parent`.
+    /// Makes the directories below `parent`.
     pub(super) fn new(guard: &'a Guard, parent: &Path, disk: Bytes) -> Result<Self, WorkloadError> {
         let scratch = guard.directory(parent)?;
         let make = |name| {
@@ -61,12 +62,12 @@ impl<'a> Site<'a> {
         self.output(command).map(drop)
     }
 
-    /// The same, and what it printed.
+    /// Runs a step of the build, in the build directory, and returns its output.
     pub(super) fn output(&self, command: &mut Command) -> Result<Vec<u8>, WorkloadError> {
         FORGOTTEN.iter().for_each(|name| {
             command.env_remove(name);
         });
-        // A compiler behind a cache of compilations would compile nothing.
+        // A compiler behind ccache would compile nothing.
         command.env("LC_ALL", "C").env("CCACHE_DISABLE", "1").env("TMPDIR", &self.temporary);
         let name = command.get_program().to_string_lossy().into_owned();
         programs::run(self.guard, &name, &self.build, command).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! Where a thread runs: on one CPU, where the scheduler likes, or on one CPU after the other.
+//! Placement of a thread: on one CPU, at the scheduler's choice, or on one CPU after the other.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{WorkloadError, clock};
 
-/// Where threads run.
+/// Placement of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Placement {
     /// Each on a CPU of its own, as far as there are any
@@ -19,7 +19,7 @@ pub(super) enum Placement {
     Migrating,
 }
 
-/// The CPUs that this process may use, in order.
+/// CPUs that this process may use, in order.
 pub(super) fn cpus() -> Result<Vec<usize>, WorkloadError> {
     let mask = sched_getaffinity(None).map_err(|error| {
         WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
@@ -27,29 +27,29 @@ pub(super) fn cpus() -> Result<Vec<usize>, WorkloadError> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
 }
 
-/// The CPUs of one thread, in time.
+/// Sequence of CPUs of one thread.
 #[derive(Debug)]
 pub(super) struct Route<'a> {
     placement: Placement,
     cpus: &'a [usize],
-    /// In `cpus`.
+    /// Index in `cpus`.
     at: usize,
     every: Nanos,
-    /// When it is moved next.
+    /// Time of the next move.
     due: Nanos,
     moves: u64,
-    /// The first CPU that was refused, and why.
+    /// First refused CPU, and the reason.
     refused: Option<(usize, rustix::io::Errno)>,
 }
 
 impl<'a> Route<'a> {
-    /// That of thread `index`.
+    /// Route of thread `index`.
     pub(super) fn new(placement: Placement, cpus: &'a [usize], index: usize, every: Duration) -> Self {
         let (at, every) = (index % cpus.len().max(1), Nanos::from(every));
         Self { placement, cpus, at, every, due: Nanos::ZERO, moves: 0, refused: None }
     }
 
-    /// Puts the calling thread where it begins.
+    /// Moves the calling thread to its first CPU.
     pub(super) fn begin(&mut self) {
         if self.placement != Placement::Free {
             self.settle();
@@ -57,8 +57,8 @@ impl<'a> Route<'a> {
         self.due = Nanos(clock::now().0 + self.every.0);
     }
 
-    /// Moves the calling thread where it is time for that. All placements look at the clock alike, so that the time it
-    /// takes is the same for all.
+    /// Moves the calling thread if its move is due. The clock is read for all placements, so that
+    /// its cost is equal for all of them.
     pub(super) fn go_on(&mut self) {
         let now = clock::now();
         if now < self.due || self.placement != Placement::Migrating || self.cpus.len() < 2 {
@@ -79,7 +79,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// How often it was moved.
+    /// Number of moves.
     pub(super) fn moves(&self) -> Result<u64, WorkloadError> {
         match self.refused {
             None => Ok(self.moves),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use rustix::thread::sched_getcpu;
 
-    /// The CPUs on which a thread of this placement was, looking so often.
+    /// CPUs on which a thread of this placement was found in the given number of checks.
     fn met(placement: Placement, index: usize, looks: usize) -> (Vec<usize>, u64) {
         let cpus = cpus().unwrap();
         let work = || {

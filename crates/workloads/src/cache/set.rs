@@ -1,7 +1,8 @@
-//! The working set: lines that each name the next one, in a random order that goes through all of them.
+//! The working set: lines that each contain the place of the next one, in a random order through
+//! all of them.
 //!
-//! Each load needs the result of the one before, and no CPU can guess where the next one goes: so a walk takes as long
-//! as loads do, one after the other. Knows no threads and no CPUs.
+//! Each load needs the result of the previous one, and no CPU can predict the next place. The time
+//! of a walk is therefore the sum of its load latencies. This module has no threads and no CPUs.
 
 use morecores_study::Bytes;
 use rand_chacha::ChaCha8Rng;
@@ -11,38 +12,40 @@ use super::LOWER;
 use super::size::Size;
 use crate::{WorkloadError, memory};
 
-/// Bytes of a cache line: of x86 CPUs since the Pentium 4, and of most others.
+/// Bytes of a cache line on x86 CPUs since the Pentium 4, and on most others.
 const LINE: usize = 64;
 
-/// Words of a line, of which the first one is used.
+/// Words of a line; only the first one is used.
 const STRIDE: usize = LINE / size_of::<u64>();
 
-/// Loads between two looks at what else there is to do: at 1 ns each, some hundred times as long as the clock takes.
+/// Loads between two calls of `meanwhile`: at 1 ns each, some hundred times as long as the clock
+/// takes.
 const STRETCH: u64 = 4096;
 
-/// Words, each line's first one with the place of the next line's.
+/// Words. The first word of each line holds the place of the next line.
 #[derive(Debug)]
 pub(super) struct Set {
     words: Vec<u64>,
-    /// Of the size that is linked.
+    /// Number of lines of the linked size.
     lines: u64,
     size: Option<Size>,
 }
 
 impl Set {
-    /// Room for sizes up to the largest. Its pages are not touched.
+    /// Reserves room for sizes up to the largest. The pages stay untouched.
     pub(super) fn reserve(largest: Bytes) -> Result<Self, WorkloadError> {
         let words = largest.0 as usize / size_of::<u64>();
         Ok(Self { words: memory::zeroed(words, LOWER)?, lines: 0, size: None })
     }
 
-    /// How many lines are linked.
+    /// Number of linked lines.
     pub(super) const fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Links the lines of a size, which must not be larger than the largest, in an order of one cycle (S. Sattolo, "An
-    /// algorithm to generate a random cyclic permutation", Information Processing Letters 22, 1986).
+    /// Links the lines of a size, at most the largest, in an order of one cycle (S. Sattolo, "An
+    /// algorithm to generate a random cyclic permutation", Information Processing Letters 22,
+    /// 1986).
     pub(super) fn link(&mut self, size: Size, seed: u64) {
         let lines = size.bytes().0 as usize / LINE;
         let words = &mut self.words[..lines * STRIDE];
@@ -51,7 +54,7 @@ impl Set {
         }
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         for line in (1..lines).rev() {
-            // Any line before this one, never itself.
+            // The other line is any line before this one, never itself.
             let other = ((u128::from(random.next_u64()) * line as u128) >> 64) as usize;
             words.swap(line * STRIDE, other * STRIDE);
         }
@@ -59,13 +62,14 @@ impl Set {
         self.size = Some(size);
     }
 
-    /// Goes round once, and checks that the start is not met before all lines were. What the order is known by.
+    /// Goes round once, and checks that the walk meets all lines before it returns to the start.
+    /// Returns a fingerprint of the order.
     pub(super) fn check(&self) -> Result<u64, WorkloadError> {
         let (mut place, mut met, mut print) = (0, 0, 0u64);
         loop {
             place = self.words[place] as usize;
             met += 1;
-            // A polynomial of the places: it depends on their order.
+            // The fingerprint is a polynomial of the places, so it depends on their order.
             print = print.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(place as u64);
             if place == 0 || met == self.lines {
                 break;
@@ -81,7 +85,8 @@ impl Set {
         })
     }
 
-    /// Makes so many loads from the start on, `meanwhile` now and then, and returns where they end.
+    /// Makes `loads` loads from the start, calls `meanwhile` now and then, and returns the final
+    /// place.
     pub(super) fn walk(&self, loads: u64, mut meanwhile: impl FnMut()) -> usize {
         let (mut place, mut left) = (0, loads);
         while left > 0 {
@@ -96,7 +101,7 @@ impl Set {
     }
 }
 
-/// A walk of whole rounds ends where it began.
+/// Checks that a walk of whole rounds ends at its start.
 pub(super) fn require_start(size: Size, end: usize) -> Result<(), WorkloadError> {
     if end == 0 {
         return Ok(());
@@ -143,13 +148,14 @@ mod tests {
 
     #[test]
     fn every_cyclic_order_comes_up_and_about_as_often() {
-        // Of sixteen lines, which one follows the first: each of the others, 1 in 15 times.
+        // Of sixteen lines, each of the other fifteen follows the first with probability 1/15.
         let mut follows = [0; 16];
         for seed in 0..3000 {
             follows[linked("1KiB", seed).words[0] as usize / STRIDE] += 1;
         }
         assert_eq!(follows[0], 0);
-        // Five standard deviations, the square root of 3000 * 1/15 * 14/15, around 200.
+        // The bounds are five standard deviations, the square root of 3000 * 1/15 * 14/15, around
+        // 200.
         assert!(follows[1..].iter().all(|count| (132..=268).contains(count)), "{follows:?}");
     }
 
@@ -158,12 +164,12 @@ mod tests {
         let mut set = linked("16KiB", 3);
         let print = set.check().unwrap();
         assert_ne!(linked("16KiB", 4).check().unwrap(), print);
-        // Two lines exchange their followers: two cycles instead of one.
+        // Two lines exchange their followers, which makes two cycles instead of one.
         set.words.swap(STRIDE, 2 * STRIDE);
         let error = set.check().unwrap_err();
         assert!(error.exit_status() == 1 && error.to_string().contains("the set of 16KiB"), "{error}");
         let mut set = linked("16KiB", 3);
-        // One that follows itself.
+        // The line follows itself.
         set.words[STRIDE] = STRIDE as u64;
         assert!(set.check().is_err());
         assert!(require_start(parse("1KiB").unwrap(), 8).is_err());

@@ -1,4 +1,4 @@
-//! Sizes of the working set: their names, and which ones this machine's caches suggest.
+//! Sizes of the working set: their names, and the default sizes for this machine's caches.
 
 use std::fs;
 use std::path::Path;
@@ -8,33 +8,36 @@ use morecores_study::Bytes;
 /// A power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Its place in the table of names.
+    /// Index in the table of names.
     index: usize,
 }
 
-/// From 1 KiB on, each twice the one before. As words without a space, so that a figure is one word and its number.
+/// Names from 1 KiB, each size twice the previous one. The names contain no space, so that a figure
+/// is one word and its number.
 const NAMES: [&str; 27] = [
     "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB",
     "4MiB", "8MiB", "16MiB", "32MiB", "64MiB", "128MiB", "256MiB", "512MiB", "1GiB", "2GiB", "4GiB", "8GiB",
     "16GiB", "32GiB", "64GiB",
 ];
 
-/// The smallest size by default: half of the smallest first-level data cache of today's servers, 32 KiB.
+/// Smallest size by default: half of the smallest first-level data cache of current servers, 32
+/// KiB.
 const SMALLEST: Bytes = Bytes::from_kib(16);
 
-/// The largest size by default is so many times the last cache: three loads of four miss it then.
+/// Ratio of the largest default size to the last cache: three loads of four then miss the cache.
 const BEYOND: u64 = 4;
 
-/// The largest size by default at most, whatever the last cache is. A hypervisor may name that of its host, some hundreds of MiB
-/// of which a guest has a few: on such a guest (504 MiB named) a load costs 133 ns from 16 MiB on, as memory does, and a walk through
-/// 2 GiB took half a minute to say no more.
+/// Upper bound of the largest default size, for any last cache. A hypervisor may report its host's
+/// cache, some hundreds of MiB, of which a guest has a few. On such a guest (504 MiB reported) a
+/// load costs 133 ns from 16 MiB on, like main memory. A walk through 2 GiB took half a minute
+/// without further information.
 const MOST: Bytes = Bytes::from_kib(256 * 1024);
 
-/// The last cache where the kernel does not tell: that of a common server's core complex.
+/// Last cache if the kernel does not report it: that of a common server's core complex.
 const UNKNOWN: Bytes = Bytes::from_kib(32 * 1024);
 
 impl Size {
-    /// As on the command line: `16KiB`.
+    /// Name on the command line, such as `16KiB`.
     pub(super) const fn name(self) -> &'static str {
         NAMES[self.index]
     }
@@ -44,13 +47,14 @@ impl Size {
     }
 }
 
-/// Reads a size as on the command line.
+/// Parses a size as on the command line.
 pub(super) fn parse(text: &str) -> Result<Size, String> {
     let index = NAMES.iter().position(|name| *name == text);
     index.map(|index| Size { index }).ok_or_else(|| "it must be a power of two from 1KiB to 64GiB".to_owned())
 }
 
-/// From well inside the first cache to well beyond the last one of this machine's first CPU, or to [`MOST`].
+/// Sizes from well inside the first cache to well beyond the last one of this machine's first CPU,
+/// or to [`MOST`].
 pub(super) fn up_to_beyond_the_last_cache() -> Vec<Size> {
     let last = last_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(UNKNOWN);
     up_to((last.0 * BEYOND).min(MOST.0))
@@ -58,12 +62,12 @@ pub(super) fn up_to_beyond_the_last_cache() -> Vec<Size> {
 
 fn up_to(largest: u64) -> Vec<Size> {
     let all = (0..NAMES.len()).map(|index| Size { index }).skip_while(|size| size.bytes() < SMALLEST);
-    // The first one that is not smaller is the last.
+    // The first size that is not smaller is the last one.
     let smaller = all.clone().take_while(|size| size.bytes().0 < largest).count();
     all.take(smaller + 1).collect()
 }
 
-/// The largest cache that holds data (Documentation/ABI/testing/sysfs-devices-system-cpu).
+/// Largest cache that holds data (Documentation/ABI/testing/sysfs-devices-system-cpu).
 fn last_cache(directory: &Path) -> Option<Bytes> {
     let caches = fs::read_dir(directory).ok()?.flatten().filter_map(|entry| {
         let read = |file| fs::read_to_string(entry.path().join(file)).ok();
@@ -73,7 +77,7 @@ fn last_cache(directory: &Path) -> Option<Bytes> {
     caches.max()
 }
 
-/// A size as the kernel writes it: `32768K`.
+/// Parses a size in the kernel's format, such as `32768K`.
 fn kib(text: &str) -> Option<Bytes> {
     text.trim().strip_suffix('K')?.parse().ok().map(Bytes::from_kib)
 }

@@ -1,7 +1,8 @@
-//! The counters, and how each is incremented.
+//! The counters and their increments.
 //!
-//! The plain one loses updates and yet has no data race, which would make the program meaningless: its load and its
-//! store are atomic, each by itself, which costs nothing on any machine. What it lacks is that the two are one.
+//! The plain counter loses updates and still has no data race, which would be undefined behaviour.
+//! Its load and its store are separately atomic, which costs nothing on any machine. The pair of
+//! them is not atomic.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +11,7 @@ use clap::ValueEnum;
 
 use crate::laboratory::lock::{Lock, Seat};
 
-/// How a counter is incremented.
+/// Kind of increment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     /// Load, add, store: as if nobody else were there
@@ -30,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Names of its figures: what survived, and how fast.
+    /// Names of its two figures: the surviving increments and the rate.
     pub(super) const fn figures(self) -> [&'static str; 2] {
         match self {
             Self::Plain => ["plain survived", "plain rate"],
@@ -40,25 +41,27 @@ impl Kind {
     }
 }
 
-/// A counter that can be incremented in each way, under the lock `L` where that is one. Nothing else lies in its cache line,
-/// nor in the one that CPUs fetch along with it.
+/// A counter that supports each kind of increment, with `L` as the lock of the locked kind. The
+/// counter's cache line contains nothing else, and neither does the line that CPUs prefetch with
+/// it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Counter<L> {
-    /// Plain and atomic.
+    /// Word of the plain and the atomic kind.
     word: AtomicU64,
     locked: Box<Seat<L>>,
 }
 
 impl<L: Lock> Counter<L> {
-    /// From zero.
+    /// A counter that starts from zero.
     pub(super) fn new() -> Self {
         Self { word: AtomicU64::new(0), locked: Seat::new() }
     }
 
-    /// Adds one, so many times; how many.
+    /// Adds one `times` times and returns the number of increments.
     pub(super) fn increment(&self, kind: Kind, times: u64) -> u64 {
-        // The compiler could otherwise make one addition of several: that is allowed even for atomics.
+        // Without this the compiler could merge several additions into one, which is allowed even
+        // for atomics.
         let counter = || black_box(self);
         match kind {
             Kind::Plain => repeat(times, || {
@@ -75,7 +78,7 @@ impl<L: Lock> Counter<L> {
         }
     }
 
-    /// What it holds.
+    /// Value of the counter.
     pub(super) fn value(&self, kind: Kind) -> u64 {
         match kind {
             Kind::Plain | Kind::Atomic => self.word.load(Relaxed),

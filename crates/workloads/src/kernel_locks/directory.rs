@@ -1,4 +1,5 @@
-//! `dentry`: files made in one directory and removed again. The directory is its inode, locked to be changed.
+//! `dentry`: files made in one directory and removed again. The kernel locks the directory's inode
+//! for each change.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -10,14 +11,14 @@ use super::{Object, Tally, failed};
 use crate::WorkloadError;
 use crate::outcome::TMPDIR;
 
-/// Files that are left at most, to show that they were made: few beside those that are removed, and their names are
-/// soon listed.
+/// Maximum number of files that remain, to show that they were made. They are few compared with the
+/// removed files, and their names are listed quickly.
 const LEFT: u64 = 1024;
 
-/// A directory of this run's own.
+/// A directory of this run.
 pub(super) struct Directory {
     path: PathBuf,
-    /// One file in so many is left.
+    /// Interval between remaining files: one file in `left` remains.
     left: u64,
 }
 
@@ -51,13 +52,13 @@ impl Object for Directory {
         Tally::of((0..operations).step_by(self.left as usize))
     }
 
-    /// The names that are there.
+    /// Tally of the existing names.
     fn seen(&self, _: Tally) -> Result<Tally, WorkloadError> {
         let mut seen = Tally::default();
         for entry in fs::read_dir(&self.path).map_err(self.failed("list"))? {
             let name = entry.map_err(self.failed("list"))?.file_name();
             let number = name.to_str().and_then(|name| u64::from_str_radix(name, 16).ok());
-            // A name that nobody gave is one too many.
+            // A name that no operation gave is an additional operation.
             seen.add(number.unwrap_or(u64::MAX));
         }
         Ok(seen)

@@ -1,5 +1,5 @@
-//! `file-offset`: one file read through one descriptor. Its offset moves with every read, so that each has to wait for
-//! the one before; no two reads get the same record.
+//! `file-offset`: one file read through one descriptor. The file offset moves with every read, so
+//! each read has to wait for the previous one. No two reads return the same record.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -13,13 +13,13 @@ use crate::outcome::TMPDIR;
 /// Bytes of a record: its number.
 pub(super) const RECORD: usize = size_of::<u64>();
 
-/// A file of numbered records, open once for all.
+/// A file of numbered records, opened once for all workers.
 pub(super) struct Records {
     file: File,
 }
 
 impl Records {
-    /// As many as there will be reads.
+    /// A file with one record per read.
     pub(super) fn new(scratch: &Path, operations: u64) -> Result<Self, WorkloadError> {
         let path = scratch.join("records");
         let failed = |doing| {

@@ -1,5 +1,5 @@
-//! `fork`: processes that are made, leave their number and end. The list of all processes has one lock, and the address
-//! space that is copied has another.
+//! `fork`: processes that are made, leave their number and end. The list of all processes has one
+//! lock, and the copied address space has another.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::{WorkloadError, processes};
 /// Words of shared memory: a count and a sum.
 pub(super) const WORDS: usize = 2;
 
-/// What the children leave.
+/// Traces of the child processes.
 pub(super) struct Children {
     traces: Shared,
 }

@@ -1,5 +1,5 @@
-//! `futex`: one word on which nobody waits. Every operation makes the kernel add one to it, under the lock of the hash
-//! bucket that holds those who wait on it.
+//! `futex`: one word without waiters. Every operation makes the kernel add one to the word, under
+//! the lock of the word's hash bucket of waiters.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,8 @@ impl Word {
     }
 
     fn futex(&self) -> &AtomicU32 {
-        // SAFETY: the first half of the first word, aligned for it. Nobody uses the whole.
+        // SAFETY: the pointer is to the first half of the first word, aligned for a 32-bit atomic.
+        // No other code uses the whole word.
         #[allow(unsafe_code)]
         unsafe {
             &*self.words.as_ptr().cast::<AtomicU32>()
@@ -33,14 +34,14 @@ impl Object for Word {
     fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
         let word = self.futex();
         for _ in operations {
-            // Adds one, and wakes one of those who wait for the word, of whom there are none.
+            // The call adds one and wakes one waiter of the word, but there are none.
             let woken = wake_op(word, Flags::empty(), 1, 1, word, WakeOp::Add, WakeOpCmp::Lt, 1, 0);
             woken.map_err(|error| failed("futex", error))?;
         }
         Ok(Tally::default())
     }
 
-    /// The kernel only counts them.
+    /// The kernel only counts the operations.
     fn expected(&self, operations: u64) -> Tally {
         Tally { count: operations, sum: 0 }
     }

@@ -1,5 +1,6 @@
-//! `pipe` and `socket`: numbered messages through one channel with both its ends shared by all. Each writes one and
-//! then reads one, its own or another's, so that there is always one to read.
+//! `pipe` and `socket`: numbered messages through one channel whose two ends all workers share.
+//! Each worker writes a message and then reads one, its own or another's, so that there is always
+//! one to read.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -10,7 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::{Object, Tally, failed};
 use crate::WorkloadError;
 
-/// Where messages of eight bytes go in and come out again, whole: no end of a buffer of the kernel's cuts one.
+/// Channel of complete eight-byte messages: no boundary of a kernel buffer splits a message.
 pub(super) struct Channel {
     writes: OwnedFd,
     reads: OwnedFd,
@@ -22,7 +23,7 @@ impl Channel {
         Ok(Self { writes, reads })
     }
 
-    /// A stream, since a queue of datagrams is full after ten.
+    /// A stream socket, since a queue of datagrams is full after ten.
     pub(super) fn socket() -> Result<Self, WorkloadError> {
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let (reads, writes) = pair.map_err(|error| failed("socketpair", error))?;

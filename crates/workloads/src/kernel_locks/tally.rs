@@ -1,36 +1,38 @@
-//! Which operations were done, whoever did them and in which order: how many, and a sum that depends on which.
+//! Record of the completed operations, in any order and by any worker: their count, and a sum that
+//! depends on their numbers.
 //!
-//! It knows nothing of what an operation is.
+//! The module is independent of the kind of operation.
 
 use std::fmt;
 use std::iter::Sum;
 
 use crate::Checksum;
 
-/// Of operations, each known by its number.
+/// Tally of operations, each identified by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// How many.
+    /// Number of operations.
     pub(super) count: u64,
-    /// Of their numbers, each scattered first: so that one done twice and another never do not make up for each other.
+    /// Sum of the scattered operation numbers. Scattering prevents that an operation done twice
+    /// compensates for a missing one.
     pub(super) sum: u64,
 }
 
 impl Tally {
-    /// Of these operations, each once.
+    /// Tally of these operations, each once.
     pub(super) fn of(operations: impl Iterator<Item = u64>) -> Self {
         let mut tally = Self::default();
         operations.for_each(|number| tally.add(number));
         tally
     }
 
-    /// One more.
+    /// Adds one operation.
     pub(super) fn add(&mut self, number: u64) {
         self.count += 1;
         self.sum = self.sum.wrapping_add(scattered(number));
     }
 
-    /// The same for the same operations.
+    /// Checksum that is equal for equal operations.
     pub(super) fn checksum(self) -> Checksum {
         Checksum(crc32fast::hash(&[self.count.to_le_bytes(), self.sum.to_le_bytes()].concat()))
     }
@@ -49,8 +51,9 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Scatters numbers over 64 bits, no two to the same place: the output function of SplitMix64 (Steele, Lea & Flood,
-/// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with its increment as the stride.
+/// Scatters numbers over 64 bits without collisions: the output function of SplitMix64 (Steele, Lea
+/// & Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with its increment as
+/// the stride.
 pub(super) const fn scattered(number: u64) -> u64 {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,7 +67,8 @@ mod tests {
 
     #[test]
     fn numbers_are_scattered_as_published() {
-        // The first outputs of SplitMix64 from the seed 0, which is what numbers from 0 are here.
+        // The first outputs of SplitMix64 from the seed 0, which correspond to the numbers from 0
+        // here.
         assert_eq!(
             [0, 1, 2].map(scattered),
             [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]

@@ -1,9 +1,9 @@
-//! The cipher RC5-32/12/9: words of 32 bits, 12 rounds, keys of 9 bytes. R. L. Rivest, "The RC5 encryption
-//! algorithm", Fast Software Encryption 1994.
+//! The cipher RC5-32/12/9: words of 32 bits, 12 rounds, keys of 9 bytes. R. L. Rivest, "The RC5
+//! encryption algorithm", Fast Software Encryption 1994.
 //!
-//! The key is expanded and a block enciphered in one go, for one key or for many at once. Nothing is carried from one
-//! key to the next, though neighbours have steps in common: what is measured is the whole cipher. The names are the
-//! paper's.
+//! One pass expands the key and enciphers a block, for one key or for many at once. Nothing is
+//! reused from one key to the next, although neighbouring keys have steps in common: the
+//! measurement covers the whole cipher. The names are the paper's.
 
 use super::word::Word;
 
@@ -13,14 +13,14 @@ const ROUNDS: usize = 12;
 /// Words of the expanded key table S.
 const TABLE: usize = 2 * (ROUNDS + 1);
 
-/// Words of the key: nine bytes, filled up with zeros.
+/// Words of the key: nine bytes, padded with zeros.
 pub(super) const KEY_WORDS: usize = 3;
 
 /// The paper's "magic constants" for words of 32 bits, from e and the golden ratio.
 pub(super) const P32: u32 = 0xb7e1_5163;
 pub(super) const Q32: u32 = 0x9e37_79b9;
 
-/// S as it is before the key is mixed in: P32, P32 + Q32, ...
+/// Initial S, before the key is mixed in: P32, P32 + Q32, ...
 const START: [u32; TABLE] = {
     let mut table = [P32; TABLE];
     let mut i = 1;
@@ -31,8 +31,8 @@ const START: [u32; TABLE] = {
     table
 };
 
-/// Which word of S each step of the mixing takes: three passes over S, in steps of three, one for each word of the
-/// key.
+/// Index into S for each step of the mixing: three passes over S, in steps of three, one for each
+/// word of the key.
 const ORDER: [[usize; KEY_WORDS]; TABLE] = {
     let mut order = [[0; KEY_WORDS]; TABLE];
     let mut step = 0;
@@ -43,8 +43,8 @@ const ORDER: [[usize; KEY_WORDS]; TABLE] = {
     order
 };
 
-/// The first word of a block enciphered under a key, and the second before its last half-round: who knows what the
-/// first must be rarely needs the second.
+/// First word of a block enciphered under a key, and the second word before its last half-round. A
+/// search that knows the expected first word rarely needs the second.
 #[inline(always)]
 pub(super) fn enciphered<W: Word>(mut key: [W; KEY_WORDS], [text_a, text_b]: [u32; 2]) -> (W, [W; 2]) {
     let mut s = [W::all(0); TABLE];
@@ -71,7 +71,7 @@ pub(super) fn enciphered<W: Word>(mut key: [W; KEY_WORDS], [text_a, text_b]: [u3
     (a, [b, s[2 * ROUNDS + 1]])
 }
 
-/// Both words.
+/// Both words of an enciphered block.
 #[inline(always)]
 pub(super) fn whole<W: Word>(key: [W; KEY_WORDS], text: [u32; 2]) -> [W; 2] {
     let (a, [b, last]) = enciphered(key, text);

@@ -1,6 +1,7 @@
-//! The published cipher, for keys of any length and any number of rounds, from the paper's text, byte by byte.
+//! The published cipher, for keys of any length and any number of rounds, from the paper's text,
+//! byte by byte.
 //!
-//! It shares nothing with `cipher` but the two constants, and must stay as plain as it is.
+//! The module shares only the two constants with `cipher`, and must stay this simple.
 
 use super::cipher::{P32, Q32};
 use super::search::{BLOCK_BITS, Found, Pair};
@@ -68,7 +69,8 @@ mod tests {
         (0..digits.len()).step_by(2).map(digit).collect()
     }
 
-    /// The examples of RC5-32/12/16 in the paper: key, and the block that it turns that of the line before into.
+    /// The examples of RC5-32/12/16 in the paper: each row has a key and the ciphertext of the
+    /// previous row's block under this key.
     #[test]
     fn the_papers_examples() {
         let mut block = [0, 0];
@@ -83,7 +85,8 @@ mod tests {
             assert_eq!(block, expected, "{key}");
         }
     }
-    /// Keys that do not fill their last word, as ours: the examples of RFC 2040, section 9, whose vector is zero.
+    /// Keys that do not fill their last word, like those of this workload: the examples of RFC
+    /// 2040, section 9, with a zero vector.
     #[test]
     fn the_examples_with_keys_of_five_bytes() {
         let (key, text) = ([1, 2, 3, 4, 5], [0xffff_ffff; 2]);

@@ -1,7 +1,7 @@
-//! The trying of a block of keys, one after the other or many at once.
+//! Search of a block of keys, one after the other or many at once.
 //!
-//! Beside the key it is after it adds up what every key makes of the text, so that the result depends on each key,
-//! and on none of them twice.
+//! The search also adds up the results of all keys on the text, so that the result depends on each
+//! key exactly once.
 
 use std::fmt;
 
@@ -11,11 +11,12 @@ use super::cipher::{KEY_WORDS, enciphered, whole};
 use super::word::{LANES, Lanes, Word};
 use super::{Core, reference};
 
-/// Keys of a block, in bits: 2^16 take between half a millisecond and ten, so that taking one from the common counter
-/// costs nothing and threads end together.
+/// Number of keys in a block, in bits. 2^16 keys take between half a millisecond and ten
+/// milliseconds. Taking a block from the common counter therefore costs nothing, and the threads
+/// end together.
 pub(super) const BLOCK_BITS: u32 = 16;
 
-/// A known block of text, and what it becomes under the key: each two words, whose bytes are in little-endian order.
+/// A known block of text, and its form under the key: two words each, in little-endian byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) text: [u32; 2],
@@ -23,7 +24,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Of a text and a key.
+    /// Pair of a text and its form under a key.
     pub(super) fn of(text: [u8; 8], key: u128) -> Self {
         let [a, b, c, d, e, f, g, h] = text;
         let text = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
@@ -31,17 +32,17 @@ impl Pair {
     }
 }
 
-/// What the keys of a range are like.
+/// Findings in a range of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Those that make of the text what is known.
+    /// Keys that turn the text into the known enciphered text.
     pub(super) keys: Vec<u128>,
-    /// The first word that each key makes of the text, all added up modulo 2^32.
+    /// First words of the enciphered text under each key, summed modulo 2^32.
     pub(super) sum: u32,
 }
 
 impl Found {
-    /// Of two ranges together.
+    /// Adds the findings of another range.
     pub(super) fn add(&mut self, other: Self) {
         self.keys.extend(other.keys);
         self.sum = self.sum.wrapping_add(other.sum);
@@ -71,7 +72,8 @@ pub(super) fn block(core: Core, pair: &Pair, from: u128) -> Found {
     Found { keys: candidates.into_iter().filter(is_right).map(key_of).collect(), sum }
 }
 
-/// The sum, and the low bits of all keys that make the first word what it must be: one in 2^32 does by chance.
+/// Sum of the first words, and the low bits of all keys with the expected first word. One key in
+/// 2^32 has this word by chance.
 fn scalar(pair: &Pair, [low, middle, high]: [u32; KEY_WORDS]) -> (u32, Vec<u32>) {
     let (mut sum, mut candidates) = (0u32, Vec::new());
     for bits in 0..1 << BLOCK_BITS {
@@ -84,7 +86,7 @@ fn scalar(pair: &Pair, [low, middle, high]: [u32; KEY_WORDS]) -> (u32, Vec<u32>)
     (sum, candidates)
 }
 
-/// The same, many keys at once.
+/// Sum and low bits as `scalar` returns them, computed for many keys at once.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
 fn simd(pair: &Pair, [low, middle, high]: [u32; KEY_WORDS]) -> (u32, Vec<u32>) {
     let (mut sum, mut candidates) = (Lanes::all(0), Vec::new());
@@ -92,7 +94,7 @@ fn simd(pair: &Pair, [low, middle, high]: [u32; KEY_WORDS]) -> (u32, Vec<u32>) {
         let lows = Lanes(std::array::from_fn(|lane| low | (bits + lane as u32)));
         let (first, _) = enciphered([lows, Lanes::all(middle), Lanes::all(high)], pair.text);
         sum = sum.plus(first);
-        // All lanes are compared, without a branch for each.
+        // All lanes are compared together, without a branch for each.
         if first.0.iter().fold(false, |hit, word| hit | (*word == pair.enciphered[0])) {
             let hits = (0u32..).zip(first.0).filter(|(_, word)| *word == pair.enciphered[0]);
             candidates.extend(hits.map(|(lane, _)| bits + lane));

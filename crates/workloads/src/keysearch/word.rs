@@ -1,23 +1,25 @@
-//! What the cipher computes with: a number of 32 bits, or a vector of them, for as many keys at once.
+//! Operands of the cipher: a number of 32 bits, or a vector of them for as many keys at once.
 //!
-//! A vector is an array whose operations are loops over all its lanes. Inlined into a function that is compiled for
-//! an instruction set, each becomes a few vector instructions; there is no code for any one instruction set here.
+//! A vector is an array with operations that are loops over all its lanes. Inlined into a function
+//! that is compiled for an instruction set, each operation becomes a few vector instructions. There
+//! is no code for a particular instruction set here.
 
-/// Lanes of a vector: two registers of AVX-512, four of AVX2. Every step of the cipher waits for the one before, so
-/// that a core needs the steps of several registers to choose from; with more, there are no registers left for them.
+/// Lanes of a vector: two registers of AVX-512, four of AVX2. Every step of the cipher waits for
+/// the previous one, so a core needs the steps of several registers to choose from. With more lanes
+/// there are too few registers.
 pub(super) const LANES: usize = 32;
 
-/// A number modulo 2^32, or many.
+/// A number modulo 2^32, or a vector of such numbers.
 pub(super) trait Word: Copy {
-    /// The same number for every key.
+    /// One number for every key.
     fn all(number: u32) -> Self;
-    /// The sum.
+    /// Sum.
     fn plus(self, other: Self) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
-    /// Rotated left by the low five bits of `distance`.
+    /// Rotation to the left by the low five bits of `distance`.
     fn rotated(self, distance: Self) -> Self;
-    /// Rotated left by three bits.
+    /// Rotation to the left by three bits.
     fn rotated_by_3(self) -> Self;
 }
 
@@ -39,7 +41,7 @@ impl Word for u32 {
 
     #[inline(always)]
     fn rotated(self, distance: Self) -> Self {
-        // Takes the distance modulo 32.
+        // The method takes the distance modulo 32.
         self.rotate_left(distance)
     }
 

@@ -1,5 +1,6 @@
-//! Times of single operations: a free lock, a switch between two threads of a CPU, a cache line between two CPUs. Each is
-//! the median over batches, so that what comes in between does not count.
+//! Times of single operations: a free lock, a switch between two threads on one CPU, and a
+//! cache-line transfer between two CPUs. Each figure is a median over batches, so that
+//! interruptions do not affect it.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
@@ -12,29 +13,31 @@ use super::cpu;
 use super::post::Post;
 use crate::{WorkloadError, clock, team};
 
-/// Pairs of lock and unlock in a batch: some microseconds, beside which the reading of the clock is little.
+/// Pairs of lock and unlock in a batch. A batch takes some microseconds, so the clock reading is
+/// negligible.
 const PAIRS: u32 = 1000;
 
-/// Ways back and forth in a batch: tens of microseconds.
+/// Round trips in a batch: tens of microseconds.
 const TRIPS: u32 = 100;
 
-/// Batches of which there is a median, whatever the window.
+/// Minimum number of batches for the median, for any window.
 const LEAST: usize = 5;
 
-/// A lock and an unlock where nobody else wants it, in nanoseconds.
+/// Duration of an uncontended lock and unlock, in nanoseconds.
 pub(super) fn free<P: Post>(post: &P, cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
     on(cpu, || {
         let mut hand = P::hand(P::hold(Nanos::ZERO)?);
         Ok(median_batch(window, || {
             for _ in 0..PAIRS {
-                // The compiler is not to know which lock it is, nor that it is the same each time.
+                // The compiler must not know which lock it is, nor that all iterations use the same
+                // lock.
                 black_box(post).touch(&mut hand);
             }
         }) / f64::from(PAIRS))
     })
 }
 
-/// What a batch takes, in nanoseconds.
+/// Median duration of a batch, in nanoseconds.
 fn median_batch(window: Nanos, mut batch: impl FnMut()) -> f64 {
     let begun = clock::now();
     let mut times = Vec::new();
@@ -43,32 +46,33 @@ fn median_batch(window: Nanos, mut batch: impl FnMut()) -> f64 {
         batch();
         let now = clock::now();
         times.push(now.since(before).0 as f64);
-        // Not the same reading: the list may have been moved meanwhile.
+        // A second reading of the clock excludes the time to grow the list.
         before = clock::now();
     }
     median(times)
 }
 
-/// The middle one; not a number for none.
+/// Median of the times; NaN for an empty list.
 pub(super) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     let (low, high) = (times.len().saturating_sub(1) / 2, times.len() / 2);
     times.get(low).zip(times.get(high)).map_or(f64::NAN, |(low, high)| (low + high) / 2.0)
 }
 
-/// Whose turn it is, in a line of its own.
+/// Owner of the turn, in its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Whose(AtomicU32);
 
-/// The first thread's.
+/// Turn of the first thread.
 const MINE: u32 = 0;
-/// The other one's.
+/// Turn of the second thread.
 const YOURS: u32 = 1;
-/// The other one's, for the last time.
+/// Last turn of the second thread.
 const END: u32 = 2;
 
-/// From one thread to the other and back, in batches by the first one: nanoseconds one way.
+/// One-way time between two threads, in nanoseconds. The first thread measures round trips in
+/// batches.
 fn ways(
     cpus: [CpuId; 2],
     window: Nanos,
@@ -101,8 +105,8 @@ fn ways(
     Ok(times.into_iter().flatten().next().unwrap_or(f64::NAN))
 }
 
-/// From one thread to another on the same CPU: each wakes the other and sleeps until it is woken. Nanoseconds, the two
-/// system calls included.
+/// Time of a switch between two threads on one CPU, in nanoseconds. Each thread wakes the other and
+/// sleeps until it is woken. The time includes the two system calls.
 pub(super) fn switch(cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
     let tell = |word: &AtomicU32, whose| {
         word.store(whose, Release);
@@ -114,15 +118,16 @@ pub(super) fn switch(cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
             if whose != than {
                 return whose;
             }
-            // Returns at once where it is another's turn meanwhile; whatever else ends it, the word is looked at again.
+            // The wait returns at once if the turn has already changed. The loop rechecks the word
+            // after every return.
             let _ = futex::wait(word, futex::Flags::PRIVATE, than, None);
         }
     };
     ways([cpu; 2], window, tell, hear)
 }
 
-/// From one CPU to another that looks at a word until it changes: nanoseconds one way. No instruction that rests the CPU
-/// stands between two looks: its length would be added to the way.
+/// One-way time of a cache line from one CPU to another that polls a word, in nanoseconds. The loop
+/// has no pause instruction between two polls, since the pause would be added to the time.
 pub(super) fn line(from: CpuId, to: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
     if from == to {
         return Err(WorkloadError::Unfit(format!("a cache line does not travel from CPU {from} to itself")));

@@ -1,4 +1,4 @@
-//! Threads that take turns at one lock for a time: how often each had it, and what CPU time that took.
+//! Contest of threads for one lock over a time window: turns of each thread, and the CPU time used.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -13,7 +13,7 @@ use super::work::Work;
 use crate::clock::Span;
 use crate::{WorkloadError, memory, team};
 
-/// A contest at one lock.
+/// A contest for one lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contest {
     pub(super) threads: usize,
@@ -24,7 +24,8 @@ pub(super) struct Contest {
     pub(super) window: Nanos,
 }
 
-/// Says when it is over. A line of its own, which all CPUs have a copy of until it is written to, once.
+/// Flag that marks the end of the contest. It has its own cache line, of which all CPUs hold a copy
+/// until the single write.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Over(AtomicBool);
@@ -35,15 +36,15 @@ impl Over {
         self.0.load(Relaxed)
     }
 
-    /// Sleeps, and then says so.
+    /// Sleeps for `time` and then sets the flag.
     pub(super) fn after(&self, time: Nanos) {
         thread::sleep(time.into());
         self.0.store(true, Relaxed);
     }
 }
 
-/// Where threads begin together. They wait awake and let each other run: whoever is woken first would have had turns before
-/// the others are awake.
+/// Barrier at which threads begin together. The threads wait awake and yield to each other: a
+/// thread that was woken first would have turns before the others are awake.
 #[derive(Debug)]
 pub(super) struct Start {
     there: AtomicUsize,
@@ -51,12 +52,12 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// For so many.
+    /// A barrier for `expected` threads.
     pub(super) const fn of(expected: usize) -> Self {
         Self { there: AtomicUsize::new(0), expected }
     }
 
-    /// Waits for the others.
+    /// Waits for the other threads.
     pub(super) fn pass(&self) {
         self.there.fetch_add(1, Relaxed);
         while self.there.load(Relaxed) < self.expected {
@@ -64,7 +65,7 @@ impl Start {
         }
     }
 
-    /// Waits for all of them, and is none of them.
+    /// Barrier for the coordinating thread, which takes no turn itself.
     pub(super) fn watch(&self) {
         while self.there.load(Relaxed) < self.expected {
             thread::sleep(Duration::from_micros(50));
@@ -72,7 +73,7 @@ impl Start {
     }
 }
 
-/// What one thread did.
+/// Activity of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     span: Span,
@@ -82,14 +83,15 @@ struct Done {
 }
 
 impl Contest {
-    /// Holds it at `post`, on these CPUs in turn, and checks that no two threads had the lock at once.
+    /// Runs the contest at `post` on these CPUs in turn, and checks that no two threads held the
+    /// lock at once.
     pub(super) fn at<P: Post>(self, post: &P, cpus: &[CpuId]) -> Result<ContestSample, WorkloadError> {
         let first = cpus[0];
         let (hold, think) = on(first, || Ok((P::hold(self.hold)?, Work::lasting(self.think))))?;
         let memory = Bytes(P::memory(hold).0 * self.threads as u64);
         memory::require(memory, "the number of threads, or the time for which they hold the lock")?;
         let (over, start) = (&Over::default(), &Start::of(self.threads));
-        // One more thread sleeps meanwhile: it tells the others when it is over.
+        // One more thread sleeps during the contest and tells the others at its end.
         let piece = |index: usize| {
             move || {
                 if index == self.threads {
@@ -129,7 +131,7 @@ impl Contest {
     }
 }
 
-/// Does something on a thread of its own, on this CPU.
+/// Runs `work` on a new thread on this CPU.
 pub(super) fn on<T: Send>(
     cpu: CpuId,
     work: impl FnOnce() -> Result<T, WorkloadError> + Send,
@@ -141,7 +143,8 @@ pub(super) fn on<T: Send>(
     team::run("lock", vec![piece])?.remove(0)
 }
 
-/// Takes turns until it is over. A turn that is waited for at the end is taken still, and its wait counts in full.
+/// Takes turns until the contest is over. A thread that waits at the end still takes its turn, and
+/// its whole wait counts.
 #[inline(never)]
 fn take_turns<P: Post, const WATCHED: bool>(post: &P, hand: &mut P::Hand, think: Work, over: &Over) -> Done {
     let mut turns = 0;
@@ -159,7 +162,7 @@ fn take_turns<P: Post, const WATCHED: bool>(post: &P, hand: &mut P::Hand, think:
             }
         })
     });
-    // A thread that came too late for any turn waited for none.
+    // A thread that came too late for any turn has waited for none.
     if WATCHED && turns == 0 {
         longest = Some(Nanos::ZERO);
     }
@@ -171,7 +174,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// Keeps nobody out: a turn in a thousand leaves nothing.
+    /// A lock without mutual exclusion: one turn in a thousand leaves no trace.
     #[derive(Default)]
     struct Open(AtomicU64);
 

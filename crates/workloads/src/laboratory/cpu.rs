@@ -1,4 +1,4 @@
-//! The CPUs on which threads of the laboratory run, and the CPU time that they take.
+//! CPUs and CPU time of the laboratory's threads.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,8 @@ pub(super) fn usable() -> Result<CpuSet, WorkloadError> {
     Ok(numbers.filter(|cpu| mask.is_set(*cpu)).map(|cpu| CpuId(cpu as u32)).collect())
 }
 
-/// These CPUs, if this process may use them all and there are `least`.
+/// List of these CPUs, after the check that this process may use them all and that there are at
+/// least `least`.
 pub(super) fn checked(cpus: &CpuSet, least: usize) -> Result<Vec<CpuId>, WorkloadError> {
     let usable = usable()?;
     if let Some(cpu) = cpus.difference(&usable).first() {
@@ -33,7 +34,7 @@ pub(super) fn checked(cpus: &CpuSet, least: usize) -> Result<Vec<CpuId>, Workloa
     Ok(cpus.iter().collect())
 }
 
-/// Keeps the calling thread on a CPU that was checked.
+/// Pins the calling thread to a checked CPU.
 pub(super) fn pin(cpu: CpuId) -> Result<(), WorkloadError> {
     let mut mask = rustix::thread::CpuSet::new();
     mask.set(cpu.0 as usize);
@@ -50,19 +51,20 @@ pub(super) fn time() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time of a thread, by where it was.
+/// CPU time of a thread, split into user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
-    /// In user mode.
+    /// Time in user mode.
     pub(super) user: Nanos,
-    /// In the kernel.
+    /// Time in the kernel.
     pub(super) system: Nanos,
 }
 
 impl Used {
-    /// What the calling thread takes for `work`. The sum is the scheduler's own, in nanoseconds. The parts are shares of it
-    /// by what `getrusage` tells, which on most kernels is from where the thread was at the timer's ticks: right on the
-    /// average of many windows.
+    /// CPU time that the calling thread uses for `work`. The total is the scheduler's own figure,
+    /// in nanoseconds. The split follows `getrusage`. On most kernels `getrusage` samples the
+    /// thread's mode at the timer's ticks, so the split is correct only on average over many
+    /// windows.
     pub(super) fn by<T>(work: impl FnOnce() -> T) -> (Self, T) {
         let (parts, before) = (parts(), time());
         let result = work();
@@ -81,7 +83,8 @@ impl Used {
 /// User and system time of the calling thread, as `getrusage` splits them.
 fn parts() -> [Nanos; 2] {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the right size, which zeroes make valid; the kernel writes no more.
+    // SAFETY: the pointer is to memory of the right size, and zeros are valid there; the kernel
+    // writes no more than this size.
     #[allow(unsafe_code)]
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
@@ -100,11 +103,11 @@ mod tests {
         let used = |user, system| Used { user: Nanos(user), system: Nanos(system) };
         assert_eq!(Used::shared(Nanos(1000), 30, 10), used(750, 250));
         assert_eq!(Used::shared(Nanos(1000), 0, 10), used(0, 1000));
-        // No tick met it.
+        // No tick fell into the time.
         assert_eq!(Used::shared(Nanos(7), 0, 0), used(7, 0));
     }
 
-    /// Computes and calls the kernel, for so much CPU time of this thread.
+    /// Computes and calls the kernel until this thread has used the given CPU time.
     fn work(lasts: Nanos) {
         let zeros = std::fs::File::open("/dev/zero").expect("every Linux has it");
         let mut buffer = vec![0_u8; 1 << 16];
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn user_and_system_time_are_those_of_the_kernels_other_account() {
-        // Fields 14 and 15 of proc_pid_stat(5), in ticks that have passed in full. Both only grow.
+        // Fields 14 and 15 of proc_pid_stat(5), in complete ticks. Both only grow.
         let stat = || -> [u64; 2] {
             let text = std::fs::read_to_string("/proc/thread-self/stat").expect("proc(5)");
             let fields: Vec<&str> = text.rsplit(')').next().expect("a name").split_whitespace().collect();

@@ -1,7 +1,8 @@
-//! The locks of the C library, called as a C program calls them, and the loop around a C11 `atomic_flag`.
+//! The locks of the C library, called as a C program calls them, and the loop around a C11
+//! `atomic_flag`.
 //!
-//! No C is compiled: the functions are the C library's own, and C11's flag is an atomic of Rust's, which is the same
-//! instruction.
+//! No C is compiled. The functions are those of the C library. A Rust atomic stands for C11's flag:
+//! both compile to the same instruction.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -11,32 +12,32 @@ use libc::{pthread_mutex_t, pthread_spinlock_t};
 
 use super::lock::Lock;
 
-/// Functions of the C library around a lock of its.
+/// Functions of the C library for one kind of lock.
 #[allow(unsafe_code)]
 pub(crate) trait Calls: Default + Sync {
-    /// Its variable.
+    /// C type of the lock variable.
     type Variable;
 
-    /// Makes it free.
+    /// Initialises the lock as free.
     ///
     /// # Safety
-    /// Nobody uses the variable yet, and it is not moved afterwards.
+    /// The variable is not in use yet, and is not moved afterwards.
     unsafe fn init(variable: *mut Self::Variable);
 
-    /// Takes it.
+    /// Acquires the lock.
     ///
     /// # Safety
-    /// The variable was made free before, at this place.
+    /// The variable was initialised before, at this place.
     unsafe fn lock(variable: *mut Self::Variable);
 
-    /// Gives it back.
+    /// Releases the lock.
     ///
     /// # Safety
-    /// The calling thread has it.
+    /// The calling thread holds the lock.
     unsafe fn unlock(variable: *mut Self::Variable);
 }
 
-/// Such a lock around a number.
+/// A lock of the C library around a number.
 #[derive(Debug)]
 pub(crate) struct Foreign<C: Calls> {
     variable: UnsafeCell<MaybeUninit<C::Variable>>,
@@ -49,13 +50,15 @@ impl<C: Calls> Default for Foreign<C> {
     }
 }
 
-// SAFETY: the variable is made to be used by several threads, and the number is reached under the lock alone.
+// SAFETY: the variable is made for use by several threads, and the number is accessed only under
+// the lock.
 #[allow(unsafe_code)]
 unsafe impl<C: Calls> Sync for Foreign<C> {}
 
 impl<C: Calls> Lock for Foreign<C> {
     fn settle(&mut self) {
-        // SAFETY: borrowed for change, so nobody else uses it; the trait says that it stays.
+        // SAFETY: the exclusive borrow excludes other users, and the trait guarantees that the lock
+        // stays in place.
         #[allow(unsafe_code)]
         unsafe {
             C::init(self.variable.get().cast());
@@ -64,12 +67,12 @@ impl<C: Calls> Lock for Foreign<C> {
 
     #[inline(always)]
     fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
-        /// Gives the lock back at the end of the work, whatever that ends by.
+        /// Releases the lock at the end of the work, also after a panic.
         struct Held<C: Calls>(*mut C::Variable);
         impl<C: Calls> Drop for Held<C> {
             #[inline(always)]
             fn drop(&mut self) {
-                // SAFETY: taken by this thread when this value was made.
+                // SAFETY: this thread acquired the lock when this value was made.
                 #[allow(unsafe_code)]
                 unsafe {
                     C::unlock(self.0);
@@ -77,8 +80,8 @@ impl<C: Calls> Lock for Foreign<C> {
             }
         }
         let variable = self.variable.get().cast();
-        // SAFETY: settled before it is used. The number is this thread's until the lock is given back, which is after
-        // the work.
+        // SAFETY: the lock was settled before its use. The number belongs to this thread until the
+        // release, which comes after the work.
         #[allow(unsafe_code)]
         unsafe {
             C::lock(variable);
@@ -88,8 +91,8 @@ impl<C: Calls> Lock for Foreign<C> {
     }
 }
 
-/// `pthread_mutex_t` of this kind. None of the calls can fail: the variables are valid, the kinds are known, and a thread
-/// that has the lock does not take it again.
+/// `pthread_mutex_t` of this kind. None of the calls can fail: the variables are valid, the kinds
+/// are known, and a thread that holds the lock does not acquire it again.
 macro_rules! pthread_mutex {
     ($about:literal, $name:ident, $calls:ident, $kind:expr) => {
         #[derive(Debug, Default)]
@@ -104,7 +107,8 @@ macro_rules! pthread_mutex {
 
             unsafe fn init(variable: *mut pthread_mutex_t) {
                 let mut attributes = MaybeUninit::uninit();
-                // SAFETY: the attributes are made before they are used; the caller answers for the variable.
+                // SAFETY: the attributes are initialised before their use; the caller guarantees
+                // the variable.
                 unsafe {
                     libc::pthread_mutexattr_init(attributes.as_mut_ptr());
                     libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), $kind);
@@ -115,13 +119,13 @@ macro_rules! pthread_mutex {
 
             #[inline(always)]
             unsafe fn lock(variable: *mut pthread_mutex_t) {
-                // SAFETY: the caller answers for it.
+                // SAFETY: the caller guarantees the variable.
                 unsafe { libc::pthread_mutex_lock(variable) };
             }
 
             #[inline(always)]
             unsafe fn unlock(variable: *mut pthread_mutex_t) {
-                // SAFETY: the caller answers for it.
+                // SAFETY: the caller guarantees the variable.
                 unsafe { libc::pthread_mutex_unlock(variable) };
             }
         }
@@ -146,30 +150,30 @@ impl Calls for SpinCalls {
     type Variable = pthread_spinlock_t;
 
     unsafe fn init(variable: *mut pthread_spinlock_t) {
-        // SAFETY: the caller answers for the variable.
+        // SAFETY: the caller guarantees the variable.
         unsafe { libc::pthread_spin_init(variable, libc::PTHREAD_PROCESS_PRIVATE) };
     }
 
     #[inline(always)]
     unsafe fn lock(variable: *mut pthread_spinlock_t) {
-        // SAFETY: the caller answers for it.
+        // SAFETY: the caller guarantees the variable.
         unsafe { libc::pthread_spin_lock(variable) };
     }
 
     #[inline(always)]
     unsafe fn unlock(variable: *mut pthread_spinlock_t) {
-        // SAFETY: the caller answers for it.
+        // SAFETY: the caller guarantees the variable.
         unsafe { libc::pthread_spin_unlock(variable) };
     }
 }
 
-/// `while (atomic_flag_test_and_set_explicit(&flag, memory_order_acquire));` and `atomic_flag_clear_explicit(&flag,
-/// memory_order_release)`, as books on C11 show them: nothing between two tries. Test-and-set is an exchange here as it is
-/// there, of a byte.
+/// `while (atomic_flag_test_and_set_explicit(&flag, memory_order_acquire));` and
+/// `atomic_flag_clear_explicit(&flag, memory_order_release)`, as books on C11 show them: nothing
+/// between two attempts. Test-and-set is an exchange of a byte, in C11 as here.
 #[derive(Debug, Default)]
 pub(crate) struct FlagCalls;
 
-/// The same around a number.
+/// C11 spin lock around a number.
 pub(crate) type C11Spin = Foreign<FlagCalls>;
 
 #[allow(unsafe_code)]
@@ -177,20 +181,20 @@ impl Calls for FlagCalls {
     type Variable = AtomicBool;
 
     unsafe fn init(variable: *mut AtomicBool) {
-        // SAFETY: the caller answers for the variable.
+        // SAFETY: the caller guarantees the variable.
         unsafe { variable.write(AtomicBool::new(false)) };
     }
 
     #[inline(always)]
     unsafe fn lock(variable: *mut AtomicBool) {
-        // SAFETY: the caller answers for it, and uses it through atomics alone.
+        // SAFETY: the caller guarantees the variable and uses it only through atomics.
         let flag = unsafe { &*variable };
         while flag.swap(true, Ordering::Acquire) {}
     }
 
     #[inline(always)]
     unsafe fn unlock(variable: *mut AtomicBool) {
-        // SAFETY: likewise.
+        // SAFETY: the caller guarantees the variable and uses it only through atomics.
         let flag = unsafe { &*variable };
         flag.store(false, Ordering::Release);
     }

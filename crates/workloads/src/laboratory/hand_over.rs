@@ -1,4 +1,4 @@
-//! From an unlock on one CPU until a thread that waited on another has the lock.
+//! Hand-over time: from an unlock on one CPU until a waiting thread on another CPU holds the lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -12,24 +12,25 @@ use super::post::Post;
 use super::work::Work;
 use crate::{WorkloadError, clock, team};
 
-/// For how long the lock is held after the other has said that it comes. So long that a waiter that blocks at once sleeps:
-/// a system call and a switch take 1 to 2 µs on a machine of today. Whoever spins for a while first spins still.
+/// Hold time after the other thread has announced its arrival. The time is long enough that a
+/// waiter that blocks at once is asleep: a system call and a switch take 1 to 2 µs on a current
+/// machine. A waiter that first spins for a while is still spinning.
 const HOLD: Nanos = Nanos::from_micros(3);
 
-/// Hand-overs that are measured at most: the median of more is no better.
+/// Maximum number of measured hand-overs: the median of more is no better.
 const MOST: u64 = 20_000;
 
-/// And at least, whatever the window.
+/// Minimum number of measured hand-overs, for any window.
 const LEAST: u64 = 20;
 
-/// How far the two are, each in a line of its own.
+/// Progress of the two threads, each word in its own cache line.
 #[derive(Debug, Default)]
 struct Between {
-    /// The last round whose owner has the lock, from 1 on.
+    /// Last round with an owner of the lock, from 1.
     held: Line<AtomicU64>,
-    /// The last round in which the other said that it comes.
+    /// Last round in which the other thread announced its arrival.
     coming: Line<AtomicU64>,
-    /// The round is the last.
+    /// Whether the round is the last.
     end: Line<AtomicBool>,
 }
 
@@ -37,15 +38,15 @@ struct Between {
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// Waits, by looking, until a word has come so far.
+/// Polls a word until it has reached `round`.
 fn until(word: &Line<AtomicU64>, round: u64) {
     while word.0.load(Acquire) < round {
         std::hint::spin_loop();
     }
 }
 
-/// When one of the two gave the lock back, or got it, by round. Kept by each for itself: a line that both write to would
-/// have to travel before the lock does.
+/// Times at which one of the two threads released or acquired the lock, by round. Each thread keeps
+/// its own: a cache line that both write would have to travel before the lock does.
 #[derive(Debug, Default)]
 struct Stamps {
     gave: Vec<(u64, Nanos)>,
@@ -59,8 +60,8 @@ impl Stamps {
     }
 }
 
-/// The median time in nanoseconds, between two threads that hand the lock to each other. None takes it back before the
-/// other has had it.
+/// Median hand-over time in nanoseconds, between two threads that pass the lock to each other.
+/// Neither thread reacquires the lock before the other has held it.
 pub(super) fn measured<L: Lock>(
     seat: &Seat<L>,
     cpus: [CpuId; 2],
@@ -70,9 +71,10 @@ pub(super) fn measured<L: Lock>(
     two(cpus, |index| {
         let mut stamps = Stamps::new();
         let begun = clock::now();
-        // Every other round is this one's, from 1 on.
+        // This thread takes every other round, from 1.
         for round in (1 + index..).step_by(2) {
-            // The other has it: whoever has just given it back does not come in between.
+            // The wait ensures that the other thread holds the lock: the thread that released it
+            // cannot reacquire it first.
             until(&between.held, round - 1);
             between.coming.0.store(round - 1, Release);
             let ended = seat.with(|_| {
@@ -100,11 +102,12 @@ pub(super) fn measured<L: Lock>(
     })
 }
 
-/// The same of a lock of the kernel's, which is held while a call goes on: from the return of the call that held it to the
-/// return of the shortest call that waited for it.
+/// Hand-over time of a kernel lock, which is held during a system call. The time runs from the
+/// return of the call that held the lock to the return of the shortest call that waited for it.
 pub(super) fn of_the_kernel(cpus: [CpuId; 2], window: Nanos) -> Result<f64, WorkloadError> {
     let file = &Offset::new()?;
-    // So long that the other, who waits for a third of it before it calls, surely waits.
+    // The hold is three times the other thread's delay before its call, so that the other thread
+    // certainly waits.
     let (hold, third) =
         super::contest::on(cpus[0], || Ok((Offset::hold(Nanos(3 * HOLD.0))?, Work::lasting(HOLD))))?;
     let between = &Between::default();
@@ -143,7 +146,7 @@ pub(super) fn of_the_kernel(cpus: [CpuId; 2], window: Nanos) -> Result<f64, Work
     })
 }
 
-/// Runs both sides, and compares their stamps.
+/// Runs both sides and compares their timestamps.
 fn two(cpus: [CpuId; 2], side: impl Fn(u64) -> Stamps + Sync) -> Result<f64, WorkloadError> {
     let side = &side;
     let piece = |index: usize| {
@@ -165,13 +168,15 @@ fn two(cpus: [CpuId; 2], side: impl Fn(u64) -> Stamps + Sync) -> Result<f64, Wor
             "no hand-over could be timed: the machine is too busy, run it again".to_owned(),
         ));
     }
-    // A stamp is taken within a reading of the clock: from one to the next is a reading besides.
+    // Each stamp is taken during a reading of the clock, so the interval between two stamps
+    // includes one reading.
     let reading = (0..1000).map(|_| clock::now()).map(|now| clock::now().since(now).0 as f64).collect();
     Ok((median_of_ticks(times) - median_of_ticks(reading)).max(0.0))
 }
 
-/// The median of times by a clock that counts in steps, which may be a good part of them: 10 ns where the time stamp counter
-/// is driven by a clock of 100 MHz. Times that read alike are taken to lie evenly within the step.
+/// Median of times from a clock that counts in steps, where a step may be a large part of a time. A
+/// step is 10 ns if the time-stamp counter is driven by a clock of 100 MHz. Equal readings are
+/// assumed to be spread evenly within the step.
 fn median_of_ticks(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     let middle = median(times.clone());
@@ -180,13 +185,14 @@ fn median_of_ticks(mut times: Vec<f64>) -> f64 {
     let lower = below.checked_sub(1).and_then(|index| times.get(index)).map(|time| middle - time);
     let upper = times.get(above).map(|time| time - middle);
     let (Some(lower), Some(upper)) = (lower, upper) else { return middle };
-    // The step is the shorter way: the other may lead over a gap.
+    // The step is the smaller distance: the other one may span a gap.
     let (alike, step) = ((above - below).max(1) as f64, lower.min(upper));
     let rank = if above == below { 0.5 } else { (times.len() as f64 / 2.0 - below as f64) / alike };
     middle + (rank - 0.5) * step
 }
 
-/// From each round's end to the beginning of the next. One that seems to have begun before was not waited for.
+/// Times from each round's end to the start of the next round. A round that seems to start before
+/// the previous end is left out, since its thread did not wait.
 fn between(gave: &[(u64, Nanos)], got: &[(u64, Nanos)]) -> Vec<f64> {
     let mut got = got.iter().peekable();
     let mut times = Vec::new();
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn steps_of_the_clock_do_not_make_steps_of_the_median() {
-        // Times from 42 to 61.99, read in steps of 10 around 40, 50 and 60.
+        // The times run from 42 to 61.99, read in steps of 10 around 40, 50 and 60.
         let times = |offset: f64| -> Vec<f64> {
             (0..2000).map(|i| ((offset + f64::from(i) / 100.0) / 10.0).round() * 10.0).collect()
         };
@@ -213,7 +219,7 @@ mod tests {
             let found = median_of_ticks(times(offset));
             assert!((found - offset - 10.0).abs() < 0.1, "{offset} {found}");
         }
-        // Nothing to share out where no two are alike.
+        // Without equal readings there is nothing to spread.
         assert_eq!(median_of_ticks(vec![1.0, 2.0, 30.0]), 2.0);
         assert_eq!(median_of_ticks(vec![7.0; 5]), 7.0);
         assert_eq!(median_of_ticks(vec![1.0, 3.0]), 2.0);
@@ -223,7 +229,7 @@ mod tests {
     fn a_hand_over_is_from_one_round_to_the_next() {
         let stamps = |all: &[(u64, u64)]| all.iter().map(|&(r, t)| (r, Nanos(t))).collect::<Vec<_>>();
         let gave = stamps(&[(1, 100), (3, 300), (5, 500), (7, 700)]);
-        // Round 4 began before round 3 had ended, and round 6 is missing.
+        // Round 4 starts before the end of round 3, and round 6 is missing.
         let got = stamps(&[(2, 110), (4, 290), (8, 730)]);
         assert_eq!(between(&gave, &got), [10.0, 30.0]);
     }

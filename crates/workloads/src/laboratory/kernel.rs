@@ -1,10 +1,12 @@
-//! A lock of the kernel's: the one of an open file's offset (`f_pos_lock`), a mutex that `read` holds while it copies.
+//! A kernel lock: the lock of an open file's offset (`f_pos_lock`), a mutex that `read` holds while
+//! it copies.
 //!
-//! A turn is one `read`, by whichever thread, through one descriptor. How long the lock is held is how many bytes are
-//! copied. The file is in memory and all hole: it takes no memory, and never ends. Where its offset has come to says how
-//! many turns there were, and it falls short where two of them were at it at once.
+//! A turn is one `read` by any thread through one descriptor. The number of copied bytes determines
+//! the hold time. The file is in memory and consists of a hole: it takes no memory and never ends.
+//! The file's offset shows the number of turns, and is too small if two turns ran at once.
 //!
-//! When a call has got the lock is out of sight: the wait for it cannot be told from the call.
+//! The moment at which a call acquires the lock is invisible, so the wait for the lock cannot be
+//! separated from the call.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -16,14 +18,15 @@ use super::post::Post;
 use crate::WorkloadError;
 use crate::clock::Span;
 
-/// Length of the file: no contest comes to its end, which at a hundred gigabytes a second is a year away, and every file
-/// system in memory takes it.
+/// Length of the file. No contest reaches its end, which is a year away at a hundred gigabytes per
+/// second. Every in-memory file system accepts this length.
 const LENGTH: u64 = 1 << 61;
 
-/// Bytes that a turn copies at most: more than a millisecond's on any machine of today.
+/// Maximum number of bytes that a turn copies: more than a millisecond's worth on any current
+/// machine.
 const MOST: Bytes = Bytes::from_kib(64 * 1024);
 
-/// How often a number of bytes is timed; the fastest counts.
+/// Number of times that one number of bytes is timed; the fastest counts.
 const TRIES: u32 = 30;
 
 /// An open file that threads read.
@@ -40,19 +43,19 @@ impl Offset {
         };
         let made = memfd_create("morecores-lock", MemfdFlags::CLOEXEC).map_err(failed("memfd_create"))?;
         ftruncate(&made, LENGTH).map_err(failed("ftruncate"))?;
-        // Opened once more by its name: the kernel locks the offset of a file that was opened, and not of one that was made
-        // without a name.
+        // The second open by name is needed: the kernel locks the offset of a file that was opened
+        // by name, but not of a file that was made without a name.
         let name = format!("/proc/self/fd/{}", made.as_raw_fd());
         let file = open(name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed("openat"))?;
         Ok(Self(file))
     }
 
-    /// Where the next read begins; nothing where the kernel does not say.
+    /// Current file offset; zero if the kernel does not report it.
     fn at(&self) -> u64 {
         seek(&self.0, SeekFrom::Current(0)).unwrap_or(0)
     }
 
-    /// What a read of so many bytes takes at best, in nanoseconds.
+    /// Shortest time of a read of the buffer's length, in nanoseconds.
     fn measured(&self, buffer: &mut [u8]) -> f64 {
         let reads = (65_536 / buffer.len()).clamp(1, 100) as u64;
         let batch = |file: &Self, buffer: &mut [u8]| {
@@ -63,18 +66,19 @@ impl Offset {
         best as f64 / reads as f64
     }
 
-    /// One turn. One that fails leaves no trace in the offset, and so is found in the end.
+    /// Takes one turn. A failed read leaves the offset unchanged, so that the final check finds it.
     fn read(&self, buffer: &mut [u8]) {
         let _ = read(&self.0, buffer);
     }
 }
 
 impl Post for Offset {
-    /// Bytes.
+    /// Bytes to copy.
     type Hold = usize;
     type Hand = Vec<u8>;
 
-    /// The call itself comes on top: it is what a lock costs that is met by a system call.
+    /// The call itself is additional: it is part of the cost of a lock that is taken by a system
+    /// call.
     fn hold(time: Nanos) -> Result<usize, WorkloadError> {
         if time == Nanos::ZERO {
             return Ok(1);
@@ -88,7 +92,7 @@ impl Post for Offset {
     }
 
     fn hand(hold: usize) -> Vec<u8> {
-        // Written to, so that no page of it is met for the first time under the lock.
+        // The buffer is written to, so that no page fault occurs under the lock.
         vec![1; hold]
     }
 
@@ -112,11 +116,11 @@ impl Post for Offset {
     }
 }
 
-/// Bytes whose copying takes so long, the call itself left out; `measured` returns what reading some takes at best, in
-/// nanoseconds.
+/// Number of bytes that takes `time` to copy, without the call itself. `measured` returns the
+/// shortest time to read a number of bytes, in nanoseconds.
 fn bytes_lasting(time: Nanos, measured: impl Fn(usize) -> f64) -> Result<usize, WorkloadError> {
     let call = measured(1);
-    // From so many that the call is little beside them.
+    // The start is so large that the call is small in comparison.
     let mut bytes = 65_536;
     for _ in 0..3 {
         let copying = (measured(bytes) - call).max(1.0);

@@ -1,18 +1,19 @@
-//! The locks that are measured, as one trait: each guards a number, and is used as a program would use it.
+//! The measured locks as one trait: each guards a number and is used as a program would use it.
 //!
-//! Everything is dispatched statically, so that a lock that is free costs what it costs and not a call through a pointer.
-//! How long anything takes is measured elsewhere.
+//! All dispatch is static, so that an uncontended lock does not pay for a call through a pointer.
+//! The time measurements are elsewhere.
 
 use std::sync::{Mutex, PoisonError};
 
 use lock_api::RawMutex;
 
-/// A lock around a number, free and zero at first.
+/// A lock around a number, initially free and zero.
 pub(crate) trait Lock: Default + Sync {
-    /// Makes it ready for use at the place where it will stay: a lock of C's must not be moved afterwards.
+    /// Prepares the lock for use at its final place: a lock of the C library must not be moved
+    /// afterwards.
     fn settle(&mut self) {}
 
-    /// Takes it, does `work` with the number, and gives it back.
+    /// Acquires the lock, runs `work` on the number, and releases the lock.
     fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T;
 }
 
@@ -33,28 +34,28 @@ where
     }
 }
 
-/// A lock at its place, with its number. Nothing else lies in their cache line, nor in the one that CPUs fetch along with
-/// it.
+/// A lock at its final place, with its number. The lock's cache line contains nothing else, and
+/// neither does the line that CPUs prefetch with it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Seat<L>(L);
 
 impl<L: Lock> Seat<L> {
-    /// A lock that is free, around zero.
+    /// A free lock around zero.
     pub(crate) fn new() -> Box<Self> {
         let mut seat = Box::new(Self(L::default()));
         seat.0.settle();
         seat
     }
 
-    /// Takes the lock, does `work` with the number, and gives it back.
+    /// Acquires the lock, runs `work` on the number, and releases the lock.
     #[inline(always)]
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
         self.0.with(work)
     }
 }
 
-/// The lock of each name.
+/// Lock type of each name.
 pub(crate) mod table {
     use lock_api::Mutex;
     use morecores_locks as ours;
@@ -71,8 +72,8 @@ pub(crate) mod table {
     pub(crate) use super::super::foreign::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
 }
 
-/// Evaluates an expression with `$lock` as the type of the lock of this name, or the other one for a lock of the kernel's,
-/// which guards nothing of a program's.
+/// Evaluates an expression with `$lock` as the type of the named lock, or the other expression for
+/// a kernel lock. A kernel lock guards no data of a program.
 macro_rules! with_lock {
     ($name:expr, $lock:ident => $body:expr, kernel => $kernel:expr $(,)?) => {{
         use $crate::laboratory::lock::table;
@@ -109,8 +110,9 @@ mod tests {
     use morecores_study::lock::LockName;
     use std::time::{Duration, Instant};
 
-    /// Four threads add one and one more, with a look at the number between, so that whoever came in between shows. For a
-    /// time, since a lock that is given in turn takes a time slice for each where its next owner is not running.
+    /// Four threads add one twice each, and compare the number in between, so that an intruder is
+    /// detected. The test is limited by time: a lock that is handed out in turn costs a time slice
+    /// whenever its next owner is not running.
     fn excludes<L: Lock>(name: LockName) {
         let seat = &*Seat::<L>::new();
         let end = Instant::now() + Duration::from_millis(30);

@@ -1,6 +1,6 @@
-//! Where threads take their turns: at a lock of a program's, or at one of the kernel's.
+//! Lock at which threads take turns: a user-space lock or a kernel lock.
 //!
-//! Who takes turns, and how long it is measured, is the business of each cell.
+//! Each cell decides on the threads and on the duration of the measurement.
 
 use morecores_study::{Bytes, Nanos};
 
@@ -8,33 +8,34 @@ use super::lock::{Lock, Seat};
 use super::work::Work;
 use crate::{WorkloadError, clock};
 
-/// A lock as those who take turns at it see it. A turn is: take it, hold it for a time, give it back.
+/// A lock from the view of the threads that take turns at it. In a turn a thread acquires the lock,
+/// holds it for a time and releases it.
 pub(super) trait Post: Sync {
-    /// What is done to hold it for a time.
+    /// Work that lasts for a hold time.
     type Hold: Copy + Send + Sync;
-    /// What a thread needs of its own for that.
+    /// Per-thread data for the hold.
     type Hand;
 
-    /// Finds out, on the CPU on which the caller is, how to hold it for so much CPU time.
+    /// Calibrates a hold of the given CPU time, on the CPU of the caller.
     fn hold(time: Nanos) -> Result<Self::Hold, WorkloadError>;
 
-    /// Memory that each thread takes for that.
+    /// Memory that each thread needs for the hold.
     fn memory(hold: Self::Hold) -> Bytes;
 
-    /// Of the calling thread.
+    /// Per-thread data of the calling thread.
     fn hand(hold: Self::Hold) -> Self::Hand;
 
-    /// One turn.
+    /// Takes one turn.
     fn turn(&self, hand: &mut Self::Hand);
 
-    /// One turn, and how long it was waited for. Nothing where the wait cannot be told from the turn.
+    /// Takes one turn and returns its wait; nothing if the wait cannot be separated from the turn.
     fn watched(&self, hand: &mut Self::Hand) -> Option<Nanos>;
 
-    /// The shortest turn that there is.
+    /// Takes the shortest possible turn.
     fn touch(&self, hand: &mut Self::Hand);
 
-    /// How many turns were taken that held it so, by what they left under the lock; [`touch`](Self::touch) may leave
-    /// nothing.
+    /// Number of turns with this hold, derived from the data under the lock. [`touch`](Self::touch)
+    /// may leave no trace there.
     fn turns(&self, hold: Self::Hold) -> u64;
 }
 

@@ -1,4 +1,5 @@
-//! Waiting for an owner that is off its CPU: a busy thread shares that with it, so that some holds last a time slice more.
+//! Waits for a preempted owner: a busy thread shares the owner's CPU, so that some holds last one
+//! time slice longer.
 
 use morecores_study::lock::LockSample;
 use morecores_study::{CpuId, Nanos};
@@ -9,18 +10,20 @@ use super::post::Post;
 use super::work::Work;
 use crate::{WorkloadError, clock, team};
 
-/// CPU time for which the owner holds the lock, and leaves it to others between. As long as that: so the waiter gets it
-/// between two holds, and waits long for one reason alone.
+/// CPU time for which the owner holds the lock, and for which it leaves the lock free in between.
+/// The two times are equal, so that the waiter acquires the lock between two holds. Long waits then
+/// have a single cause.
 const HOLD: Nanos = Nanos::from_micros(200);
 
-/// A wait that is longer is one for an owner off its CPU: five holds. A time slice is 1 to 4 ms
-/// (`base_slice_ns` of the scheduler, rounded up to a tick).
+/// Threshold of a long wait: five holds. A longer wait is attributed to a preempted owner. A time
+/// slice is 1 to 4 ms (`base_slice_ns` of the scheduler, rounded up to a tick).
 const LONG: Nanos = Nanos::from_millis(1);
 
-/// The shortest window, in which there are some tens of slices and the waiter meets several. A study has rounds of it.
+/// Shortest window. It contains some tens of slices, and the waiter meets several of them. A study
+/// has several rounds of it.
 const LEAST: Nanos = Nanos::from_millis(100);
 
-/// Lets an owner and a busy thread share the first CPU, and a waiter have the second.
+/// Runs an owner and a busy thread on the first CPU, and a waiter on the second.
 pub(super) fn measured<P: Post>(
     post: &P,
     cpus: [CpuId; 2],
@@ -75,7 +78,7 @@ pub(super) fn measured<P: Post>(
     Ok(LockSample::Preempted { waited_ns: all.waited, burned_ns: all.burned, waits: all.count })
 }
 
-/// Long waits.
+/// Totals of the long waits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     waited: Nanos,
@@ -84,8 +87,8 @@ struct Waits {
 }
 
 impl Waits {
-    /// Counts a turn if it was waited for so long; it takes no time itself. The CPU time is read within the time, so
-    /// that no more is burned than is waited.
+    /// Counts a turn if its wait was long. The turn itself takes no time. The CPU time is read
+    /// inside the elapsed time, so that the burned time never exceeds the wait.
     fn see(&mut self, turn: impl FnOnce()) {
         let (asked, used) = (clock::now(), cpu::time());
         turn();

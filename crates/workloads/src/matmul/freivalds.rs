@@ -1,9 +1,10 @@
-//! The check of a product without computing it again: R. Freivalds, "Probabilistic machines can use less running
-//! time", IFIP Congress 1977.
+//! Check of a product without a second multiplication: R. Freivalds, "Probabilistic machines can
+//! use less running time", IFIP Congress 1977.
 //!
-//! For a random vector x, (A B) x is compared with A (B x), which takes no more steps than the matrices have entries.
-//! Everything is whole numbers modulo a prime p, so that a wrong row is missed with probability 1/p. This is another
-//! way of computing than that of the kernels, whose sums are floating-point numbers.
+//! For a random vector x, (A B) x is compared with A (B x), which takes only as many steps as the
+//! matrices have entries. All numbers are whole numbers modulo a prime p, so that a wrong row is
+//! missed with probability 1/p. The kernels compute differently, with sums of floating-point
+//! numbers.
 
 use std::iter;
 use std::ops::Range;
@@ -15,27 +16,28 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::matrices::{LARGEST_ENTRY, Matrices, VECTOR_STREAM, entry, stream};
 
-/// The prime: 2^61 - 1. An entry of the product, below 2^42, times a number below it, summed over 2^16 columns, stays
-/// inside 128 bits.
+/// The prime: 2^61 - 1. An entry of the product, below 2^42, times a number below the prime, summed
+/// over 2^16 columns, fits in 128 bits.
 const P: i128 = (1 << 61) - 1;
 
-/// A row whose check failed.
+/// A row with a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrongRow {
     pub(super) row: usize,
     /// The row times the vector, modulo p, from the factors.
     pub(super) expected: i128,
-    /// The same from the result; nothing where it holds what no sum of whole numbers can be.
+    /// The row times the vector, modulo p, from the result; `None` if an entry cannot be a sum of
+    /// whole numbers.
     pub(super) got: Option<i128>,
 }
 
-/// The vector x that belongs to a seed.
+/// The vector x of a seed.
 pub(super) fn vector(seed: u64, size: usize) -> Vec<i128> {
     let mut generator = stream(&ChaCha8Rng::seed_from_u64(seed), VECTOR_STREAM);
     (0..size).map(|_| i128::from(generator.next_u64()) % P).collect()
 }
 
-/// Stores these rows of B x, where the others find them.
+/// Stores these rows of B x for the other workers.
 pub(super) fn multiply_right(matrices: &Matrices, x: &[i128], rows: Range<usize>) {
     for row in rows {
         let entries = &matrices.right()[row * x.len()..][..x.len()];
@@ -44,7 +46,8 @@ pub(super) fn multiply_right(matrices: &Matrices, x: &[i128], rows: Range<usize>
     }
 }
 
-/// Compares these rows of the result times x with `repeat` times the rows of A times what `multiply_right` stored.
+/// Compares these rows of the result times x with `repeat` times the rows of A times the vector of
+/// `multiply_right`.
 pub(super) fn check(
     matrices: &Matrices,
     x: &[i128],
@@ -68,7 +71,7 @@ pub(super) fn check(
     })
 }
 
-/// The value, where it is a whole number of at most this size.
+/// The value as an integer, if it is a whole number of at most this magnitude.
 fn whole(value: f64, largest: i64) -> Option<i64> {
     (value.abs() <= largest as f64 && value.fract() == 0.0).then_some(value as i64)
 }
@@ -80,7 +83,7 @@ mod tests {
 
     const SIZE: usize = 33;
 
-    /// A right product, `repeat` times, and its vector.
+    /// A correct product, `repeat` times, and its vector.
     fn product(repeat: u32) -> (Matrices, Vec<i128>) {
         let matrices = Matrices::new(SIZE, "").unwrap();
         matrices.fill(0..SIZE, 5);

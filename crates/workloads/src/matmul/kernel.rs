@@ -1,6 +1,8 @@
-//! The product of a band of rows with a band of columns, added to a block of the result: as published, and tuned.
+//! The product of a band of rows with a band of columns, added to a block of the result: as
+//! published, and tuned.
 //!
-//! Both find the same bits, since everything they add is exact. No threads here.
+//! Both kernels find identical bits, since all their additions are exact. This module has no
+//! threads.
 
 use std::iter;
 use std::ops::Range;
@@ -14,8 +16,8 @@ use super::Kernel;
 use super::matrices::{Matrices, entry};
 use crate::WorkloadError;
 
-/// Rows of the product by which the library is made ready: just so many that it takes the way of large ones, which
-/// begins above 64 (`gemm_basic_generic` of gemm-common 0.19).
+/// Rows of the product that prepares the library: just enough for its path for large products,
+/// which begins above 64 (`gemm_basic_generic` of gemm-common 0.19).
 const READY: usize = 65;
 
 /// A block of the result, not empty.
@@ -25,8 +27,9 @@ pub(super) struct Block {
     pub(super) columns: Range<usize>,
 }
 
-/// What the kernels need beside the matrices. The library keeps a packed copy of as much of the right factor as fits
-/// the last cache, for each of the `count` that call it; it does not say how much that is, but never more than all.
+/// Memory of the kernels besides the matrices. The library keeps a packed copy of the part of the
+/// right factor that fits the last-level cache, for each of the `count` callers. It does not report
+/// that size, but the copy never exceeds the whole factor.
 pub(super) const fn memory(kernel: Kernel, size: usize, count: usize) -> Bytes {
     match kernel {
         Kernel::Classic => Bytes(0),
@@ -34,11 +37,11 @@ pub(super) const fn memory(kernel: Kernel, size: usize, count: usize) -> Bytes {
     }
 }
 
-/// Lets the library learn the sizes of the caches, which it reads from some hundred files when it is first called:
-/// once for all, before processes are made and outside their time.
+/// Makes the library read the sizes of the caches, from about a hundred files at its first call.
+/// This happens once, before the processes are made and outside their measured time.
 pub(super) fn prepare(lower: &'static str) -> Result<(), WorkloadError> {
     let matrices = Matrices::new(READY, lower)?;
-    // SAFETY: nobody else knows these matrices.
+    // SAFETY: no other code has access to these matrices.
     #[allow(unsafe_code)]
     unsafe {
         tuned(&matrices, &Block { rows: 0..READY, columns: 0..READY });
@@ -46,8 +49,8 @@ pub(super) fn prepare(lower: &'static str) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Adds a block of the product to the result, by three nested loops: each entry is a row times a column, whose
-/// entries are a row apart in memory.
+/// Adds a block of the product to the result, by three nested loops. Each entry is a row times a
+/// column; the column's entries are a row apart in memory.
 pub(super) fn classic(matrices: &Matrices, block: &Block) {
     let size = matrices.size();
     for row in block.rows.clone() {
@@ -62,10 +65,11 @@ pub(super) fn classic(matrices: &Matrices, block: &Block) {
     }
 }
 
-/// The same by the crate `gemm`.
+/// Adds a block of the product to the result, by the crate `gemm`.
 ///
 /// # Safety
-/// Nobody else may write to the factors or touch the block of the result meanwhile.
+/// No other thread or process may write to the factors or access the block of the result during the
+/// call.
 #[allow(unsafe_code)]
 pub(super) unsafe fn tuned(matrices: &Matrices, block: &Block) {
     let size = matrices.size();
@@ -74,8 +78,9 @@ pub(super) unsafe fn tuned(matrices: &Matrices, block: &Block) {
         matrix[row * size + column..].as_ptr().cast_mut().cast::<f64>()
     };
     let Block { rows, columns } = block;
-    // SAFETY: the three blocks lie inside their matrices, whose rows are `down` apart; any word is an `f64`; that
-    // they are atomic lets them be written to through a shared reference; the caller keeps the others away.
+    // SAFETY: the three blocks lie inside their matrices, whose rows are `down` apart, and any word
+    // is an `f64`. The words are atomic, so they may be written through a shared reference. The
+    // caller excludes other accesses.
     unsafe {
         gemm::gemm(
             rows.len(),

@@ -1,8 +1,8 @@
-//! The two matrices, their product and what its check needs, in memory that processes share.
+//! The two matrices, their product and the data of its check, in memory that processes share.
 //!
-//! Rows from top to bottom, entries from left to right, each an `f64` as its bits. The entries are small whole
-//! numbers, so that every sum of products is exact, whatever its order: any kernel must find the same bits. Any row
-//! can be made without the others.
+//! Rows run from top to bottom, entries from left to right, each as the bits of an `f64`. The
+//! entries are small whole numbers, so that every sum of products is exact in any order, and all
+//! kernels must find identical bits. Each row can be made without the others.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -15,13 +15,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::WorkloadError;
 use crate::shared::Shared;
 
-/// Entries are from -8 to 7: four bits of a random byte.
+/// Bound of the entries, which are from -8 to 7: four bits of a random byte.
 pub(super) const LARGEST_ENTRY: i64 = 8;
 
-/// Stream numbers from here on draw the rows of the right matrix, those below the rows of the left one.
+/// First stream number for the rows of the right matrix. The lower numbers are for the rows of the
+/// left one.
 const RIGHT_STREAM: u64 = 1 << 32;
 
-/// The stream that draws the vector of the check.
+/// Stream number for the vector of the check.
 pub(super) const VECTOR_STREAM: u64 = 1 << 33;
 
 /// Matrices, and words for one vector.
@@ -30,24 +31,24 @@ pub(super) struct Matrices {
     words: Shared,
 }
 
-/// Bytes of them all.
+/// Bytes of the matrices and the vector.
 pub(super) const fn memory(size: usize) -> Bytes {
     Bytes((size_of::<AtomicU64>() * words(size)) as u64)
 }
 
-/// Words of them all.
+/// Words of the matrices and the vector.
 const fn words(size: usize) -> usize {
     3 * size * size + size
 }
 
 impl Matrices {
-    /// With room for `size` rows of `size` entries each, all zero; `lower` names the arguments to change where the
-    /// memory is not there.
+    /// Matrices of `size` rows with `size` entries each, all zero. `lower` names the arguments to
+    /// change if the memory is not available.
     pub(super) fn new(size: usize, lower: &'static str) -> Result<Self, WorkloadError> {
         Ok(Self { size, words: Shared::new(words(size), lower)? })
     }
 
-    /// Rows, and columns.
+    /// Number of rows, and of columns.
     pub(super) const fn size(&self) -> usize {
         self.size
     }
@@ -77,8 +78,8 @@ impl Matrices {
         &self.words[index * entries..(index + 1) * entries]
     }
 
-    /// Makes some rows of both factors, and touches those of the result, so that they lie on the NUMA node of the
-    /// caller.
+    /// Makes some rows of both factors, and touches those rows of the result, so that they lie on
+    /// the NUMA node of the caller.
     pub(super) fn fill(&self, rows: Range<usize>, seed: u64) {
         let generator = ChaCha8Rng::seed_from_u64(seed);
         let mut bytes = vec![0; self.size];
@@ -101,7 +102,7 @@ pub(super) fn entry(word: &AtomicU64) -> f64 {
     f64::from_bits(word.load(Relaxed))
 }
 
-/// `generator` at the start of another of its 2^64 independent streams.
+/// `generator` at the start of stream `number` of its 2^64 independent streams.
 pub(super) fn stream(generator: &ChaCha8Rng, number: u64) -> ChaCha8Rng {
     let mut generator = generator.clone();
     generator.set_stream(number);

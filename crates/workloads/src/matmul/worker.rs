@@ -1,6 +1,7 @@
-//! The part of one process or thread: it makes rows, computes a block of the product, checks rows.
+//! The part of one process or thread: it makes rows, computes a block of the product, and checks
+//! rows.
 //!
-//! Between these steps all wait for each other, and nowhere else.
+//! All workers wait for each other between these steps, and nowhere else.
 
 use morecores_study::Nanos;
 
@@ -11,30 +12,31 @@ use crate::clock::Span;
 use crate::gate::Gate;
 use crate::{Checksum, WorkloadError};
 
-/// Words that a worker hands back.
+/// Words that a worker returns.
 const WORDS: usize = 3;
 
-/// One of `count` that share a product.
+/// One of `count` workers on a product.
 pub(super) struct Worker<'a> {
     pub(super) plan: Plan,
     pub(super) index: usize,
     pub(super) count: usize,
-    /// Passed when both factors are there.
+    /// Gate that opens when both factors are complete.
     pub(super) filled: &'a Gate,
-    /// Passed when the whole result is there.
+    /// Gate that opens when the whole result is complete.
     pub(super) multiplied: &'a Gate,
 }
 
-/// What a worker hands back.
+/// Result of a worker.
 pub(super) struct Done {
-    /// When it computed its block.
+    /// Time span of the computation of its block.
     multiplying: Span,
     /// CRC-32 of its rows of the result.
     crc: u32,
 }
 
 impl Worker<'_> {
-    /// Does its part, and says when it computed and what its rows of the result are.
+    /// Does the worker's part. Returns the time span of the computation and the checksum of its
+    /// rows of the result.
     pub(super) fn run(self, matrices: &Matrices) -> Result<[u64; WORDS], WorkloadError> {
         let Plan { size, repeat, kernel, seed } = self.plan;
         let rows = edge(size, self.index, self.count)..edge(size, self.index + 1, self.count);
@@ -47,8 +49,8 @@ impl Worker<'_> {
             for _ in 0..repeat {
                 match kernel {
                     Kernel::Classic => kernel::classic(matrices, &block),
-                    // SAFETY: between the two gates nobody writes to the factors, and the blocks of the others are
-                    // others.
+                    // SAFETY: between the two gates no worker writes to the factors, and the other
+                    // workers' blocks are disjoint.
                     #[allow(unsafe_code)]
                     Kernel::Tuned => unsafe { kernel::tuned(matrices, &block) },
                 }
@@ -73,7 +75,7 @@ impl Worker<'_> {
 }
 
 impl Done {
-    /// From what it handed back.
+    /// Decodes the words that a worker returned.
     pub(super) fn from_words([from, to, crc]: [u64; WORDS]) -> Self {
         Self { multiplying: Span { from: Nanos(from), to: Nanos(to) }, crc: crc as u32 }
     }
@@ -90,19 +92,20 @@ pub(super) fn checksum(done: &[Done], size: usize) -> Checksum {
     Checksum(whole.finalize())
 }
 
-/// From the first worker's start to the last one's end.
+/// Time from the first worker's start to the last worker's end.
 pub(super) fn parallel_time(done: &[Done]) -> Nanos {
     Span::around(done.iter().map(|done| done.multiplying))
 }
 
-/// Where part `index` begins when `size` rows or columns are cut into `count` parts of nearly equal length.
+/// Start of part `index` of `size` rows or columns in `count` parts of nearly equal length.
 const fn edge(size: usize, index: usize, count: usize) -> usize {
     index * size / count
 }
 
-/// The block of the result that worker `index` of `count` computes: with the classic kernel a band of rows, as
-/// published. With the tuned one the workers form a grid as near to a square as their number allows, with no more
-/// columns than rows: a worker packs the entries of the factors that it needs, and a square needs the fewest.
+/// Block of the result that worker `index` of `count` computes. With the classic kernel it is a
+/// band of rows, as published. With the tuned kernel the workers form a grid as near to a square as
+/// their number allows, with no more columns than rows. A worker packs its entries of the factors,
+/// and a square needs the fewest.
 fn block(kernel: Kernel, size: usize, index: usize, count: usize) -> Block {
     let across = match kernel {
         Kernel::Classic => 1,

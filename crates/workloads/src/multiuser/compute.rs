@@ -1,4 +1,4 @@
-//! Activities of one process alone: sorting, computing, memory.
+//! Activities of a single process: sorting, computing, memory.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use crate::{WorkloadError, memory};
 /// Numbers to sort: some milliseconds.
 const NUMBERS: usize = 50_000;
 
-/// Up to where primes are looked for, and how many there are (OEIS A000720).
+/// Upper limit of the prime search, and the number of primes up to it (OEIS A000720).
 const SIEVE: usize = 200_000;
 const PRIMES: usize = 17_984;
 
-/// Bytes of memory that is asked for, written to and given back.
+/// Bytes of memory that the activity allocates, writes and frees.
 const MEMORY: usize = 8 << 20;
 
-/// Bytes of a page, or less: each is written to at least once.
+/// Bytes of a page, or less: each page is written to at least once.
 const PAGE: usize = 4096;
 
-/// Random numbers that are sorted.
+/// Sorts random numbers.
 pub(super) fn sort(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let mut numbers: Vec<u64> = (0..NUMBERS).map(|_| random.next_u64()).collect();
     let sum = |numbers: &[u64]| numbers.iter().fold(0u64, |sum, number| sum.wrapping_add(*number));
@@ -31,7 +31,7 @@ pub(super) fn sort(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadErr
     Ok(numbers[NUMBERS / 2])
 }
 
-/// Primes by the sieve of Eratosthenes.
+/// Finds primes by the sieve of Eratosthenes.
 pub(super) fn sieve(_: &Path, _: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let mut prime = vec![true; SIEVE + 1];
     prime[..2].fill(false);
@@ -45,7 +45,7 @@ pub(super) fn sieve(_: &Path, _: &mut ChaCha8Rng) -> Result<u64, WorkloadError> 
     Ok(primes as u64)
 }
 
-/// Memory that is touched for the first time.
+/// Touches memory for the first time.
 pub(super) fn memory(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let mut bytes = memory::reserve(MEMORY, "--threads")?;
     bytes.resize(MEMORY, 0u8);

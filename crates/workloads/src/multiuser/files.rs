@@ -1,4 +1,4 @@
-//! Activities that are files: made, written, read, renamed, listed and removed.
+//! File activities: files are made, written, read, renamed, listed and removed.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use super::user::same;
 use crate::WorkloadError;
 use crate::outcome::TMPDIR;
 
-/// Files at a time, and bytes of the largest: what a small program's source is.
+/// Concurrent files, and bytes of the largest one: sizes of a small program's source.
 const FILES: usize = 16;
 const LARGEST: usize = 32 * 1024;
 
-/// Files that are written and read again.
+/// Writes files and reads them again.
 pub(super) fn write_and_read(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let failed = |doing: &'static str| {
         move |source| WorkloadError::File { doing, path: home.to_owned(), source, option: TMPDIR }

@@ -1,4 +1,4 @@
-//! Activities that are processes: children, a shell script, a pipeline of small tools, signals.
+//! Process activities: children, a shell script, a pipeline of small tools, signals.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use super::user::same;
 use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes, programs};
 
-/// What is run here, with Debian's packages.
+/// Programs that the activities run, with Debian's packages.
 pub(super) const PROGRAMS: [programs::Program; 6] = [
     ("sh", "dash"),
     ("cat", "coreutils"),
@@ -27,16 +27,16 @@ pub(super) const PROGRAMS: [programs::Program; 6] = [
     ("grep", "grep"),
 ];
 
-/// Children in a row: the source speaks of the creation of processes as one activity of many.
+/// Sequential child processes: the source names the creation of processes as one activity of many.
 const CHILDREN: u64 = 4;
 
-/// Rounds of the script's loop: some milliseconds of a shell.
+/// Iterations of the script's loop: some milliseconds of a shell.
 const LOOP: u64 = 500;
 
 /// Lines of the pipeline's input: some pages, so that the tools have to wait for each other.
 const LINES: usize = 2000;
 
-/// Processes that are made, say a number through a pipe and end.
+/// Makes processes that each write a number to a pipe and end.
 pub(super) fn children(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let number = random.next_u64();
     for child in 0..CHILDREN {
@@ -45,7 +45,7 @@ pub(super) fn children(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, Workloa
         let (reads, writes) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
         let says = number.wrapping_mul(child + 1);
         let pid = processes::fork(|| {
-            // Who hears nothing knows that it failed.
+            // The parent detects a failed write by the missing number.
             let _ = rustix::io::write(&writes, &says.to_ne_bytes());
         })
         .map_err(refused)?;
@@ -58,7 +58,7 @@ pub(super) fn children(_: &Path, random: &mut ChaCha8Rng) -> Result<u64, Workloa
     Ok(number)
 }
 
-/// A script that computes.
+/// Runs a script that computes.
 pub(super) fn script(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     // 65521 is the largest prime below 2^16, as in Adler-32: products stay small in every shell.
     let start = random.next_u64() % 65521;
@@ -71,11 +71,11 @@ pub(super) fn script(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, Worklo
     Ok(expected)
 }
 
-/// Five tools, each of which reads what the one before writes.
+/// Runs five tools that each read the output of the previous one.
 pub(super) fn pipeline(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let numbers: Vec<u32> = (0..LINES).map(|_| random.next_u32() % 10_000).collect();
     let lines = numbers.iter().fold(String::new(), |mut lines, number| {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(lines, "{number}");
         lines
     });
@@ -96,7 +96,7 @@ pub(super) fn pipeline(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, Work
     Ok(different.len() as u64)
 }
 
-/// A signal that is caught, and one that ends a process.
+/// Sends a signal that is caught, and one that ends a process.
 pub(super) fn signals(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, WorkloadError> {
     let status = 1 + random.next_u32() % 100;
     let mut caught = Command::new("sh");
@@ -105,7 +105,7 @@ pub(super) fn signals(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, Workl
     let expected = (Some(status as i32), "caught\n".to_owned());
     same("a signal that was caught", &expected, &(caught.status.code(), text_of(&caught.stdout)))?;
 
-    // It has ended only when it was told to: it would wait for input for ever.
+    // `cat` ends only on the signal: it would otherwise wait for input for ever.
     let started = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut cat = finished(started)?;
     let pid = rustix::process::Pid::from_child(&cat);
@@ -122,7 +122,7 @@ pub(super) fn signals(home: &Path, random: &mut ChaCha8Rng) -> Result<u64, Workl
     Ok(u64::from(status))
 }
 
-/// What a shell says that must succeed.
+/// Output of a shell script that must succeed.
 fn shell(home: &Path, script: &str) -> Result<Output, WorkloadError> {
     let output =
         finished(Command::new("sh").args(["-c", script]).env("LC_ALL", "C").current_dir(home).output())?;
@@ -134,7 +134,7 @@ fn shell(home: &Path, script: &str) -> Result<Output, WorkloadError> {
     Err(WorkloadError::Failed { program: "sh".to_owned(), reason })
 }
 
-/// A program that could be run.
+/// Result of starting a program, with a failure as an error of this workload.
 fn finished<T>(result: std::io::Result<T>) -> Result<T, WorkloadError> {
     result.map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })
 }

@@ -1,6 +1,6 @@
-//! A user: a directory, and rounds of activities in an order of their own.
+//! A user: a directory, and rounds of activities in the user's own order.
 //!
-//! Knows which activities there are, and nothing of how they are done.
+//! This module knows the list of activities and nothing of their implementation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use super::{compute, files, shell};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
 
-/// Something that a user does once in a round, in a directory. Draws what it needs, checks what it did, and hands back
-/// a number that depends on it.
+/// An activity of a user, done once per round in a directory. The function draws its random
+/// numbers, checks its work, and returns a number that depends on the work.
 type Activity = fn(&Path, &mut ChaCha8Rng) -> Result<u64, WorkloadError>;
 
-/// What is done in a round: the basic activities of source 004's Test 4.
+/// Activities of a round: the basic activities of source 004's Test 4.
 pub(super) const ACTIVITIES: [Activity; 8] = [
     shell::children,
     shell::script,
@@ -28,15 +28,15 @@ pub(super) const ACTIVITIES: [Activity; 8] = [
     compute::memory,
 ];
 
-/// Somebody at work.
+/// A user at work.
 pub(super) struct User {
     home: PathBuf,
     random: ChaCha8Rng,
 }
 
 impl User {
-    /// Comes, and gets a directory. The generator is ChaCha8, whose output is defined for good; each user draws from a
-    /// stream of their own.
+    /// Makes a user with a directory. The generator is ChaCha8, whose output is permanently
+    /// defined. Each user draws from a separate stream.
     pub(super) fn new(number: usize, home: PathBuf, seed: u64) -> Result<Self, WorkloadError> {
         if let Err(source) = fs::create_dir(&home) {
             return Err(WorkloadError::File {
@@ -51,7 +51,7 @@ impl User {
         Ok(Self { home, random })
     }
 
-    /// Does everything so many times, goes, and leaves nothing behind.
+    /// Does all activities `rounds` times, and removes the directory.
     pub(super) fn work(mut self, rounds: u32) -> Result<Checksum, WorkloadError> {
         let mut all = crc32fast::Hasher::new();
         for _ in 0..rounds {
@@ -59,7 +59,7 @@ impl User {
                 all.update(&activity(&self.home, &mut self.random)?.to_le_bytes());
             }
         }
-        // Whatever an activity has left is a mistake, and fails here.
+        // Any file that an activity has left is an error, and fails here.
         match fs::remove_dir(&self.home) {
             Ok(()) => Ok(Checksum(all.finalize())),
             Err(source) => Err(WorkloadError::File {
@@ -81,7 +81,7 @@ fn shuffled(random: &mut ChaCha8Rng) -> [Activity; ACTIVITIES.len()] {
     order
 }
 
-/// Compares what an activity found with what it must be.
+/// Compares the result of an activity with the expected one.
 pub(super) fn same<T: PartialEq + std::fmt::Debug>(
     what: &str,
     expected: &T,

@@ -1,6 +1,6 @@
-//! The two ends of a pair's pipes, and the messages that pass over them.
+//! The two ends of a pair's pipes, and the messages on them.
 //!
-//! Knows no processes and no clock.
+//! This module has no processes and no clock.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{WorkloadError, memory};
 
-/// What one of a pair holds: it reads from one pipe and writes to the other.
+/// End of one process of a pair: it reads from one pipe and writes to the other.
 #[derive(Debug)]
 pub(super) struct End {
     reads: OwnedFd,
@@ -24,7 +24,7 @@ impl End {
         Ok((Self { reads: back.0, writes: there.1 }, Self { reads: there.0, writes: back.1 }))
     }
 
-    /// Sends all of it; false where the other end is gone.
+    /// Sends all bytes; false if the other end is gone.
     pub(super) fn send(&self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match write(&self.writes, bytes) {
@@ -36,8 +36,8 @@ impl End {
         true
     }
 
-    /// Receives a message and compares it with `message`: the first byte that was to come and did not, with the one
-    /// that came. `None` where the other end is gone.
+    /// Receives a message and compares it with `message`. A difference is returned as the first
+    /// expected byte that differs and the received byte. `None` if the other end is gone.
     pub(super) fn receive(&self, message: &mut Message) -> Option<Result<(), (u8, u8)>> {
         let mut filled = 0;
         while filled < message.received.len() {
@@ -57,7 +57,7 @@ impl End {
     }
 }
 
-/// What is to be sent, or to come, and what has come.
+/// Bytes to send or to expect, and the received bytes.
 #[derive(Debug)]
 pub(super) struct Message {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Room for a message of `size` bytes.
+    /// Message with room for `size` bytes.
     pub(super) fn new(size: u32) -> Result<Self, WorkloadError> {
         let buffer = || {
             let mut buffer = memory::reserve(size as usize, "--size")?;
@@ -75,25 +75,27 @@ impl Message {
         Ok(Self { bytes: buffer()?, received: buffer()? })
     }
 
-    /// Makes it question `number`: words that count on from it, least significant byte first, the last one cut off.
+    /// Makes the message question `number`: words that count up from it, least significant byte
+    /// first, with the last word truncated.
     pub(super) fn question(&mut self, number: u64) {
         for (word, bytes) in (number..).zip(self.bytes.chunks_mut(size_of::<u64>())) {
             bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
         }
     }
 
-    /// Makes it the answer to question `number`: every bit of it inverted, so that no echo passes for an answer.
+    /// Makes the message the answer to question `number`: every bit of the question inverted, so
+    /// that an echo does not pass for an answer.
     pub(super) fn answer(&mut self, number: u64) {
         self.question(number);
         self.bytes.iter_mut().for_each(|byte| *byte = !*byte);
     }
 
-    /// What is to be sent, or to come.
+    /// Bytes to send or to expect.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The first word, or what there is of it, of what has come.
+    /// First word of the received bytes, or its available part.
     pub(super) fn start(&self) -> &[u8] {
         &self.received[..self.received.len().min(size_of::<u64>())]
     }

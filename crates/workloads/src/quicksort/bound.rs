@@ -1,45 +1,47 @@
-//! Where to cut a range: a bound that leaves a wanted share of its numbers below it, from a sample.
+//! Position of a cut: a bound, estimated from a sample, with the wanted share of the range's
+//! numbers below it.
 
 use super::mix;
 
-/// One number in so many goes into the sample: so that taking and sorting it costs less than 1% of a partition of the
-/// range, which touches every number.
+/// Numbers in the range per number in the sample. At this ratio, taking and sorting the sample
+/// costs less than 1% of a partition, which touches every number of the range.
 const PER_SAMPLE: usize = 4096;
 
-/// Sizes of the sample. 64 numbers find the middle to 6% of the range (half of 64^-1/2), 1024 to 1.6%.
+/// Sizes of the sample. A sample of 64 numbers finds the middle to 6% of the range (half of
+/// 64^-1/2), one of 1024 to 1.6%.
 const SAMPLE: std::ops::RangeInclusive<usize> = 64..=1024;
 
-/// What a sample says of a range.
+/// Estimate from a sample of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cut {
-    /// Both sides of this bound have numbers: below it about this share of them.
+    /// Bound with numbers on both sides, and the estimated share of the numbers below it.
     At { bound: u64, share: f64 },
-    /// The sample holds this number alone.
+    /// The sample holds only this number.
     Equal(u64),
 }
 
-/// A cut that leaves about `share` of `numbers`, which must not be empty, below it.
+/// Cut with about `share` of `numbers` below it. `numbers` must not be empty.
 pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
     let sample = sample(numbers);
     let last = sample.len() - 1;
     let wanted = share * sample.len() as f64;
     let number = sample[(wanted as usize).min(last)];
-    // Equal numbers stay together: either all of them are below the bound, or none.
+    // Equal numbers stay together: the bound has either all or none of them below it.
     let (below, up_to) = (sample.partition_point(|n| *n < number), sample.partition_point(|n| *n <= number));
     let share = |count: usize| count as f64 / sample.len() as f64;
     let nearer_below = wanted - below as f64 <= up_to as f64 - wanted;
     if below > 0 && (nearer_below || up_to > last) {
         Cut::At { bound: number, share: share(below) }
     } else if up_to <= last {
-        // There is a larger one, so that this is no overflow.
+        // A larger number exists, so the addition cannot overflow.
         Cut::At { bound: number + 1, share: share(up_to) }
     } else {
         Cut::Equal(number)
     }
 }
 
-/// Whether each number is there so often that a handful of cuts leave nothing but equal ones: whether the sample holds
-/// each eight times or more.
+/// Whether each number is so frequent that a handful of cuts leave only equal numbers. The
+/// criterion is that the sample holds each of its numbers eight times or more on average.
 pub(super) fn few_distinct(numbers: &[u64]) -> bool {
     let mut sample = sample(numbers);
     let drawn = sample.len();
@@ -47,14 +49,15 @@ pub(super) fn few_distinct(numbers: &[u64]) -> bool {
     8 * sample.len() <= drawn
 }
 
-/// Some of the numbers, in order.
+/// Sample of the numbers, in order.
 fn sample(numbers: &[u64]) -> Vec<u64> {
     let mut sample: Vec<u64> = places(numbers.len()).map(|place| numbers[place]).collect();
     sample.sort_unstable();
     sample
 }
 
-/// Places of the sample in a range of `len`: the same ones each time, and without any pattern that data could have too.
+/// Places of the sample in a range of `len` numbers. The places are always the same, and have no
+/// pattern that data could also have.
 fn places(len: usize) -> impl Iterator<Item = usize> {
     let count = (len / PER_SAMPLE).clamp(*SAMPLE.start(), *SAMPLE.end());
     // Steps by the golden ratio never come near each other (Weyl's sequence).
@@ -77,7 +80,8 @@ mod tests {
         let numbers: Vec<u64> = (0..4_000_000).map(|n| n * 7919 % 4_000_000).collect();
         for wanted in [0.25, 0.5, 2.0 / 3.0] {
             let Cut::At { bound, share } = cut(&numbers, wanted) else { panic!("no cut") };
-            // Three times the standard deviation of the share below a quantile of 976 samples.
+            // The tolerance is three times the standard deviation of the share below a quantile of
+            // 976 samples.
             assert!((below(&numbers, bound) - wanted).abs() < 0.05, "{wanted}");
             assert!((below(&numbers, bound) - share).abs() < 0.05, "{wanted}");
         }

@@ -1,6 +1,7 @@
-//! The numbers: how they lie at first, and what they are known by afterwards, whatever their order.
+//! The numbers: their initial order, and a fingerprint that is independent of their order.
 //!
-//! Made and read by all threads, each its part, and the same for any number of them.
+//! All threads make and read the numbers, each thread its part. The numbers are identical for any
+//! number of threads.
 
 use clap::ValueEnum;
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +10,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::mix;
 use crate::{Checksum, WorkloadError, team};
 
-/// How the numbers lie at first.
+/// Initial order of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     /// Any of 2^64 numbers
@@ -22,20 +23,21 @@ pub(super) enum Kind {
     FewDistinct,
 }
 
-/// Numbers that one stream of random numbers makes, so that any thread can make any of them: 512 KiB.
+/// Numbers from one stream of random numbers, so that any thread can make any of them: 512 KiB.
 const STREAM: usize = 1 << 16;
 
-/// Numbers whose bytes are made ready for the checksum at a time: 4 KiB.
+/// Numbers whose bytes are prepared for the checksum at a time: 4 KiB.
 const STRETCH: usize = 512;
 
-/// What is the same for the same numbers in any order, and differs for others with all but certainty.
+/// Fingerprint of a set of numbers. It is equal for equal numbers in any order, and almost
+/// certainly different for other numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint {
-    /// Of the numbers.
+    /// Sum of the numbers.
     pub(super) sum: u64,
-    /// Of the numbers after they have been mixed.
+    /// Sum of the mixed numbers.
     pub(super) mixed: u64,
-    /// The first place of a number that is less than the one before it.
+    /// First place of a number that is less than its predecessor.
     pub(super) disorder: Option<usize>,
 }
 
@@ -79,7 +81,7 @@ pub(super) fn fill(
     Ok(prints.into_iter().fold(Fingerprint::default(), Fingerprint::and))
 }
 
-/// Writes the numbers of one stream, which are those from `from` on, of `all`.
+/// Writes the numbers of one stream, which start at place `from` of `all`.
 fn write(numbers: &mut [u64], from: usize, all: usize, kind: Kind, seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream((from / STREAM) as u64);
@@ -93,13 +95,14 @@ fn write(numbers: &mut [u64], from: usize, all: usize, kind: Kind, seed: u64) {
     }
 }
 
-/// What the numbers are, and the CRC-32 of their bytes, least significant first, in their order.
+/// Fingerprint of the numbers, and the CRC-32 of their bytes in order, least significant byte
+/// first.
 pub(super) fn read(numbers: &[u64], threads: usize) -> Result<(Fingerprint, Checksum), WorkloadError> {
     let length = part(numbers.len(), threads);
     let piece = |start: usize| {
         move || {
             let part = &numbers[start..numbers.len().min(start + length)];
-            // With the one before it, to compare across the boundary.
+            // The slice includes the predecessor, to compare across the boundary.
             let first = start.saturating_sub(1);
             let pairs = &numbers[first..start + part.len()];
             let disorder = (!pairs.is_sorted()).then(|| {

@@ -1,21 +1,22 @@
-//! Partitioning: the numbers below a bound to the front, the others behind them.
+//! Partitioning: the numbers below a bound move to the front, the others behind them.
 //!
-//! By one thread; how several share a range is in `together`.
+//! One thread partitions here; several threads share a range in `together`.
 
-/// Numbers that one part gets ready before it exchanges them with the other: 64 KiB, so that two of them stay in the
-/// second cache of any core of the last ten years until they are exchanged. In shorter ones the two places of
-/// [`partition`] are too often too near each other for the CPU to overtake a store with a load: 512 take half as long
-/// again.
+/// Numbers that one part prepares before it exchanges them with the other: 64 KiB. Two blocks then
+/// stay in the second-level cache of any core of the last ten years until the exchange. In shorter
+/// blocks the two places of [`partition`] are too often too close for the CPU to move a load ahead
+/// of a store: blocks of 512 take half as long again.
 const BLOCK: usize = 8192;
 
-/// Moves the numbers below `bound` to the front and returns how many they are. N. Lomuto's way, without a branch that
-/// depends on the numbers: a CPU guesses every second one of those wrong, at some 15 cycles each. Numbers move round in
-/// one cycle instead of being exchanged (O. Peters, L. Bergdoll, *sort-research-rs*, 2024: "branchless cyclic Lomuto"): the
-/// first is taken out, and put in at the end.
+/// Moves the numbers below `bound` to the front and returns their count. The algorithm is N.
+/// Lomuto's, without a branch that depends on the numbers. A CPU mispredicts every second such
+/// branch, at about 15 cycles each. The numbers rotate in one cycle instead of being exchanged (O.
+/// Peters, L. Bergdoll, *sort-research-rs*, 2024: "branchless cyclic Lomuto"). The first number is
+/// taken out and put back at the end.
 pub(super) fn partition(numbers: &mut [u64], bound: u64) -> usize {
     let Some(&first) = numbers.first() else { return 0 };
     let last = numbers.len() - 1;
-    // What is in front of `below` is below the bound, and the place before `next` is free.
+    // The numbers before `below` are below the bound, and the place before `next` is free.
     let mut below = 0;
     for next in 1..=last {
         let number = numbers[next];
@@ -28,13 +29,13 @@ pub(super) fn partition(numbers: &mut [u64], bound: u64) -> usize {
     below + usize::from(first < bound)
 }
 
-/// Exchanges numbers between `left` and `right` until all of `left` is below `bound` or nothing of `right` is, and
-/// partitions the one that is left over. Returns how many of each are below. So where the two are neighbours, they are
-/// then partitioned as a whole.
+/// Exchanges numbers between `left` and `right` until all of `left` is below `bound` or nothing of
+/// `right` is. Then partitions the remaining slice. Returns the count of numbers below the bound in
+/// each slice. Two adjacent slices are then partitioned as a whole.
 pub(super) fn partition_both(left: &mut [u64], right: &mut [u64], bound: u64) -> (usize, usize) {
-    // Of the left: [0, from) is below, [from, high) is not, the rest is to be seen.
+    // In the left slice [0, from) is below, [from, high) is not, and the rest is unexamined.
     let (mut from, mut high) = (0, 0);
-    // Of the right: [to, ..) is not below, [low, to) is, the rest is to be seen.
+    // In the right slice [to, ..) is not below, [low, to) is, and the rest is unexamined.
     let (mut low, mut to) = (right.len(), right.len());
     loop {
         if from == high {
@@ -58,8 +59,8 @@ pub(super) fn partition_both(left: &mut [u64], right: &mut [u64], bound: u64) ->
         from += exchanged;
         to -= exchanged;
     }
-    // One of the two has nothing left to be seen or exchanged. In the other, what is still to be seen lies beside one
-    // stretch that is done.
+    // One of the two has nothing left to examine or exchange. In the other slice the unexamined
+    // part lies next to one finished stretch.
     let more = partition(&mut left[high..], bound);
     exchange_ends(&mut left[from..high + more], high - from);
     let less = partition(&mut right[..low], bound);
@@ -67,7 +68,7 @@ pub(super) fn partition_both(left: &mut [u64], right: &mut [u64], bound: u64) ->
     (from + more, less + to - low)
 }
 
-/// Brings the numbers from `middle` on before those that precede it, in any order.
+/// Moves the numbers from `middle` on before their predecessors, in any order.
 fn exchange_ends(numbers: &mut [u64], middle: usize) {
     let behind = numbers.len() - middle;
     let moved = behind.min(middle);
@@ -86,7 +87,7 @@ mod tests {
         fn what_is_below_is_in_front_and_nothing_is_lost(
             len in 0..4 * BLOCK, cut: f64, seed: u64, bound in prop_oneof![0..7u64, any::<u64>(), Just(u64::MAX)],
         ) {
-            // Every second number is one of a few, the bound among them.
+            // Every second number is one of a few, including the bound.
             let number = |n: u64| match (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32) {
                 random if n.is_multiple_of(2) => random,
                 random => bound.wrapping_add(random % 5).wrapping_sub(2),
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn blocks_of_every_kind_meet() {
-        // All on the wrong side, all on the right side, and everything in between.
+        // The cases are: all on the wrong side, all on the right side, and mixtures.
         for (lefts, rights) in [
             (0..20_000, 20_000..44_000),
             (20_000..44_000, 0..20_000),

@@ -1,7 +1,9 @@
-//! Ranges that wait for a thread: whoever is free takes the longest, and either sorts it or cuts it in two.
+//! Ranges that wait for a thread. A free thread takes the longest range and either sorts it or cuts
+//! it in two.
 //!
-//! A range is cut as long as it is long compared with all that wait, so that the first ones sorted are long and the
-//! last ones short, and threads end together however fast each of them was.
+//! A range is cut as long as it is long compared with the total of the waiting ranges. The first
+//! sorted ranges are therefore long and the last ones short, so that threads of different speeds
+//! end together.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,14 +11,16 @@ use super::bound::{self, Cut};
 use super::partition::partition;
 use super::{MIN_RANGE, runs};
 
-/// Ranges a thread, counted as long as this one, for a range to be short: the fewest that let others make good what
-/// one does too slowly. Each doubling would cut every number once more here.
+/// Ranges of this length per thread at which a range counts as short. It is the smallest number
+/// with which other threads can compensate for a slow one. Each doubling would cut every number
+/// once more here.
 const PER_THREAD: usize = 2;
 
-/// Cuts that lead to one range at most. No memory is halved more often: whoever gets that far has been cut badly.
+/// Maximum number of cuts that lead to one range. No memory can be halved more often, so a range
+/// with so many cuts was cut badly.
 const MAX_CUTS: u32 = 64;
 
-/// A part of the numbers, which has nothing to do with the other ones any more.
+/// A part of the numbers that is independent of the other parts.
 #[derive(Debug)]
 struct Range<'a> {
     numbers: &'a mut [u64],
@@ -34,24 +38,24 @@ pub(super) struct Queue<'a> {
 #[derive(Debug, Default)]
 struct State<'a> {
     waiting: Vec<Range<'a>>,
-    /// Threads that are cutting a range, from which more will come.
+    /// Threads that are cutting a range, which will yield more ranges.
     cutting: usize,
 }
 
-/// What a thread does next.
+/// Next task of a thread.
 enum Next<'a> {
     Sort(Range<'a>),
     Cut(Range<'a>),
 }
 
 impl<'a> Queue<'a> {
-    /// The work of `threads` threads.
+    /// Queue of `ranges` for `threads` threads.
     pub(super) fn new(ranges: Vec<&'a mut [u64]>, threads: usize) -> Self {
         let waiting = ranges.into_iter().map(|numbers| Range { numbers, cuts: 0 }).collect();
         Self { threads, state: Mutex::new(State { waiting, cutting: 0 }), changed: Condvar::new() }
     }
 
-    /// Works until nothing is left to begin.
+    /// Works until there is no range left to start.
     pub(super) fn work(&self) {
         while let Some(next) = self.next() {
             match next {
@@ -95,8 +99,9 @@ impl<'a> Queue<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// Sorts it. The standard library's sort looks at numbers that are all equal twice more before it knows, and writes
-    /// them; where few are distinct, they are cut until a look at a sample says that they are.
+    /// Sorts the range. The standard library's sort reads all-equal numbers twice more before it
+    /// detects them, and writes them. Ranges with few distinct numbers are therefore cut until a
+    /// sample shows that they are equal.
     fn sort(self) {
         let mut open = vec![self];
         while let Some(range) = open.pop() {
@@ -109,7 +114,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// What is left to sort after a cut in the middle.
+    /// Ranges that remain to be sorted after a cut in the middle.
     fn cut(self) -> [Option<Self>; 2] {
         let Self { numbers, cuts } = self;
         let range = |numbers| Some(Self { numbers, cuts: cuts + 1 });
@@ -120,7 +125,8 @@ impl<'a> Range<'a> {
                 [range(left), range(right)]
             }
             Cut::Equal(_) if runs::ascends(numbers) => [None, None],
-            // Most are probably equal, and done when the others have been put on both sides of them.
+            // Most numbers are probably equal. They are in place once the others are on both sides
+            // of them.
             Cut::Equal(number) => {
                 let below = partition(numbers, number);
                 let (left, rest) = numbers.split_at_mut(below);
@@ -138,7 +144,8 @@ mod tests {
     #[test]
     fn ranges_are_sorted_and_stay_where_they_are() {
         let len = 20 * MIN_RANGE as u64;
-        // Any two numbers that are equal, or only two, or the largest there is, or all different.
+        // The cases are: equal numbers, two values, values up to the largest possible one, and all
+        // different numbers.
         let kinds: [fn(u64) -> u64; 4] =
             [|n| n % 2 * 5, |n| u64::MAX - n / 1_000_000, |n| n * 7919 % 65_536, |n| n ^ 0xff];
         for (index, kind) in kinds.iter().enumerate() {

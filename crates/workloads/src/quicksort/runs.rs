@@ -1,11 +1,13 @@
-//! Numbers that are in order already, or in reverse: found and put right without any sorting, by several threads.
+//! Numbers that are already in order or in reverse order: detected, and reversed if needed, by
+//! several threads without a sort.
 
 use crate::{WorkloadError, team};
 
-/// Numbers compared between two looks at whether to go on: so many that the compiler makes vector instructions of them.
+/// Numbers compared between two checks of whether to go on: enough for the compiler to use vector
+/// instructions.
 const STRETCH: usize = 128;
 
-/// How a range lies.
+/// Order of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Ascending,
@@ -13,7 +15,8 @@ enum Order {
     None,
 }
 
-/// Sorts `numbers` if they ascend or descend throughout, and says whether they did. Costs a few comparisons if not.
+/// Sorts `numbers` if they ascend or descend throughout, and returns whether they did. The cost is
+/// a few comparisons if they do neither.
 pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, WorkloadError> {
     let order = match numbers.get(..STRETCH.min(numbers.len())) {
         Some(start) if ascends(start) => Order::Ascending,
@@ -27,7 +30,7 @@ pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, Workload
     };
     let (all, length) = (&*numbers, numbers.len().div_ceil(threads).max(1));
     let piece = |start: usize| {
-        // One more than its own, to compare across the boundary.
+        // The part includes one number of the next part, to compare across the boundary.
         let part = &all[start..all.len().min(start + length + 1)];
         move || goes_on(part)
     };
@@ -44,7 +47,7 @@ pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, Workload
 fn reverse(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
     let half = numbers.len() / 2;
     let (front, back) = numbers.split_at_mut(half);
-    // Of an odd number the middle one stays.
+    // The middle one of an odd number of items stays in place.
     let odd = back.len() - half;
     let length = half.div_ceil(threads).max(1);
     let pairs = front.chunks_mut(length).zip(back[odd..].rchunks_mut(length));
@@ -57,7 +60,7 @@ fn reverse(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Whether no number is less than the one before it.
+/// Whether no number is less than its predecessor.
 pub(super) fn ascends(numbers: &[u64]) -> bool {
     throughout(numbers, |before, number| before <= number)
 }
@@ -66,8 +69,9 @@ fn descends(numbers: &[u64]) -> bool {
     throughout(numbers, |before, number| before >= number)
 }
 
-/// Whether all neighbours are so. Looks at two places in turn, half of the numbers apart: one core gets more out of the
-/// memory so than from one place after the other, by a twelfth on the machine it was tried on.
+/// Whether all neighbours satisfy `so`. The loop alternates between two places, half of the numbers
+/// apart. One core gets more memory bandwidth from two places than from one, by a twelfth on the
+/// tested machine.
 fn throughout(numbers: &[u64], so: impl Fn(u64, u64) -> bool) -> bool {
     let Some(followers) = numbers.get(1..) else { return true };
     let stretches =

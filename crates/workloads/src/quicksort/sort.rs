@@ -1,20 +1,21 @@
-//! The sort: what is in order already is left alone, the rest cut into ranges, and the ranges sorted.
+//! The sort: ordered input is left alone, other input is cut into ranges, and the ranges are
+//! sorted.
 
 use super::queue::Queue;
 use super::{MIN_RANGE, runs, together};
 use crate::{WorkloadError, team};
 
-/// Sorts `numbers` on `threads` threads, which it starts and ends. Equal numbers cannot be told apart, so the result is
-/// the same for any number of threads.
+/// Sorts `numbers` on `threads` threads, which it starts and ends. Equal numbers are
+/// indistinguishable, so the result is identical for any number of threads.
 ///
-/// One thread is the standard library's `sort_unstable` (L. Bergdoll, O. Peters: ipnsort), so that what more threads gain
-/// is not measured against anything slow.
+/// One thread uses the standard library's `sort_unstable` (L. Bergdoll, O. Peters: ipnsort), so
+/// that the gain of more threads is not measured against a slow sort.
 ///
 /// # Errors
 /// A refused thread; the numbers are then in some other order.
 pub fn sort(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
     if threads < 2 || numbers.len() < 2 * MIN_RANGE {
-        // It looks for that as well, but one pair after the other.
+        // The standard library also checks for that, but one pair at a time.
         if !runs::ascends(numbers) {
             numbers.sort_unstable();
         }
@@ -46,7 +47,7 @@ mod tests {
                     1 => random(n) % (1 + steps % 9),
                     2 => n / steps,
                     3 => u64::MAX - n / (1 + steps % 9),
-                    // Up and down.
+                    // The numbers go up and down.
                     _ => (n % steps).min(steps - n % steps),
                 })
                 .collect();

@@ -1,8 +1,9 @@
-//! The first cuts, where there are fewer ranges than threads: several threads partition one range together.
+//! The first cuts, with fewer ranges than threads: several threads partition one range together.
 //!
-//! Each takes a part of what will lie before the bound and one of what will lie behind it, by the sample's estimate,
-//! and partitions the two as if they were neighbours. What is in the wrong place then, because the estimate was not
-//! exact or the numbers not random, is exchanged by one thread: a few hundredths where numbers are random.
+//! Each thread takes one part before and one part after the sample's estimate of the bound's place.
+//! It partitions the two parts as if they were adjacent. Numbers on the wrong side remain if the
+//! estimate was inexact or the numbers are not random. One thread then exchanges them: a few
+//! hundredths of random numbers.
 
 use std::mem;
 
@@ -11,23 +12,23 @@ use super::bound::{self, Cut};
 use super::partition::partition_both;
 use crate::{WorkloadError, team};
 
-/// A range, and how many threads are to cut it.
+/// A range and the number of threads that cut it.
 struct Shared<'a> {
     numbers: &'a mut [u64],
     threads: usize,
-    /// Where, and how many numbers are expected before it.
+    /// Bound, and the expected count of numbers below it.
     bound: u64,
     before: usize,
 }
 
-/// Part of a range, and how many of its numbers, at its start, are below the bound.
+/// Part of a range, and the count of its numbers below the bound, which are at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     len: usize,
     below: usize,
 }
 
-/// Cuts `numbers` into ranges, each below the next, about as many as `threads` and of about one length.
+/// Cuts `numbers` into about `threads` ranges of about equal length, each below the next.
 pub(super) fn cut(numbers: &mut [u64], threads: usize) -> Result<Vec<&mut [u64]>, WorkloadError> {
     let mut done = Vec::new();
     let mut open = vec![(numbers, threads)];
@@ -50,7 +51,7 @@ pub(super) fn cut(numbers: &mut [u64], threads: usize) -> Result<Vec<&mut [u64]>
 }
 
 impl<'a> Shared<'a> {
-    /// A range to be cut, or the numbers again where that is nothing for several threads.
+    /// A range to be cut; returns the numbers unchanged if the cut is not worth several threads.
     fn new(numbers: &'a mut [u64], threads: usize) -> Result<Self, &'a mut [u64]> {
         if threads < 2 || numbers.len() < threads * MIN_RANGE {
             return Err(numbers);
@@ -64,7 +65,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// The work of each thread.
+    /// Task of each thread.
     fn pieces(&mut self) -> Vec<impl FnOnce() -> [Part; 2] + Send> {
         let (threads, bound) = (self.threads, self.bound);
         let (left, right) = self.numbers.split_at_mut(self.before);
@@ -73,7 +74,7 @@ impl<'a> Shared<'a> {
         pairs.map(piece).collect()
     }
 
-    /// What it has been cut into, with the threads for each half.
+    /// Result of the cut: two halves, with the threads for each half.
     fn halves(self, parts: &[[Part; 2]]) -> [(&'a mut [u64], usize); 2] {
         let [left, right] = [0, 1].map(|side| parts.iter().map(move |both| both[side]));
         let below = settle(self.numbers, left.chain(right));
@@ -85,14 +86,14 @@ impl<'a> Shared<'a> {
 }
 
 impl Part {
-    /// Partitions two of them against each other.
+    /// Partitions two parts against each other.
     fn both(left: &mut [u64], right: &mut [u64], bound: u64) -> [Self; 2] {
         let (l, r) = partition_both(left, right, bound);
         [Self { len: left.len(), below: l }, Self { len: right.len(), below: r }]
     }
 }
 
-/// `numbers` in `count` parts whose lengths differ by one at most.
+/// `numbers` in `count` parts whose lengths differ by at most one.
 fn parts(mut numbers: &mut [u64], count: usize) -> impl Iterator<Item = &mut [u64]> {
     let total = numbers.len() as u64;
     (0..count).map(move |index| {
@@ -103,11 +104,11 @@ fn parts(mut numbers: &mut [u64], count: usize) -> impl Iterator<Item = &mut [u6
     })
 }
 
-/// Exchanges what is in the wrong place after each part of `numbers` has been partitioned. Returns how many are below
-/// the bound.
+/// Exchanges the numbers on the wrong side after each part of `numbers` has been partitioned.
+/// Returns the count of numbers below the bound.
 fn settle(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usize {
     let below = parts.clone().map(|part| part.below).sum();
-    // Where what is below the bound lies, and what is not.
+    // Ranges of the numbers below the bound, and of the others.
     let (mut lows, mut highs, mut start) = (Vec::new(), Vec::new(), 0);
     for Part { len, below } in parts {
         lows.push(start..start + below);
@@ -115,8 +116,8 @@ fn settle(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usi
         start += len;
     }
     let (front, back) = numbers.split_at_mut(below);
-    // Places in the front that hold what belongs to the back, and those in the back that hold what belongs to the
-    // front: as many of the ones as of the others.
+    // Places in the front that hold numbers of the back, and places in the back that hold numbers
+    // of the front. Both have equal counts.
     let highs = highs.into_iter().map(|range| range.start..range.end.min(below));
     let lows = lows.into_iter().map(|range| range.start.max(below) - below..range.end.max(below) - below);
     let mut lows = lows.filter(|range| !range.is_empty());
@@ -174,13 +175,13 @@ mod tests {
                 let sum = numbers.iter().fold(0u64, |sum, number| sum.wrapping_add(*number));
                 let ranges = cut(&mut numbers, threads).unwrap();
                 let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
-                // In whichever order they were done.
+                // The ranges may be finished in any order.
                 ranges.sort_by_key(|range| range.as_ptr());
                 for pair in ranges.windows(2) {
                     assert!(pair[0].iter().max() <= pair[1].iter().min(), "{index} {threads}");
                 }
                 let longest = ranges.iter().map(|range| range.len()).max().unwrap();
-                // Where numbers differ, no thread gets much more than its share.
+                // If the numbers differ, no thread gets much more than its share.
                 assert!(
                     [1, 4].contains(&index) || longest < 3 * len as usize / threads / 2,
                     "{index} {threads}"

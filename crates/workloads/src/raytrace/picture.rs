@@ -1,17 +1,18 @@
-//! A picture as POV-Ray hands it over: a portable pixmap of 8 bits a colour, with comments in its header.
+//! A picture in POV-Ray's output format: a portable pixmap of 8 bits per colour, with comments in
+//! its header.
 
 use std::ops::Range;
 
 /// Parts of a picture across, and down.
 const GRID: usize = 4;
 
-/// All its parts.
+/// Total number of parts.
 pub(super) const PARTS: usize = GRID * GRID;
 
 /// Bytes of a pixel.
 const COLOURS: usize = 3;
 
-/// Rows from top to bottom, pixels from left to right, red, green and blue.
+/// A picture: rows from top to bottom, pixels from left to right, red, green and blue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Picture {
     width: usize,
@@ -20,8 +21,9 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// From the file; nothing where that is no whole picture of this size. The header is `P6`, width, height and 255
-    /// between blanks; a comment goes from `#` to the end of the line (netpbm's ppm(5)).
+    /// Decodes the file; `None` if it is not a complete picture of this size. The header is `P6`,
+    /// width, height and 255, separated by blanks. A comment goes from `#` to the end of the line
+    /// (netpbm's ppm(5)).
     pub(super) fn decode(mut file: &[u8], width: usize, height: usize) -> Option<Self> {
         let mut header = Vec::new();
         while header.len() < 4 {
@@ -41,7 +43,7 @@ impl Picture {
         whole.then(|| Self { width, height, bytes: bytes.to_vec() })
     }
 
-    /// All pixels.
+    /// Bytes of all pixels.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -51,12 +53,12 @@ impl Picture {
         &self.bytes[(y * self.width + x) * COLOURS..][..COLOURS]
     }
 
-    /// The first pixel of some rows in which it differs from another of the same size.
+    /// First pixel of these rows that differs from another picture of equal size.
     pub(super) fn first_difference(&self, other: &Self, mut rows: Range<usize>) -> Option<(usize, usize)> {
         rows.find_map(|y| (0..self.width).find(|x| self.pixel(*x, y) != other.pixel(*x, y)).map(|x| (x, y)))
     }
 
-    /// Mean brightness of each part, row by row; 0 where a part has no pixels.
+    /// Mean brightness of each part, row by row; 0 for a part without pixels.
     pub(super) fn parts(&self) -> [u8; PARTS] {
         let edge = |length: usize, index: usize| length * index / GRID;
         std::array::from_fn(|part| {

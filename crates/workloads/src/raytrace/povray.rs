@@ -1,7 +1,8 @@
-//! One run of POV-Ray: what it is told, and what it says.
+//! One run of POV-Ray: its arguments and its output.
 //!
-//! It reads the scene from a directory of this run's own, which is also where it runs, because it may read and write
-//! there whatever its system-wide settings forbid; the picture comes through a pipe. Its own clock tells the time.
+//! POV-Ray reads the scene from a directory of this run and also runs there. POV-Ray may read and
+//! write there under any system-wide settings. The picture comes through a pipe. The times are
+//! those of POV-Ray's own clock.
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,26 +20,27 @@ use crate::{WorkloadError, shortage};
 
 const PROGRAM: &str = "povray";
 
-/// The scene's file.
+/// File name of the scene.
 const SCENE: &str = "scene.pov";
 
-/// POV-Ray's memory for a pixel, an estimate: five 4-byte numbers, and again as many while the picture is encoded; and two copies
-/// of three bytes here.
+/// Estimated memory per pixel: in POV-Ray five 4-byte numbers, and again as many while the picture
+/// is encoded; here two copies of three bytes.
 const PER_PIXEL: u64 = 48;
 
-/// Its own memory, and that of a thread: generous estimates, not measurements.
+/// Memory of POV-Ray itself, and of a thread: generous estimates, not measurements.
 const ITSELF: u64 = 200 << 20;
 const PER_THREAD: u64 = 3 << 20;
 
-/// What a run takes at most.
+/// Upper bound of the memory of a run.
 pub(super) const fn memory(pixels: usize, threads: usize) -> Bytes {
     Bytes(pixels as u64 * PER_PIXEL + ITSELF + threads as u64 * PER_THREAD)
 }
 
-/// Threads beside those that trace: 6 of version 3.7, as counted, and one here, which reads the picture.
+/// Threads besides the tracing ones: 6 of version 3.7, by count, and one here that reads the
+/// picture.
 const OTHER_THREADS: usize = 7;
 
-/// Threads of a run. Where one of its own cannot be started, POV-Ray may wait for it for ever.
+/// Number of threads in a run. POV-Ray may wait for ever if one of its threads cannot be started.
 pub(super) const fn threads(threads: usize) -> usize {
     OTHER_THREADS + threads
 }
@@ -49,20 +51,20 @@ pub(super) struct Job<'a> {
     pub(super) directory: &'a Path,
     pub(super) width: usize,
     pub(super) height: usize,
-    /// What is traced; the others stay black.
+    /// Rows to trace; the others stay black.
     pub(super) rows: Range<usize>,
     pub(super) threads: usize,
 }
 
-/// What became of it.
+/// Result of a run.
 pub(super) struct Traced {
     pub(super) picture: Picture,
-    /// For photons and rays.
+    /// Time for photons and rays.
     pub(super) time: Nanos,
 }
 
 impl Job<'_> {
-    /// Puts the scene where POV-Ray finds it.
+    /// Writes the scene to the file that POV-Ray reads.
     pub(super) fn write_scene(&self, text: &[u8]) -> Result<(), WorkloadError> {
         let path = self.directory.join(SCENE);
         fs::write(&path, text).map_err(|source| WorkloadError::File {
@@ -77,7 +79,7 @@ impl Job<'_> {
     pub(super) fn trace(&self, guard: &Guard) -> Result<Traced, WorkloadError> {
         let mut command = Command::new(PROGRAM);
         command.args(self.arguments()).current_dir(self.directory);
-        // Debian's settings alone: a user's own may ask for other work.
+        // Only Debian's settings apply: a user's own settings may ask for other work.
         command.env("HOME", self.directory).env_remove("POVINI").env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = guard.start(&mut command).map_err(|source| refused(&source))?;
@@ -101,15 +103,16 @@ impl Job<'_> {
         Ok(Traced { picture, time })
     }
 
-    /// Neither display nor anti-aliasing, whose samples depend on neighbouring pixels; the picture to standard output
-    /// as a pixmap; no state kept for an interrupted run. A strip is traced in smaller blocks than a whole picture.
+    /// Arguments of POV-Ray. There is no display and no anti-aliasing, whose samples depend on
+    /// neighbouring pixels. The picture goes to standard output as a pixmap, and no state is kept
+    /// for an interrupted run. A strip is traced in smaller blocks than a whole picture.
     fn arguments(&self) -> Vec<String> {
         let block = if self.rows == (0..self.height) { 16 } else { 8 };
         let mut arguments = vec![format!("+I{SCENE}")];
         arguments.extend(["+O-", "+FP8", "-D", "-V", "-C", "-P", "-A", "+Q9"].map(str::to_owned));
         arguments.push(format!("+W{}", self.width));
         arguments.push(format!("+H{}", self.height));
-        // Counted from 1, the last one included.
+        // Rows count from 1, and the last one is included.
         arguments.push(format!("+SR{}", self.rows.start + 1));
         arguments.push(format!("+ER{}", self.rows.end));
         arguments.push(format!("+WT{}", self.threads));
@@ -118,7 +121,7 @@ impl Job<'_> {
     }
 }
 
-/// All of a pipe; what cannot be read is missing in the picture and noticed there.
+/// All data from a pipe. Missing data is detected later, as an incomplete picture.
 fn read(pipe: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
@@ -140,7 +143,8 @@ fn failed(reason: String) -> WorkloadError {
     WorkloadError::Failed { program: "POV-Ray".to_owned(), reason }
 }
 
-/// The first line that names an error, since the last ones only say that there was one; or else the last.
+/// First line that reports a shortage, else the first line that names an error, else the last line.
+/// The last lines usually say only that there was an error.
 fn reason(said: &str) -> &str {
     let lines = || said.lines().filter(|line| !line.trim().is_empty());
     shortage::line(lines())
@@ -150,7 +154,7 @@ fn reason(said: &str) -> &str {
         .trim()
 }
 
-/// `Trace Time: ... (4.362 seconds)`, and that of photons, where there are some.
+/// Parses `Trace Time: ... (4.362 seconds)`, and adds the time of photons, if there is one.
 fn trace_time(said: &str) -> Option<Nanos> {
     let time = |name: &str| {
         let line = said.lines().find_map(|line| line.trim().strip_prefix(name))?;

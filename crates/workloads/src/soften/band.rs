@@ -1,13 +1,14 @@
-//! The threads' part: bands of rows, each in memory of its own, that tell each other their edges.
+//! The threads' part: bands of rows, each in its own memory, that send their edges to each other.
 //!
-//! A band keeps, beside its own rows, *ghost rows*: copies of its neighbours' rows nearest to it. With g of them it
-//! computes a stretch of g passes on its own, with one row fewer of the ghosts in each, and then exchanges g rows with
-//! each neighbour. No row is ever shared between threads, so there is nothing to lock in a pass, and each thread
-//! makes its rows itself, so that they lie on its own NUMA node.
+//! A band keeps *ghost rows* in addition to its own rows: copies of the nearest rows of its
+//! neighbours. With g ghost rows it computes a stretch of g passes on its own, and each pass has
+//! one fewer valid ghost row. Then it exchanges g rows with each neighbour. No threads share a row,
+//! so a pass needs no lock. Each thread makes its own rows, so that they lie on its own NUMA node.
 //!
-//! Bands sweep in turn downwards and upwards, two neighbours always both towards or both away from their boundary.
-//! So rows that a band sends late in a stretch are needed late in the next one, and early ones early: a message has a
-//! whole stretch of time, and a thread that was held up for less does not hold up the others.
+//! Bands sweep alternately downwards and upwards. Two neighbours always sweep both towards or both
+//! away from their boundary. Rows that a band sends late in a stretch are therefore needed late in
+//! the next one, and early rows early. A message has a whole stretch of time, and a thread with a
+//! shorter delay does not delay the others.
 
 use std::iter;
 use std::mem;
@@ -23,21 +24,23 @@ use super::sweep::Sweep;
 use super::{LOWER, Order, kernel};
 use crate::{Checksum, WorkloadError, memory};
 
-/// Ghost rows at most, and passes of a stretch. Eight passes over half of the default bitmap take 0.8 ms, against
-/// which the some 10 to 50 µs of waking a thread that had to wait are little.
+/// Maximum number of ghost rows, and of passes in a stretch. Eight passes over half of the default
+/// bitmap take 0.8 ms. Waking a thread that had to wait takes about 10 to 50 µs, which is small in
+/// comparison.
 const MAX_GHOSTS: usize = 8;
 
-/// Own rows for each ghost row at least. On each side that has a neighbour, g ghost rows cost (g-1)/2 rows a pass
-/// more: with this, less than 1% of the band.
+/// Minimum number of own rows per ghost row. On each side with a neighbour, g ghost rows cost
+/// (g-1)/2 additional rows per pass: with this limit, less than 1% of the band.
 const ROWS_PER_GHOST: usize = 64;
 
-/// What the piece of a sweep may take: half the second-level cache of the smallest cores of the last ten years.
+/// Memory for the piece of a sweep: half the second-level cache of the smallest cores of the last
+/// ten years.
 const PIECE: Bytes = Bytes::from_kib(128);
 
 /// Copies of a band: a pass reads one and writes the other.
 const COPIES: usize = 2;
 
-/// What all bands have in common.
+/// Common parameters of all bands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) size: Size,
@@ -47,16 +50,18 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Memory of all the bands of `threads` threads: the bitmap twice, ghost rows, rows under way between them.
+    /// Memory of all the bands of `threads` threads: the bitmap twice, ghost rows, and rows in
+    /// transit.
     pub(super) fn memory(&self, threads: usize) -> Bytes {
         let exchanged = self.ghosts(threads) * self.size.stride();
-        // A boundary has ghost rows on both sides, in each copy, and a buffer under way in each direction.
+        // A boundary has ghost rows on both sides, in each copy, and one buffer in transit per
+        // direction.
         let boundary = exchanged * (2 * COPIES + 2);
         Bytes((COPIES * self.size.bytes() + (threads - 1) * boundary) as u64)
     }
 
-    /// Cuts the bitmap into `threads` bands of nearly equal height and joins the neighbours; `threads` must not
-    /// exceed the rows. Reserves the memory of them all.
+    /// Cuts the bitmap into `threads` bands of nearly equal height and connects the neighbours.
+    /// Reserves the memory of all bands. `threads` must not exceed the rows.
     pub(super) fn bands(&self, threads: usize) -> Result<Vec<Band>, WorkloadError> {
         let mut above = None;
         (0..threads)
@@ -68,12 +73,13 @@ impl Plan {
             .collect()
     }
 
-    /// Ghost rows on each side that has a neighbour; no more than any band has rows.
+    /// Ghost rows on each side with a neighbour; at most the rows of the smallest band.
     fn ghosts(&self, threads: usize) -> usize {
         (self.size.height / threads / ROWS_PER_GHOST).clamp(1, MAX_GHOSTS)
     }
 
-    /// Rows of the piece of a sweep. In column order the whole band, because its columns are to be long.
+    /// Rows in the piece of a sweep. In column order the piece is the whole band, because its
+    /// columns must be long.
     fn piece(&self, band_rows: usize) -> usize {
         match self.order {
             Order::Row => (PIECE.0 as usize / COPIES / self.size.stride()).max(MAX_GHOSTS),
@@ -82,24 +88,24 @@ impl Plan {
     }
 }
 
-/// One thread's rows.
+/// Rows of one thread.
 pub(super) struct Band {
     plan: Plan,
-    /// Its first row in the bitmap.
+    /// First row of the band in the bitmap.
     top: usize,
     ghosts: usize,
-    /// How a whole stretch goes.
+    /// Sweep of a whole stretch.
     sweep: Sweep,
-    /// The neighbour where the sweep starts, and the one where it ends.
+    /// Neighbour at the start of the sweep, and neighbour at its end.
     near: Option<Neighbour>,
     far: Option<Neighbour>,
-    /// Own rows between ghost rows: before a stretch.
+    /// Ghost rows around own rows, before a stretch.
     from: Vec<u8>,
-    /// The same after an odd number of passes.
+    /// Ghost rows around own rows, after an odd number of passes.
     to: Vec<u8>,
 }
 
-/// A pixel that the last pass got wrong.
+/// A pixel that the last pass computed wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrongPixel {
     pub(super) x: usize,
@@ -108,11 +114,11 @@ pub(super) struct WrongPixel {
     pub(super) got: Pixel,
 }
 
-/// What became of a band.
+/// Result of a band.
 pub(super) struct Softened {
-    /// CRC-32 of the own rows, to be combined with the other bands'.
+    /// CRC-32 of the own rows, to be combined with those of the other bands.
     crc: crc32fast::Hasher,
-    /// The first pixel to which the published algorithm gives another value in the last pass.
+    /// First pixel of the last pass at which the published algorithm gives another value.
     pub(super) wrong: Option<WrongPixel>,
     start: Instant,
     end: Instant,
@@ -145,7 +151,7 @@ impl Band {
         Ok(Self { plan, top: edge(index), ghosts, sweep, near, far, from, to })
     }
 
-    /// Makes the rows, softens them, checks the last pass. `None` where a neighbour is gone.
+    /// Makes the rows, softens them and checks the last pass. `None` if a neighbour is gone.
     pub(super) fn run(mut self) -> Option<Softened> {
         self.make();
         let mut sums = kernel::sums(self.plan.size.stride());
@@ -175,7 +181,7 @@ impl Band {
         self.to.resize(all, 0);
     }
 
-    /// One sweep, the passes from `done` on. Nobody waits for the edges of the last one.
+    /// Runs one sweep, from pass `done`. No band waits for the edges of the last sweep.
     fn stretch(&mut self, done: u32, sums: &mut [u16]) -> Option<()> {
         let Plan { size, order, passes, .. } = self.plan;
         let sweep = self.sweep;
@@ -201,7 +207,7 @@ impl Band {
         if last { Some(()) } else { self.send_far() }
     }
 
-    /// Sends the rows as they are after so many passes of a stretch.
+    /// Sends the rows in their state after `passes` passes of a stretch.
     fn send_near(&mut self, passes: usize) -> Option<()> {
         let rows = self.bytes(self.sweep.near_own(self.ghosts));
         let after = if passes.is_multiple_of(2) { &self.from } else { &self.to };
@@ -223,7 +229,8 @@ impl Band {
         self.far.as_mut().map_or(Some(()), |far| far.receive(&mut self.from[rows]))
     }
 
-    /// Repeats the last pass by the published algorithm, from the bitmap before it, which is still there.
+    /// Repeats the last pass by the published algorithm, from the bitmap before it, which still
+    /// exists.
     fn check(&self) -> Option<WrongPixel> {
         let size = Size { width: self.plan.size.width, height: self.sweep.height() };
         let rounding = super::rounding(self.plan.passes - 1);
@@ -236,7 +243,7 @@ impl Band {
         })
     }
 
-    /// Where rows of the buffers are, in bytes.
+    /// Byte range of rows in the buffers.
     const fn bytes(&self, rows: Range<usize>) -> Range<usize> {
         let stride = self.plan.size.stride();
         rows.start * stride..rows.end * stride
@@ -250,7 +257,7 @@ pub(super) fn checksum(bands: &[Softened]) -> Checksum {
     Checksum(whole.finalize())
 }
 
-/// From the first band's start to the last one's end.
+/// Time from the first band's start to the last band's end.
 pub(super) fn parallel_time(bands: &[Softened]) -> Nanos {
     let start = bands.iter().map(|band| band.start).min();
     let end = bands.iter().map(|band| band.end).max();
@@ -287,7 +294,8 @@ mod tests {
     fn a_wrong_pixel_is_found_and_named_as_in_the_whole_bitmap() {
         let plan = Plan { size: Size { width: 9, height: 300 }, passes: 5, order: Order::Row, seed: 3 };
         let mut band = plan.bands(3).unwrap().remove(1);
-        // The state after a last pass, without neighbours: the buffers hold noise and its softened image.
+        // The state is that after a last pass, without neighbours: the buffers hold noise and its
+        // softened image.
         band.make();
         let size = Size { width: 9, height: band.sweep.height() };
         band.to = mem::take(&mut band.from);

@@ -1,7 +1,7 @@
 //! The bitmap: its size, its layout and its random content.
 //!
-//! Rows from top to bottom without padding, pixels from left to right, 3 bytes a pixel. Any row can be made without
-//! the others, so that every thread makes its own.
+//! Rows run from top to bottom without padding, pixels from left to right, with 3 bytes per pixel.
+//! Each row can be made without the others, so that every thread makes its own rows.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,14 +9,16 @@ use std::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// True colour: one byte each for three colours.
+/// True colour: one byte for each of three colours.
 pub(super) const BYTES_PER_PIXEL: usize = 3;
 
-/// Side of the squares of one colour, in pixels. Softening n times is close to a Gaussian blur of standard deviation
-/// sqrt(2n/3) pixels: 63 after 6000 passes. Noise alone would be grey by then, and its checksum would say little.
+/// Side of the squares of one colour, in pixels. Softening n times is close to a Gaussian blur of
+/// standard deviation sqrt(2n/3) pixels: 63 after 6000 passes. Pure noise would be grey by then,
+/// and its checksum would be a weak test.
 const SQUARE: usize = 256;
 
-/// Stream numbers from here on draw the colours of the squares, those below the noise of the rows.
+/// First stream number for the colours of the squares. The lower numbers are for the noise of the
+/// rows.
 const SQUARES_STREAM: u64 = 1 << 32;
 
 /// Width and height in pixels.
@@ -49,8 +51,9 @@ impl fmt::Display for Size {
     }
 }
 
-/// Appends `rows` of the bitmap that `seed` stands for: squares of random colour under noise of equal weight. The
-/// generator is ChaCha8, whose output is defined for good; each row draws from a stream of its own.
+/// Appends `rows` of the bitmap of `seed`: squares of random colour under noise of equal weight.
+/// The generator is ChaCha8, whose output is permanently defined. Each row draws from its own
+/// stream.
 pub(super) fn append(bytes: &mut Vec<u8>, rows: Range<usize>, width: usize, seed: u64) {
     let generator = ChaCha8Rng::seed_from_u64(seed);
     let mut squares = vec![0; width.div_ceil(SQUARE) * BYTES_PER_PIXEL];
@@ -69,7 +72,7 @@ pub(super) fn append(bytes: &mut Vec<u8>, rows: Range<usize>, width: usize, seed
     }
 }
 
-/// `generator` at the start of another of its 2^64 independent streams.
+/// `generator` at the start of stream `number` of its 2^64 independent streams.
 fn stream(generator: &ChaCha8Rng, number: u64) -> ChaCha8Rng {
     let mut generator = generator.clone();
     generator.set_stream(number);

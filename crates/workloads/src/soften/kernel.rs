@@ -1,11 +1,13 @@
-//! One pass over some rows of a bitmap, fast: in row order and in column order.
+//! One fast pass over some rows of a bitmap, in row order and in column order.
 //!
-//! Exact integer arithmetic, the same result in either order. No threads and no allocation here.
+//! The arithmetic is exact on integers, so both orders give one result. This module has no threads
+//! and no allocation.
 //!
-//! In row order the nine values are summed in two steps, three down and then three across, a whole row at a time:
-//! plain loops over slices, which the compiler turns into vector instructions. They are compiled for several
-//! instruction sets and the best one of the machine is chosen when they are called, because the baseline of x86-64
-//! (SSE2) is 2.2 times slower than AVX-512 here and 1.7 times slower than AVX2.
+//! In row order the nine values are summed in two steps, three down and then three across, a whole
+//! row at a time. The steps are plain loops over slices, which the compiler turns into vector
+//! instructions. They are compiled for several instruction sets, and the call selects the best one
+//! of the machine. The baseline of x86-64 (SSE2) is 2.2 times slower than AVX-512 here and 1.7
+//! times slower than AVX2.
 
 use std::ops::Range;
 
@@ -17,9 +19,10 @@ use super::bitmap::BYTES_PER_PIXEL;
 /// Values in a 3x3 neighbourhood.
 pub(super) const NEIGHBOURHOOD: u16 = 9;
 
-/// Softens `rows` of `from` into the same rows of `to`; both have rows of `stride` bytes. Beyond the first and the
-/// last row of `from` counts the nearest row inside. `rounding` is below nine and says which part of a mean is
-/// rounded up, see [`super::rounding`]. `sums` is working memory of any content, from [`sums`].
+/// Softens `rows` of `from` into the corresponding rows of `to`; both have rows of `stride` bytes.
+/// Beyond the first and the last row of `from` the nearest row inside counts. `rounding` is below
+/// nine and determines the part of a mean that is rounded up, see [`super::rounding`]. `sums` is
+/// working memory of any content, from [`sums`].
 pub(super) fn pass(
     order: Order,
     rounding: u16,
@@ -35,12 +38,13 @@ pub(super) fn pass(
     }
 }
 
-/// Working memory for rows of `stride` bytes: a sum for each byte and for a pixel beyond either edge.
+/// Working memory for rows of `stride` bytes: a sum for each byte and for one pixel beyond either
+/// edge.
 pub(super) fn sums(stride: usize) -> Vec<u16> {
     vec![0; stride + 2 * BYTES_PER_PIXEL]
 }
 
-/// The mean of nine values from their sum: at most (9 x 255 + 8) / 9 = 255, which fits.
+/// Mean of nine values from their sum: at most (9 x 255 + 8) / 9 = 255, which fits.
 #[inline(always)]
 const fn mean(sum: u16, rounding: u16) -> u8 {
     ((sum + rounding) / NEIGHBOURHOOD) as u8
@@ -64,7 +68,7 @@ fn along_rows(
         for (((sum, above), here), below) in down {
             *sum = u16::from(*above) + u16::from(*here) + u16::from(*below);
         }
-        // Beyond the edges counts the nearest pixel inside.
+        // Beyond the edges the nearest pixel inside counts.
         sums.copy_within(P..2 * P, 0);
         sums.copy_within(stride..stride + P, stride + P);
         let (left, middle, right) = (&sums[..stride], &sums[P..P + stride], &sums[2 * P..2 * P + stride]);
@@ -75,8 +79,8 @@ fn along_rows(
     }
 }
 
-/// Walks down one column after the other, with the sums of the last three rows at hand: each step is a row further
-/// in memory. This is how the published program went over its bitmap, and what a cache likes least.
+/// Walks down one column after the other and keeps the sums of the last three rows. Each step moves
+/// by a row in memory. The published program used this order, which is the worst one for a cache.
 fn down_columns(rounding: u16, from: &[u8], to: &mut [u8], stride: usize, rows: Range<usize>) {
     let last = from.len() / stride - 1;
     for x in (0..stride).step_by(BYTES_PER_PIXEL) {
@@ -131,13 +135,13 @@ mod tests {
             let expected = reference::soften(&bitmap, size, rounding);
             for order in [Order::Row, Order::Column] {
                 let mut result = vec![0xA5; bitmap.len()];
-                // Working memory may hold anything.
+                // The working memory may have any content.
                 let mut sums = sums(size.stride());
                 sums.fill(0xFFFF);
                 pass(order, rounding, &bitmap, &mut result, size.stride(), rows.clone(), &mut sums);
                 let bytes = rows.start * size.stride()..rows.end * size.stride();
                 prop_assert_eq!(&result[bytes.clone()], &expected[bytes.clone()], "{:?}", order);
-                // Nothing else is written.
+                // The pass writes no other bytes.
                 prop_assert!(result[..bytes.start].iter().chain(&result[bytes.end..]).all(|b| *b == 0xA5));
             }
         }

@@ -1,6 +1,6 @@
-//! What two bands tell each other: rows, in buffers that go back and forth.
+//! Communication between two bands: rows, in buffers that go back and forth.
 //!
-//! Knows nothing of what the rows are for.
+//! This module is independent of the use of the rows.
 
 use std::mem;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,12 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 pub(super) struct Neighbour {
     to: Sender<Vec<u8>>,
     from: Receiver<Vec<u8>>,
-    /// The buffer that came last goes out next: nothing is allocated once both are under way.
+    /// Buffer of the last received rows, reused for the next send. No allocation is needed once
+    /// both buffers are in use.
     spare: Vec<u8>,
 }
 
 impl Neighbour {
-    /// Both ends.
+    /// Both ends of a boundary.
     pub(super) fn pair() -> (Self, Self) {
         let (down, from_above) = channel();
         let (up, from_below) = channel();
@@ -22,7 +23,7 @@ impl Neighbour {
         (end(down, from_below), end(up, from_above))
     }
 
-    /// Tells the neighbour these rows, without waiting; `None` where it is gone.
+    /// Sends these rows to the neighbour without waiting; `None` if the neighbour is gone.
     pub(super) fn send(&mut self, rows: &[u8]) -> Option<()> {
         let mut buffer = mem::take(&mut self.spare);
         buffer.clear();
@@ -30,7 +31,7 @@ impl Neighbour {
         self.to.send(buffer).ok()
     }
 
-    /// Waits for the neighbour's rows; `None` where it is gone.
+    /// Waits for the neighbour's rows; `None` if the neighbour is gone.
     pub(super) fn receive(&mut self, rows: &mut [u8]) -> Option<()> {
         self.spare = self.from.recv().ok()?;
         rows.copy_from_slice(&self.spare);

@@ -1,22 +1,23 @@
-//! The published algorithm: for every pixel, column by column, the mean of itself and its eight neighbours.
+//! The published algorithm: for every pixel, column by column, the mean of itself and its eight
+//! neighbours.
 //!
-//! It shares nothing with `kernel`, which it checks, and must stay as plain as it is.
+//! The module shares nothing with `kernel`, which it checks, and must stay this simple.
 
 use super::bitmap::{self, BYTES_PER_PIXEL, Size};
 use super::rounding;
 use crate::Checksum;
 
-/// One pixel: red, green and blue, or blue, green and red; softening does not care.
+/// One pixel: red, green and blue, or blue, green and red; the order does not affect softening.
 pub(super) type Pixel = [u8; BYTES_PER_PIXEL];
 
-/// The pixel at `x`, `y` of the bitmap.
+/// Pixel at `x`, `y` of the bitmap.
 pub(super) fn pixel(bitmap: &[u8], size: Size, x: usize, y: usize) -> Pixel {
     let start = y * size.stride() + x * BYTES_PER_PIXEL;
     [bitmap[start], bitmap[start + 1], bitmap[start + 2]]
 }
 
-/// What the pixel at `x`, `y` becomes: for each colour the mean of the nine values, rounded up where at least
-/// `9 - rounding` ninths are over. Beyond the edge counts the nearest pixel inside.
+/// New value of the pixel at `x`, `y`: for each colour the mean of the nine values, rounded up if
+/// at least `9 - rounding` ninths remain. Beyond the edge the nearest pixel inside counts.
 pub(super) fn softened(bitmap: &[u8], size: Size, rounding: u16, x: usize, y: usize) -> Pixel {
     let mut sums = [0u32; BYTES_PER_PIXEL];
     for y in [y.saturating_sub(1), y, (y + 1).min(size.height - 1)] {

@@ -1,16 +1,19 @@
 //! The order in which a band's rows are computed: several passes in one sweep over the band.
 //!
-//! A sweep goes over the band in pieces that fit a core's own cache and takes each piece through all the passes of
-//! a stretch before the next. Pass p of a piece lies p rows behind pass 0, so that every row finds the three rows it
-//! needs: time skewing (Wonnacott, "Achieving scalable locality with time skewing", 2002). Two buffers are enough, as
-//! without it: pass p overwrites what pass p-2 left exactly where pass p-1 needs it no more. The memory of the
-//! bitmap is read and written once a stretch instead of once a pass, so that CPUs do not wait for a cache they share.
+//! A sweep goes over the band in pieces that fit a core's own cache. It takes each piece through
+//! all the passes of a stretch before the next piece. Pass p of a piece lies p rows behind pass 0,
+//! so that every row finds its three input rows: time skewing (Wonnacott, "Achieving scalable
+//! locality with time skewing", 2002). Two buffers are enough, as without time skewing: pass p
+//! overwrites rows of pass p-2 exactly where pass p-1 no longer needs them. The memory of the
+//! bitmap is read and written once per stretch instead of once per pass, so that CPUs do not wait
+//! for a shared cache.
 //!
-//! Rows are counted from where the sweep starts, which may be the bottom of the band. Pure arithmetic.
+//! Rows are counted from the start of the sweep, which may be the bottom of the band. This module
+//! is pure arithmetic.
 
 use std::ops::Range;
 
-/// A band as a sweep sees it. "Near" is the side it starts from, "far" the other one.
+/// A band from the view of a sweep. "Near" is the side where the sweep starts, "far" the other one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sweep {
     /// Ghost rows on the near side; 0 at the edge of the bitmap.
@@ -19,7 +22,7 @@ pub(super) struct Sweep {
     pub(super) own: usize,
     /// Ghost rows on the far side; 0 at the edge of the bitmap.
     pub(super) far: usize,
-    /// Passes of the stretch; no more than there are ghost rows on a side that has them.
+    /// Passes of the stretch; at most the ghost rows of a side that has any.
     pub(super) passes: usize,
     /// Rows of a piece.
     pub(super) piece: usize,
@@ -28,14 +31,14 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// How many pieces it takes until the last pass has covered the last row.
+    /// Number of pieces until the last pass has covered the last row.
     pub(super) const fn pieces(&self) -> usize {
         (self.near + self.own + self.passes - 1).div_ceil(self.piece)
     }
 
-    /// What pass `pass` computes in piece `piece`, as rows of the buffer; may be empty.
+    /// Rows of the buffer that pass `pass` computes in piece `piece`; may be empty.
     pub(super) fn rows(&self, piece: usize, pass: usize) -> Range<usize> {
-        // Ghost rows are good for one row fewer in each pass.
+        // One fewer ghost row is valid in each pass.
         let margin = self.passes - 1 - pass;
         let first = if self.near > 0 { self.near - margin } else { 0 };
         let last = self.near + self.own + if self.far > 0 { margin } else { 0 };
@@ -44,23 +47,23 @@ impl Sweep {
         self.in_buffer(start..end)
     }
 
-    /// The first piece that reads far ghost rows: pass 0 reads one row beyond what it computes.
+    /// First piece that reads far ghost rows: pass 0 reads one row beyond its computed rows.
     pub(super) const fn first_to_read_far(&self) -> usize {
         let own_end = self.near + self.own;
         (own_end.div_ceil(self.piece)).saturating_sub(1)
     }
 
-    /// The piece after which the `count` own rows nearest to the start are through all the passes.
+    /// Piece after which the `count` own rows nearest to the start have completed all passes.
     pub(super) fn near_rows_done(&self, count: usize) -> usize {
         ((self.near + count + self.passes - 1).div_ceil(self.piece)).min(self.pieces()) - 1
     }
 
-    /// The ghost rows of the near side, in the buffer.
+    /// Ghost rows of the near side, in the buffer.
     pub(super) fn near_ghosts(&self) -> Range<usize> {
         self.in_buffer(0..self.near)
     }
 
-    /// The ghost rows of the far side, in the buffer.
+    /// Ghost rows of the far side, in the buffer.
     pub(super) fn far_ghosts(&self) -> Range<usize> {
         let own_end = self.near + self.own;
         self.in_buffer(own_end..own_end + self.far)
@@ -87,7 +90,8 @@ impl Sweep {
         self.near + self.own + self.far
     }
 
-    /// Rows counted from the start of the sweep as rows counted from the top of the buffer.
+    /// Converts rows counted from the start of the sweep to rows counted from the top of the
+    /// buffer.
     fn in_buffer(&self, rows: Range<usize>) -> Range<usize> {
         if self.upward { self.height() - rows.end..self.height() - rows.start } else { rows }
     }
@@ -98,10 +102,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Which pass each row of each buffer is from; `None` where it is not valid.
+    /// Pass of each row in each buffer; `None` if the row is not valid.
     type Passes = [Vec<Option<usize>>; 2];
 
-    /// Plays a sweep on pass numbers instead of pixels. Pass 0 of the numbers is what was there before.
+    /// Simulates a sweep on pass numbers instead of pixels. Pass 0 of the numbers is the initial
+    /// state.
     fn play(sweep: &Sweep, ghosts: usize) -> Passes {
         let mut buffers: Passes = [vec![None; sweep.height()], vec![None; sweep.height()]];
         buffers[0][sweep.all_own()].fill(Some(0));
@@ -142,7 +147,7 @@ mod tests {
             let buffers = play(&sweep, ghosts);
             let whole = |buffer: &[Option<usize>], pass| buffer[sweep.all_own()].iter().all(|p| *p == Some(pass));
             prop_assert!(whole(&buffers[passes % 2], passes));
-            // The check of the last pass needs the one before it.
+            // The check of the last pass needs the previous pass.
             prop_assert!(whole(&buffers[(passes + 1) % 2], passes - 1));
         }
     }

@@ -1,5 +1,5 @@
-//! The embedded server's side of one connection: requests in, answers out. Knows no other connection and waits for
-//! nothing.
+//! The embedded server's side of one connection: requests in, answers out. This module knows no
+//! other connection and never waits.
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
@@ -10,13 +10,14 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use super::content::{Content, NAME};
 
-/// Most bytes of a request's head; what nginx takes by default (`large_client_header_buffers`).
+/// Maximum length of a request's head, in bytes: nginx's default (`large_client_header_buffers`).
 const MAX_REQUEST: usize = 8192;
 
-/// Most header fields of a request: more than any browser sends.
+/// Maximum number of header fields in a request: more than any browser sends.
 const MAX_FIELDS: usize = 64;
 
-/// The answers that there are, made once. Each kind in two forms: the connection stays, and it is closed.
+/// All possible answers, made once. Most kinds have two forms: one keeps the connection open, one
+/// closes it.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
     found: [Vec<u8>; 2],
@@ -25,7 +26,7 @@ pub(super) struct Answers<'a> {
     body: &'a [u8],
 }
 
-/// One that is being sent.
+/// An answer that is being sent.
 #[derive(Clone, Copy, Debug)]
 struct Answer<'a> {
     head: &'a [u8],
@@ -37,18 +38,18 @@ struct Answer<'a> {
 #[derive(Debug)]
 pub(super) struct Connection<'a> {
     pub(super) socket: OwnedFd,
-    /// Requests that came and are not answered, the first of them perhaps not whole.
+    /// Received requests that are not answered yet; the first of them may be incomplete.
     input: Vec<u8>,
-    /// What is being sent, and how many bytes of it are out.
+    /// Answer that is being sent, and the number of its bytes already sent.
     output: Option<(Answer<'a>, usize)>,
 }
 
-/// Whether there is more to come.
+/// Next state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It waits for the other side.
+    /// The connection waits for the other side.
     Waits,
-    /// It is to be closed.
+    /// The connection must be closed.
     Ends,
 }
 
@@ -64,7 +65,8 @@ impl<'a> Answers<'a> {
         Self { found: both("200 OK", body.len()), missing: both("404 Not Found", 0), bad, body }
     }
 
-    /// The answer to the request that begins `input`, and how long that is; nothing where it is not whole.
+    /// Answer to the first request in `input`, and the length of that request; `None` if the
+    /// request is incomplete.
     fn to(&'a self, input: &[u8]) -> Option<(Answer<'a>, usize)> {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -76,7 +78,7 @@ impl<'a> Answers<'a> {
         };
         let field = |name: &str| request.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
         if request.method != Some("GET") || field("content-length").or(field("transfer-encoding")).is_some() {
-            // A body that is not expected would be taken for the next request.
+            // An unexpected body would be mistaken for the next request.
             return Some((bad, len));
         }
         let stays = match field("connection") {
@@ -99,7 +101,8 @@ impl<'a> Connection<'a> {
         Self { socket, input: Vec::new(), output: None }
     }
 
-    /// Does all that can be done without waiting. To be called whenever the socket has become readable or writable.
+    /// Does all work that is possible without waiting. The caller calls it whenever the socket has
+    /// become readable or writable.
     pub(super) fn advance(&mut self, answers: &'a Answers<'a>, buffer: &mut Vec<u8>) -> Next {
         let mut drained = false;
         loop {
@@ -110,7 +113,7 @@ impl<'a> Connection<'a> {
                     Ok(_) => self.output = None,
                     Err(Errno::INTR) => {}
                     Err(Errno::AGAIN) => return Next::Waits,
-                    // It is the other side's business that it has gone.
+                    // A disconnected client is not an error of the server.
                     Err(_) => return Next::Ends,
                 }
             } else if let Some((answer, len)) = answers.to(&self.input) {
@@ -124,7 +127,8 @@ impl<'a> Connection<'a> {
                     Ok((0, _)) => return Next::Ends,
                     Ok((got, _)) => {
                         self.input.extend_from_slice(buffer);
-                        // What does not fill the buffer was all that was there; more of it tells again.
+                        // A partly filled buffer means that all available data was read. A new
+                        // event reports more data.
                         drained = got < buffer.capacity();
                     }
                     Err(Errno::INTR) => {}
@@ -142,7 +146,7 @@ impl Answer<'_> {
     }
 }
 
-/// Sends what is left of an answer, head and body in one call.
+/// Sends the rest of an answer, head and body in one call.
 fn write(socket: &OwnedFd, answer: &Answer<'_>, sent: usize) -> Result<usize, Errno> {
     let head = answer.head.get(sent..).unwrap_or_default();
     let body = &answer.body[sent.saturating_sub(answer.head.len())..];
@@ -157,7 +161,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// What is answered to `requests`, sent in pieces of `size` bytes, and whether the connection was closed.
+    /// Answer to `requests`, sent in pieces of `size` bytes, and whether the connection was closed.
     fn answered(content: &Content, requests: &str, size: usize) -> (Vec<u8>, bool) {
         let answers = Answers::new(content);
         let (mut ours, theirs) = UnixStream::pair().unwrap();
@@ -184,7 +188,7 @@ mod tests {
 
     #[test]
     fn requests_are_answered_however_they_come() {
-        // More than a socket's buffer takes at once.
+        // The answers exceed the capacity of a socket's buffer.
         let content = Content::random(1_000_000, 1).unwrap();
         let requests = "GET /file HTTP/1.1\nHost: x\n\n".repeat(3);
         for size in [1, 7, 1000] {

@@ -1,12 +1,13 @@
-//! One thread of load: many connections, one outstanding request each, by epoll.
+//! One thread of load: many connections with one outstanding request each, by epoll.
 //!
-//! A closed loop sends the next request as soon as a connection is free, and so finds the server's peak rate. It cannot
-//! find its latency: while the server stalls, it asks for nothing, and the requests that a user would have made
-//! meanwhile are missing from its figures (coordinated omission: Gil Tene, "How NOT to Measure Latency"). The open loop
-//! has a schedule of its own, and counts each latency from the time at which the request was to be sent, whether or
-//! not a connection was free then.
+//! A closed loop sends the next request as soon as a connection is free, and so finds the server's
+//! peak rate. A closed loop cannot find the latency. It sends nothing while the server stalls, so
+//! the requests that a user would have made in that time are missing from its figures (coordinated
+//! omission: Gil Tene, "How NOT to Measure Latency"). The open loop follows its own schedule. It
+//! counts each latency from the scheduled time of the request, even if no connection was free at
+//! that time.
 //!
-//! Every response is checked; what is wrong with one ends the load.
+//! Every response is checked, and any error in a response ends the load.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,76 +30,82 @@ use super::response::{Progress, Response};
 use crate::WorkloadError;
 use crate::clock::{Span, now};
 
-/// What is read at once: a response of 15 KiB whole, and no more than half of a core's L2 cache of today.
+/// Size of one read: a complete response of 15 KiB, and at most half of the L2 cache of a current
+/// core.
 const BUFFER: Bytes = Bytes::from_kib(64);
 
-/// Memory of one thread beside its connections: the buffer, the histogram (270 KiB), events and bookkeeping.
+/// Memory of one thread besides its connections: the buffer, the histogram (270 KiB), events and
+/// bookkeeping.
 pub(super) const THREAD_MEMORY: Bytes = Bytes::from_kib(1024);
 
-/// Events taken from the kernel at once.
+/// Maximum number of events per call to the kernel.
 const EVENTS: usize = 256;
 
-/// How often a thread that waits looks whether the others have failed.
+/// Interval at which a waiting thread checks whether the others have failed.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long a server may say nothing at all before the run is given up: far beyond a stall that is worth measuring.
+/// Time without any response after which the run is given up: far longer than any stall worth
+/// measuring.
 const PATIENCE: Nanos = Nanos(60_000_000_000);
 
-/// Requests of one thread that fall due one after the other.
+/// Schedule of one thread's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
-    /// When the first one is due, after the start.
+    /// Due time of the first request, after the start.
     pub(super) first: Nanos,
-    /// From one to the next, in nanoseconds: not whole ones, so that a rate is kept exactly.
+    /// Interval between two requests, in nanoseconds. It is a fraction, so that a rate is kept
+    /// exactly.
     pub(super) interval: f64,
 }
 
 impl Pace {
-    /// When request `number`, counted from 0, is due after the start.
+    /// Due time of request `number` after the start. Numbers count from 0.
     fn due(&self, number: u64) -> Nanos {
         Nanos(self.first.0 + (number as f64 * self.interval) as u64)
     }
 }
 
-/// What one thread is to do.
+/// Task of one thread.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) port: u16,
     pub(super) connections: usize,
     pub(super) requests: u64,
-    /// Requests that a connection carries before it is closed; without one, it stays open.
+    /// Requests per connection before it is closed; `None` keeps the connection open.
     pub(super) keep_alive: Option<u32>,
-    /// The open loop's schedule; without one, the loop is closed.
+    /// Schedule of the open loop; `None` makes the loop closed.
     pub(super) pace: Option<Pace>,
-    /// The body of one response in so many is compared.
+    /// Interval between compared bodies: the body of one response in `sample` is compared.
     pub(super) sample: u64,
     pub(super) expected: Expected,
 }
 
-/// What one thread saw.
+/// Observations of one thread.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) span: Span,
     pub(super) latencies: Latencies,
-    /// Requests that were made again.
+    /// Repeated requests.
     pub(super) repeated: u64,
 }
 
-/// A thread's load, its connections open.
+/// One thread's load, with its connections open.
 #[derive(Debug)]
 pub(super) struct Client<'a> {
     plan: Plan,
-    /// The requests' bytes: one that keeps the connection, and one that has it closed.
+    /// Bytes of the request in two forms: one keeps the connection open, one has the server close
+    /// it.
     keeping: Vec<u8>,
     closing: Vec<u8>,
     epoll: OwnedFd,
     connections: Vec<Connection>,
-    /// Connections without a request, the one that has been so longest first: all take their turn.
+    /// Connections without a request, the longest idle first, so that all take their turn.
     free: VecDeque<usize>,
     begun: Nanos,
     sent: u64,
     done: u64,
-    /// Requests that were made again, since the server closed the connection as they were on their way.
+    /// Requests that were repeated because the server closed the connection while they were on
+    /// their way.
     repeated: u64,
     latencies: Latencies,
     /// Whether a thread has failed.
@@ -107,11 +114,11 @@ pub(super) struct Client<'a> {
 
 #[derive(Debug)]
 struct Connection {
-    /// None where it is closed for good.
+    /// Socket; `None` if the connection is closed for good.
     socket: Option<OwnedFd>,
-    /// Requests it has carried.
+    /// Requests that the connection has carried.
     carried: u32,
-    /// From when the latency of its request counts.
+    /// Start of the latency of its current request.
     since: Nanos,
     state: State,
     response: Response,
@@ -120,10 +127,11 @@ struct Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
-    /// A request is out.
+    /// A request is outstanding.
     Waiting,
-    /// Its last response was whole, and the server closes. It goes first, so that it and not the client keeps the port
-    /// busy for a minute (TIME_WAIT, RFC 9293, section 3.6): there are only some 28,000 of them.
+    /// The last response is complete, and the server closes the connection. The server closes
+    /// first, so that the server and not the client keeps the port in use for a minute (TIME_WAIT,
+    /// RFC 9293, section 3.6). There are only about 28,000 ports.
     Ending,
 }
 
@@ -163,11 +171,12 @@ impl<'a> Client<'a> {
         Ok(client)
     }
 
-    /// Makes all requests. Nagle's algorithm holds none back, since each waits for the answer to the one before.
+    /// Makes all requests. Nagle's algorithm delays no request, since each request waits for the
+    /// answer to the previous one.
     pub(super) fn run(mut self) -> Result<Seen, WorkloadError> {
         let (span, result) = Span::of(|| self.load());
         if result.is_err() {
-            // The others end at their next look.
+            // The other threads end at their next check.
             self.failed.store(true, Ordering::Relaxed);
         }
         result.map(|()| Seen { span, latencies: self.latencies, repeated: self.repeated })
@@ -175,7 +184,8 @@ impl<'a> Client<'a> {
 
     fn load(&mut self) -> Result<(), WorkloadError> {
         if self.plan.pace.is_some() {
-            // The kernel may let a sleeper sleep 50 us longer than asked (prctl(2), PR_SET_TIMERSLACK).
+            // The kernel may let a sleep last 50 us longer than requested (prctl(2),
+            // PR_SET_TIMERSLACK).
             let _ = set_current_timer_slack(NonZeroU64::new(1));
         }
         self.begun = now();
@@ -192,10 +202,10 @@ impl<'a> Client<'a> {
             let time = now();
             self.send_all(time)?;
             if self.failed.load(Ordering::Relaxed) {
-                // The thread that set it says why.
+                // The thread that set the flag reports the reason.
                 return Ok(());
             }
-            // In an open loop there may be nothing to hear.
+            // In an open loop there may be no outstanding response.
             if !silence || self.sent == self.done {
                 heard = time;
             } else if time.since(heard) > PATIENCE {
@@ -205,7 +215,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Sends what is due, as long as there are connections for it.
+    /// Sends the requests that are due, as far as connections are free.
     fn send_all(&mut self, time: Nanos) -> Result<(), WorkloadError> {
         while self.sent < self.plan.requests {
             let since = match self.next_due() {
@@ -218,14 +228,15 @@ impl<'a> Client<'a> {
             };
             self.send(index, since)?;
         }
-        // A server of few processes may need those that wait on these connections to answer the others.
+        // A server with few processes may need the processes that wait on these connections, to
+        // answer the others.
         for index in self.free.drain(..) {
             self.connections[index].socket = None;
         }
         Ok(())
     }
 
-    /// When the next request of an open loop is due.
+    /// Due time of the next request in an open loop.
     fn next_due(&self) -> Option<Nanos> {
         self.plan.pace.map(|pace| Nanos(self.begun.0 + pace.due(self.sent).0))
     }
@@ -239,7 +250,7 @@ impl<'a> Client<'a> {
         self.ask(index)
     }
 
-    /// Puts the request that is this connection's out.
+    /// Writes the request of this connection to its socket.
     fn ask(&mut self, index: usize) -> Result<(), WorkloadError> {
         let connection = &mut self.connections[index];
         connection.carried += 1;
@@ -251,15 +262,15 @@ impl<'a> Client<'a> {
         };
         match rustix::net::send(socket, request, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(sent) if sent == request.len() => Ok(()),
-            // A connection without a request has all of its buffer free.
+            // A connection without a request has an empty send buffer.
             Ok(sent) => Err(failed(format!("{sent} of a request's {} bytes could be sent", request.len()))),
-            // It comes as the connection's end, too, and is seen to there.
+            // The error also appears as the end of the connection and is handled there.
             Err(Errno::PIPE | Errno::CONNRESET) if connection.carried > 1 => Ok(()),
             Err(error) => Err(trouble("be asked", error.into())),
         }
     }
 
-    /// Takes what a connection has received.
+    /// Reads the data that a connection has received.
     fn receive(&mut self, index: usize, buffer: &mut Vec<u8>) -> Result<(), WorkloadError> {
         loop {
             let connection = &mut self.connections[index];
@@ -276,10 +287,10 @@ impl<'a> Client<'a> {
                         if stays {
                             return Ok(());
                         }
-                        // The end has often come with the rest.
+                        // The end often arrives with the rest.
                         continue;
                     }
-                    // What does not fill the buffer was all that was there.
+                    // A partly filled buffer means that all available data was read.
                     if got < BUFFER.0 as usize {
                         return Ok(());
                     }
@@ -298,8 +309,9 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The server has closed a connection. It may do so between two requests at any time; a request that was on its way
-    /// then is made again on a new connection (RFC 9112, section 9.3.1), and its latency counts from the first time.
+    /// Handles a connection that the server has closed. The server may close a connection between
+    /// two requests at any time. A request on its way at that time is repeated on a new connection
+    /// (RFC 9112, section 9.3.1). Its latency counts from the first attempt.
     fn closed(&mut self, index: usize) -> Result<(), WorkloadError> {
         let connection = &mut self.connections[index];
         match connection.state {
@@ -317,7 +329,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A response was whole.
+    /// Handles a complete response.
     fn finish(&mut self, index: usize, stays: bool) -> Result<(), WorkloadError> {
         let time = now();
         let connection = &mut self.connections[index];
@@ -329,14 +341,16 @@ impl<'a> Client<'a> {
         }
         connection.state = State::Free;
         self.free.push_back(index);
-        // At once, and not after the other events: the server is to have work.
+        // The next requests are sent at once, before the other events, so that the server always
+        // has work.
         self.send_all(time)
     }
 
-    /// Puts a new connection into the place of one that has ended, if there is still need.
+    /// Replaces an ended connection with a new one if more requests are to be sent.
     fn reopen(&mut self, index: usize) -> Result<(), WorkloadError> {
         if self.sent == self.plan.requests {
-            // Closed here too: the server may wait for that before it serves another.
+            // The client also closes its side: the server may wait for that before it serves
+            // another connection.
             self.connections[index].socket = None;
             return Ok(());
         }
@@ -352,8 +366,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Opens a connection, watched under its index. Waits for it, which on loopback is no wait unless the server's
-    /// queue is full; later calls say for themselves that they do not wait.
+    /// Opens a connection and watches it under its index. The connect may block; on loopback it
+    /// returns at once unless the server's queue is full. Later calls request non-blocking
+    /// operation themselves.
     fn open(&self, index: usize) -> Result<OwnedFd, WorkloadError> {
         let opened = || -> rustix::io::Result<OwnedFd> {
             let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
@@ -367,14 +382,15 @@ impl<'a> Client<'a> {
         opened().map_err(|error| trouble("be connected to", error.into()))
     }
 
-    /// Waits until a connection has something, or a request is due that has a connection.
+    /// Waits until a connection has an event, or until a request is due that has a free connection.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), WorkloadError> {
         let due = if self.free.is_empty() { None } else { self.next_due() };
         let until = due.filter(|_| self.sent < self.plan.requests);
         let patience = until.map_or(TICK, |due| Duration::from_nanos(due.since(now()).0).min(TICK));
         let mut patience = timespec(patience);
         if until.is_some() {
-            // epoll_wait(2) counts in milliseconds; an epoll can be polled itself, to the nanosecond.
+            // epoll_wait(2) counts in milliseconds. The epoll descriptor itself can be polled with
+            // nanosecond resolution.
             let ready = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&patience));
             if !ready.is_ok_and(|ready| ready > 0) {
                 return Ok(());
@@ -392,7 +408,7 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
 }
 
-/// The server is there and does not do as it should.
+/// Error of a server that is present but behaves incorrectly.
 fn failed(reason: String) -> WorkloadError {
     WorkloadError::Failed { program: "the web server".to_owned(), reason }
 }
@@ -407,7 +423,8 @@ mod tests {
 
     #[test]
     fn a_pace_keeps_its_rate_exactly() {
-        // Three threads at 7,000 requests a second together: request 6,999,999 is the last one of 1,000 s.
+        // Three threads make 7,000 requests per second in total, so request 6,999,999 is the last
+        // one of 1,000 s.
         let interval = 3e9 / 7000.0;
         let pace = |thread: u64| Pace { first: Nanos((1e9 / 7000.0 * thread as f64) as u64), interval };
         let number = 6_999_999;

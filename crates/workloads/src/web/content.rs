@@ -1,4 +1,4 @@
-//! The file that is served: random bytes from a seed, and what of it a client must receive.
+//! The served file: random bytes from a seed, and the expected content of a response.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError, memory};
 
-/// Its name below the root of the server.
+/// Name of the file below the root of the server.
 pub(super) const NAME: &str = "file";
 
-/// What a response must hold.
+/// Expected content of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     /// Bytes of the body.
     pub(super) len: u64,
-    /// Of the body.
+    /// Checksum of the body.
     pub(super) checksum: Checksum,
 }
 
-/// The file's bytes.
+/// Bytes of the file.
 #[derive(Debug)]
 pub(super) struct Content {
     bytes: Vec<u8>,
@@ -29,8 +29,9 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// So many bytes. The generator is ChaCha8, whose output is defined for good: nothing that a server or a network
-    /// could compress, and no two files alike, so that a wrong file is seen.
+    /// `len` random bytes. The generator is ChaCha8, whose output is permanently defined. The bytes
+    /// are incompressible for a server or a network, and no two files are equal, so that a wrong
+    /// file is detected.
     pub(super) fn random(len: usize, seed: u64) -> Result<Self, WorkloadError> {
         let mut bytes = memory::reserve(len, "--file")?;
         bytes.resize(len, 0);
@@ -39,17 +40,17 @@ impl Content {
         Ok(Self { bytes, checksum })
     }
 
-    /// The bytes.
+    /// Bytes of the file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What a client must receive.
+    /// Expected content of a response.
     pub(super) fn expected(&self) -> Expected {
         Expected { len: self.bytes.len() as u64, checksum: self.checksum }
     }
 
-    /// Writes it into a directory, for a server that reads files.
+    /// Writes the file into a directory, for a server that reads files.
     pub(super) fn write_to(&self, directory: &Path) -> Result<(), WorkloadError> {
         let path = directory.join(NAME);
         fs::write(&path, &self.bytes).map_err(|source| WorkloadError::File {
@@ -70,7 +71,8 @@ mod tests {
         let content = |len, seed| Content::random(len, seed).unwrap();
         assert_eq!(content(15_360, 1).bytes(), content(15_360, 1).bytes());
         assert_ne!(content(15_360, 1).expected(), content(15_360, 2).expected());
-        // Random bytes: each value some 586 times in 150,000, with a standard deviation of 24.
+        // Of 150,000 random bytes each value occurs about 586 times, with a standard deviation of
+        // 24.
         let mut counts = [0; 256];
         content(150_000, 1).bytes().iter().for_each(|byte| counts[usize::from(*byte)] += 1);
         assert!(counts.iter().all(|count| (436..736).contains(count)), "{counts:?}");

@@ -1,6 +1,7 @@
-//! Which CPUs are the server's and which the load's.
+//! Division of the CPUs between the server and the load.
 //!
-//! The thread that asks is moved, and what it starts afterwards inherits that; it moves nothing that is there already.
+//! The calling thread is moved, and its later children inherit the affinity. Existing threads and
+//! processes are not moved.
 
 use std::fs;
 
@@ -8,23 +9,25 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::WorkloadError;
 
-/// CPUs of which some are the clients' unasked: with fewer, a side has but one, and each request wakes a CPU that
-/// sleeps, which on a virtual machine costs more than to share.
+/// Minimum number of CPUs at which the clients get their own by default. With fewer, one side has
+/// only one CPU, and each request wakes a sleeping CPU. On a virtual machine that costs more than
+/// sharing.
 const ENOUGH: usize = 4;
 
-/// The CPUs of either side.
+/// CPUs of both sides.
 #[derive(Clone, Debug)]
 pub(super) struct Cpus {
     all: CpuSet,
     server: CpuSet,
     clients: CpuSet,
-    /// How many of the clients' own there are.
+    /// Number of CPUs that belong to the clients alone.
     own: usize,
 }
 
 impl Cpus {
-    /// Divides those that this process may use: `own` of them are the clients' alone, all are everybody's for 0. Where
-    /// nothing is said, clients have one each where there are as many CPUs as threads on both sides, and [`ENOUGH`].
+    /// Divides the CPUs that this process may use. `own` of them belong to the clients alone; with
+    /// 0 both sides share all. Without a number, each client gets one CPU if there are at least as
+    /// many CPUs as threads on both sides, and at least [`ENOUGH`].
     pub(super) fn divided(own: Option<usize>, workers: usize, clients: usize) -> Result<Self, WorkloadError> {
         let unknown =
             |error| WorkloadError::Unfit(format!("the CPUs of this process cannot be read: {error}"));
@@ -41,15 +44,15 @@ impl Cpus {
         if own == 0 {
             return Ok(Self { all, server: all, clients: all, own });
         }
-        // Siblings of a core side by side, so that a core is not the server's and the clients' at once where that can
-        // be.
+        // Siblings of a core are adjacent, so that the two sides share a core only where that is
+        // unavoidable.
         cpus.sort_by_key(|cpu| (first_sibling(*cpu), *cpu));
-        // The last ones, since the first often serve interrupts.
+        // The clients get the last CPUs, since the first ones often serve interrupts.
         let (server, clients) = cpus.split_at(cpus.len() - own);
         Ok(Self { all, server: set(server), clients: set(clients), own })
     }
 
-    /// In words, after a count of client threads.
+    /// Description in words, to follow a count of client threads.
     pub(super) fn words(&self) -> String {
         match self.own {
             0 => "on the server's CPUs".to_owned(),
@@ -58,12 +61,12 @@ impl Cpus {
         }
     }
 
-    /// Moves the calling thread to the server's.
+    /// Moves the calling thread to the server's CPUs.
     pub(super) fn enter_server(&self) -> Result<Entered<'_>, WorkloadError> {
         self.enter(&self.server)
     }
 
-    /// Moves the calling thread to the clients'.
+    /// Moves the calling thread to the clients' CPUs.
     pub(super) fn enter_clients(&self) -> Result<Entered<'_>, WorkloadError> {
         self.enter(&self.clients)
     }
@@ -78,14 +81,14 @@ impl Cpus {
     }
 }
 
-/// Moves the thread back when it is dropped.
+/// Guard that moves the thread back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Entered<'a>(&'a Cpus);
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.0.own > 0 {
-            // They were allowed before.
+            // These CPUs were allowed before.
             let _ = sched_setaffinity(None, &self.0.all);
         }
     }
@@ -97,7 +100,7 @@ fn set(cpus: &[usize]) -> CpuSet {
     set
 }
 
-/// The first CPU of this CPU's core; itself where the kernel does not say
+/// First CPU of this CPU's core; the CPU itself if the kernel does not report the core
 /// (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn first_sibling(cpu: usize) -> usize {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");

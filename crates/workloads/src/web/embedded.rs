@@ -1,7 +1,7 @@
-//! The embedded server: one file from memory to many connections, by threads with an epoll each.
+//! The embedded server: one file from memory to many connections, by threads with one epoll each.
 //!
-//! It serves what this workload needs of HTTP/1.1 (RFC 9112): GET of one file, on connections that stay or are closed.
-//! What process it runs in, and when it ends, is the caller's business.
+//! The server implements the part of HTTP/1.1 (RFC 9112) that this workload needs: GET of one file,
+//! on connections that stay open or are closed. The caller decides on its process and on its end.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::stall::Stall;
 use crate::clock::now;
 use crate::{WorkloadError, team};
 
-/// Events taken from the kernel at once.
+/// Maximum number of events per call to the kernel.
 const EVENTS: usize = 256;
 
-/// What is read at once: many times a request.
+/// Size of one read: many times the size of a request.
 const BUFFER: Bytes = Bytes::from_kib(16);
 
-/// What an event is about where it is not a connection, whose number is its index.
+/// Event data of the descriptors that are not connections. A connection's event data is its index.
 const LISTENER: u64 = u64::MAX;
 const DESK: u64 = u64::MAX - 1;
 
@@ -34,10 +34,11 @@ struct Worker<'a> {
     epoll: OwnedFd,
     /// New connections for this thread.
     arrivals: Receiver<OwnedFd>,
-    /// Readable when there are some.
+    /// Event descriptor that is readable when there are new connections.
     bell: Arc<OwnedFd>,
-    /// The first thread alone: it accepts, and hands the connections round, so that each thread has as many as the
-    /// others (with a listening socket each, chance would decide).
+    /// Listening socket, only in the first thread. The first thread accepts and distributes the
+    /// connections, so that all threads have equally many. With one listening socket per thread,
+    /// chance would decide.
     door: Option<Door>,
     connections: Vec<Option<Connection<'a>>>,
     free: Vec<usize>,
@@ -46,14 +47,14 @@ struct Worker<'a> {
     begun: Nanos,
 }
 
-/// Where connections come in.
+/// Listening socket and the threads that receive the connections.
 struct Door {
     listener: OwnedFd,
     desks: Vec<(Sender<OwnedFd>, Arc<OwnedFd>)>,
     accepted: usize,
 }
 
-/// Serves until the process ends; comes back only with the reason why it cannot. `listener` is not to block.
+/// Serves until the process ends; returns only with an error. `listener` must be non-blocking.
 pub(super) fn serve(
     listener: OwnedFd,
     content: &Content,
@@ -75,7 +76,7 @@ fn trouble(error: &Errno) -> WorkloadError {
     WorkloadError::Failed { program: "the embedded web server".to_owned(), reason: error.to_string() }
 }
 
-/// The threads, not yet started.
+/// The threads, not started yet.
 fn workers_of<'a>(
     listener: OwnedFd,
     answers: &'a Answers<'a>,
@@ -101,7 +102,7 @@ fn workers_of<'a>(
 }
 
 impl Worker<'_> {
-    /// Its life; the reason why it ended.
+    /// Main function of the thread; returns the reason of its end.
     fn run(mut self) -> Errno {
         let mut events = Vec::with_capacity(EVENTS);
         let mut buffer = Vec::with_capacity(BUFFER.0 as usize);
@@ -129,7 +130,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Lets in all who wait at the door.
+    /// Accepts all waiting connections.
     fn accept(&mut self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         while let Some(door) = &mut self.door {
             match accept_with(&door.listener, SocketFlags::CLOEXEC) {
@@ -144,7 +145,7 @@ impl Worker<'_> {
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(()),
-                // The other side has gone again.
+                // The other side has already disconnected.
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(error) => return Err(error),
             }
@@ -152,9 +153,10 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Takes the connections that were handed over.
+    /// Takes the connections that were handed to this thread.
     fn welcome(&mut self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
-        // The bell is silent before the desk is cleared: who comes afterwards rings again.
+        // The event descriptor is reset before the queue is emptied, so that a later connection
+        // signals again.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         while let Ok(socket) = self.arrivals.try_recv() {
             self.open(socket, buffer)?;
@@ -163,10 +165,11 @@ impl Worker<'_> {
     }
 
     fn open(&mut self, socket: OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno> {
-        // The end of a long answer is not to wait for an acknowledgement of its beginning.
+        // The end of a long answer must not wait for an acknowledgement of its beginning.
         sockopt::set_tcp_nodelay(&socket, true)?;
         let index = self.free.pop().unwrap_or(self.connections.len());
-        // Told of changes alone: an answer that has to wait needs no further call to be told of room.
+        // Edge-triggered events report changes only: an answer that has to wait needs no further
+        // call to learn of free space.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), flags)?;
         let connection = Some(Connection::new(socket));
@@ -174,7 +177,7 @@ impl Worker<'_> {
             Some(place) => *place = connection,
             None => self.connections.push(connection),
         }
-        // The request is often there already.
+        // The request has often arrived already.
         self.advance(index, buffer);
         Ok(())
     }
@@ -183,8 +186,9 @@ impl Worker<'_> {
         if let Some(connection) = &mut self.connections[index]
             && connection.advance(self.answers, buffer) == Next::Ends
         {
-            // Closed by that, and with that no longer watched. An event of it that is still to come this time finds
-            // nothing, or its successor, which bears being called once too often.
+            // The assignment closes the connection, which also ends its watch. A pending event of
+            // this batch finds nothing, or finds the successor, for which an additional call is
+            // harmless.
             self.connections[index] = None;
             self.free.push(index);
         }

@@ -1,17 +1,19 @@
-//! How long responses took: a histogram in bounded memory, and the percentiles from it.
+//! Latencies of responses: a histogram in bounded memory, and its percentiles.
 
 use hdrhistogram::Histogram;
 use morecores_study::Nanos;
 
 use crate::{Figure, WorkloadError};
 
-/// The longest latency that is told from longer ones, in nanoseconds: an hour, longer than any run here.
+/// Longest latency that the histogram distinguishes, in nanoseconds: an hour, longer than any run
+/// here.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// Significant digits that are kept: a percentile is right to 0.1%, and a histogram takes 270 KiB.
+/// Significant digits of the histogram. A percentile is correct to 0.1%, and a histogram takes 270
+/// KiB.
 const DIGITS: u8 = 3;
 
-/// The figures: a name, and the share of responses that took no longer.
+/// Figures: a name, and the share of responses that took no longer.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
@@ -20,30 +22,30 @@ const PERCENTILES: [(&str, f64); 5] =
 pub(super) struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// None yet.
+    /// An empty histogram.
     pub(super) fn new() -> Result<Self, WorkloadError> {
-        // Fails for bounds and digits that make no histogram, and these do.
+        // The constructor fails only for invalid bounds or digits, and these are valid.
         let histogram = Histogram::new_with_max(LONGEST, DIGITS);
         histogram.map(Self).map_err(|error| WorkloadError::Unfit(format!("no histogram: {error}")))
     }
 
-    /// One more.
+    /// Adds one latency.
     pub(super) fn add(&mut self, latency: Nanos) {
         self.0.saturating_record(latency.0);
     }
 
-    /// All of another's.
+    /// Adds all latencies of another histogram.
     pub(super) fn merge(&mut self, other: &Self) {
-        // Both have the same bounds.
+        // Both have equal bounds.
         let _ = self.0.add(&other.0);
     }
 
-    /// How many there are.
+    /// Number of latencies.
     pub(super) fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The percentiles, in milliseconds.
+    /// Percentiles, in milliseconds.
     pub(super) fn figures(&self) -> Vec<Figure> {
         let value = |share| self.0.value_at_quantile(share) as f64 / 1e6;
         PERCENTILES.map(|(name, share)| Figure { name, value: value(share), unit: "ms" }).to_vec()
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_sorted_latencies() {
-        // 1 us, 2 us, … 10 ms, by two threads: the share q took no longer than q times 10 ms.
+        // Two threads record 1 us, 2 us, … 10 ms: the share q took no longer than q times 10 ms.
         let (mut odd, mut even) = (Latencies::new().unwrap(), Latencies::new().unwrap());
         for us in 1..=10_000 {
             if us % 2 == 1 { &mut odd } else { &mut even }.add(Nanos::from_micros(us));

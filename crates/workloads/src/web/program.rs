@@ -1,7 +1,9 @@
-//! Servers that are programs of their own: Debian's Apache and nginx, on a configuration of this run alone.
+//! Servers that are separate programs: Debian's Apache and nginx, with a configuration for this run
+//! alone.
 //!
-//! Everything they write is below the run's directory. They run in the foreground and, but for their last resort of a
-//! SIGKILL by the guard, leave no shared memory and no semaphores: what locks Apache needs lie in anonymous memory.
+//! All files that they write are below the run's directory. They run in the foreground. They leave
+//! no shared memory and no semaphores, because the locks that Apache needs are in anonymous memory.
+//! The exception is the last resort, a SIGKILL by the guard.
 
 use std::env;
 use std::fmt::Write;
@@ -13,18 +15,18 @@ use rustix::process::geteuid;
 use super::content::NAME;
 use crate::WorkloadError;
 
-/// Where Debian puts daemons, which is not on every user's PATH.
+/// Debian's directory of daemons, which is not on every user's PATH.
 const SBIN: &str = "/usr/sbin";
 
-/// Where Debian's packages of Apache put its modules.
+/// Directory of the modules in Debian's packages of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
-/// Threads a process of Apache's event MPM beside those for the connections (`ThreadsPerChild` of Debian's
-/// mpm_event.conf).
+/// Spare threads in each process of Apache's event MPM, besides the threads for the connections
+/// (`ThreadsPerChild` of Debian's mpm_event.conf).
 const SPARE: usize = 25;
 
-/// User and group that own nothing (Debian policy, section 9.2.2): as whom Apache serves where root starts it, since it
-/// refuses to serve as root.
+/// User and group without any files (Debian policy, section 9.2.2). Apache serves as this user when
+/// root starts it, since Apache refuses to serve as root.
 const NOBODY: u32 = 65_534;
 
 /// A kind of program.
@@ -35,10 +37,10 @@ pub(super) enum Program {
     Nginx,
 }
 
-/// What it is to serve, and how.
+/// Settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'a> {
-    /// The run's own directory. The file is in `files` below it.
+    /// Directory of this run. The file is in `files` below it.
     pub(super) directory: &'a Path,
     pub(super) port: u16,
     pub(super) workers: usize,
@@ -46,7 +48,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl Program {
-    /// Its name as a command.
+    /// Name of the program as a command.
     pub(super) const fn command_name(self) -> &'static str {
         match self {
             Self::ApachePrefork | Self::ApacheEvent => "apache2",
@@ -54,17 +56,17 @@ impl Program {
         }
     }
 
-    /// Whether it is there.
+    /// Whether the program is installed.
     pub(super) fn is_installed(self) -> bool {
         self.find().is_ok()
     }
 
-    /// Where it is.
+    /// Path of the program.
     pub(super) fn find(self) -> Result<PathBuf, WorkloadError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let places = env::split_paths(&path).chain([PathBuf::from(SBIN)]);
         let found = places.map(|place| place.join(self.command_name())).find(|file| file.is_file());
-        // The MPMs are modules of the same package.
+        // The MPMs are modules of the Apache package.
         let module = match self {
             Self::ApachePrefork => Some("mod_mpm_prefork.so"),
             Self::ApacheEvent => Some("mod_mpm_event.so"),
@@ -80,7 +82,8 @@ impl Program {
         })
     }
 
-    /// The command that runs it in the foreground on the configuration that was written to the run's directory.
+    /// Command that runs the program in the foreground, with the configuration in the run's
+    /// directory.
     pub(super) fn command(self, directory: &Path) -> Result<Command, WorkloadError> {
         let mut command = Command::new(self.find()?);
         match self {
@@ -95,7 +98,7 @@ impl Program {
         Ok(command)
     }
 
-    /// Its configuration. Whatever it does not say is as the program has it by default.
+    /// Configuration of the program. All other settings keep the program's defaults.
     pub(super) fn configuration(self, setting: &Setting) -> Result<String, WorkloadError> {
         let directory = setting.directory.to_str().filter(|path| !path.contains(['"', '\\', '$', '\n', '%']));
         let Some(directory) = directory else {
@@ -110,12 +113,12 @@ impl Program {
         })
     }
 
-    /// No modules but the MPM and the one without which nothing may be read; in the directory, what Debian has for
-    /// all: no look for `.htaccess` at every request.
+    /// Configuration of Apache. It loads only the MPM and the module that access control requires.
+    /// The directory has Debian's settings, without a search for `.htaccess` at every request.
     fn apache(self, setting: &Setting, directory: &str) -> String {
         let Setting { port, workers, connections, .. } = *setting;
         let (mpm, sizes) = match self {
-            // So many processes, from the beginning to the end; spare ones are neither made nor ended.
+            // The number of processes is constant; no spare processes are made or ended.
             Self::ApachePrefork => (
                 "prefork",
                 format!(
@@ -124,8 +127,9 @@ impl Program {
                     workers + 1
                 ),
             ),
-            // A process whose threads are all busy accepts nobody, so that the connections that it has would keep out
-            // the others: there is a thread for every connection, and Debian's 25 a process to spare.
+            // A process with all its threads busy accepts no connection, so its existing
+            // connections would exclude the others. Every connection therefore has a thread, with
+            // Debian's 25 spare threads per process.
             _ => {
                 let threads = connections.div_ceil(workers) + SPARE;
                 let all = threads * workers;
@@ -157,22 +161,26 @@ impl Program {
     }
 }
 
-/// Seconds that a server lets a connection wait for its next request: longer than any stall.
+/// Seconds for which a server lets a connection wait for its next request: longer than any stall.
 const IDLE: u32 = 60;
 
-/// Connections that may wait to be accepted: all there are, and no less than Apache's default.
+/// Length of the queue of connections to be accepted: all connections, and at least Apache's
+/// default.
 pub(super) fn backlog(connections: usize) -> usize {
     connections.max(511)
 }
 
 fn nginx(setting: &Setting, directory: &str) -> String {
     let Setting { port, workers, connections, .. } = *setting;
-    // Unlike Apache, it does not refuse to serve as root, and then need not be let into the directory.
+    // Unlike Apache, nginx does not refuse to serve as root, and then it needs no access permission
+    // for the directory.
     let user = if geteuid().is_root() { "user root;\n" } else { "" };
-    // Each worker must have room for all connections, twice: where less than a sixteenth is left, it closes connections
-    // that wait for a request. How many files it may open it has from this process.
+    // Each worker must have room for all connections, twice: nginx closes connections that wait for
+    // a request if less than a sixteenth is left. The worker inherits its limit of open files from
+    // this process.
     let room = 2 * connections + 32;
-    // With several workers, each listens on its own: from a common queue, the first to be woken takes nearly all.
+    // Each of several workers listens on its own socket: from a common queue, the first woken
+    // worker takes nearly all.
     let reuseport = if workers > 1 { " reuseport" } else { "" };
     let mut places = String::new();
     for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {

@@ -1,65 +1,67 @@
-//! A response as it comes in, checked: status, length, and on demand the body's checksum.
+//! Incremental check of a response: status, length, and on request the body's checksum.
 //!
-//! Knows no socket: it is fed what was received, in whatever pieces.
+//! This module knows no socket. The caller passes the received bytes, in pieces of any size.
 
 use crc32fast::Hasher;
 
 use super::content::Expected;
 use crate::{Checksum, WorkloadError};
 
-/// Most bytes of a head: eight times what the servers here send. A longer one is none.
+/// Maximum length of a head, in bytes: eight times the heads of the servers here. A longer head is
+/// invalid.
 const MAX_HEAD: usize = 4096;
 
-/// Most header fields: three times what the servers here send.
+/// Maximum number of header fields: three times the number that the servers here send.
 const MAX_FIELDS: usize = 32;
 
-/// What has come of a response.
+/// Received part of a response.
 #[derive(Debug, Default)]
 pub(super) struct Response {
-    /// A head that has not come whole.
+    /// Incomplete head.
     head: Vec<u8>,
-    /// Bytes of the body that have not come, once the head is there.
+    /// Missing bytes of the body, once the head is complete.
     left: Option<u64>,
     /// Whether the server keeps the connection open afterwards.
     stays: bool,
-    /// Of the body, where it is to be compared.
+    /// Hasher of the body, if the body is compared.
     hasher: Option<Hasher>,
 }
 
-/// How far a response is.
+/// Progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// More of it is to come.
+    /// More bytes are expected.
     Partial,
-    /// It was whole and right.
+    /// The response is complete and correct.
     Whole {
         /// Whether the server keeps the connection open.
         stays: bool,
     },
 }
 
-/// What the head says.
+/// Content of the head.
 struct Head {
-    /// Bytes up to the body.
+    /// Bytes before the body.
     len: usize,
     body: u64,
     stays: bool,
 }
 
 impl Response {
-    /// Makes ready for the next one; `compare` its body's checksum too, not only its length.
+    /// Prepares for the next response. `compare` requests the check of the body's checksum in
+    /// addition to its length.
     pub(super) fn begin(&mut self, compare: bool) {
         self.head.clear();
         self.left = None;
         self.hasher = compare.then(Hasher::new);
     }
 
-    /// Whether nothing of it has come.
+    /// Whether no byte of the response has arrived.
     pub(super) fn is_untouched(&self) -> bool {
         self.head.is_empty() && self.left.is_none()
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub(super) fn take(&mut self, bytes: &[u8], expected: &Expected) -> Result<Progress, WorkloadError> {
         let body = match self.left {
             Some(_) => bytes,
@@ -93,13 +95,14 @@ impl Response {
         Ok(Progress::Whole { stays: self.stays })
     }
 
-    /// Takes the head, and gives what of `bytes` is beyond it; nothing as long as it is not whole.
+    /// Processes the head and returns the bytes of `bytes` after it; `None` while the head is
+    /// incomplete.
     fn take_head<'a>(
         &mut self,
         bytes: &'a [u8],
         expected: &Expected,
     ) -> Result<Option<&'a [u8]>, WorkloadError> {
-        // The usual head comes in one piece, and is read where it lies.
+        // The usual head arrives in one piece and is parsed in place.
         let before = self.head.len();
         if before > 0 {
             self.head.extend_from_slice(bytes);
@@ -120,12 +123,12 @@ impl Response {
         };
         self.left = Some(head.body);
         self.stays = head.stays;
-        // An earlier piece did not hold the head's end, or it would have been found then.
+        // No earlier piece held the end of the head, since the end would have been found then.
         Ok(Some(&bytes[head.len - before..]))
     }
 }
 
-/// Reads the head at the start of `text`; nothing where it is not whole.
+/// Parses the head at the start of `text`; `None` if it is incomplete.
 fn read_head(text: &[u8], expected: &Expected) -> Result<Option<Head>, WorkloadError> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
@@ -150,7 +153,8 @@ fn read_head(text: &[u8], expected: &Expected) -> Result<Option<Head>, WorkloadE
             return Err(wrong("content-length of a response", format!("{} bytes", expected.len), got));
         }
     };
-    // HTTP/1.0 closes unless it says otherwise, HTTP/1.1 does not (RFC 9112, section 9.3).
+    // HTTP/1.0 closes the connection unless the header says otherwise; HTTP/1.1 keeps it (RFC 9112,
+    // section 9.3).
     let stays = match field("connection") {
         Some(word) if word.eq_ignore_ascii_case("close") => false,
         Some(word) if word.eq_ignore_ascii_case("keep-alive") => true,
@@ -175,7 +179,7 @@ mod tests {
         [head.replace('\n', "\r\n").as_bytes(), b"\r\n", BODY].concat()
     }
 
-    /// What comes of `text` in pieces of `size` bytes.
+    /// Result of `text` in pieces of `size` bytes.
     fn fed(text: &[u8], size: usize) -> Result<Progress, WorkloadError> {
         let mut response = Response::default();
         response.begin(true);

@@ -1,6 +1,7 @@
-//! The server's life: it is there, answering rightly, when [`Server::start`] returns, and gone when it is dropped.
+//! Lifetime of the server: it answers correctly when [`Server::start`] returns, and it is gone when
+//! it is dropped.
 //!
-//! How each kind serves is in `embedded` and `program`.
+//! The kinds of servers are in `embedded` and `program`.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -27,20 +28,22 @@ use crate::guard::Guard;
 use crate::outcome::TMPDIR;
 use crate::{WorkloadError, processes, shortage};
 
-/// How long a server may take from its start to its first answer: thousands of processes on a busy machine included.
+/// Time limit from the start of a server to its first answer, including thousands of processes on a
+/// busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a program may take to end when it is asked: ten times what Apache takes for its processes.
+/// Time limit for a program to end after it is asked: ten times Apache's time for its processes.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether it is there, at first and at most.
+/// Intervals between two checks for the server, at first and at most.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// How often a free port is looked for where another program takes it before the server does.
+/// Number of attempts to find a free port, if another program takes the port before the server
+/// does.
 const TRIES: usize = 3;
 
-/// Who serves.
+/// Kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// apache-prefork where Apache is installed, else embedded
@@ -58,7 +61,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What serves here.
+    /// Actual kind of server on this machine.
     pub(super) fn chosen(self) -> Self {
         match self {
             Self::Auto if Program::ApachePrefork.is_installed() => Self::ApachePrefork,
@@ -67,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -89,17 +92,17 @@ impl Kind {
     }
 }
 
-/// What is to be served, and how.
+/// Settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan<'a> {
-    /// Not `Auto`.
+    /// Kind of server, not `Auto`.
     pub(super) kind: Kind,
     pub(super) workers: usize,
     pub(super) connections: usize,
-    /// On loopback; without one, one that is free.
+    /// Port on loopback; `None` selects a free one.
     pub(super) port: Option<u16>,
     pub(super) content: &'a Content,
-    /// Of the embedded server.
+    /// Stall of the embedded server.
     pub(super) stall: Option<Stall>,
 }
 
@@ -113,16 +116,16 @@ pub(super) struct Server {
 
 #[derive(Debug)]
 enum Life {
-    /// A program in a process group of its own, and what clears up after it.
+    /// A program in its own process group, with the guard that cleans up after it.
     Program { child: Child, log: PathBuf, _guard: Guard },
-    /// A copy of this process, and what it says when it fails.
+    /// A copy of this process, and the pipe with its error message.
     Copy { pid: Pid, ended: bool, says: File },
-    /// Somebody else's.
+    /// A server that another process has started.
     Foreign,
 }
 
 impl Server {
-    /// Starts it, and asks it once.
+    /// Starts the server and makes one request.
     pub(super) fn start(plan: &Plan) -> Result<Self, WorkloadError> {
         let mut tries = 0;
         loop {
@@ -139,7 +142,7 @@ impl Server {
             };
             match server.wait_for(plan.content) {
                 Ok(()) => return Ok(server),
-                // Somebody was quicker.
+                // Another program took the port first.
                 Err(WorkloadError::Failed { reason, .. })
                     if plan.port.is_none() && tries < TRIES && reason.contains("Address already in use") => {}
                 Err(error) => return Err(error),
@@ -147,19 +150,19 @@ impl Server {
         }
     }
 
-    /// One that is there already.
+    /// Connects to an existing server.
     pub(super) fn foreign(port: u16, content: &Content) -> Result<Self, WorkloadError> {
         let mut server = Self { kind: Kind::None, port, life: Life::Foreign };
         server.wait_for(content)?;
         Ok(server)
     }
 
-    /// Where it is.
+    /// Port of the server.
     pub(super) const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The reason where it has ended.
+    /// Reason of the end, if the server has ended.
     pub(super) fn ended(&mut self) -> Option<WorkloadError> {
         match &mut self.life {
             Life::Program { child, log, .. } => {
@@ -181,13 +184,13 @@ impl Server {
         }
     }
 
-    /// Asks until it is answered.
+    /// Repeats a request until the server answers.
     fn wait_for(&mut self, content: &Content) -> Result<(), WorkloadError> {
         let deadline = Instant::now() + PATIENCE;
         let mut pause = FIRST_LOOK;
         loop {
             let asked = self.ask(content);
-            // One that has ended is not the one that answered.
+            // If the server has ended, another server has answered.
             if let Some(ended) = self.ended() {
                 return Err(ended);
             }
@@ -201,7 +204,7 @@ impl Server {
                         Life::Program { log, .. } => format!("; {}", last_line(log)),
                         Life::Copy { .. } | Life::Foreign => String::new(),
                     };
-                    // A read that timed out, which has the words of a limit of processes.
+                    // A read that timed out has an error text that looks like a limit of processes.
                     let error = match error.kind() {
                         io::ErrorKind::WouldBlock => "it takes too long".to_owned(),
                         _ => error.to_string(),
@@ -215,7 +218,7 @@ impl Server {
         }
     }
 
-    /// Asks once, and checks the answer.
+    /// Makes one request and checks the answer.
     fn ask(&self, content: &Content) -> Result<(), Asked> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).map_err(Asked::NotYet)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(Asked::NotYet)?;
@@ -232,7 +235,7 @@ impl Server {
             match response.take(&bytes[..got], &content.expected()) {
                 Ok(Progress::Partial) => {}
                 Ok(Progress::Whole { .. }) => return Ok(()),
-                // What is there serves something else: that is a reason not to begin, not a wrong result.
+                // A server with other content is a reason not to begin, not a wrong result.
                 Err(WorkloadError::Wrong { what, expected, got }) => {
                     return Err(Asked::Wrongly(self.unexpected(&what, &expected, &got)));
                 }
@@ -257,7 +260,7 @@ impl Server {
     }
 }
 
-/// The last that a program said, or what led to that.
+/// Last message of a program, or an earlier message that reports a shortage.
 fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     if let Some(line) = shortage::line(text.lines()) {
@@ -266,9 +269,9 @@ fn last_line(log: &Path) -> String {
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
-/// Why there was no right answer.
+/// Reason for a missing or wrong answer.
 enum Asked {
-    /// It may yet come.
+    /// The answer may still come.
     NotYet(io::Error),
     Wrongly(WorkloadError),
 }
@@ -286,8 +289,8 @@ impl Drop for Server {
     }
 }
 
-/// Ends a program. It is asked first: it then waits for its own processes, which would otherwise be left to whoever
-/// adopts orphans, and be there, dead, for as long as that takes.
+/// Ends a program. The program is asked first, so that it waits for its own child processes.
+/// Otherwise those would remain as zombies until the process that adopts orphans collects them.
 fn end(child: &mut Child) {
     let Some(group) = Pid::from_raw(child.id().cast_signed()) else {
         return;
@@ -304,13 +307,13 @@ fn end(child: &mut Child) {
     }
 }
 
-/// A socket on the port, or on one that is free; a clear line where it is in use.
+/// A listening socket on the given port or on a free one. A port in use gives a clear message.
 fn listener(port: Option<u16>, connections: usize) -> Result<TcpListener, WorkloadError> {
     let port = port.unwrap_or(0);
     let opened = || -> rustix::io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        // Connections of a server that was here before may linger for a minute.
+        // Connections of an earlier server may linger for a minute.
         sockopt::set_socket_reuseaddr(&socket, true)?;
         rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
         rustix::net::listen(&socket, backlog(connections).try_into().unwrap_or(i32::MAX))?;
@@ -341,7 +344,7 @@ fn copy(listener: TcpListener, plan: &Plan) -> Result<Life, WorkloadError> {
 
 /// Starts a program.
 fn run(program: Program, plan: &Plan, port: u16) -> Result<Life, WorkloadError> {
-    // Before anything is made.
+    // This check comes before anything is made.
     program.find()?;
     let guard = Guard::new()?;
     let directory = guard.directory(&std::env::temp_dir())?;
@@ -354,7 +357,8 @@ fn run(program: Program, plan: &Plan, port: u16) -> Result<Life, WorkloadError> 
     let files = directory.join("files");
     fs::create_dir(&files).map_err(file("make the directory", "files"))?;
     plan.content.write_to(&files)?;
-    // Whoever the server serves as enters by them and reads there, whatever umask this process has.
+    // The user of the server passes through these directories and reads the file. The modes must
+    // therefore not depend on the umask of this process.
     for (name, mode) in [("", 0o755), ("files", 0o755), ("files/file", 0o644)] {
         let path = directory.join(name);
         fs::set_permissions(path, Permissions::from_mode(mode))
@@ -362,7 +366,7 @@ fn run(program: Program, plan: &Plan, port: u16) -> Result<Life, WorkloadError> 
     }
     let text = program.configuration(&setting)?;
     fs::write(directory.join("conf"), text).map_err(file("write to", "conf"))?;
-    // Both say there why they cannot begin, before they have opened their log.
+    // Both programs report a failed start there, before they have opened their log.
     let log = directory.join("log");
     let says = File::options().create(true).append(true).open(&log).map_err(file("write to", "log"))?;
     let mut command = program.command(&directory)?;

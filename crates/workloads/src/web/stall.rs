@@ -1,4 +1,4 @@
-//! A server that stalls on purpose: the test of whether a load generator sees it.
+//! A server with deliberate stalls, to test whether a load generator notices them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use morecores_study::Nanos;
 
 use crate::clock::now;
 
-/// Stalls in equal distances.
+/// Stalls at equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stall {
-    /// From the end of one to that of the next.
+    /// Time from the end of one stall to the end of the next.
     every: Nanos,
-    /// How long each lasts: less than that.
+    /// Duration of each stall: less than `every`.
     lasts: Nanos,
 }
 
 impl Stall {
-    /// Sleeps where the time is in a stall, until its end. All threads of a server stall together, as if one thing held
-    /// them all up.
+    /// Sleeps until the end of the current stall, if there is one. All threads of a server stall
+    /// together, as if one common cause held them up.
     pub(super) fn pass(self, begun: Nanos) {
         let left = self.left(now().since(begun));
         if left > Nanos::ZERO {
@@ -28,8 +28,9 @@ impl Stall {
         }
     }
 
-    /// What is left of the stall at a time since the server began. A period ends with its stall: whatever time of as
-    /// many whole periods is looked at has the same share of stalls in it, the first ones included.
+    /// Remaining time of the stall at `time` after the start of the server. A period ends with its
+    /// stall, so any interval of whole periods has an equal share of stalls, including the first
+    /// one.
     fn left(self, time: Nanos) -> Nanos {
         let left = Nanos(self.every.0 - time.0 % self.every.0);
         if left > self.lasts { Nanos::ZERO } else { left }
@@ -39,13 +40,13 @@ impl Stall {
 impl FromStr for Stall {
     type Err = String;
 
-    /// Two whole numbers of milliseconds: `1000,100`.
+    /// Parses two whole numbers of milliseconds, such as `1000,100`.
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once(',').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let Some((every, lasts)) = numbers else {
             return Err("two numbers of milliseconds are needed, like 1000,100".to_owned());
         };
-        // An hour and more is no stall; and so no product here is too large.
+        // An hour or more is not a stall. The limit also excludes overflow in these products.
         if !(1..3_600_000).contains(&every) || !(1..every).contains(&lasts) {
             return Err("a stall must be shorter than the time from one to the next, and that than an hour"
                 .to_owned());

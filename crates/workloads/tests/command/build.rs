@@ -1,4 +1,4 @@
-//! `build`. The kernel is a stand-in here, of a Makefile with the kernel's targets.
+//! `build`. A Makefile with the kernel's targets stands in for the kernel.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use morecores_testkit::{Group, left_out, skipped, wait_until};
 use crate::scratch::{Scratch, walk};
 use crate::{after, output, refused, work};
 
-/// Whether there is anything to build with; the reason is noted where not.
+/// Whether the build tools are installed; reports the reason if they are not.
 fn can_build(test: &str) -> bool {
     let there = |program| Command::new(program).arg("--version").output().is_ok();
     let can = ["make", "cc"].into_iter().all(there);
@@ -39,7 +39,7 @@ fn a_compiler_that_compiles_wrongly_is_found_out() {
         return;
     }
     let scratch = Scratch::new("wrong-compiler");
-    // Subtracts in one of the files where it is to add.
+    // This compiler makes one of the files subtract instead of add.
     let path = scratch.program(
         "cc",
         "#!/bin/sh\nPATH=${PATH#*:}\nfor last; do :; done\ncase $last in */unit_0001.c)\n\
@@ -52,7 +52,7 @@ fn a_compiler_that_compiles_wrongly_is_found_out() {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
-/// As many of the kernel's targets as a run needs, and three ways to end.
+/// Targets of the kernel's Makefile that a run needs, and three ways to end.
 const MAKEFILE: &str = "
 tinyconfig prepare:
 \techo $@ >>$(O)/order

@@ -24,7 +24,7 @@ fn every_placement_and_number_of_threads_walks_the_same_way() {
 fn only_migrating_threads_are_moved() {
     let line = output("cache --sizes 16KiB --loads 20000000 --placement migrating --every 1");
     let moves: u64 = after(&line, "moves").trim_end_matches(',').parse().unwrap();
-    // Twenty million loads, one after the other, take many milliseconds on any machine.
+    // Twenty million dependent loads take many milliseconds on any machine.
     assert_eq!(moves > 0, crate::cpus().len() > 1, "{line}");
     assert!(line.starts_with("cache: migrating every 1 ms, "), "{line}");
     assert!(!output("cache --sizes 16KiB --loads 1000").contains("moves"));

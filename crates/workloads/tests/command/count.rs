@@ -34,7 +34,7 @@ fn bad_arguments_are_refused() {
     ]);
 }
 
-/// Counters wait for each other at the start: those that are there must not wait for one that was refused.
+/// Counters wait for each other at the start: the existing ones must not wait for a refused one.
 #[test]
 fn refused_counters_are_one_clear_line() {
     const NAME: &str = "refused_counters_are_one_clear_line";

@@ -2,7 +2,7 @@
 
 use crate::{after, output, refused};
 
-/// A figure's number.
+/// Value of a figure.
 fn figure(line: &str, name: &str) -> f64 {
     let number = line.split_once(&format!(", {name} ")).and_then(|(_, rest)| rest.split_whitespace().next());
     number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no {name} in: {line}"))

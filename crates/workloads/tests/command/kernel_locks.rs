@@ -3,10 +3,10 @@
 use crate::scratch::Scratch;
 use crate::{after, output, refused, work};
 
-/// Few enough that all of them together take no time.
+/// Number of operations that is small enough for all locks together to take no time.
 const OPERATIONS: &str = "--operations 600";
 
-/// Of the count 600 and the sum of `0..600` scattered, as CPython's `zlib.crc32` has it.
+/// Checksum of the count 600 and the sum of the scattered `0..600`, by CPython's `zlib.crc32`.
 const KNOWN: &str = "bc372acf";
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use morecores_testkit::{skipped, wait_until};
 
-/// The processes that `pid` has made, and those that they have made (Documentation/filesystems/proc.rst).
+/// Child processes of `pid` and their descendants (Documentation/filesystems/proc.rst).
 fn made_by(pid: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     let mut next = vec![pid];
@@ -18,7 +18,7 @@ fn made_by(pid: u32) -> Option<Vec<u32>> {
     Some(all)
 }
 
-/// One that has ended and was not waited for runs no more either.
+/// Whether a process runs. A zombie does not run any more.
 fn runs(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
@@ -38,7 +38,7 @@ fn no_process_outlives_it() {
             .unwrap();
         let mut made = made_by(workload.id());
         wait_until("four processes are there", || {
-            // One of them may end being read of.
+            // One of them may end while `/proc` is read.
             made = made_by(workload.id()).or(made.take());
             made.as_ref().is_none_or(|made| made.len() == 4)
         });

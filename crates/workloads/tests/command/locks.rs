@@ -1,4 +1,4 @@
-//! `lock-cell`: every cell of the laboratory gives what can be true.
+//! `lock-cell`: every cell of the laboratory gives a plausible result.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use morecores_testkit::skipped;
 
 use crate::{cpus, work};
 
-/// Whether there are two CPUs; noted where not.
+/// Whether there are two CPUs; reports it if there are not.
 fn two(name: &str) -> bool {
     if cpus().len() < 2 {
         skipped(name, "there is one CPU");
@@ -16,10 +16,10 @@ fn two(name: &str) -> bool {
     cpus().len() >= 2
 }
 
-/// One measurement at a time: they would have each other's CPUs.
+/// Lock for one measurement at a time: concurrent measurements would take each other's CPUs.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Measures a cell for so many milliseconds.
+/// Measures a cell for `ms` milliseconds.
 fn measured(cell: LockCell, ms: u64) -> LockSample {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = serde_json::to_string(&cell).expect("a cell");
@@ -32,7 +32,7 @@ fn measured(cell: LockCell, ms: u64) -> LockSample {
     serde_json::from_str(&line).expect("a sample")
 }
 
-/// A time in nanoseconds; how long it is on this machine is judged by `make accuracy`.
+/// A time in nanoseconds; `make accuracy` checks its value on this machine.
 #[track_caller]
 fn time(cell: LockCell) -> f64 {
     match measured(cell, 5) {
@@ -68,7 +68,7 @@ fn every_lock_is_measured_free_and_handed_over() {
 fn threads_take_turns_and_their_waits_are_told_where_they_can_be() {
     for lock in LockName::ALL {
         for (threads, hold, watched) in [(1, 10_000, false), (4, 0, false), (4, 0, true)] {
-            // A turn that left nothing under the lock is a wrong result, and the cell fails.
+            // A turn without a trace under the lock is a wrong result, and the cell fails.
             let sample = contest(lock, threads, hold, watched, 5);
             assert_eq!(sample.turns.len(), threads as usize, "{lock}");
             assert!(sample.user_ns + sample.system_ns > Nanos::ZERO, "{lock} {sample:?}");
@@ -90,7 +90,8 @@ fn who_waits_for_an_owner_off_its_cpu_burns_no_more_than_it_waits() {
     }
     for lock in [LockName::Spin, LockName::Block, LockName::Kernel] {
         match measured(LockCell::Preempted { lock }, 1) {
-            // Waits of 1 ms alone count. The two clocks are apart by what the time is corrected by, 500 in a million.
+            // Only waits of at least 1 ms count. The two clocks differ by the correction of the
+            // time, 500 in a million.
             LockSample::Preempted { waited_ns, burned_ns, waits } => {
                 assert!(waited_ns.0 >= waits * 1_000_000, "{lock}: {waits} in {waited_ns:?}");
                 assert!(
@@ -124,8 +125,7 @@ fn the_bound_of_a_spin_comes_from_what_was_timed() {
     assert_eq!(tuning.spins > 0, tuning.cpus > 1, "{line}");
     let mut sleeps = tuning.sleeps.clone();
     sleeps.sort_by(f64::total_cmp);
-    // Within the bounds that the lock sets to what it believes, and what it takes one for where no two CPUs are there to
-    // time it.
+    // The cost is within the bounds of the locks, or a fixed one without two CPUs to time it.
     let believed = match sleeps[sleeps.len() / 2] {
         0.0 => 10_000.0,
         median => median.clamp(1_000.0, 50_000.0),
@@ -133,7 +133,8 @@ fn the_bound_of_a_spin_comes_from_what_was_timed() {
     assert_eq!(tuning.sleep_ns, believed, "{line}");
     assert!(tuning.spin_ns > 0.0, "{line}");
     if tuning.cpus > 1 {
-        // As many as fit into a sleep, at least one, and no more than 16 bits hold.
+        // The spins are those that fit into a sleep: at least one, and at most those that 16 bits
+        // hold.
         let fit = (tuning.sleep_ns / tuning.spin_ns).clamp(1.0, 65_535.0);
         assert!((f64::from(tuning.spins) - fit).abs() <= 1.0, "{line}");
     }

@@ -1,4 +1,5 @@
-//! `morecores-work` as a user meets it: output, exit status, and one clear line for everything that cannot be done.
+//! `morecores-work` from the user's view: output, exit status, and one clear line for every
+//! impossible request.
 
 mod build;
 mod cache;
@@ -42,14 +43,14 @@ fn after<'a>(text: &'a str, word: &str) -> &'a str {
     words.find(|w| *w == word).and_then(|_| words.next()).unwrap_or_else(|| panic!("no {word} in: {text}"))
 }
 
-/// Some CPUs that may be used: two where there are two.
+/// Up to two usable CPUs.
 fn cpus() -> CpuSet {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc/self/status");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("CPUs");
     list.parse::<CpuSet>().expect("a list of CPUs").iter().take(2).collect()
 }
 
-/// Each of these must be refused with exit status 2 and a line on standard error that holds the reason.
+/// Checks that each of these is refused with exit status 2 and with the reason on standard error.
 fn refused(cases: &[(&str, &str)]) {
     for (arguments, reason) in cases {
         let assert = work(arguments).assert().code(2).stdout("");
@@ -73,7 +74,7 @@ fn the_list_names_every_workload() {
     assert!(softens.is_some_and(|about| about.trim().starts_with("Soften a true-colour bitmap")), "{list}");
 }
 
-/// `morecores-work` under a limit of its address space, in KiB, set by a shell.
+/// Command that runs `morecores-work` under an address-space limit in KiB, set by a shell.
 fn limited(kib: u32, arguments: &str) -> Command {
     let mut command = Command::new("sh");
     let binary = env!("CARGO_BIN_EXE_morecores-work");
@@ -89,9 +90,9 @@ fn too_little_address_space_is_one_clear_line() {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
-/// What a run says under a limit of so many processes; none where that cannot be had, which is noted under `test`. Root has no
-/// such limit, and the processes of a user count together, so the run is given to a user of its own: Debian gives nobody
-/// the numbers from 60000 to 64999.
+/// Output of a run under a limit of `count` processes; `None` if the limit cannot be set, which is
+/// reported under `test`. Root has no such limit, and the processes of a user count together. The
+/// run therefore gets a separate user: Debian assigns the numbers from 60000 to 64999 to no user.
 fn as_user_with_processes(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
     static USERS: AtomicU32 = AtomicU32::new(0);
     let user = 60_000 + (16 * std::process::id() + USERS.fetch_add(1, Relaxed)) % 5_000;
@@ -136,7 +137,7 @@ fn refused_memory_is_one_clear_line() {
 fn a_full_disk_is_one_clear_line() {
     const NAME: &str = "a_full_disk_is_one_clear_line";
     let scratch = Scratch::new("full-disk");
-    // Goes with the namespace in which it is mounted.
+    // The file system disappears with the namespace in which it is mounted.
     let on_small_disk = |arguments: &str| {
         let binary = env!("CARGO_BIN_EXE_morecores-work");
         let script = format!("mount -t tmpfs -o size=64k none \"$TMPDIR\" && exec '{binary}' {arguments}");

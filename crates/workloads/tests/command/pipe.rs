@@ -22,7 +22,7 @@ fn the_numbers_stand_beside_their_units() {
     let seconds: f64 = after(&line, "B:").parse().unwrap();
     let rate: f64 = after(&line, "s,").parse().unwrap();
     let trip: f64 = after(&line, "back").parse().unwrap();
-    // The three are one measurement, printed to four digits.
+    // The three figures come from one measurement, printed to four digits.
     assert!((rate * trip / 1e6 / 2.0 - 1.0).abs() < 0.01, "{line}");
     assert!((trip * 100.0 / 1e6 - seconds).abs() <= 0.0001 + 0.001 * seconds, "{line}");
     assert!(line.contains(" operations/s, there and back ") && line.contains(" us, crc32 "), "{line}");

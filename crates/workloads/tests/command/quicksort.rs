@@ -22,7 +22,7 @@ fn every_input_gives_the_known_result_for_any_number_of_threads() {
 
 #[test]
 fn few_numbers_are_sorted_by_any_number_of_threads() {
-    // `zlib.crc32` of the numbers from 0 to 2, 8 bytes each, least significant first.
+    // `zlib.crc32` of the numbers from 0 to 2, 8 bytes each, least significant byte first.
     for threads in [1, 2, 16] {
         let line = output(&format!("quicksort --items 3 --input reverse --threads {threads}"));
         assert_eq!(after(&line, "crc32"), "4f8c5ccc", "{line}");

@@ -6,7 +6,7 @@ use morecores_testkit::{Group, left_out, skipped};
 
 use crate::{after, output, refused, work};
 
-/// Whether POV-Ray is there; says so where it is not.
+/// Whether POV-Ray is installed; reports it if it is not.
 fn there(test: &str) -> bool {
     if left_out(test, Group::Raytrace) {
         return false;
@@ -42,7 +42,7 @@ fn nothing_is_left_in_the_temporary_directory() {
     let parent = std::env::temp_dir().join(format!("raytrace-test-{}", std::process::id()));
     std::fs::create_dir(&parent).unwrap();
     work("raytrace --width 20 --height 16").env("TMPDIR", &parent).assert().success();
-    // Fails where something is left.
+    // The removal fails if a file is left.
     std::fs::remove_dir(&parent).unwrap();
 }
 

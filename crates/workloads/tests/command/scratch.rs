@@ -1,9 +1,9 @@
-//! A directory of one test's own.
+//! A directory for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Goes with everything in it.
+/// Directory that is removed with its content when the value is dropped.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
@@ -13,14 +13,14 @@ impl Scratch {
         Self(path)
     }
 
-    /// Makes a file, and the directories that lead to it.
+    /// Makes a file and its parent directories.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap_or(&self.0)).expect("a directory");
         fs::write(&path, text).expect("a file");
     }
 
-    /// Makes a program, and a PATH on which it is found before any other.
+    /// Makes a program, and returns a PATH on which it comes before all others.
     pub(crate) fn program(&self, name: &str, script: &str) -> String {
         morecores_testkit::write_script(&self.0.join(name), script);
         format!("{}:{}", self.0.display(), std::env::var("PATH").unwrap_or_default())
@@ -37,7 +37,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The paths below a directory, in order; those that go meanwhile are left out.
+/// Paths below a directory, in order, without those that disappear during the walk.
 pub(crate) fn walk(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();

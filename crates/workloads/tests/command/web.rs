@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, geteuid};
 
 use crate::{after, output, refused, work};
 
-/// Each server, the program it needs, and the package that has it.
+/// Each server, its program, and the package of the program.
 const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
     ("embedded", None),
     ("nginx", Some(("/usr/sbin/nginx", "nginx"))),
@@ -22,7 +22,8 @@ const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
     ("apache-prefork", Some(("/usr/sbin/apache2", "apache2-bin"))),
 ];
 
-/// The servers that are here; those that are not must say how to install them. Our own is always.
+/// The installed servers. A missing server must report its package. morecores' own server is always
+/// present.
 fn installed(test: &str) -> Vec<&'static str> {
     if left_out(test, Group::Servers) {
         return vec!["embedded"];
@@ -57,7 +58,8 @@ fn answers(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// A directory for `$TMPDIR` that everybody may enter; it must be empty, and goes, when it is dropped.
+/// A directory for `$TMPDIR` that every user may enter. It must be empty when it is dropped, and is
+/// then removed.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -81,7 +83,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A server for others, ended when it is dropped.
+/// A server for other clients, ended when the value is dropped.
 struct Serving(Child, u16);
 
 impl Serving {
@@ -113,7 +115,7 @@ fn every_server_gives_the_same_file_for_every_number_of_threads() {
             "--threads 2",
             "--threads 2 --clients 3 --keep-alive 7",
             "--rate 2000",
-            // Each is accepted before it asks.
+            // Each connection is accepted before its first request.
             "--connections 300",
         ] {
             let arguments = format!("web --server {server} --requests 1000 --compare 1 {more}");
@@ -124,7 +126,7 @@ fn every_server_gives_the_same_file_for_every_number_of_threads() {
             assert!(scratch.is_empty(), "{arguments}");
         }
     }
-    // `zlib.crc32` of what curl received from nginx.
+    // The reference is `zlib.crc32` of the file that curl received from nginx.
     assert!(checksums.iter().all(|checksum| checksum == "76070b28"), "{checksums:?}");
 }
 
@@ -145,7 +147,7 @@ fn large_files_and_odd_shares_come_whole() {
         "--server embedded --file 5000 --requests 50 --connections 3 --compare 1",
         "--server embedded --requests 101 --connections 7 --clients 3 --threads 3 --keep-alive 1",
         "--server embedded --requests 1 --connections 1",
-        // More connections than requests.
+        // There are more connections than requests.
         "--server embedded --requests 10 --connections 300 --keep-alive 2",
     ] {
         output(&format!("web {arguments}"));
@@ -154,9 +156,10 @@ fn large_files_and_odd_shares_come_whole() {
 
 #[test]
 fn an_open_loop_sees_a_stall() {
-    // The requests take three periods of 400 ms with a stall of 200 ms each. One that is due t before the end of a
-    // stall takes t at least, so that the share that takes longer than t is (200 ms - t) / 400 ms or more: 10% take
-    // 160 ms, 1% 196 ms. A machine that is late makes them longer alone.
+    // The requests take three periods of 400 ms with a stall of 200 ms each. A request that is due
+    // t before the end of a stall takes at least t. The share that takes longer than t is therefore
+    // at least (200 ms - t) / 400 ms: 10% take 160 ms, 1% 196 ms. A slow machine only makes them
+    // longer.
     let open = output("web --server embedded --stall 400,200 --connections 8 --rate 1000 --requests 1200");
     let (p90, p99, max) = (figure(&open, "p90"), figure(&open, "p99"), figure(&open, "max"));
     assert!(p90 >= 155.0 && p99 >= 190.0 && max >= 198.0, "{open}");
@@ -193,7 +196,8 @@ fn a_server_that_cannot_enter_tmpdir_is_one_clear_line() {
 #[test]
 fn nothing_is_left_when_it_is_interrupted_or_killed() {
     let servers = installed("nothing_is_left_when_it_is_interrupted_or_killed");
-    // At once, since orphans are gone only when whoever adopts them looks.
+    // The servers run concurrently, since orphans disappear only when the process that adopts them
+    // checks.
     thread::scope(|scope| {
         for server in servers {
             for signal in [Signal::INT, Signal::KILL] {
@@ -203,7 +207,7 @@ fn nothing_is_left_when_it_is_interrupted_or_killed() {
     });
 }
 
-/// Ends a run of this server by that signal, and waits until there is nothing left of it.
+/// Ends a run of this server by that signal, and waits until nothing of the run is left.
 fn ended_by(server: &str, signal: Signal) {
     let scratch = Scratch::new(&format!("{server}-{}", signal.as_raw()));
     let port = free_port();
@@ -217,15 +221,16 @@ fn ended_by(server: &str, signal: Signal) {
     wait_until("the server is gone", || !answers(port) && scratch.is_empty());
 }
 
-/// Answers connections for ever: the first `right` of all requests as another server does, the others with its
-/// answer's last byte changed. Each connection is closed after `each` answers, without a word.
+/// Answers connections for ever. The first `right` of all requests get another server's answer, the
+/// others that answer with its last byte changed. Each connection is closed without notice after
+/// `each` answers.
 fn imitate(port: u16, each: usize, right: usize) -> u16 {
     let ask = |request: &[u8]| {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         stream.write_all(request).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
-        // Only this one was to close.
+        // Only this answer should close the connection.
         String::from_utf8_lossy(&answer).find("Connection: close\r\n").map(|at| answer.drain(at..at + 19));
         answer
     };
@@ -239,7 +244,7 @@ fn imitate(port: u16, each: usize, right: usize) -> u16 {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             for _ in 0..each {
-                // A request comes whole: it is small.
+                // A request is small, so it arrives in one piece.
                 if stream.read(&mut [0; 4096]).unwrap_or(0) == 0 {
                     break;
                 }
@@ -266,8 +271,8 @@ fn a_request_that_met_a_closing_connection_is_made_again() {
     let serving = Serving::start("--server embedded");
     let port = imitate(serving.1, 3, usize::MAX);
     let arguments = format!("web --server none --port {port} --requests 100 --connections 1 --compare 1");
-    // Every third response is followed by a request that the server does not read, unless the connection is seen to be
-    // closed before: at once, and with time between requests.
+    // Every third response is followed by a request that the server does not read, unless the
+    // client sees the close first. The test runs without and with time between requests.
     for pace in ["", " --rate 500"] {
         let line = output(&format!("{arguments}{pace}"));
         assert!(figure(&line, "repeated") <= 33.0, "{line}");

@@ -1,5 +1,6 @@
-//! Threads that wait, met half-way: one that was just woken, one whose spin is over. What leads there is other models' matter, and would
-//! leave too many orders of what follows.
+//! Waiting threads in the middle of their wait: a thread that was just woken, and a thread whose
+//! spin is over. Other models cover the way there; including it here would leave too many orders to
+//! follow.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use super::super::RawAdaptive;
 use super::{AWAKE, HUNGRY, LOCKED, Look, Relaxed, WAITER, Waiter};
 use crate::models::{Guarded, check};
 
-/// The lock taken by who calls this, and one counted that has slept and was called, and may be hungry.
+/// A lock that the calling thread owns, with one counted waiter that has slept, was called, and may
+/// be hungry.
 fn with_one_woken(hungry: u32) -> Guarded<RawAdaptive> {
     let guarded = Guarded::of(RawAdaptive::new());
     guarded.lock.lock();
@@ -17,7 +19,7 @@ fn with_one_woken(hungry: u32) -> Guarded<RawAdaptive> {
     guarded
 }
 
-/// Sleeps until it has the lock, without a look around, and takes its turn.
+/// Sleeps until the thread owns the lock, without looking around first, and takes its turn.
 fn sleep(guarded: &Guarded<RawAdaptive>, mut waiter: Waiter<'_>) {
     while waiter.sleep() != Look::Taken {}
     guarded.add_locked();
@@ -30,14 +32,15 @@ fn woken(guarded: &Guarded<RawAdaptive>, hungry: bool) {
     sleep(guarded, waiter);
 }
 
-/// A spin in vain, and the sleep after it.
+/// Spins in vain, and then sleeps.
 fn spinner(guarded: &Guarded<RawAdaptive>) {
     let mut waiter = Waiter::new(&guarded.lock);
     waiter.stays_awake();
     sleep(guarded, waiter);
 }
 
-/// The owner frees the lock, beside one that was woken and one that spun, and comes again so many times.
+/// The owner frees the lock, next to one woken thread and one that has spun, and comes again
+/// `again` times.
 fn beside_a_spinner(hungry: bool, again: u32) {
     let guarded = Arc::new(with_one_woken(if hungry { HUNGRY } else { 0 }));
     let others = [
