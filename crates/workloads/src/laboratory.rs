@@ -7,7 +7,7 @@
 //!
 //! **The kernel lock** is taken by one kind of system call, so one turn at the lock is one call.
 //! The hold time is the time for which the call copies bytes. The rest of the call is additional,
-//! and the waits are invisible. See [`kernel`].
+//! and the waits are invisible. See `kernel`.
 
 mod alone;
 mod contest;

@@ -5,22 +5,23 @@ import type { Quiet } from "./Quiet.ts";
 import type { StopReason } from "./StopReason.ts";
 
 /**
- * What is known only at the end.
+ * Facts that are known only at the end of a study.
  */
 export type Closing = { 
 /**
- * When the last run had ended: nanoseconds of `CLOCK_REALTIME` since 1970.
+ * End of the last run, in nanoseconds of `CLOCK_REALTIME` since 1970.
  */
 ended_at_ns: Nanos, 
 /**
- * Why no more runs were made.
+ * Reason for the end of the sweep.
  */
 reason: StopReason, 
 /**
- * The busiest processes outside the command's tree, busiest first.
+ * Busiest processes outside the command's tree, busiest first.
  */
 neighbours: Array<Neighbour>, 
 /**
- * How busy the machine was between runs, where the runs were long enough to spend time on that.
+ * Load of the machine between runs; absent if the runs were too short to spend time on this
+ * measurement.
  */
 quiet: Quiet | null, };

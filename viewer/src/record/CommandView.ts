@@ -5,11 +5,11 @@
  */
 export type CommandView = { 
 /**
- * Its name.
+ * Name of the program.
  */
 name: string, 
 /**
- * How often it was begun.
+ * Number of times that the tree started the program.
  */
 calls: number, 
 /**
@@ -17,11 +17,12 @@ calls: number,
  */
 cpu_s: number, 
 /**
- * Its share of the tree's CPU time.
+ * Share of the tree's CPU time.
  */
 cpu_ratio: number, 
 /**
- * Its system time over its CPU time, by the kernel's ticks; null where no tick found it.
+ * System time divided by CPU time, sampled by the kernel's ticks; null if no tick hit the
+ * command.
  */
 kernel_ratio: number | null, 
 /**
@@ -29,6 +30,6 @@ kernel_ratio: number | null,
  */
 kernel_ratio_error: number | null, 
 /**
- * Its waits for kernel locks, spinning and asleep, over its CPU time plus those asleep.
+ * Waits for kernel locks, spinning and asleep, divided by the CPU time plus the waits asleep.
  */
 waiting_ratio: number | null, };

@@ -3,11 +3,11 @@ import type { CpuSet } from "./CpuSet.ts";
 import type { Kilohertz } from "./Kilohertz.ts";
 
 /**
- * A core: hardware threads that share execution units.
+ * Core: hardware threads that share execution units.
  */
 export type Core = { 
 /**
- * Its online hardware threads; more than one with SMT.
+ * Online hardware threads of the core; more than one with SMT.
  */
 cpus: CpuSet, 
 /**
@@ -15,6 +15,6 @@ cpus: CpuSet,
  */
 core_type: number, 
 /**
- * Highest clock rate its cpufreq driver promises.
+ * Highest clock rate that the core's cpufreq driver reports.
  */
 max_frequency: Kilohertz | null, };

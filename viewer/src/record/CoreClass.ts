@@ -2,6 +2,6 @@
 import type { Kilohertz } from "./Kilohertz.ts";
 
 /**
- * By what a kind of core is known.
+ * Property by which a kind of core is recognised.
  */
 export type CoreClass = "uniform" | "performance" | "efficiency" | "low_power" | { "capacity": number } | { "highest_performance": number } | { "max_clock": Kilohertz };

@@ -3,14 +3,14 @@ import type { CoreClass } from "./CoreClass.ts";
 import type { CpuSet } from "./CpuSet.ts";
 
 /**
- * A kind of core.
+ * Kind of core.
  */
 export type CoreType = { 
 /**
- * What sets it apart.
+ * Property that distinguishes this kind.
  */
 class: CoreClass, 
 /**
- * Its online CPUs.
+ * Online CPUs of this kind.
  */
 cpus: CpuSet, };

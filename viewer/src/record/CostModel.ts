@@ -3,30 +3,30 @@ import type { CostModelPoint } from "./CostModelPoint.ts";
 import type { LockName } from "./LockName.ts";
 
 /**
- * Spinning against blocking: what the prices say, and what was measured.
+ * Cost model of spinning against blocking, with its predictions and the measured ratios.
  */
 export type CostModel = { 
 /**
- * The spin bound: a wait that is expected to be longer is cheaper asleep.
+ * Spin bound; a wait that is expected to be longer is cheaper asleep.
  */
 bound_ns: number, 
 /**
- * The spinning lock that is compared.
+ * Spinning lock of the comparison.
  */
 spinning: LockName, 
 /**
- * The blocking one.
+ * Blocking lock of the comparison.
  */
 blocking: LockName, 
 /**
- * The points at which their rates differ by more than their intervals.
+ * Number of points at which the interval of the measured ratio excludes 1.
  */
 told_apart: number, 
 /**
- * Of those, the ones at which the model names the better one.
+ * Number of these points at which the model names the better lock.
  */
 right: number, 
 /**
- * Each of them.
+ * All compared points.
  */
 points: Array<CostModelPoint>, };

@@ -2,30 +2,30 @@
 import type { Estimate } from "./Estimate.ts";
 
 /**
- * What the cost model says of one point.
+ * Prediction of the cost model at one point, with the measured ratio.
  */
 export type CostModelPoint = { 
 /**
- * Threads at the lock.
+ * Number of threads that contend for the lock.
  */
 threads: number, 
 /**
- * For how long each holds it.
+ * Time for which each thread holds the lock.
  */
 hold_ns: number, 
 /**
- * For how long each stays away from it.
+ * Time for which each thread stays away from the lock.
  */
 think_ns: number, 
 /**
- * The ratio of the spinning lock's merit to the blocking one's that the model expects.
+ * Ratio of the spinning lock's rate to the blocking lock's that the model predicts.
  */
 expected: number, 
 /**
- * The measured one: of the rates, in pairs of the same round.
+ * Measured ratio of the rates, from pairs of the same round.
  */
 measured: Estimate, 
 /**
- * Whether the model is right; null where the two cannot be told apart.
+ * Whether the model names the better lock; null if the measurement cannot tell.
  */
 right: boolean | null, };

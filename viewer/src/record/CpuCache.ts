@@ -4,22 +4,22 @@ import type { CacheKind } from "./CacheKind.ts";
 import type { CpuSet } from "./CpuSet.ts";
 
 /**
- * A cache and the CPUs that share it.
+ * Cache and the CPUs that share it.
  */
 export type CpuCache = { 
 /**
- * 1 is nearest to the core.
+ * Level of the cache; 1 is nearest to the core.
  */
 level: number, 
 /**
- * What it holds.
+ * Content of the cache.
  */
 kind: CacheKind, 
 /**
- * Its size, where told.
+ * Size of the cache; absent if the kernel does not report it.
  */
 size: Bytes | null, 
 /**
- * The online CPUs that share it.
+ * Online CPUs that share the cache.
  */
 cpus: CpuSet, };

@@ -10,6 +10,6 @@ export type FailureCount = {
  */
 how: Failure, 
 /**
- * So many.
+ * Number of runs.
  */
 count: number, };

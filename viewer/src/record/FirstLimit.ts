@@ -2,15 +2,16 @@
 import type { Resource } from "./Resource.ts";
 
 /**
- * What stops a program from using more CPUs.
+ * Resource that stops a program from using more CPUs.
  */
 export type FirstLimit = { 
 /**
- * What.
+ * Limiting resource.
  */
 resource: Resource, 
 /**
- * So many CPUs' worth of work at a time is the most that it allows, on any number of CPUs; of coherency, the peak; of the size of the
- * memory, the largest count that fits.
+ * Largest number of CPUs' worth of work at a time that the resource allows, on any number of
+ * CPUs. For coherency this is the count at the peak, for the size of the memory the largest
+ * count that fits.
  */
 cpus: number, };

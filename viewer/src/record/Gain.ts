@@ -3,18 +3,19 @@ import type { GainKind } from "./GainKind.ts";
 import type { GainPoint } from "./GainPoint.ts";
 
 /**
- * What would be gained if something were not in the way.
+ * Estimated gain from removing an obstacle.
  */
 export type Gain = { 
 /**
- * What is changed, as it was asked for or found: `the disk`, `ld`, `ld=2x`.
+ * Description of the change, as the user requested it or as it was found: `the disk`, `ld`,
+ * `ld=2x`.
  */
 change: string, 
 /**
- * What kind of thing that is.
+ * Kind of the changed thing.
  */
 kind: GainKind, 
 /**
- * At each CPU count.
+ * Gains by CPU count.
  */
 points: Array<GainPoint>, };

@@ -4,31 +4,31 @@ import type { Frequency } from "./Frequency.ts";
 import type { Topology } from "./Topology.ts";
 
 /**
- * The machine.
+ * Machine of a study.
  */
 export type Host = { 
 /**
- * Its name.
+ * Host name.
  */
 hostname: string, 
 /**
- * The distribution's own words, `PRETTY_NAME` of os-release.
+ * Name of the distribution, `PRETTY_NAME` of os-release.
  */
 os: string, 
 /**
- * `uname -r`.
+ * Kernel release, from `uname -r`.
  */
 kernel: string, 
 /**
- * `uname -m`.
+ * Hardware architecture, from `uname -m`.
  */
 arch: string, 
 /**
- * The CPU's own name.
+ * Model name that the CPU reports.
  */
 cpu_model: string, 
 /**
- * The hypervisor, where the CPU says that there is one.
+ * Hypervisor; absent if the CPU does not report one.
  */
 hypervisor: string | null, 
 /**
@@ -36,14 +36,14 @@ hypervisor: string | null,
  */
 memory_bytes: Bytes, 
 /**
- * `tsc`, `kvm-clock`, `hpet`, …
+ * Kernel clock source: `tsc`, `kvm-clock`, `hpet`, …
  */
 clocksource: string | null, 
 /**
- * Clock rate and who changes it.
+ * Settings that control the clock rate.
  */
 frequency: Frequency, 
 /**
- * Its CPUs, and why fewer of them may be usable.
+ * CPUs of the machine, and the reasons why fewer of them may be usable.
  */
 topology: Topology, };

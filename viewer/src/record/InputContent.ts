@@ -6,10 +6,10 @@ import type { Bytes } from "./Bytes.ts";
  */
 export type InputContent = { 
 /**
- * Its size.
+ * Size of the input.
  */
 bytes: Bytes, 
 /**
- * CRC-32 of its content, as `crc32` and zip compute it.
+ * CRC-32 of the content, as `crc32` and zip compute it.
  */
 crc32: number, };

@@ -3,18 +3,18 @@ import type { CpuId } from "./CpuId.ts";
 import type { Estimate } from "./Estimate.ts";
 
 /**
- * A cache line's way between two CPUs.
+ * Transfer time of a cache line between two CPUs.
  */
 export type LinePrice = { 
 /**
- * One of them.
+ * First CPU.
  */
 from: CpuId, 
 /**
- * The other.
+ * Second CPU.
  */
 to: CpuId, 
 /**
- * One way.
+ * Time of one transfer, one way.
  */
 ns: Estimate, };

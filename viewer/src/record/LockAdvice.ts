@@ -3,22 +3,24 @@ import type { LockName } from "./LockName.ts";
 import type { LockSituation } from "./LockSituation.ts";
 
 /**
- * Which lock to take in a situation, of those that let no thread starve.
+ * Recommendation for one situation, among the locks that let no thread starve.
  */
 export type LockAdvice = { 
 /**
- * In which.
+ * Situation of contention.
  */
 situation: LockSituation, 
 /**
- * The best ones: those that cannot be told from the very best, best first.
+ * Locks to choose, best first: the best lock, and those that cannot be distinguished from it
+ * or are about as fast.
  */
 take: Array<LockName>, 
 /**
- * Those that must not be taken there, worst first, with the share of the best one's rate that they reach.
+ * Locks to avoid, worst first: those with less than half of the best lock's rate.
  */
 never: Array<LockName>, 
 /**
- * The rate of the worst of those over the best one's, in the geometric mean of the situation's points.
+ * Ratio of the rate of the worst lock to avoid to the best lock's, as the geometric mean over
+ * the situation's points.
  */
 worst: number | null, };

@@ -3,19 +3,19 @@ import type { Estimate } from "./Estimate.ts";
 import type { LockName } from "./LockName.ts";
 
 /**
- * What a lock costs by itself.
+ * Costs of one lock by itself.
  */
 export type LockCosts = { 
 /**
- * Which.
+ * Name of the lock.
  */
 lock: LockName, 
 /**
- * Lock and unlock where nobody else wants it.
+ * Time of a lock and an unlock without contention.
  */
 free_ns: Estimate | null, 
 /**
- * From an unlock on one CPU until a thread that waited on another has it.
+ * Time from an unlock on one CPU until a waiting thread on another CPU has the lock.
  */
 hand_over_ns: Estimate | null, 
 /**
@@ -23,11 +23,11 @@ hand_over_ns: Estimate | null,
  */
 preempted_burned: Estimate | null, 
 /**
- * How long such a wait is.
+ * Length of the wait for an owner that is off its CPU.
  */
 preempted_wait_ns: Estimate | null, 
 /**
- * The longest wait of any thread in any watched contest of the study; null for a kernel lock, which is out of our sight, and
- * where nothing was watched.
+ * Longest wait of any thread in any watched contest of the study. Null for a kernel lock,
+ * which cannot be watched, and if no contest was watched.
  */
 longest_wait_ns: number | null, };

@@ -5,15 +5,15 @@ import type { Nanos } from "./Nanos.ts";
 import type { Think } from "./Think.ts";
 
 /**
- * A study of locks: which, and under what contention.
+ * Plan of a study of locks: the locks and the contention.
  */
 export type LockPlan = { 
 /**
- * The locks, in the order in which they are shown.
+ * Locks, in the order in which they are shown.
  */
 locks: Array<LockName>, 
 /**
- * The CPUs that threads are pinned to, in turn.
+ * CPUs to which threads are pinned, in turn.
  */
 cpus: CpuSet, 
 /**
@@ -21,30 +21,30 @@ cpus: CpuSet,
  */
 threads: Array<number>, 
 /**
- * For how long the lock is held.
+ * Hold times: the times for which the lock is held.
  */
 holds: Array<Nanos>, 
 /**
- * How long a thread stays away from it.
+ * Think times: the times for which a thread stays away from the lock.
  */
 thinks: Array<Think>, 
 /**
- * How often each cell is measured.
+ * Number of measurements of each cell.
  */
 rounds: number, 
 /**
- * For how long one contest goes on.
+ * Length of one contest.
  */
 window_ns: Nanos, 
 /**
- * For how long one contest goes on in which every wait is timed, and one with an owner that is off its CPU.
+ * Length of one contest in which every wait is timed, and of one with a preempted owner.
  */
 watched_ns: Nanos, 
 /**
- * How many of the rounds have watched contests too: from the first on.
+ * Number of rounds that also have watched contests, counted from the first round.
  */
 watched_rounds: number, 
 /**
- * Of the order of cells within a round.
+ * Seed of the order of cells within a round.
  */
 seed: number, };

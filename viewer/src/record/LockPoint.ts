@@ -2,22 +2,22 @@
 import type { LockResult } from "./LockResult.ts";
 
 /**
- * One point of contention.
+ * Results at one point of contention.
  */
 export type LockPoint = { 
 /**
- * Threads at the lock.
+ * Number of threads that contend for the lock.
  */
 threads: number, 
 /**
- * For how long each holds it.
+ * Time for which each thread holds the lock.
  */
 hold_ns: number, 
 /**
- * For how long each stays away from it.
+ * Time for which each thread stays away from the lock.
  */
 think_ns: number, 
 /**
- * Each lock, in the order of the plan.
+ * Result of each lock, in the order of the plan.
  */
 results: Array<LockResult>, };

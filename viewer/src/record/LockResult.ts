@@ -3,19 +3,20 @@ import type { Estimate } from "./Estimate.ts";
 import type { LockName } from "./LockName.ts";
 
 /**
- * What one lock did at one point.
+ * Result of one lock at one point.
  */
 export type LockResult = { 
 /**
- * Which.
+ * Name of the lock.
  */
 lock: LockName, 
 /**
- * Holds a second, all threads together.
+ * Holds per second of all threads together.
  */
 per_s: Estimate, 
 /**
- * Its rate over that of the fastest lock of the point, in pairs of the same round.
+ * Ratio of the lock's rate to that of the fastest lock of the point, from pairs of the same
+ * round.
  */
 of_fastest: Estimate, 
 /**
@@ -23,18 +24,20 @@ of_fastest: Estimate,
  */
 cpus: Estimate, 
 /**
- * CPUs busy beyond what the holds and thinks themselves took: waiting, locking and unlocking.
+ * CPUs busy beyond the holds and thinks themselves: waiting, locking and unlocking.
  */
 burned_cpus: Estimate, 
 /**
- * The luckiest thread's share of the holds over an equal share: 1 is fair. The median over rounds.
+ * Share of the holds of the thread with the most, divided by an equal share; 1 is fair. Median
+ * over rounds.
  */
 luckiest: number, 
 /**
- * The unluckiest thread's.
+ * Share of the holds of the thread with the fewest, divided by an equal share. Median over
+ * rounds.
  */
 unluckiest: number, 
 /**
- * The longest wait of any thread in the watched contests; null where there are none.
+ * Longest wait of any thread in the watched contests; null without a watched contest.
  */
 longest_wait_ns: number | null, };

@@ -9,58 +9,61 @@ import type { Prices } from "./Prices.ts";
 import type { Warning } from "./Warning.ts";
 
 /**
- * A study of locks.
+ * View of a study of locks.
  */
 export type LocksView = { 
 /**
- * [`LOCKS_VIEW_SCHEMA`].
+ * Schema name, [`LOCKS_VIEW_SCHEMA`].
  */
 schema: string, 
 /**
- * What was to be measured.
+ * Plan of the measurement.
  */
 plan: LockPlan, 
 /**
- * On what.
+ * Machine that ran the study.
  */
 host: Host, 
 /**
- * Rounds of which at least one cell is there.
+ * Number of rounds with at least one measured cell.
  */
 rounds: number, 
 /**
- * Whether everything that was planned is there.
+ * Whether every planned cell was measured.
  */
 whole: boolean, 
 /**
- * Lines of the study that cannot be read.
+ * Number of lines of the study that cannot be read.
  */
 damaged_lines: number, 
 /**
- * Share of the CPUs' time that the hypervisor took while contests ran; null where it does not tell.
+ * Share of the CPUs' time that the hypervisor took during contests; null if the hypervisor
+ * does not tell.
  */
 steal: number | null, 
 /**
- * What waiting costs on this machine.
+ * Costs of waiting on this machine.
  */
 prices: Prices, 
 /**
- * Each lock by itself, in the order of the plan.
+ * Costs of each lock by itself, in the order of the plan.
  */
 locks: Array<LockCosts>, 
 /**
- * Each point of contention: threads, then hold, then think.
+ * Points of contention, sorted by threads, then hold, then think.
  */
 points: Array<LockPoint>, 
 /**
- * What the prices say of spinning and blocking, and how often that is right; null where the study has not both.
+ * Spinning against blocking as the prices predict it, and the share of correct predictions;
+ * null without prices or without both locks.
  */
 cost_model: CostModel | null, 
 /**
- * Which lock to take when.
+ * Recommended locks by situation.
  */
 advice: Array<LockAdvice>, 
 /**
- * Work of other programs before and while it was measured, as of a study of a command: `not_quiet`, `work_outside_tree`.
+ * Work of other programs before and during the measurement, with the warnings of a study of a
+ * command: `not_quiet`, `work_outside_tree`.
  */
 warnings: Array<Warning>, };

@@ -2,22 +2,23 @@
 import type { Better } from "./Better.ts";
 
 /**
- * A figure that the command prints and that is measured instead of its elapsed time.
+ * Figure that the command prints and that is measured instead of the command's elapsed time.
  */
 export type Metric = { 
 /**
- * Its name, where the user gave one.
+ * Name of the metric, if the user gave one.
  */
 name?: string, 
 /**
- * Regular expression; its first group, or the whole match, is the number. The last match counts.
+ * Regular expression; the first group, or else the whole match, is the number. The last match
+ * counts.
  */
 regex: string, 
 /**
- * Unit to print behind the number.
+ * Unit to print after the number.
  */
 unit: string | null, 
 /**
- * The better direction.
+ * Better direction of the metric.
  */
 better: Better, };

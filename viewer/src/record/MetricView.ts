@@ -2,35 +2,35 @@
 import type { Better } from "./Better.ts";
 
 /**
- * The figure that the command printed, where `--metric` asked for one.
+ * Metric that the command printed, if `--metric` requested one.
  */
 export type MetricView = { 
 /**
- * Its name, where the user gave one.
+ * Name of the metric, if the user gave one.
  */
 name: string | null, 
 /**
- * Unit to print behind them.
+ * Unit to print after the values.
  */
 unit: string | null, 
 /**
- * Which direction is better.
+ * Direction in which the metric improves.
  */
 better: Better, 
 /**
- * The median: the estimate.
+ * Median, the estimate.
  */
 median: number, 
 /**
- * The arithmetic mean.
+ * Arithmetic mean.
  */
 mean: number, 
 /**
- * The smallest value.
+ * Smallest value.
  */
 min: number, 
 /**
- * The largest value.
+ * Largest value.
  */
 max: number, 
 /**

@@ -2,14 +2,15 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * Processes of one name, outside the tree of what was measured, that used CPU time while the study was made.
+ * Processes of one name, outside the measured tree, that used CPU time during the study.
  */
 export type Neighbour = { 
 /**
- * Their name.
+ * Name of the processes.
  */
 name: string, 
 /**
- * CPU time that they used between the first and the last run, and that of processes that they started and waited for.
+ * CPU time that the processes used between the first and the last run, including that of
+ * children that they waited for.
  */
 cpu_ns: Nanos, };

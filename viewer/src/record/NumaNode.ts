@@ -2,19 +2,19 @@
 import type { CpuSet } from "./CpuSet.ts";
 
 /**
- * A NUMA node.
+ * NUMA node.
  */
 export type NumaNode = { 
 /**
- * Its number; numbers may have gaps.
+ * Number of the node; the numbers may have gaps.
  */
 id: number, 
 /**
- * Its CPUs; none in a node of memory alone.
+ * CPUs of the node; empty if the node has only memory.
  */
 cpus: CpuSet, 
 /**
- * Distance to every online node, in the order of [`Topology::nodes`]; 10 is a node's distance to itself
- * (ACPI 6.5, table "SLIT"). Empty where unknown.
+ * Distance to every online node, in the order of [`Topology::nodes`]; 10 is a node's distance
+ * to itself (ACPI 6.5, table "SLIT"). Empty if unknown.
  */
 distances: Array<number>, };

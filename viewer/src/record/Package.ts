@@ -2,14 +2,15 @@
 import type { CpuSet } from "./CpuSet.ts";
 
 /**
- * A physical package.
+ * Physical package.
  */
 export type Package = { 
 /**
- * The kernel's number of it; absent where it gives none, as in some virtual machines.
+ * Number of the package in the kernel; absent if the kernel gives none, as in some virtual
+ * machines.
  */
 id: number | null, 
 /**
- * Its online CPUs.
+ * Online CPUs of the package.
  */
 cpus: CpuSet, };

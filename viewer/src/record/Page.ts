@@ -7,11 +7,11 @@ import type { SaidComparison } from "./SaidComparison.ts";
 import type { SaidSuite } from "./SaidSuite.ts";
 
 /**
- * The data of one report page.
+ * Data of one report page.
  */
 export type Page = { 
 /**
- * [`PAGE_SCHEMA`].
+ * Schema name, [`PAGE_SCHEMA`].
  */
 schema: string, 
 /**
@@ -19,26 +19,26 @@ schema: string,
  */
 tool: string, 
 /**
- * The studies, in the order in which they were named.
+ * Studies of commands, in the order of the arguments.
  */
 studies: Array<PageStudy>, 
 /**
- * The studies of locks, in the order in which they were named.
+ * Studies of locks, in the order of the arguments.
  */
 locks: Array<PageLocks>, 
 /**
- * The comparison of the first two studies, where one was asked for.
+ * Comparison of the first two studies, if one was requested.
  */
 comparison: SaidComparison | null, 
 /**
- * The classic benchmarks then and now, where the page is a suite's.
+ * Classic benchmarks, published and measured, if the page shows a suite.
  */
 benchmarks: Array<SaidBenchmark>, 
 /**
- * The summary of these benchmarks.
+ * Summary of these benchmarks.
  */
 suite: SaidSuite | null, 
 /**
- * The studies that can be opened, where the page is a directory's.
+ * Studies that the reader can open, if the page shows a directory.
  */
 listed: Array<ListedStudy>, };

@@ -4,34 +4,34 @@ import type { SaidNotice } from "./SaidNotice.ts";
 import type { SaidTable } from "./SaidTable.ts";
 
 /**
- * One study of locks of a page.
+ * Data of one study of locks on a page.
  */
 export type PageLocks = { 
 /**
- * Its directory's name.
+ * Name of the study's directory.
  */
 name: string, 
 /**
- * The command that made it.
+ * Command that made the study.
  */
 command: string, 
 /**
- * What `morecores show --json` prints.
+ * View of the study, as `morecores show --json` prints it.
  */
 view: LocksView, 
 /**
- * Which lock to take when, a sentence each, as the terminal says it.
+ * Recommended locks by situation, one sentence each, as the terminal prints them.
  */
 advice: Array<string>, 
 /**
- * What the machine's waits cost, a sentence each.
+ * Costs of waiting on the machine, one sentence each.
  */
 prices: Array<string>, 
 /**
- * Tables with what each is of, in the order in which they are shown.
+ * Tables with their titles, in the order of display.
  */
 tables: Array<[string, SaidTable]>, 
 /**
- * What has to be known to read the figures, the most serious first.
+ * Notices on reading the figures, the most serious first.
  */
 notices: Array<SaidNotice>, };

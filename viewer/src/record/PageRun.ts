@@ -5,38 +5,38 @@
  */
 export type PageRun = { 
 /**
- * The round of the sweep.
+ * Round of the sweep.
  */
 round: number, 
 /**
- * How many CPUs it was allotted.
+ * Number of allotted CPUs.
  */
 cpus: number, 
 /**
- * What `{n}` was.
+ * Value of `{n}`.
  */
 n: number, 
 /**
- * From exec to exit.
+ * Elapsed time from exec to exit.
  */
 elapsed_s: number, 
 /**
- * In user mode, over the tree.
+ * CPU time of the tree in user mode.
  */
 user_s: number, 
 /**
- * In the kernel, over the tree.
+ * CPU time of the tree in the kernel.
  */
 system_s: number, 
 /**
- * The metric, where one was asked for.
+ * Metric of the run, if one was requested.
  */
 metric: number | null, 
 /**
- * The further metrics, in the order of the plan; null where the run has no such figure.
+ * Further metrics, in the order of the plan; null if the run has no such figure.
  */
 further_metrics: Array<number | null>, 
 /**
- * Whether it succeeded; a failed run is in no figure.
+ * Whether the run succeeded; no figure includes a failed run.
  */
 succeeded: boolean, };

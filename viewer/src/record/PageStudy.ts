@@ -7,34 +7,34 @@ import type { StackPart } from "./StackPart.ts";
 import type { View } from "./View.ts";
 
 /**
- * One study of a page.
+ * Data of one study of a command on a page.
  */
 export type PageStudy = { 
 /**
- * Its directory's name.
+ * Name of the study's directory.
  */
 name: string, 
 /**
- * What `morecores show --json` prints.
+ * View of the study, as `morecores show --json` prints it.
  */
 view: View, 
 /**
- * The same in words.
+ * Text of the study.
  */
 said: Said, 
 /**
- * The speedup stacks, each bar in the order in which it is drawn from zero.
+ * Parts of the speedup stacks, each bar in drawing order from zero.
  */
 parts: Array<StackPart>, 
 /**
- * The timed runs, in the order in which they were made.
+ * Timed runs, in the order of the measurement.
  */
 runs: Array<PageRun>, 
 /**
- * What would be worth mending, ranked; empty without a trace.
+ * Estimated gains from possible improvements, ranked; empty without a trace.
  */
 gains: Array<Gain>, 
 /**
- * Traced runs over time, the one on the most CPUs first.
+ * Traced runs over time, the run on the most CPUs first.
  */
 timelines: Array<PageTimeline>, };

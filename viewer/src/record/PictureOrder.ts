@@ -2,22 +2,22 @@
 import type { Picture } from "./Picture.ts";
 
 /**
- * How a picture is to be drawn.
+ * Options for drawing a picture.
  */
 export type PictureOrder = { 
 /**
- * Which.
+ * Picture to draw.
  */
 picture: Picture, 
 /**
- * In pixels.
+ * Width in pixels.
  */
 width: number, 
 /**
- * Whether its axes are logarithmic; where it is not said, as on the page.
+ * Whether the axes are logarithmic; null means the default of the page.
  */
 log: boolean | null, 
 /**
- * Whether light on a dark ground.
+ * Whether to draw light on a dark background.
  */
 dark: boolean, };

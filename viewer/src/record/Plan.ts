@@ -15,19 +15,19 @@ import type { TraceMode } from "./TraceMode.ts";
 import type { Variable } from "./Variable.ts";
 
 /**
- * Everything that was decided before the first run.
+ * All decisions made before the first run.
  */
 export type Plan = { 
 /**
- * The CPU counts, ascending.
+ * CPU counts, in ascending order.
  */
 points: Array<Point>, 
 /**
- * How runs are held to their CPUs.
+ * Mechanism that holds runs to their CPUs.
  */
 limit: Limit, 
 /**
- * By which policy CPUs are added; none where the user listed them.
+ * Policy for the order of the CPUs; absent if the user listed the CPUs.
  */
 placement: Placement | null, 
 /**
@@ -35,47 +35,48 @@ placement: Placement | null,
  */
 seed: number, 
 /**
- * Runs of each point before the timed ones.
+ * Warm-up runs of each point before the timed runs.
  */
 warmup: number, 
 /**
- * When to stop.
+ * Rules for the end of the sweep.
  */
 stop: Stop, 
 /**
- * The page cache before each run.
+ * State of the page cache before each run.
  */
 cache: Cache, 
 /**
- * The user's commands around the runs.
+ * User commands around the runs.
  */
 hooks: Hooks, 
 /**
- * After how long a run is ended and counts as failed.
+ * Time limit of one run; a run that exceeds the limit is ended and counts as failed.
  */
 timeout: Nanos | null, 
 /**
- * What is measured instead of the elapsed time.
+ * Figure that is measured instead of the elapsed time.
  */
 metric: Metric | null, 
 /**
- * Figures that are kept and shown beside the metric; none without one.
+ * Figures that are kept and shown beside the metric; empty if there is no metric.
  */
 further_metrics?: Array<FurtherMetric>, 
 /**
- * The mark before the fraction of the command's figures; absent: told from the figures, or not known.
+ * Decimal mark of the command's figures; absent if it is inferred from the figures or unknown.
  */
 decimal_mark?: DecimalMark, 
 /**
- * Whether OMP_NUM_THREADS and its like were set to `n`.
+ * Whether OMP_NUM_THREADS and similar variables were set to `n`.
  */
 thread_env: boolean, 
 /**
- * Variables of the command's environment that the user gave: by `--env`, or by `{n}` in a value of the environment.
+ * Environment variables of the command that the user gave, by `--env` or by `{n}` in the value
+ * of a variable.
  */
 env?: Array<Variable>, 
 /**
- * Exit statuses of runs that count.
+ * Exit statuses of successful runs.
  */
 success: Array<number>, 
 /**
@@ -83,7 +84,7 @@ success: Array<number>,
  */
 ignore_failure: boolean, 
 /**
- * Whether the study goes on where the first run leaves the later ones next to nothing to do.
+ * Whether the study continues if the first run leaves almost no work to the later runs.
  */
 incremental?: boolean, 
 /**
@@ -91,26 +92,29 @@ incremental?: boolean,
  */
 keep_survivors: boolean, 
 /**
- * Where the command's output goes.
+ * Destination of the command's output.
  */
 output: Output, 
 /**
- * Whether runs are traced.
+ * Rule for tracing runs.
  */
 trace: TraceMode, 
 /**
- * Whether a trace holds every system call with its object; else only those that blocked, without.
+ * Whether a trace holds every system call with its object; otherwise it holds only blocking
+ * calls, without their objects.
  */
 syscalls?: boolean, 
 /**
- * CPU counts beyond the measured ones for which runs are traced, so that they can be predicted.
+ * CPU counts above the measured counts for which runs are traced, so that these counts can be
+ * predicted.
  */
 predict?: Array<number>, 
 /**
- * The file, or `-` for the standard input of morecores; `/dev/null` where absent.
+ * Path of the file, or `-` for the standard input of morecores; absent for `/dev/null`.
  */
 input: string | null, 
 /**
- * Size and checksum of input that no later morecores finds by that path: of a pipe, or of standard input.
+ * Size and checksum of input that a later morecores cannot find by the path: a pipe, or
+ * standard input.
  */
 input_content?: InputContent, };

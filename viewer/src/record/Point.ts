@@ -7,18 +7,18 @@ import type { CpuSet } from "./CpuSet.ts";
  */
 export type Point = { 
 /**
- * How many CPUs are allotted.
+ * Number of allotted CPUs.
  */
 cpus: number, 
 /**
- * What `{n}` becomes.
+ * Number that replaces `{n}`.
  */
 n: number, 
 /**
- * Which CPUs are allotted; `cpus` of them.
+ * Allotted CPUs; the set holds `cpus` CPUs.
  */
 cpu_set: CpuSet, 
 /**
- * Kinds of CPU that this count adds to the one before.
+ * Kinds of CPU that this count adds to the previous count.
  */
 adds: Array<CpuKind>, };

@@ -9,139 +9,145 @@ import type { MetricView } from "./MetricView.ts";
 import type { Summary } from "./Summary.ts";
 
 /**
- * One CPU count.
+ * Figures of one CPU count.
  */
 export type PointView = { 
 /**
- * How many CPUs were allotted.
+ * Number of allotted CPUs.
  */
 cpus: number, 
 /**
- * What `{n}` was.
+ * Value of `{n}`.
  */
 n: number, 
 /**
- * Which CPUs.
+ * Allotted CPUs.
  */
 cpu_set: CpuSet, 
 /**
- * Kinds of CPU that this count adds to the one before.
+ * Kinds of CPU that this count adds to the previous count.
  */
 adds: Array<CpuKind>, 
 /**
- * How the runs were held to them.
+ * Mechanism that confined the runs to the allotted CPUs.
  */
 limit: Limit, 
 /**
- * Timed runs that succeeded: the ones every figure here is computed from.
+ * Number of timed runs that succeeded; every figure of the point is computed from these runs.
  */
 runs: number, 
 /**
- * Timed runs that failed; part of no figure.
+ * Number of timed runs that failed; no figure includes them.
  */
 failed_runs: number, 
 /**
- * Runs whose elapsed time lies far from the median (modified z-score above 3.5); part of every figure.
+ * Number of runs whose elapsed time lies far from the median (modified z-score above 3.5);
+ * every figure includes them.
  */
 outliers: number, 
 /**
- * From exec to exit.
+ * Elapsed time from exec to exit.
  */
 elapsed_s: Summary, 
 /**
- * In user mode, over the tree.
+ * CPU time of the tree in user mode.
  */
 user_s: Summary, 
 /**
- * In the kernel, over the tree.
+ * CPU time of the tree in the kernel.
  */
 system_s: Summary, 
 /**
- * Median over runs of (user + system) / elapsed, in percent: 200 is two CPUs busy all the time.
+ * Median over runs of (user + system) / elapsed, in percent; 200 means two CPUs busy all the
+ * time.
  */
 cpu_percent: number, 
 /**
- * Median of the largest resident set of any one process.
+ * Median over runs of the largest resident set of any one process.
  */
 max_rss_bytes: number, 
 /**
- * Whether `max_rss_bytes` is only an upper bound, since the starting process's own mark hides a smaller one.
+ * Whether `max_rss_bytes` is only an upper bound. The starting process's own high-water mark
+ * may hide a smaller value.
  */
 max_rss_is_bound: boolean, 
 /**
- * Median of the peak memory of the tree, page cache included.
+ * Median over runs of the tree's peak memory, page cache included.
  */
 tree_peak_bytes: number | null, 
 /**
- * Median over runs.
+ * Median over runs of the number of minor page faults.
  */
 minor_faults: number, 
 /**
- * Median over runs.
+ * Median over runs of the number of major page faults.
  */
 major_faults: number, 
 /**
- * Mean over runs.
+ * Mean over runs of the number of pages swapped in.
  */
 swapped_in_pages: number | null, 
 /**
- * Mean over runs.
+ * Mean over runs of the number of pages swapped out.
  */
 swapped_out_pages: number | null, 
 /**
- * Median over runs.
+ * Median over runs of the number of voluntary context switches.
  */
 voluntary_switches: number, 
 /**
- * Median over runs.
+ * Median over runs of the number of involuntary context switches.
  */
 involuntary_switches: number, 
 /**
- * Median over runs.
+ * Median over runs of the bytes read from block devices.
  */
 block_read_bytes: number, 
 /**
- * Median over runs.
+ * Median over runs of the bytes written to block devices.
  */
 block_written_bytes: number, 
 /**
- * Time taken by a hypervisor from the allotted CPUs, over all runs of the point; null where not known.
+ * Time that a hypervisor took from the allotted CPUs, over all runs of the point; null if
+ * unknown.
  */
 steal_s: number | null, 
 /**
- * Time held back by a CPU quota, over all runs of the point.
+ * Time that a CPU quota held the command back, over all runs of the point.
  */
 throttled_s: number | null, 
 /**
- * CPU time of others on the allotted CPUs, over all runs of the point.
+ * CPU time of other programs on the allotted CPUs, over all runs of the point.
  */
 others_allotted_s: number | null, 
 /**
- * CPU time of others on the other CPUs, over all runs of the point.
+ * CPU time of other programs on the other CPUs, over all runs of the point.
  */
 others_elsewhere_s: number | null, 
 /**
- * Disks and wires, by name, and the share of the time of all runs for which each was busy, the busiest first.
+ * Names of disks and network interfaces, each with its busy share of the time of all runs, the
+ * busiest first.
  */
 busy_devices: Array<[string, number]>, 
 /**
- * The metric, where one was asked for; then speedup is computed from it.
+ * Metric, if one was requested; the speedup is then computed from it.
  */
 metric: MetricView | null, 
 /**
- * The other figures that were asked for, in the order of the plan.
+ * Further figures that were requested, in the order of the plan.
  */
 further_metrics: Array<FigureView>, 
 /**
- * T(base)/T(n), or X(n)/X(base) of a rate; the base is the smallest CPU count.
+ * Speedup over the base, the smallest CPU count: T(base)/T(n) of a time, X(n)/X(base) of a
+ * rate.
  */
 speedup: Estimate, 
 /**
- * Speedup over the growth in CPUs.
+ * Speedup divided by the growth in CPUs.
  */
 efficiency: number, 
 /**
- * Its 95% interval.
+ * 95% confidence interval of the efficiency.
  */
 efficiency_ci95: [number, number] | null, 
 /**
@@ -149,20 +155,21 @@ efficiency_ci95: [number, number] | null,
  */
 serial_fraction: number | null, 
 /**
- * Its 95% interval.
+ * 95% confidence interval of the serial fraction.
  */
 serial_fraction_ci95: [number, number] | null, 
 /**
- * System over user + system, from their sums over the runs; null where no CPU time was counted, or too little
- * for the kernel's ticks to tell: then the medians of user and system time say nothing either.
+ * System time divided by user + system time, from their sums over the runs. Null if no CPU
+ * time was counted, or too little for the kernel's ticks to divide. In that case the medians
+ * of user and system time say nothing either.
  */
 kernel_ratio: number | null, 
 /**
- * What told user and system time.
+ * Source of the split into user and system time.
  */
 kernel_ratio_estimator: CpuEstimator, 
 /**
- * Relative difference of two medians of as many runs as these that chance alone gives in one case of
- * twenty (A/A); null with too few runs.
+ * Relative difference of two medians of this many runs that chance alone exceeds in one case
+ * of twenty (A/A); null with too few runs.
  */
 noise_floor: number | null, };

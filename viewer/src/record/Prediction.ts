@@ -7,52 +7,53 @@ import type { FirstLimit } from "./FirstLimit.ts";
 import type { PredictedPoint } from "./PredictedPoint.ts";
 
 /**
- * A prediction from the measured CPU counts of a study to others.
+ * Prediction from the measured CPU counts of a study to other counts.
  */
 export type Prediction = { 
 /**
- * What has the largest say in it: `replay`, or the name of a closed form.
+ * Model with the largest weight: `replay`, or the name of a closed form.
  */
 model: string, 
 /**
- * The measured counts that it rests on, ascending.
+ * Measured CPU counts behind the prediction, ascending.
  */
 from: Array<number>, 
 /**
- * What was predicted, ascending by CPU count.
+ * Predicted points, ascending by CPU count.
  */
 points: Array<PredictedPoint>, 
 /**
- * What stops it first; null where nothing in sight does.
+ * Lowest limit on the use of more CPUs; null if none is in sight.
  */
 first_limit: FirstLimit | null, 
 /**
- * The count beyond which more CPUs make it slower; null where none was found.
+ * CPU count beyond which more CPUs make the command slower; null if none was found.
  */
 peak_cpus: number | null, 
 /**
- * What no machine of CPUs like these can beat; null without a trace.
+ * Lower limits of the elapsed time on any number of these CPUs; null without a trace.
  */
 bounds: BoundsView | null, 
 /**
- * All models, each with how well it did, the one with the largest say first.
+ * All models with their test results, the one with the largest weight first.
  */
 models: Array<Contestant>, 
 /**
- * The serial fraction by Karp and Flatt at each measured count above the smallest, where there are two of these: one that grows is a cost of each
- * CPU added, one that stays is serial work.
+ * Karp and Flatt's serial fraction at each measured count above the smallest; empty with fewer
+ * than two of these counts. A growing fraction is a cost of each added CPU, a steady one is
+ * serial work.
  */
 karp_flatt: Array<[number, number]>, 
 /**
- * Scaled speedup by Gustafson at each predicted count: how much more could be done in the same time, were the serial part to
- * stay as long as it is; empty where the serial fraction is not known.
+ * Gustafson's scaled speedup at each predicted count: the growth of the work done in the same
+ * time if the serial part keeps its duration. Empty if the serial fraction is unknown.
  */
 scaled_speedup: Array<[number, number]>, 
 /**
- * Why no point is given; the bands stay.
+ * Reason for giving no point; the bands are still given.
  */
 abstained: Abstention | null, 
 /**
- * What makes it less sure than its band says, or what it could not use.
+ * Facts that make the prediction less certain than its band, or that it could not use.
  */
 caveats: Array<Caveat>, };

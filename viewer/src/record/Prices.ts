@@ -3,18 +3,19 @@ import type { Estimate } from "./Estimate.ts";
 import type { LinePrice } from "./LinePrice.ts";
 
 /**
- * What waiting costs on a machine.
+ * Costs of waiting on a machine.
  */
 export type Prices = { 
 /**
- * From one thread to another on the same CPU, each blocking for the other.
+ * Time of a switch between two threads on one CPU that block for each other.
  */
 switch_ns: Estimate | null, 
 /**
- * From an unlock until a thread that sleeps on another CPU has the lock: the hand-over of the blocking lock.
+ * Time from an unlock until a thread that sleeps on another CPU has the lock: the hand-over
+ * time of the blocking lock.
  */
 wake_ns: Estimate | null, 
 /**
- * A cache line from one CPU to another.
+ * Transfer times of a cache line between CPUs.
  */
 lines: Array<LinePrice>, };

@@ -2,18 +2,18 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * How busy the machine was while nothing was being measured.
+ * Load of the machine while nothing was measured.
  */
 export type Quiet = { 
 /**
- * How long it was watched.
+ * Length of the observation.
  */
 watched_ns: Nanos, 
 /**
- * CPU time used meanwhile by everything, over all online CPUs.
+ * CPU time of all processes during the observation, over all online CPUs.
  */
 busy_ns: Nanos, 
 /**
- * Steal meanwhile.
+ * Steal time during the observation.
  */
 steal_ns: Nanos, };

@@ -2,7 +2,7 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * So much CPU time in every period, over all CPUs together.
+ * CPU time allowed in every period, over all CPUs together.
  */
 export type Quota = { 
 /**

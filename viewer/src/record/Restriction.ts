@@ -4,58 +4,58 @@ import type { CpuSet } from "./CpuSet.ts";
 import type { Quota } from "./Quota.ts";
 
 /**
- * Something that keeps CPUs, or time on them, from a command.
+ * Restriction that denies a command CPUs, or time on them.
  */
 export type Restriction = { "kind": "offline", 
 /**
- * The CPUs switched off.
+ * CPUs that are switched off.
  */
 cpus: CpuSet, 
 /**
- * Whether SMT was switched off as a whole (`/sys/devices/system/cpu/smt/control`).
+ * Whether SMT as a whole was switched off (`/sys/devices/system/cpu/smt/control`).
  */
 smt_off: boolean, } | { "kind": "affinity", 
 /**
- * The online CPUs allowed.
+ * Online CPUs that the mask allows.
  */
 cpus: CpuSet, } | { "kind": "cpuset", 
 /**
- * Whose it is.
+ * Cgroup that sets the cpuset.
  */
 level: CgroupLevel, 
 /**
- * The online CPUs allowed.
+ * Online CPUs that the cpuset allows.
  */
 cpus: CpuSet, 
 /**
- * The file that says so.
+ * File that states the restriction.
  */
 file: string, } | { "kind": "quota", 
 /**
- * Whose it is.
+ * Cgroup that has the quota.
  */
 level: CgroupLevel, 
 /**
- * How much.
+ * Amount of CPU time.
  */
 quota: Quota, 
 /**
- * The file that says so.
+ * File that states the restriction.
  */
 file: string, } | { "kind": "isolated", 
 /**
- * The CPUs.
+ * Isolated CPUs.
  */
 cpus: CpuSet, } | { "kind": "not_balanced", 
 /**
- * The CPUs.
+ * CPUs without load balancing.
  */
 cpus: CpuSet, 
 /**
- * The file of the process's own cpuset.
+ * File of the process's own cpuset.
  */
 file: string, } | { "kind": "nohz_full", 
 /**
- * The CPUs.
+ * CPUs without a periodic tick.
  */
 cpus: CpuSet, };

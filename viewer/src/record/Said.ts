@@ -2,30 +2,31 @@
 import type { SaidNotice } from "./SaidNotice.ts";
 
 /**
- * A study in words.
+ * Text of a study.
  */
 export type Said = { 
 /**
- * The command as a person would type it.
+ * Command as a person would type it.
  */
 command: string, 
 /**
- * The answer, in one sentence that begins with a few words and a colon, and what goes with it.
+ * Answer to the question of the study: one sentence that begins with a few words and a colon,
+ * and the sentences that support it.
  */
 verdict: string, 
 /**
- * Where the lost CPUs went, a clause each.
+ * Causes of the lost CPUs, one clause each.
  */
 causes: Array<string>, 
 /**
- * What to expect on larger machines and how sure that is, a sentence each.
+ * Predictions for larger machines and their reliability, one sentence each.
  */
 prediction: Array<string>, 
 /**
- * What spoils the figures, the most serious first.
+ * Notices on conditions that spoil the figures, the most serious first.
  */
 notices: Array<SaidNotice>, 
 /**
- * How the figures of the stack are to be read.
+ * Notes on reading the figures of the stack.
  */
 stack_notes: Array<string>, };

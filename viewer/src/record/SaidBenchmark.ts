@@ -2,22 +2,22 @@
 import type { SaidTable } from "./SaidTable.ts";
 
 /**
- * A classic benchmark in words: what was published of it and what was measured here.
+ * Text of one classic benchmark: the published and the measured results.
  */
 export type SaidBenchmark = { 
 /**
- * Its name and what it is.
+ * Name and description of the benchmark.
  */
 title: string, 
 /**
- * Rows of then above rows of now.
+ * Tables with the published rows above the measured rows.
  */
 tables: Array<SaidTable>, 
 /**
- * What has to be known to read the tables, and what is missing from them.
+ * Notes on reading the tables, and on missing results.
  */
 notes: Array<string>, 
 /**
- * The names of the studies that the rows of now are from.
+ * Names of the studies behind the measured rows.
  */
 studies: Array<string>, };

@@ -3,18 +3,18 @@ import type { SaidTable } from "./SaidTable.ts";
 import type { SuiteSummary } from "./SuiteSummary.ts";
 
 /**
- * The summary of a suite, as figures for its picture and in words.
+ * Summary of a suite: the figures for its picture, and the text.
  */
 export type SaidSuite = { 
 /**
- * Figures.
+ * Figures of the summary.
  */
 summary: SuiteSummary, 
 /**
- * The same as a table.
+ * Table with the same figures.
  */
 table: SaidTable, 
 /**
- * How to read the table, and what was not measured for which reason.
+ * Notes on reading the table, and on parts that were not measured.
  */
 notes: Array<string>, };

@@ -2,14 +2,14 @@
 import type { SaidColumn } from "./SaidColumn.ts";
 
 /**
- * A table as text.
+ * Table as text.
  */
 export type SaidTable = { 
 /**
- * Its columns, of equal length.
+ * Columns, all of the same length.
  */
 columns: Array<SaidColumn>, 
 /**
- * Whether each row is of today.
+ * Whether each row is a measured one.
  */
 now: Array<boolean>, };

@@ -3,43 +3,47 @@ import type { Culprit } from "./Culprit.ts";
 import type { Losses } from "./Losses.ts";
 
 /**
- * The speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses` for the baseline's CPU count.
+ * Speedup stack at one CPU count: `cpus = speedup · base_cpus + Σ losses`, with the baseline's
+ * CPU count `base_cpus`.
  */
 export type StackView = { 
 /**
- * The CPU count.
+ * CPU count.
  */
 cpus: number, 
 /**
- * What `{n}` was.
+ * Value of `{n}`.
  */
 n: number, 
 /**
- * The CPU count of the baseline: the smallest traced one.
+ * CPU count of the baseline, the smallest traced count.
  */
 base_cpus: number, 
 /**
- * What `{n}` was in the baseline; with another `n` the program itself may differ.
+ * Value of `{n}` in the baseline; with another `n` the program itself may differ.
  */
 base_n: number, 
 /**
- * The speedup of the untraced runs over the baseline.
+ * Speedup of the untraced runs over the baseline.
  */
 speedup: number, 
 /**
- * Where the CPUs went that are not in it.
+ * CPUs that the speedup does not contain, by component.
  */
 losses: Losses, 
 /**
- * Who ran while CPUs were idle for want of work, most first; lost CPUs at this count less the baseline's share.
+ * Commands that ran while CPUs were idle for lack of parallel work, most first. The values are
+ * CPUs lost at this count minus the baseline's share.
  */
 culprits: Array<Culprit>, 
 /**
- * Speedup of the serial part alone; null where that is in either run shorter than the least serial phase, where a
- * metric was asked for, and where the baseline did one thing after the other.
+ * Speedup of the serial part alone. Null in three cases: the serial part of either run is
+ * shorter than the shortest serial phase; a metric was requested; or the baseline ran
+ * everything serially.
  */
 serial_speedup: number | null, 
 /**
- * Speedup of the rest alone; null by the same rules but the last: the serial part is then taken to last as long there.
+ * Speedup of the parallel part alone. Null in the first two of these cases. If the baseline
+ * ran everything serially, its serial part is assumed to last as long as at this count.
  */
 parallel_speedup: number | null, };

@@ -2,28 +2,29 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * When a sweep has measured enough.
+ * Rules for the end of a sweep.
  */
 export type Stop = { 
 /**
- * Half-width of the 95% interval of every median, as a share of that median, at which to stop; none: go
- * on to `max_runs`.
+ * Target half-width of every median's 95% interval, as a share of that median. The sweep stops
+ * at this precision. Absent: the sweep continues to `max_runs`.
  */
 precision: number | null, 
 /**
- * Runs of each point before `precision` may stop the sweep.
+ * Runs of each point before `precision` can stop the sweep.
  */
 min_runs: number, 
 /**
- * Runs of each point at which the sweep ends whatever the precision.
+ * Runs of each point at which the sweep ends, whatever the precision.
  */
 max_runs: number, 
 /**
- * Time for the whole study that the user gave, warm-up and traced runs included; the run under way is ended then.
+ * Time limit that the user gave for the whole study, including warm-up and traced runs. The
+ * current run is ended at the limit.
  */
 max_time: Nanos | null, 
 /**
- * Time for the whole study where the user gave none: no run begins that is not expected to end in it; the run under
- * way is finished.
+ * Time limit for the whole study if the user gave none. No run starts unless it is expected to
+ * end within the limit. The current run is finished.
  */
 budget?: Nanos | null, };

@@ -4,7 +4,7 @@ import type { PublishedSpeedup } from "./PublishedSpeedup.ts";
 import type { SuiteVerdict } from "./SuiteVerdict.ts";
 
 /**
- * One part of a benchmark.
+ * Row of the summary: one part of a benchmark.
  */
 export type SuiteRow = { 
 /**
@@ -12,7 +12,7 @@ export type SuiteRow = {
  */
 benchmark: string, 
 /**
- * What sets the part apart within the benchmark.
+ * Name of the part within the benchmark.
  */
 part: string, 
 /**
@@ -28,15 +28,16 @@ published: Array<PublishedSpeedup>,
  */
 measured: Array<MeasuredSpeedup>, 
 /**
- * The published speedup that the row shows; null where none is published.
+ * Published speedup of the row; null if none is published.
  */
 then: PublishedSpeedup | null, 
 /**
- * The measured speedup that stands beside it: on as many CPUs where that was measured, otherwise on the most.
+ * Measured speedup of the row: on the published CPU count if that count was measured,
+ * otherwise on the largest measured count.
  */
 now: MeasuredSpeedup | null, 
 /**
- * Comparison of the two.
+ * Comparison of `then` and `now`.
  */
 verdict: SuiteVerdict, 
 /**

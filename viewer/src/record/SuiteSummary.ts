@@ -2,14 +2,14 @@
 import type { SuiteRow } from "./SuiteRow.ts";
 
 /**
- * Speedups then and now of all benchmarks of a suite.
+ * Published and measured speedups of all benchmarks of a suite.
  */
 export type SuiteSummary = { 
 /**
- * The machine that measured; null without any study.
+ * Name of the measured machine; null without any study.
  */
 machine: string | null, 
 /**
- * One row for each part, in the order of the suite.
+ * Rows of the summary, one for each part, in the order of the suite.
  */
 rows: Array<SuiteRow>, };

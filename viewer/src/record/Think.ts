@@ -2,6 +2,6 @@
 import type { Nanos } from "./Nanos.ts";
 
 /**
- * What a thread does between two holds of the lock.
+ * Think time of a thread: its work between two holds of the lock.
  */
 export type Think = "hold" | { "fixed": Nanos };

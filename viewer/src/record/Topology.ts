@@ -9,40 +9,41 @@ import type { Unread } from "./Unread.ts";
 import type { Usable } from "./Usable.ts";
 
 /**
- * The machine's CPUs, their order of kinship, and which of them may be used.
+ * CPUs of the machine, their grouping, and the CPUs that may be used.
  */
 export type Topology = { 
 /**
- * CPU numbers the kernel could ever use, places for hotplug included.
+ * CPU numbers that the kernel could ever use, including places for hotplug.
  */
 possible: CpuSet, 
 /**
- * CPUs that are there, online or not.
+ * CPUs that are present, online or not.
  */
 present: CpuSet, 
 /**
- * CPUs the scheduler uses.
+ * CPUs that the scheduler uses.
  */
 online: CpuSet, 
 /**
- * CPUs that are there but switched off.
+ * CPUs that are present but switched off.
  */
 offline: CpuSet, 
 /**
- * Physical packages (sockets), by number. Without the offline CPUs: the kernel does not place those.
+ * Physical packages (sockets), by number. Offline CPUs are missing, because the kernel does
+ * not place them.
  */
 packages: Array<Package>, 
 /**
- * NUMA nodes, by number; empty where the kernel names none.
+ * NUMA nodes, by number; empty if the kernel names none.
  */
 nodes: Array<NumaNode>, 
 /**
- * Dies, where a package has more than one.
+ * Dies; empty unless a package has more than one.
  */
 dies: Array<CpuSet>, 
 /**
- * Clusters, where they are larger than a core and smaller than a package: cores that share a cache or
- * a bus below the last level.
+ * Clusters: cores that share a cache or a bus below the last level. Only clusters larger than
+ * a core and smaller than a package are listed.
  */
 clusters: Array<CpuSet>, 
 /**
@@ -50,18 +51,18 @@ clusters: Array<CpuSet>,
  */
 cores: Array<Core>, 
 /**
- * Kinds of core, the fastest first; exactly one where all are alike.
+ * Kinds of core, the fastest first; exactly one if all cores are alike.
  */
 core_types: Array<CoreType>, 
 /**
- * Every cache once, by level, kind and lowest CPU.
+ * Caches, each once, by level, kind and lowest CPU.
  */
 caches: Array<CpuCache>, 
 /**
- * Which CPUs the measured command may use, and why not more.
+ * CPUs that the measured command may use, and the reasons for the limit.
  */
 usable: Usable, 
 /**
- * What could not be read, and what is therefore unknown.
+ * Files that could not be read, and the facts that are therefore unknown.
  */
 unread: Array<Unread>, };

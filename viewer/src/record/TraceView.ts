@@ -15,47 +15,48 @@ import type { Untraced } from "./Untraced.ts";
 import type { Workers } from "./Workers.ts";
 
 /**
- * One traced run.
+ * Figures of one traced run.
  */
 export type TraceView = { 
 /**
- * How many CPUs it was allotted.
+ * Number of allotted CPUs.
  */
 cpus: number, 
 /**
- * What `{n}` was.
+ * Value of `{n}`.
  */
 n: number, 
 /**
- * Which CPUs.
+ * Allotted CPUs.
  */
 cpu_set: CpuSet, 
 /**
- * What told the events.
+ * Source of the events.
  */
 source: TraceSource, 
 /**
- * Elapsed time, traced.
+ * Elapsed time of the traced run.
  */
 elapsed_s: number, 
 /**
- * Elapsed time over the median of the untraced runs, minus one; null where there are none.
+ * Ratio of the traced elapsed time to the median of the untraced runs, minus one; null without
+ * untraced runs.
  */
 overhead: number | null, 
 /**
- * Events in the stream.
+ * Number of events in the stream.
  */
 events: number, 
 /**
- * Events that were lost, missed ones included; every figure is then a guess.
+ * Number of lost events, missed ones included; above zero, every figure is a guess.
  */
 lost_events: number, 
 /**
- * What did not fit together in them.
+ * Contradictions between the events.
  */
 misfits: Misfits, 
 /**
- * Where the CPU-seconds went.
+ * CPU-seconds by component.
  */
 components: Components, 
 /**
@@ -63,66 +64,70 @@ components: Components,
  */
 unexplained_by_cpu: Array<[CpuId, number]>, 
 /**
- * CPU time that the kernel accounted to threads on these CPUs beyond the time there was: what its clock and the
- * trace's disagree about. In no component, since it is the time in which a CPU woke for a thread.
+ * CPU time that the kernel accounted to threads on these CPUs beyond the available time: the
+ * difference between the kernel's clock and the trace's. A CPU spends this time waking up for
+ * a thread, so no component contains it.
  */
 overaccounted_s: number, 
 /**
- * Of the work in either mode, what looks like work but spins in loops of the program's own, by samples: around
- * PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, since a loop of loads alone is not told from work;
- * null without samples.
+ * Work, in user mode or the kernel, that samples show to be spinning in the program's own
+ * loops: around PAUSE, TPAUSE or UMWAIT, or of `sched_yield`. A lower bound, because a loop of
+ * loads alone cannot be told from work. Null without samples.
  */
 user_spin_s: number | null, 
 /**
- * CPU time of the tree, and of kernel threads for it, outside the allotted CPUs.
+ * CPU time outside the allotted CPUs, of the tree and of kernel threads that work for it.
  */
 outside_cpu_s: number, 
 /**
- * Of which the tree's own: the point is then on more CPUs than it says.
+ * Part of `outside_cpu_s` that the tree itself used; above zero, the point used more CPUs than
+ * its count says.
  */
 outside_tree_s: number, 
 /**
- * System over user + system time.
+ * System time divided by user + system time.
  */
 kernel_ratio: number | null, 
 /**
- * What told it.
+ * Source of `kernel_ratio`.
  */
 kernel_ratio_estimator: string, 
 /**
- * Waits of the tree for kernel locks, spinning and asleep, over its CPU time plus those asleep. A lower bound.
+ * Waits of the tree for kernel locks, spinning and asleep, divided by its CPU time plus the
+ * waits asleep. A lower bound.
  */
 waiting_ratio: number | null, 
 /**
- * Time holding kernel locks over CPU time; null: this kernel does not let holds be traced.
+ * Time holding kernel locks divided by CPU time; null if the kernel does not allow tracing it.
  */
 lock_ratio: number | null, 
 /**
- * How many threads ran.
+ * Number of running and runnable threads over the run.
  */
 parallelism: Parallelism, 
 /**
- * The most threads of one name that were ready to run at once; null where there never were two for long.
+ * Largest number of threads of one name that were ready to run at once; null if there were
+ * never two for long.
  */
 workers: Workers | null, 
 /**
- * Serial phases, in the order of time.
+ * Serial phases, in order of time.
  */
 serial_phases: Array<SerialPhase>, 
 /**
- * A gap between two parts of a serial phase that is not longer than this does not divide it.
+ * Longest gap, in seconds, that does not divide a serial phase in two.
  */
 serial_gap_s: number, 
 /**
- * Shorter stretches are no serial phases.
+ * Shortest stretch, in seconds, that counts as a serial phase.
  */
 serial_minimum_s: number, 
 /**
- * Time in serial phases and outside them.
+ * Elapsed time inside and outside serial phases.
  */
 parts: SerialAndParallel, 
 /**
- * The commands, most CPU time first.
+ * Commands, most CPU time first.
  */
 commands: Array<CommandView>, 
 /**
@@ -130,23 +135,25 @@ commands: Array<CommandView>,
  */
 locks: Array<LockView>, 
 /**
- * Who ran while CPUs were idle for want of work: CPU-seconds, most first.
+ * Commands that ran while CPUs were idle for lack of parallel work, in CPU-seconds, most
+ * first.
  */
 culprits: Array<Culprit>, 
 /**
- * Processes outside the tree that used the allotted CPUs, by name and CPU-seconds, most first.
+ * Processes outside the tree that used the allotted CPUs: names and CPU-seconds, most first.
  */
 others: Array<[string, number]>, 
 /**
- * CPU time of others on the allotted CPUs by the CPUs' own counters, where the trace does not tell it: it is then in
- * idle time. Null where the trace tells it or nobody looked.
+ * CPU time of other programs on the allotted CPUs, from the CPUs' own counters, for a trace
+ * that does not show it. Idle time contains this time. Null if the trace shows other programs,
+ * or if nothing was read.
  */
 untold_others_s: number | null, 
 /**
- * What stood behind the locks of `idle_user_lock_s`.
+ * Waits of the holders of the locks in `idle_user_lock_s`.
  */
 behind_user_lock: BehindLock, 
 /**
- * What this trace cannot tell, and why.
+ * Facts that this trace cannot tell, with the reasons.
  */
 untraced: Array<Untraced>, };

@@ -3,7 +3,7 @@ import type { CpuSet } from "./CpuSet.ts";
 import type { Restriction } from "./Restriction.ts";
 
 /**
- * The CPUs that may be used, how many of them at once, and why not more.
+ * CPUs that may be used, the number of CPUs that can run at once, and the reasons for the limit.
  */
 export type Usable = { 
 /**
@@ -11,16 +11,17 @@ export type Usable = {
  */
 cpus: CpuSet, 
 /**
- * How many can run at full speed at once: the least of `cpus` and the smallest quota, rounded down but
- * at least 1. Rounded down because the last CPU of 3 under a quota of 2.5 would be throttled half of
- * the time, and the curve would show the quota instead of the program. Up to all of `cpus` can be allotted.
+ * Number of CPUs that can run at full speed at once: the smaller of the number of `cpus` and
+ * the smallest quota. The quota is rounded down, but to at least 1. Otherwise, under a quota
+ * of 2.5, the last of 3 CPUs would be throttled half of the time. The curve would then show
+ * the quota instead of the program. Up to all of `cpus` can be allotted.
  */
 count: number, 
 /**
- * The smallest quota in force, unrounded, in CPUs; none where there is no quota.
+ * Smallest quota in force, unrounded, in CPUs; absent if there is no quota.
  */
 quota_cpus: number | null, 
 /**
- * Every restriction found, also those that a narrower one hides.
+ * All restrictions found, including those hidden by a narrower one.
  */
 restrictions: Array<Restriction>, };

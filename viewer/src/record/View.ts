@@ -13,7 +13,7 @@ import type { Warning } from "./Warning.ts";
  */
 export type View = { 
 /**
- * [`VIEW_SCHEMA`].
+ * Schema name, [`VIEW_SCHEMA`].
  */
 schema: string, 
 /**
@@ -21,23 +21,23 @@ schema: string,
  */
 tool: string, 
 /**
- * The command's words.
+ * Words of the command.
  */
 command: Array<string>, 
 /**
- * On what.
+ * Machine that ran the study.
  */
 host: Host, 
 /**
- * Kind of failure.
+ * Plan of the measurement.
  */
 plan: Plan, 
 /**
- * Why the sweep ended; null while it goes on and after a kill.
+ * End of the sweep and its reason; null while the sweep runs and after a kill.
  */
 closing: Closing | null, 
 /**
- * The CPU counts, ascending; only those with a successful run.
+ * CPU counts with at least one successful run, ascending.
  */
 points: Array<PointView>, 
 /**
@@ -45,14 +45,14 @@ points: Array<PointView>,
  */
 traces: Array<TraceView>, 
 /**
- * Speedup stacks, one for each traced CPU count but the smallest.
+ * Speedup stacks, one for each traced CPU count above the smallest.
  */
 stack: Array<StackView>, 
 /**
- * Prediction of larger machines; null where none was asked for, or nothing can be said.
+ * Prediction for larger machines; null if none was requested or none is possible.
  */
 prediction: Prediction | null, 
 /**
- * What spoils the measurement.
+ * Conditions that spoil, or may spoil, the measurement.
  */
 warnings: Array<Warning>, };

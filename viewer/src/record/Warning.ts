@@ -6,55 +6,55 @@ import type { OutsideEvidence } from "./OutsideEvidence.ts";
 import type { Workers } from "./Workers.ts";
 
 /**
- * Something that spoils, or may spoil, the measurement.
+ * Condition that spoils, or may spoil, the measurement.
  */
 export type Warning = { "kind": "too_few_runs", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * So many.
+ * Number of runs.
  */
 runs: number, } | { "kind": "imprecise", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Half-width of the interval over the median.
+ * Half-width of the confidence interval divided by the median.
  */
 half_width: number, 
 /**
- * What was asked.
+ * Requested precision.
  */
 precision: number, } | { "kind": "outliers", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * So many.
+ * Number of these runs.
  */
 count: number, } | { "kind": "first_run_differs", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * First run over the median of the later ones.
+ * Ratio of the first run to the median of the later ones.
  */
 ratio: number, } | { "kind": "drift", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Median of the second half of the runs over that of the first half.
+ * Ratio of the median of the second half of the runs to that of the first half.
  */
 ratio: number, } | { "kind": "dependent_runs", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
@@ -62,39 +62,39 @@ cpus: number,
  */
 correlation: number, } | { "kind": "two_speeds", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, } | { "kind": "steal", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Share of the CPUs' time.
+ * Stolen share of the allotted CPUs' time.
  */
 share: number, } | { "kind": "throttled", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Seconds over all runs.
+ * Seconds held back over all runs.
  */
 seconds: number, } | { "kind": "not_balanced", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Those of the allotted CPUs that are not load-balanced.
+ * Allotted CPUs that are not load-balanced.
  */
 cpu_set: CpuSet, 
 /**
- * Whether a cpuset of the runs' own is balanced.
+ * Whether these CPUs are load-balanced when the runs have a cpuset of their own.
  */
 by_cpuset: boolean, } | { "kind": "quota_below_cpus", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
@@ -102,15 +102,15 @@ cpus: number,
  */
 quota: number, } | { "kind": "smt_siblings", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, } | { "kind": "mixed_core_types", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, } | { "kind": "frequency_scaling", 
 /**
- * The governor.
+ * Frequency governor.
  */
 governor: string | null, 
 /**
@@ -118,87 +118,88 @@ governor: string | null,
  */
 boost: boolean | null, } | { "kind": "threads_did_not_follow", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * (user + system) / elapsed.
+ * CPUs used: (user + system) / elapsed.
  */
 used: number, 
 /**
- * Whether `{n}` or --thread-env told the command how many to use.
+ * Whether `{n}` or --thread-env told the command the number of CPUs to use.
  */
 told: boolean, } | { "kind": "work_outside_tree", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * CPUs that others kept busy while the runs went on.
+ * CPUs' worth of work of other programs during the runs.
  */
 busy_cpus: number, 
 /**
- * CPUs of the machine.
+ * Number of online CPUs of the machine.
  */
 of_cpus: number, 
 /**
- * Others that explain a good part of that, busiest first.
+ * Other programs that explain a good part of this work, busiest first.
  */
 neighbours: Array<Neighbour>, } | { "kind": "known_client", 
 /**
- * Its name.
+ * Name of the command's program.
  */
 program: string, 
 /**
- * What does the work.
+ * Daemon, or other place, that does the work.
  */
 daemon: string, } | { "kind": "not_quiet", 
 /**
- * CPUs that others kept busy.
+ * CPUs that other programs kept busy.
  */
 busy_cpus: number, 
 /**
- * CPUs of the machine.
+ * Number of online CPUs of the machine.
  */
 of_cpus: number, 
 /**
- * Others that explain a good part of what was done beside the runs, busiest first.
+ * Programs that used a good part of the CPU time outside the command during the runs,
+ * busiest first.
  */
 neighbours: Array<Neighbour>, } | { "kind": "killed_for_memory", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * In so many runs.
+ * Number of runs with a killed process.
  */
 count: number, 
 /**
- * What was killed, each name once; empty where the kernel's log does not tell.
+ * Names of the killed processes, each once; empty if the kernel's log does not tell.
  */
 names: Array<string>, 
 /**
- * Bytes that each of the command's jobs needs; null where no run tells.
+ * Bytes that each job of the command needs; null if no run tells.
  */
 job_bytes: number | null, 
 /**
- * Bytes that there are; null where that is not known.
+ * Bytes of memory available to the command; null if unknown.
  */
 limit_bytes: number | null, } | { "kind": "only_getrusage" } | { "kind": "survivors", 
 /**
- * Their names.
+ * Names of these processes.
  */
 names: Array<string>, 
 /**
- * Whether they were left alone.
+ * Whether morecores let these processes run on; otherwise it ended them.
  */
 kept: boolean, } | { "kind": "failed_runs", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * So many.
+ * Number of failed runs.
  */
 count: number, 
 /**
@@ -206,74 +207,75 @@ count: number,
  */
 failures: Array<FailureCount>, 
 /**
- * Exit statuses that count.
+ * Exit statuses that count as success.
  */
 success: Array<number>, } | { "kind": "damaged_lines", 
 /**
- * So many.
+ * Number of lines.
  */
 count: number, } | { "kind": "lossy_trace", 
 /**
- * At this CPU count.
+ * CPU count of the traced run.
  */
 cpus: number, 
 /**
- * So many.
+ * Number of lost events.
  */
 lost_events: number, 
 /**
- * Over all there were.
+ * Share of lost events among all events, lost and kept.
  */
 share: number, } | { "kind": "ran_outside_cpus", 
 /**
- * At this CPU count.
+ * CPU count of the point.
  */
 cpus: number, 
 /**
- * Its CPU time there over that of the allotted CPUs.
+ * CPU time of the command on other CPUs, divided by the time of the allotted CPUs.
  */
 share: number, 
 /**
- * What shows it.
+ * Evidence for the share.
  */
 evidence: OutsideEvidence, } | { "kind": "trace_overhead", 
 /**
- * At this CPU count.
+ * CPU count of the traced run.
  */
 cpus: number, 
 /**
- * Elapsed time over the untraced median, minus one.
+ * Ratio of the traced elapsed time to the untraced median, minus one.
  */
 overhead: number, } | { "kind": "unexplained_time", 
 /**
- * At this CPU count.
+ * CPU count of the traced run.
  */
 cpus: number, 
 /**
- * What is missing, or too much where negative, over the time of the allotted CPUs.
+ * Unexplained time divided by the time of the allotted CPUs; negative if the components
+ * exceed that time.
  */
 share: number, } | { "kind": "user_spinning", 
 /**
- * At this CPU count.
+ * CPU count of the traced run.
  */
 cpus: number, 
 /**
- * Such time over the time of the allotted CPUs.
+ * Time in these loops divided by the time of the allotted CPUs.
  */
 share: number, } | { "kind": "crowded_base", 
 /**
- * The count.
+ * Smallest CPU count.
  */
 cpus: number, 
 /**
- * The threads.
+ * Threads of that name.
  */
 workers: Workers, 
 /**
- * Whether they are as many as the machine has CPUs online.
+ * Whether the number of threads equals the number of online CPUs of the machine.
  */
 machine_sized: boolean, 
 /**
- * Whether `{n}` or --thread-env told the command how many to use.
+ * Whether `{n}` or --thread-env told the command the number of CPUs to use.
  */
 told: boolean, } | { "kind": "other_cpus_help" };
