@@ -1,19 +1,20 @@
-//! Compiles the BPF programs and generates the Rust side of their maps and variables.
+//! Compiles the BPF programs and generates the Rust types of their maps and variables.
 
 use std::path::PathBuf;
 use std::{env, ffi::OsStr};
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// The programs and their own headers; beside them only libbpf's are used, and none of the system's C library.
+/// Directory of the programs and their own headers. They use libbpf's headers besides, and none of
+/// the system's C library.
 const SOURCES: &str = "src/bpf";
 
 fn main() {
     let directory = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let out = directory.join("trace.skel.rs");
     let built = SkeletonBuilder::new()
-        // A path that leads nowhere leaves formatting out. rustup puts a `rustfmt` on the PATH that fails where a minimal
-        // toolchain has none.
+        // A path without a program disables formatting. With a minimal toolchain, rustup's
+        // `rustfmt` on the PATH exists but fails.
         .rustfmt(directory.join("no-rustfmt"))
         .source(format!("{SOURCES}/trace.bpf.c"))
         .clang_args([OsStr::new("-I"), OsStr::new(SOURCES), OsStr::new("-Wall"), OsStr::new("-Werror")])

@@ -1,5 +1,5 @@
-//! Prints how long the analysis of a trace takes: processes that make each other by turns, wait for each other, and
-//! sleep on a disk, on as many CPUs as asked for.
+//! Prints the duration of the analysis of a trace. In the trace, processes make each other in
+//! turns, wait for each other, and sleep on a disk, on the requested number of CPUs.
 //!
 //!     cargo run --release -p morecores-explain --example trace_speed -- 1000000 2
 #![allow(clippy::print_stdout)]
@@ -46,7 +46,8 @@ fn main() {
     println!("{:?}", accounting.components);
 }
 
-/// Every CPU takes the next runnable of some forty threads, which leave by turns for a futex, a disk, or for good.
+/// Generates events: each CPU takes the next runnable of some forty threads, which leave in turns
+/// for a futex, a disk, or for good.
 fn events(count: u32, cpus: u32) -> Vec<Event> {
     let mut events = Script::new(cpus, 1.0).events();
     let mut running: Vec<Option<u32>> = vec![None; cpus as usize];

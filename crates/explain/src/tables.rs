@@ -1,6 +1,7 @@
-//! What is said of one traced run: its components, and the tables beside them.
+//! The report of one traced run: its components and the tables.
 //!
-//! This is where the parts are put together; each part is computed from the timeline alone and knows no other.
+//! This module puts the parts together. Each part is computed from the timeline alone and does not
+//! depend on another part.
 
 mod callers;
 mod commands;
@@ -21,9 +22,9 @@ use crate::trace::{Timeline, account, causes, idle};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 
-/// Everything derived from one traced run: what its stream tells, with the header beside it. Its overhead is not: that
-/// takes the untraced runs, which [`view`](morecores_view::view()) has. `arch` is the traced machine's architecture, which decides
-/// what system calls are called.
+/// All figures derived from one traced run: from its event stream and its header. The tracing
+/// overhead is absent, since it needs the untraced runs, which [`view`](morecores_view::view())
+/// has. `arch` is the architecture of the traced machine. It decides the names of the system calls.
 pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceView {
     let timeline = Timeline::new(header, &decoded.events);
     let accounting = account(header, &timeline, idle(&timeline, &causes(&timeline)));
@@ -71,15 +72,17 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
     }
 }
 
-/// What the CPUs' counters say of others, where the events do not: those of perf events are the command's alone.
+/// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events
+/// cover the command alone.
 fn untold_others(header: &TraceHeader) -> Option<f64> {
     let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
     let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
     Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
 }
 
-/// Events that were written and are not there any more: the stream was cut off, or is damaged. Of a trace that lost some
-/// when it was made, the notes of that are in it too.
+/// Number of events that were written and are now missing, because the stream was cut off or is
+/// damaged. For a trace that lost events while it was recorded, the number includes the `Lost`
+/// records.
 fn missing(header: &TraceHeader, decoded: &Decoded) -> u64 {
     let there = decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
     header.events.saturating_sub(there as u64 + decoded.unknown_events)

@@ -1,5 +1,5 @@
-//! Where the CPU-seconds of a traced run went: from its events to the state of each thread and CPU at each instant,
-//! to what ended each wait, and to the components.
+//! Accounting of a traced run's CPU-seconds: from the events to the state of each thread and CPU at
+//! each instant, to the cause of each wait, and to the components.
 //!
 //! Pure functions of the recorded events; methods, sources and limits are in
 //! `docs/methods/explain.md`.

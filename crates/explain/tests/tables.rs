@@ -1,4 +1,5 @@
-//! The table of commands, and what else is said of a traced run, on traces whose truth is set event by event.
+//! The table of commands, and other results of a traced run, on traces whose truth is set event by
+//! event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 #[path = "../../view/tests/studies/mod.rs"]
@@ -24,7 +25,7 @@ fn commands_have_exact_cpu_time_and_calls() {
     assert_eq!(command(&view, "cc1").waiting_ratio, Some(0.0));
 }
 
-/// The error is the binomial one for many ticks, and not zero where all of a few agree.
+/// The error is the binomial one for many ticks, and not zero if all of a few agree.
 #[test]
 fn the_kernel_ratios_error_is_that_of_its_ticks() {
     let error = |user, system| {
@@ -45,7 +46,8 @@ fn the_kernel_ratios_error_is_that_of_its_ticks() {
     assert_eq!(error(0, 0), None);
 }
 
-/// A shell forks twice; one child becomes `cc1`, and then `as`, the other stays a shell. A thread is no call.
+/// A shell forks twice; one child becomes `cc1`, and then `as`, the other stays a shell. A thread
+/// is no call.
 #[test]
 fn processes_are_called_by_the_program_they_become() {
     let mut t = Traced::new(2, 10 * S);
@@ -65,14 +67,15 @@ fn processes_are_called_by_the_program_they_become() {
         view.commands.iter().map(|c| (&*c.name, c.calls, (c.cpu_s * 1e6).round() / 1e6)).collect();
     // The shell: ten seconds itself, one before the first child's exec, four of the second child.
     assert_eq!(rows, [("main", 2, 15.0), ("cc1", 1, 3.0), ("as", 1, 1.0)]);
-    // Between the two execs one second of user ticks and two of system ticks.
+    // Between the two execs: one second of user ticks and two seconds of system ticks.
     near(command(&view, "cc1").kernel_ratio.unwrap(), 2.0 / 3.0);
     near(command(&view, "as").kernel_ratio.unwrap(), 1.0);
-    // Of the shell only the child's first second is told: it goes on when the trace ends.
+    // Only the child's first second is recorded for the shell: the shell outlives the trace.
     near(command(&view, "main").kernel_ratio.unwrap(), 0.0);
 }
 
-/// The second thread of a process execs and takes the number of the first: one process, called once more.
+/// The second thread of a process execs and takes the number of the first: one process with one
+/// more call.
 #[test]
 fn a_program_begun_by_a_second_thread_is_one_call() {
     let mut t = Traced::new(2, 10 * S);
@@ -94,7 +97,7 @@ fn a_program_begun_by_a_second_thread_is_one_call() {
     near(command(&view, "main").cpu_s, 6.0);
 }
 
-/// A thread's own name makes no row: its time is its program's.
+/// A thread's own name makes no row: its time belongs to its program.
 #[test]
 fn threads_run_their_processes_program() {
     let mut t = Traced::new(2, 4 * S);
@@ -122,18 +125,20 @@ fn what_the_kernel_did_not_account_is_not_counted() {
     switch.interrupts = Nanos(250_000_000);
     let unaccounted = t.events.clone();
     near(t.view().commands[0].cpu_s, 1.25);
-    // A kernel that takes interrupts off itself.
+    // A kernel that subtracts interrupts itself.
     let mut t = Traced::new(1, 4 * S);
     t.events = unaccounted;
     t.header.interrupts_accounted = true;
     near(t.view().commands[0].cpu_s, 1.5);
 }
 
-/// The idle rule's answer by command: while `cc1` waited for nobody, `main` had a CPU beside an idle one.
+/// The idle rule's result by command: while `cc1` waited for no thread, `main` had a CPU beside an
+/// idle one.
 #[test]
 fn culprits_are_commands_and_add_up_to_the_component() {
     let view = build().view();
-    // Four seconds of `main` alone and one at the end, two of `cc1` while `main` waited for it.
+    // `main` alone for four seconds and for one at the end, `cc1` for two while `main` waited for
+    // it.
     let found: Vec<(&str, f64)> = view.culprits.iter().map(|c| (&*c.name, c.lost_cpus)).collect();
     assert_eq!(found.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["main", "cc1"]);
     near(found[0].1, 5.0);
@@ -143,7 +148,7 @@ fn culprits_are_commands_and_add_up_to_the_component() {
     near(view.components.unexplained_s, 0.0);
 }
 
-/// Processes go by their program, the kernel's threads by their own names; nobody knows who 77 is.
+/// Processes have their program's name, kernel threads their own name; thread 77 is unknown.
 #[test]
 fn others_are_named_with_what_they_took() {
     let mut t = Traced::new(1, 8 * S);
@@ -165,8 +170,8 @@ fn others_are_named_with_what_they_took() {
     near(view.components.other_processes_s, 4.0);
 }
 
-/// Five samples of a thread that ran for all of a second: three in user mode, two of them in a tight loop, and two in the
-/// kernel, one of them in `sched_yield`.
+/// Five samples of a thread that ran for a whole second: three in user mode, two of them in a tight
+/// loop, and two in the kernel, one of them in `sched_yield`.
 #[test]
 fn spinning_is_a_share_of_the_work_in_each_mode() {
     let mut t = Traced::new(1, S);
@@ -182,7 +187,7 @@ fn spinning_is_a_share_of_the_work_in_each_mode() {
     assert_eq!(build().view().user_spin_s, None);
 }
 
-/// By nothing at all: no tick, no sample, and no account of the run.
+/// The run has no source for the kernel ratio: no tick, no sample, and no account of the run.
 #[test]
 fn work_that_was_not_told_apart_is_user_work_and_no_kernel_work() {
     let mut t = Traced::new(1, S);
@@ -203,7 +208,7 @@ fn switches_alone_tell_no_causes() {
     assert_eq!([c.idle_user_lock_s, c.idle_disk_s, c.idle_peer_s, c.idle_timer_s], [None; 4]);
 }
 
-/// A thread that nobody made, one that was not seen to come, and a wait that nobody ended.
+/// A thread without a creation, one without an arrival, and a wait without an end.
 #[test]
 fn what_does_not_fit_together_is_counted() {
     assert_eq!(build().view().misfits, Misfits::default());
@@ -214,7 +219,8 @@ fn what_does_not_fit_together_is_counted() {
     assert_eq!(t.view().misfits, Misfits { unborn: 1, unwoken: 1, ..Misfits::default() });
 }
 
-/// A thread accounted more than the time there was, of a CPU that was idle before: told, and in no component.
+/// A thread is accounted more than the elapsed time, on a CPU that was idle before. The surplus is
+/// reported, and no component includes it.
 #[test]
 fn what_was_accounted_beyond_the_time_there_was_is_told_apart() {
     let mut t = Traced::new(2, 4 * S);
@@ -229,7 +235,8 @@ fn what_was_accounted_beyond_the_time_there_was_is_told_apart() {
     near(build().view().overaccounted_s, 0.0);
 }
 
-/// Perf events are those of the command alone: what others did is known from the CPUs' counters, and only as a sum.
+/// Perf events cover the command alone: the time of other programs is known from the CPUs'
+/// counters, and only as a sum.
 #[test]
 fn what_others_did_unseen_is_told_by_the_counters() {
     let untold = |source: TraceSource, watched: bool| {
@@ -246,8 +253,8 @@ fn what_others_did_unseen_is_told_by_the_counters() {
     assert_eq!(untold(TraceSource::Perf, false), None);
 }
 
-/// One definition for the table and the components: what one thread was accounted of another's is given back within a
-/// busy period.
+/// The table and the components share one definition: time accounted to the wrong thread is
+/// returned within a busy period.
 #[test]
 fn commands_and_others_take_what_the_components_say() {
     let mut t = Traced::new(1, 6 * S);
@@ -272,7 +279,7 @@ fn losses_are_those_of_the_buffers_or_those_in_the_stream() {
     assert_eq!(t.view().lost_events, 9);
 }
 
-/// Cut off, also before the first event: the header knows how many there were.
+/// The stream is cut off, also before the first event: the header holds the number of events.
 #[test]
 fn events_that_are_gone_are_lost() {
     let mut t = build();
@@ -283,25 +290,25 @@ fn events_that_are_gone_are_lost() {
     let nothing = read_events(std::io::empty()).unwrap();
     let view = morecores_explain::trace_view(&t.header, &nothing, "any");
     assert_eq!(view.lost_events, t.header.events);
-    // Events of a kind that only a later version knows are none.
+    // Events of a kind that only a later version knows are not lost.
     t.header.events += 3;
     let decoded = Decoded { events: t.events.clone(), unknown_events: 3, ..Decoded::default() };
     assert_eq!(morecores_explain::trace_view(&t.header, &decoded, "any").lost_events, 0);
 }
 
-/// Anything, in any order: what a lossy trace or a fault of the tracer's may look like.
+/// Any event, in any order: the possible content of a lossy trace or of a faulty tracer's trace.
 fn any_event() -> impl Strategy<Value = (u64, u32, u8, u32, u32, u64)> {
     (0..S, 0..3_u32, 0..10_u8, 0..6_u32, 0..6_u32, 0..S)
 }
 
 proptest! {
-    /// Whatever the events, nothing panics, shares add up, and no wait is lost or made up by dividing them.
+    /// For any events, nothing panics, shares add up, and the division loses and invents no wait.
     #[test]
     fn sums_hold_for_any_events(events in prop::collection::vec(any_event(), 0..120)) {
         let mut t = Traced::new(2, S);
         t.stack(1, &["_raw_spin_lock", "alpha"]);
         t.stack(2, &["_raw_spin_lock", "beta"]);
-        // The idle loop, the daemon, the main process and what it forks.
+        // The idle loop, the daemon, the main process and its children.
         let tid = |index: u32| [0, PEER, ROOT, 101, 102, 103][index as usize];
         let mut events = events;
         events.sort();

@@ -1,4 +1,5 @@
-//! Waits for kernel locks of a traced run, by lock and caller and as a ratio, on traces whose truth is set event by event.
+//! Waits for kernel locks of a traced run, by lock and caller and as a ratio, on traces whose truth
+//! is set event by event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 #[path = "../../view/tests/studies/mod.rs"]
@@ -8,7 +9,8 @@ mod traced;
 use morecores_study::trace::*;
 use traced::{PEER, ROOT, S, Traced, command, near};
 
-/// One second of waiting for a mutex: 0.25 s spinning, 0.5 s asleep, and 0.25 s on the way to a CPU, which is none.
+/// One second of waiting for a mutex: 0.25 s spinning, 0.5 s asleep, and 0.25 s on the way to a
+/// CPU, which is no wait.
 #[test]
 fn waiting_is_spinning_and_sleeping_until_the_wake() {
     let mut t = Traced::new(1, 4 * S);
@@ -22,7 +24,7 @@ fn waiting_is_spinning_and_sleeping_until_the_wake() {
     near(lock.wait_s, 0.75);
     near(lock.spin_s, 0.25);
     near(lock.max_wait_s, 0.75);
-    // CPU time: the first second, a quarter of which was spinning, and the last 2.25.
+    // CPU time: the first second, a quarter of it spinning, and the last 2.25 s.
     near(command(&view, "main").cpu_s, 3.25);
     near(view.waiting_ratio.unwrap(), 0.75 / 3.75);
     assert_eq!(view.commands[0].waiting_ratio, view.waiting_ratio);
@@ -63,8 +65,9 @@ fn a_ratio_that_was_not_traced_is_null() {
     assert_eq!((looked.kernel_lock_spin_s, looked.idle_kernel_lock_s), (Some(0.0), Some(0.0)));
 }
 
-/// Of the lock at 1, `alpha` had three sampled short waits and `beta` one; of 40 without a stack, 30 and 10 are theirs.
-/// The lock at 2 was never sampled, and too few of its kind were. Long waits have a row by their stacks alone.
+/// For the lock at 1, `alpha` had three sampled short waits and `beta` one; of 40 waits without a
+/// stack, 30 and 10 are theirs. The lock at 2 was never sampled, and too few locks of its kind
+/// were. Long waits have a row by their stacks alone.
 #[test]
 fn short_waits_without_a_stack_go_to_the_callers_of_their_lock() {
     let mut t = Traced::new(1, S);
@@ -103,7 +106,8 @@ fn short_waits_without_a_stack_go_to_the_callers_of_their_lock() {
     assert!(view.locks.iter().all(|lock| lock.wait_s == lock.spin_s && lock.kind == "spinlock"));
 }
 
-/// Many locks with one wait each, as of directory entries: the sampled ones tell for the others, once there are ten.
+/// Many locks with one wait each, such as directory entries: the sampled waits stand for the others
+/// if there are at least ten.
 #[test]
 fn short_waits_of_locks_never_sampled_go_to_the_callers_of_their_kind() {
     let storm = |sampled: u64| {

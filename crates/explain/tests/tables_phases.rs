@@ -1,4 +1,4 @@
-//! How parallel a traced run was and its serial phases, on traces whose truth is set event by event.
+//! Parallelism and serial phases of a traced run, on traces whose truth is set event by event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
 #[path = "../../view/tests/studies/mod.rs"]
@@ -19,7 +19,8 @@ fn a_profile_tells_how_many_ran() {
 
 #[test]
 fn runnable_threads_are_in_the_second_profile_alone_and_many_are_folded() {
-    // On one CPU eight threads share it from the first second to the end, seven of them always runnable.
+    // On one CPU, eight threads share it from the first second to the end, and seven of them are
+    // always runnable.
     let mut t = Traced::new(1, 2 * S);
     for tid in 101..108 {
         t.fork(S, 0, ROOT, tid);
@@ -35,14 +36,15 @@ fn serial_phases_have_culprits_and_make_the_serial_part() {
     let view = build().view();
     let phases: Vec<(f64, f64, &str)> =
         view.serial_phases.iter().map(|p| (p.start_s, p.duration_s, &*p.culprit)).collect();
-    // The second one is `cc1` for two seconds and `main` for one.
+    // The second phase has `cc1` for two seconds and `main` for one.
     assert_eq!(phases, [(0.0, 4.0, "main"), (7.0, 3.0, "cc1")]);
     near(view.parts.serial_s, 7.0);
     near(view.parts.parallel_s, 3.0);
     assert_eq!((view.serial_minimum_s, view.serial_gap_s), (0.01, 0.001));
 }
 
-/// `main` is alone but for turns of `beside` µs with a second thread, one every 10 ms from 10 ms on, over a second.
+/// Trace in which `main` is alone for a second, except for turns of `beside` µs with a second
+/// thread, one every 10 ms from 10 ms on.
 fn interrupted(beside: u64) -> TraceView {
     let mut t = Traced::new(2, S);
     t.fork(0, 0, ROOT, 101);
@@ -60,13 +62,15 @@ fn short_gaps_do_not_divide_a_phase_and_long_ones_do() {
     let short = interrupted(900);
     assert_eq!(short.serial_phases.len(), 1, "{:?}", short.serial_phases);
     near(short.serial_phases[0].duration_s, 1.0);
-    // Longer than the gap, and what lies between is shorter than a phase, but for the first 10 ms.
+    // The turns are longer than the gap, and the time between them is shorter than a phase, except
+    // for the first 10 ms.
     let long = interrupted(1_100);
     assert_eq!(long.serial_phases.len(), 1, "{:?}", long.serial_phases);
     near(long.serial_phases[0].duration_s, 0.01);
 }
 
-/// Half of the time two threads run, by turns of 100 µs: that is no serial phase, however short the gaps.
+/// Two threads run half of the time, in turns of 100 µs: this is no serial phase, however short
+/// the gaps are.
 #[test]
 fn gaps_may_not_add_up_to_much_of_a_phase() {
     let mut t = Traced::new(2, S);
@@ -82,10 +86,11 @@ fn gaps_may_not_add_up_to_much_of_a_phase() {
     all_near(&view.parallelism.running, &[0.0, 0.5, 0.5]);
 }
 
-/// Two processes that hand a byte to each other: 2 µs of work, then 30 µs until the other one's idle CPU has woken.
+/// Two processes pass a byte to each other: 2 µs of work, then 30 µs until the other process's
+/// idle CPU has woken.
 #[test]
 fn a_relay_is_one_serial_phase() {
-    // Ends in a moment of work: the way to a CPU is no end of a phase.
+    // The trace ends in a moment of work, since the way to a CPU is no end of a phase.
     let mut t = Traced::new(2, S + 1);
     t.fork(0, 0, ROOT, 101);
     let mut us = 0;
@@ -125,14 +130,14 @@ fn what_ends_a_silence_is_the_culprit_where_nothing_runs() {
     assert_eq!(culprit(Waker::Unknown), "nothing");
 }
 
-/// A command that only slept until its time was up.
+/// A command that only slept until its time limit.
 #[test]
 fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
     let mut t = Traced::new(1, 10 * S);
     let thread =
         |tid| KnownThread { tid: Tid(tid), process: Tid(60), name: "morecores".into(), kernel: false };
     t.header.known.extend([thread(60), thread(61)]);
-    // Its reader; another thread of its looks at the clock.
+    // The tracer's reader; another thread of the tracer watches the clock.
     t.header.tracer.push(Tid(61));
     t.sleep(S, 0, 0);
     t.wake(9 * S, 0, ROOT, 60);
@@ -153,8 +158,8 @@ fn bounds_of_phases_follow_the_length_of_the_run() {
     assert_eq!((nothing.serial_phases.len(), nothing.parallelism.running.len()), (0, 0));
 }
 
-/// On one CPU a pool of `threads` threads of `name` and the main one share the CPU for the second half of two seconds,
-/// each in turn for `slice` µs.
+/// Trace on one CPU in which `threads` threads of `name` and the main thread share the CPU for the
+/// second half of two seconds, in turns of `slice` µs.
 fn pool(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> Traced {
     let mut t = Traced::new(1, 2 * S);
     for tid in 101..101 + threads {
@@ -175,15 +180,16 @@ fn a_pool_has_as_many_workers_as_are_ready_at_once() {
     let named = |name: &str| Some((name.to_owned(), 3));
     assert_eq!(found(pool(3, 4_000, |_| "spinner".to_owned())), named("spinner"));
     assert_eq!(found(pool(3, 4_000, |_| "python3".to_owned())), named("python3"));
-    // Named by number; and fewer of them are seen by no slice of time.
+    // The threads' names end in numbers. All threads are ready in every time slice.
     assert_eq!(found(pool(3, 4_000, |tid| format!("rayon-{tid}"))), named("rayon-"));
-    // Stages of a pipe, each of another name.
+    // Stages of a pipe, each with another name.
     let stage = |tid| ["tar", "gzip", "tee"][tid as usize % 3].to_owned();
     assert_eq!(found(pool(3, 4_000, stage)), None);
     assert_eq!(found(build()), None, "one after the other");
 }
 
-/// Two processes send each other messages: who wakes the other is ready beside it, for 300 µs each time.
+/// Two processes send each other messages: the waking one is ready beside the other, for 300 µs
+/// each time.
 #[test]
 fn threads_that_take_turns_are_no_pool() {
     let mut t = Traced::new(1, S);

@@ -38,7 +38,8 @@ fn forks() -> Script {
 fn who_runs_while_the_others_wait_is_the_culprit() {
     let s = forks();
     let a = s.account();
-    // One CPU idle from 0 to 1 beside the main process, from 4 to 8 beside cc1, from 8 to 10 beside the main process.
+    // One CPU is idle from 0 to 1 beside the main process, from 4 to 8 beside cc1, and from 8 to 10
+    // beside the main process.
     assert_parts(&a, &[("user_work", 13.0), ("idle_too_little_work", 7.0)]);
     let timeline = s.timeline();
     let charges: Vec<_> = a
@@ -66,7 +67,7 @@ fn user_and_kernel_time_are_parted_by_ticks() {
 
 #[test]
 fn a_chain_of_pipes_ends_at_whoever_runs() {
-    // A, B and C in turn; each sleeps until the one before wakes it.
+    // A, B and C in turn; each sleeps until the previous one wakes it.
     let mut s = Script::new(2, 9.0);
     let tids = [ROOT, 101, 102];
     s.fork(0.0, ROOT, 101);
@@ -88,7 +89,7 @@ fn a_kernel_mutex_spins_and_sleeps() {
     let mut s = Script::new(2, 10.0);
     s.thread(0.0, ROOT, 101);
     s.run(0, ROOT, 0.0, 10.0).dies();
-    // Tries at 2, spins until 3, sleeps until 7, runs from 7; has the lock at 7.5.
+    // The thread tries at 2, spins until 3, sleeps until 7, runs from 7, and has the lock at 7.5.
     s.run(1, 101, 0.0, 3.0).leaves(Left::Uninterruptible);
     s.wakes(7.0, ROOT, 101);
     s.run(1, 101, 7.0, 10.0).dies();
@@ -99,7 +100,7 @@ fn a_kernel_mutex_spins_and_sleeps() {
     assert_parts(&a, &[("user_work", 14.5), ("kernel_lock_spin", 1.5), ("idle_kernel_lock", 4.0)]);
 }
 
-/// Threads that take turns with one futex: with `broadcast` one of them wakes both others at once.
+/// Threads take turns with one futex; with `broadcast`, one of them wakes both others at once.
 fn futex(broadcast: bool) -> Script {
     let mut s = Script::new(3, 12.0);
     let lock = Object::Futex(0x1000);
@@ -128,7 +129,7 @@ fn futex(broadcast: bool) -> Script {
 fn a_futex_handed_on_is_a_lock() {
     let s = futex(false);
     let a = s.account();
-    // From 1 to 10 two wait, for the lock; 101's last wait never ends, and absorbs nothing.
+    // From 1 to 10, two threads wait for the lock; 101's last wait never ends, and absorbs nothing.
     let lock = 3.0 * 2.0 + 4.0 * 2.0 + 2.0 * 1.0;
     let too_little = 2.0 * 1.0 + 2.0 * 2.0;
     let work = 1.0 + 1.0 + 4.0 + 4.0 + 2.0 + 2.0;
@@ -146,7 +147,7 @@ fn a_silence_in_which_threads_wait_for_a_lock_is_the_lock_s() {
         let mut s = Script::new(2, 8.0);
         s.thread(0.0, ROOT, 101);
         s.thread(0.0, ROOT, 102);
-        // The main process has the lock and waits for something; both others wait for the lock.
+        // The main process has the lock and waits; both others wait for the lock.
         s.run(0, ROOT, 0.0, 1.0).leaves(left);
         s.run(1, 101, 0.0, 0.5).sleeps(FUTEX).awaits(lock).asks(128, 2);
         s.run(1, 102, 0.5, 1.0).sleeps(FUTEX).awaits(lock).asks(128, 2);
@@ -166,8 +167,8 @@ fn a_silence_in_which_threads_wait_for_a_lock_is_the_lock_s() {
     }
 }
 
-/// Two jobs at a time on four CPUs: four workers of a pool do them by turns, and whoever has done one wakes another worker
-/// for the next. `asks` are the arguments with which they wait.
+/// Two jobs at a time on four CPUs: four workers of a pool do them in turns, and a worker that has
+/// done one wakes another worker for the next. `asks` are the arguments of their futex calls.
 fn pool(asks: Option<(u32, u32)>) -> Script {
     const WORKERS: [u32; 4] = [101, 102, 103, 104];
     let mut s = Script::new(4, 14.0);
@@ -211,12 +212,14 @@ fn a_pool_with_one_condition_variable_is_no_lock() {
 
 #[test]
 fn the_arguments_of_a_futex_call_tell_a_lock() {
-    // FUTEX_WAIT_PRIVATE of a word that says taken and waited for, with a thread's number or without, and FUTEX_LOCK_PI_PRIVATE.
+    // FUTEX_WAIT_PRIVATE with a word that means "taken and waited for", with or without a thread's
+    // number, and FUTEX_LOCK_PI_PRIVATE.
     for asks in [(128, 2), (128, 0x8000_0065), (134, 0)] {
         let a = pool(Some(asks)).account();
         assert!(parts(&a.components)["idle_user_lock"] > 10.0, "{asks:?}: {a:?}");
     }
-    // A counter, and the zero of a semaphore or of a condition variable, leave it to the order of the wake-ups.
+    // For a counter, and for the zero of a semaphore or of a condition variable, the order of the
+    // wake-ups decides.
     for asks in [(128, 7), (137, 0)] {
         let a = pool(Some(asks)).account();
         assert_eq!(a.components.idle_user_lock_s, Some(0.0), "{asks:?}");
@@ -250,7 +253,7 @@ fn a_futex_broadcast_is_no_lock() {
     assert_parts(&a, &[("user_work", 1.0 + 1.0 + 4.0 + 4.0 + 4.0 + 4.0), ("idle_too_little_work", 18.0)]);
 }
 
-/// The main process sleeps from 2 to 6 while another runs until `other`, and is woken like this.
+/// The main process sleeps from 2 to 6 while another runs until `other`, and is woken by `waking`.
 fn sleeper(other: f64, left: Left, waking: Waking) -> Script {
     let mut s = Script::new(2, 10.0);
     s.fork(0.0, ROOT, 101);
@@ -292,7 +295,8 @@ fn a_device_that_is_no_disk_has_its_own_name() {
     {
         assert_parts(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_device", 4.0)]);
     }
-    // Disks by their drivers, by how the kernel counts the wait, and where nothing is known.
+    // The rule recognises a disk by its driver's name, or by the kernel's count of the wait as a
+    // wait for I/O. Without a name, an uninterruptible wait counts as a wait for a disk.
     for (name, left, io_wait) in [
         (Some("nvme0q1"), Left::Asleep, false),
         (Some("virtio1-req.0"), Left::Uninterruptible, false),
@@ -308,14 +312,14 @@ fn a_grace_period_is_no_disk() {
     let by_softirq = Waker::SoftIrqOfInterrupt { vector: 9, interrupt: Interrupt::Timer };
     let a = sleeper(10.0, Left::Uninterruptible, woken(by_softirq, false)).account();
     assert_parts(&a, &[("user_work", 16.0), ("idle_rcu", 4.0)]);
-    // By the thread that the kernel has for it, itself woken by a timer.
+    // The kernel's RCU thread ends the wait; a timer woke that thread.
     let mut s = sleeper(10.0, Left::Uninterruptible, woken(Waker::Thread(Tid(JOURNAL)), false));
     s.wake(5.0, Waker::Interrupt(Interrupt::Timer), JOURNAL);
     for known in s.header.known.iter_mut().filter(|known| known.tid == Tid(JOURNAL)) {
         known.name = "rcuop/0".to_owned();
     }
     assert_parts(&s.account(), &[("user_work", 16.0), ("idle_rcu", 4.0)]);
-    // In the call that asks for one, whoever ends the wait.
+    // The wait is in the call that requests a grace period, and any thread may end it.
     let mut s = Script::new(2, 10.0);
     s.fork(0.0, ROOT, 101);
     s.run(0, ROOT, 0.0, 2.0)
@@ -364,7 +368,7 @@ fn a_peer_is_somebody_outside_the_tree() {
         let a = sleeper(10.0, Left::Asleep, woken(peer, false)).account();
         assert_parts(&a, &[("user_work", 16.0), ("idle_peer", 4.0)]);
     }
-    // On loopback, a thread of the tree.
+    // On loopback, the source is a thread of the tree.
     let own = Waker::SoftIrqOfThread { vector: 3, tid: Tid(101) };
     let a = sleeper(10.0, Left::Asleep, woken(own, false)).account();
     assert_parts(&a, &[("user_work", 16.0), ("idle_too_little_work", 4.0)]);
@@ -376,7 +380,7 @@ fn kernel_threads_are_followed() {
     let mut s = sleeper(10.0, Left::Uninterruptible, woken(Waker::Thread(Tid(JOURNAL)), false));
     s.wake(5.0, Waker::Interrupt(Interrupt::Device(24)), JOURNAL);
     assert_parts(&s.account(), &[("user_work", 16.0), ("idle_disk", 4.0)]);
-    // A worker does what another thread of the tree had queued.
+    // A worker does work that another thread of the tree had queued.
     let mut s = sleeper(10.0, Left::Asleep, woken(Waker::Thread(Tid(WORKER)), false));
     s.wake(4.0, Waker::Interrupt(Interrupt::Timer), WORKER);
     let work = |queued_by| EventKind::Work(Work { worker: Tid(WORKER), queued_by });
@@ -389,7 +393,7 @@ fn kernel_threads_are_followed() {
     assert!((a.outside_cpu_s - 2e-3).abs() < 1e-9 && a.outside_tree_s == 0.0);
 }
 
-/// What a soft interrupt is for does not depend on whether it is met at the wake-up or behind a kernel thread.
+/// The purpose of a soft interrupt is equal at the wake-up and behind a kernel thread.
 #[test]
 fn soft_interrupts_are_read_alike_behind_kernel_threads() {
     for (vector, expected) in [(1, Cause::Timer), (8, Cause::Timer), (4, Cause::Disk), (5, Cause::Disk)] {
@@ -422,7 +426,8 @@ fn waking_takes_time() {
 fn a_thread_that_is_held_back_is_not_what_a_cpu_takes_to_wake_for() {
     let mut s = Script::new(2, 20.0);
     s.header.wake_latency_ns = Some(Nanos::from_millis(1));
-    // Its quota ends its first run; it is held back for 8 of the 9 ms, and then a CPU wakes for it.
+    // The thread's quota ends its first run; it is held back for 8 of the 9 ms, and then a CPU
+    // wakes for it.
     s.run(0, ROOT, 0.0, 4.0).leaves(Left::Preempted);
     s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Quota });
     s.run(0, ROOT, 13.0, 20.0).dies();
@@ -453,7 +458,7 @@ fn a_frozen_thread_is_held_back_until_somebody_thaws_it() {
     s.event(4.0, 0, EventKind::Held { tid: Tid(ROOT), by: HeldBy::Freezer });
     s.wakes(10.0, STRANGER, ROOT);
     s.run(0, ROOT, 12.0, 20.0).dies();
-    // When it was let go is told here.
+    // The end of the hold is recorded here.
     assert_parts(&s.account(), &[("user_work", 12.0), ("idle_held", 6.0), ("idle_scheduling", 2.0)]);
 }
 
@@ -483,7 +488,7 @@ fn a_pinned_thread_cannot_use_the_idle_cpu() {
     s.event(0.0, 0, EventKind::Confined { tid: Tid(101), allowed });
     s.run(0, ROOT, 0.0, 6.0).dies();
     s.run(0, 101, 6.0, 10.0).dies();
-    // While 101 runs, pinned or not, there is nobody else to run.
+    // While 101 runs, pinned or not, no other thread is ready.
     assert_parts(&s.account(), &[("user_work", 10.0), ("idle_pinned", 6.0), ("idle_too_little_work", 4.0)]);
 }
 
@@ -510,7 +515,7 @@ fn steal_and_interrupts_are_taken_off_work_and_idle() {
 #[test]
 fn a_thread_accounted_from_before_it_ran_is_neither_steal_nor_too_much_work() {
     let mut s = Script::new(1, 10.0);
-    // Woken on an idle CPU, and accounted from the interrupt that woke it.
+    // The thread is woken on an idle CPU, and accounted from the interrupt that woke it.
     s.run(0, ROOT, 0.0, 2.0).sleeps(WAIT4);
     s.wake(5.0, Waker::Interrupt(Interrupt::Timer), ROOT);
     s.run(0, ROOT, 5.0, 10.0).stolen(-1.0).dies();
@@ -536,13 +541,13 @@ fn the_tracer_pays_for_itself() {
     s.run(0, ROOT, 7.0, 10.0).dies();
     s.header.costs =
         vec![EventCost { probe: "sched_switch".into(), count: 400, each_ns: Nanos::from_micros(1) }];
-    // 0.4 ms over four stretches, the tracer's own being one of them.
+    // 0.4 ms are spread over four stretches, one of which is the tracer's own.
     assert_parts(&s.account(), &[("user_work", 7.8), ("tracer", 1.3), ("idle_timer", 0.9)]);
 }
 
 #[test]
 fn a_surplus_of_waits_is_shared_within_a_class() {
-    // One idle CPU of two; three wait for the disk and one for a peer.
+    // One idle CPU of two; three threads wait for the disk and one for a peer.
     let mut s = Script::new(2, 4.0);
     s.run(0, ROOT, 0.0, 4.0).dies();
     for (tid, by) in [

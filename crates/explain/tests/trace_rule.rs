@@ -1,4 +1,5 @@
-//! The idle rule as the sweep keeps it, against the rule as it is written, evaluated anew at every instant.
+//! Compares the sweep's idle rule with the rule as documented, evaluated from scratch at every
+//! instant.
 
 mod script;
 
@@ -14,19 +15,19 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use proptest::prelude::*;
 use script::{ROOT, STRANGER, Script, at};
 
-/// The end of a thread's chain at an instant.
+/// End of a thread's chain at an instant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Absorbs(usize),
     Nothing,
 }
 
-/// What a thread is doing at an instant: the last of its segments that covers it, if any.
+/// State of a thread at an instant: that of its segment that covers the instant, if any.
 fn doing(timeline: &Timeline, id: ThreadId, now: Nanos) -> Option<State> {
     timeline.thread(id).segments.iter().find(|s| s.from <= now && now < s.to).map(|s| s.state)
 }
 
-/// Rule 2, by walking.
+/// Rule 2, by walking the chain.
 fn end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> End {
     let mut seen = BTreeSet::new();
     let mut id = id;
@@ -62,7 +63,7 @@ fn allowed_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> CpuSet {
     last.map_or(timeline.allotted.clone(), |c| c.allowed.clone())
 }
 
-/// The rule, instant by instant.
+/// The idle rule, evaluated instant by instant.
 fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
     let tree: Vec<ThreadId> = timeline.tree().map(|(id, _)| id).collect();
     let mut instants: BTreeSet<Nanos> = [timeline.began, timeline.ended].into();
@@ -175,17 +176,17 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
 /// One step of a random schedule.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The CPU takes this one of the runnable threads, or goes idle; whoever had it leaves like this.
+    /// The CPU takes this runnable thread, or goes idle; its previous thread leaves in this way.
     Switch { cpu: u32, choice: usize, left: u8, object: u64 },
-    /// This one of the sleeping threads is woken, by one of these.
+    /// One of these sources wakes this sleeping thread.
     Wake { choice: usize, by: u8, waker: usize, io: bool },
-    /// This one of the threads makes another.
+    /// This thread makes another one.
     Fork { parent: usize },
-    /// This one may use these CPUs.
+    /// This thread may use these CPUs only.
     Confine { who: usize, cpus: u8 },
-    /// This one is held back, or will be when it leaves its CPU.
+    /// This thread is held back, now or at its next switch.
     Hold { who: usize },
-    /// This one had been waiting for a kernel lock.
+    /// This thread had been waiting for a kernel lock.
     Contention { who: usize, waited: u64 },
     /// Events of a CPU are lost.
     Lose { cpu: u32 },
@@ -205,7 +206,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Plays the steps on three CPUs, the first two of them allotted: what the events of such a machine would be.
+/// Plays the steps on three CPUs, the first two of them allotted, and returns the events of such a
+/// machine.
 fn play(steps: &[(u16, Step)]) -> Vec<Event> {
     let mut now = at(0.0);
     let mut events: Vec<Event> = Vec::new();
@@ -254,7 +256,8 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
                 let Some(tid) = pick(&sleeping, choice) else { continue };
                 sleeping.retain(|other| *other != tid);
                 runnable.push(tid);
-                // Anybody, asleep or not: soft interrupts and workers act late on behalf of threads.
+                // Any thread, asleep or not: soft interrupts and workers act late on behalf of
+                // threads.
                 let thread = Tid(pick(&alive, waker).unwrap_or(ROOT));
                 let by = match by {
                     0 => Waker::Interrupt(Interrupt::Device(7)),
@@ -302,7 +305,7 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
                 );
             }
             Step::Lose { cpu } => {
-                // What happened on this CPU in the last moments is not told.
+                // The last events of this CPU are lost.
                 let told = events.len();
                 let mut lost = 0;
                 for index in (0..told).rev().take(3) {

@@ -26,7 +26,7 @@ fn a_number_used_again_is_another_thread() {
     s.run(0, 101, 2.0, 3.0).dies();
     s.wakes(3.0, 101, ROOT);
     s.run(0, ROOT, 3.0, 4.0);
-    // Somebody else's now.
+    // The number now belongs to another process.
     s.fork(4.0, STRANGER, 101);
     s.run(0, 101, 4.0, 6.0).dies();
     s.run(0, ROOT, 6.0, 10.0).dies();
@@ -42,7 +42,7 @@ fn a_number_used_again_is_another_thread() {
 #[test]
 fn a_thread_belongs_to_its_process_whoever_made_it() {
     let mut s = Script::new(2, 10.0);
-    // The kernel makes workers for io_uring in the process whose work it is.
+    // The kernel makes workers for io_uring in the process that owns the work.
     s.thread_of(1.0, STRANGER, 101, ROOT);
     s.thread_of(1.0, ROOT, 102, STRANGER);
     s.run(0, ROOT, 0.0, 10.0).dies();
@@ -70,7 +70,7 @@ fn an_exec_by_another_thread_takes_the_first_one_s_number() {
             accounts: Default::default(),
         }),
     );
-    // The number goes over in the middle of a run; its last switch tells the new one.
+    // The number changes in the middle of a run; the run's last switch has the new number.
     let mut events = s.events();
     for event in &mut events {
         if let EventKind::Switch(switch) = &mut event.kind
@@ -94,7 +94,7 @@ fn lost_time_is_unexplained_and_counted() {
     let mut s = Script::new(1, 10.0);
     s.run(0, ROOT, 0.0, 10.0);
     let mut events = s.events();
-    // Between 3 and 6 something happened; at 6 the stranger runs, until 8.
+    // The events between 3 and 6 are lost; at 6 the stranger runs, until 8.
     events.retain(|event| !matches!(event.kind, EventKind::Switch(_)) || event.at == at(0.0));
     let mut script = Script::new(1, 10.0);
     script.event(3.0, 0, EventKind::Rename { tid: Tid(ROOT), name: morecores_study::trace::Comm::new("x") });
@@ -120,7 +120,7 @@ fn a_thread_on_two_cpus_is_believed_where_it_was_seen_last() {
     s.run(1, ROOT, 4.0, 10.0).dies();
     let a = s.account();
     assert_eq!(s.timeline().misfits.misplaced, 1);
-    // CPU 1 idle until 4; what CPU 0 did from 4 to 9 nobody knows; from 9 it is idle.
+    // CPU 1 is idle until 4; the activity of CPU 0 from 4 to 9 is unknown; from 9 on it is idle.
     assert_parts(&a, &[("user_work", 10.0), ("idle_too_little_work", 5.0), ("unexplained", 5.0)]);
 }
 

@@ -1,7 +1,8 @@
-//! Drives the BPF programs: loads them for this kernel, attaches them for one run, and gathers what they left.
+//! Driver of the BPF programs: loads them for this kernel, attaches them for one run, and collects
+//! their records.
 //!
-//! What the programs do is in `bpf/`; this side decides sizes and which of them there are, and undoes everything when
-//! dropped: links, buffers and threads go with it.
+//! The programs are in `bpf/`. The driver decides their sizes and selects the programs to load.
+//! Dropping it releases everything: links, buffers and threads.
 
 mod complaints;
 mod costs;
@@ -51,42 +52,44 @@ pub(crate) mod skel {
 
 use skel::{TraceSkel, TraceSkelBuilder};
 
-/// Memory for all buffers together, where a CPU's share is within the limits below.
+/// Memory for all buffers together, if a CPU's share is within the limits below.
 const BUFFERS: u64 = 256 << 20;
-/// The smallest and largest buffer of a CPU, as the power of two of its slots of 32 bytes: 512 KiB and 8 MiB. The largest
-/// holds a tenth of a second at 2.6 million events a second.
+/// The smallest and largest buffer of a CPU, as the power of two of its slots of 32 bytes: 512 KiB
+/// and 8 MiB. The largest buffer holds a tenth of a second at 2.6 million events a second.
 const RING_BITS: std::ops::RangeInclusive<u32> = 14..=18;
-/// The smallest that can be asked for, of 4 KiB: a page, the grain of mappings.
+/// The smallest buffer that the options can request, 4 KiB: one page, the granularity of mappings.
 const LEAST_BITS: u32 = 7;
-/// How often the programs' cost is measured on a machine that is not steady.
+/// Number of attempts to measure the programs' cost on an unsteady machine.
 const CALIBRATIONS: u32 = 4;
-/// Waits for a kernel lock from here on have their stack taken, which costs 1 µs: 10% of such a wait at most.
+/// Shortest wait for a kernel lock whose stack is always taken. A stack costs 1 µs: at most 10% of
+/// such a wait.
 const LONG_WAIT: Nanos = Nanos::from_micros(10);
-/// One in so many of the shorter ones has too: at 300,000 waits a second, 5 ms of stacks a second.
+/// One in this many of the shorter waits has a stack too: at 300,000 waits a second, 5 ms of stacks
+/// a second.
 const STACK_SHARE: u32 = 64;
 
-/// The programs, loaded.
+/// The loaded programs.
 pub(crate) struct BpfTracer {
-    /// Lives as long as the programs do, and the memory that `Buffers` looks at with it.
+    /// Skeleton that owns the programs, and the memory that `Buffers` refers to.
     skel: TraceSkel<'static>,
     features: Features,
     options: Options,
-    /// All that there are.
+    /// All CPUs that are present.
     cpus: CpuSet,
     bits: u32,
-    /// What one event and one system call cost; none where that could not be told.
+    /// Cost of one event and of one system call; none if it could not be measured.
     costs: Option<Costs>,
     work: Option<Work>,
 }
 
-/// What there is while a run is watched.
+/// State that exists only during a trace.
 struct Work {
-    /// Dropping them detaches the programs.
+    /// Links of the programs: dropping them detaches the programs.
     links: Vec<Link>,
     clock: SamplingClock,
     reader: Reader,
     known: Vec<KnownThread>,
-    /// Why `known` is empty, where it is.
+    /// Reason why `known` is empty, if it is.
     unknown: Option<Untraced>,
     missed_before: u64,
 }
@@ -106,7 +109,7 @@ impl BpfTracer {
         if highest >= MAX_CPUS {
             return Err(TraceError::TooManyCpus(highest));
         }
-        // libbpf-rs's skeleton borrows the place of its object: the 8 bytes of this one are never given back.
+        // libbpf-rs's skeleton borrows the memory of its object, so these 8 bytes are leaked.
         let place = Box::leak(Box::new(MaybeUninit::<OpenObject>::uninit()));
         let mut open = TraceSkelBuilder::default().open(place).map_err(|e| refusal(&e))?;
         let bits = ring_bits(highest + 1, options.buffers);
@@ -135,8 +138,10 @@ impl BpfTracer {
         Ok(tracer)
     }
 
-    /// Measures what an event and a system call cost, by a game of our own that is watched and then forgotten: without the
-    /// programs, with them, and without them again, until the machine was steady meanwhile or its patience ends.
+    /// Measures the cost of an event and of a system call with a traced ping-pong of two own
+    /// threads, whose records are discarded. It measures without the programs, with them, and
+    /// without them again. It repeats this until the machine was steady in between, or until it
+    /// reaches the limit of attempts.
     fn calibrate(&mut self) -> Result<(), TraceError> {
         let io = TraceError::io("measure what tracing costs");
         let Some(cpu) = self.options.allotted.first() else { return Ok(()) };
@@ -190,9 +195,9 @@ impl BpfTracer {
                 return Err(error);
             }
         };
-        // Now that forks are told, so that a thread is in one or the other.
+        // Forks are recorded from now on, so that each thread is in the list or in the events.
         let (known, unknown) = threads::known();
-        // Without samples the rest is still a trace.
+        // A trace without samples is still useful.
         let clock = SamplingClock::start(&self.skel.progs.on_sample, &self.cpus);
         self.work = Some(Work { links, clock, reader, known, unknown, missed_before });
         Ok(())
@@ -236,14 +241,14 @@ impl BpfTracer {
         })
     }
 
-    /// Says that the calling thread's next child is the command.
+    /// Declares the calling thread's next child to be the command.
     fn adopt(&mut self) -> Result<(), TraceError> {
         let ran = self.skel.progs.on_adopt.test_run(ProgramInput::default());
         ran.map_err(|e| TraceError::Load(e.to_string()))?;
         Ok(())
     }
 
-    /// The command's main process, once it was made.
+    /// The command's main process, after its creation.
     fn root(&self) -> Option<Tid> {
         self.skel.maps.bss_data.as_deref().map(|bss| Tid(bss.root)).filter(|root| root.0 != 0)
     }
@@ -253,13 +258,13 @@ impl BpfTracer {
         let bss = self.skel.maps.bss_data.as_deref_mut().ok_or(TraceError::Idle)?;
         let states = NonNull::from(&mut bss.cpus).cast::<CpuState>();
         let count = self.cpus.iter().next_back().map_or(1, |cpu| cpu.0 + 1);
-        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `Work` is dropped before it, and
-        // `end` and the failing `begin` wait for the reader.
+        // SAFETY: the skeleton, which has the states mapped, outlives the reader: `Work` is dropped
+        // before it, and `end` and the failing `begin` wait for the reader.
         let buffers = unsafe { Buffers::map(self.skel.maps.slots.as_fd(), count, self.bits, states) };
         buffers.map_err(TraceError::io("map the tracer's buffers"))
     }
 
-    /// What the records cost that were made, by their tracepoints.
+    /// Cost of the recorded events, by tracepoint.
     fn event_costs(&self, counts: [u64; PROBES.len()]) -> Vec<EventCost> {
         let Some(Costs { event, call }) = self.costs else { return Vec::new() };
         let named = PROBES.iter().zip(counts).filter(|(probe, count)| !probe.is_empty() && *count > 0);
@@ -269,11 +274,11 @@ impl BpfTracer {
             .collect()
     }
 
-    /// Attaches the programs, for as long as the result lives.
+    /// Attaches the programs for the lifetime of the result.
     fn attach(&mut self) -> Result<Vec<Link>, TraceError> {
         let mut links = Vec::new();
         let progs = &mut self.skel.progs;
-        // New threads before switches: their first events find them in the tree.
+        // New threads come before switches: their first events find them in the tree.
         let programs: [&mut ProgramMut<'_>; TRACEPOINTS.len()] = [
             &mut progs.on_new_task,
             &mut progs.on_exec,
@@ -310,12 +315,12 @@ impl BpfTracer {
         Ok(links)
     }
 
-    /// Pieces of queued work of which it could not be kept who queued them.
+    /// Number of queued work items whose originator could not be stored.
     fn work_not_kept(&self) -> u64 {
         self.skel.maps.bss_data.as_deref().map_or(0, |bss| bss.work_not_kept)
     }
 
-    /// The allotted CPUs that were taken offline since the run began.
+    /// Allotted CPUs that were taken offline since the run began.
     fn offline(&self) -> impl Iterator<Item = CpuId> {
         let went =
             self.skel.maps.bss_data.as_deref().map_or([0; MAX_CPUS as usize / 64], |bss| bss.went_offline);
@@ -323,13 +328,14 @@ impl BpfTracer {
         allotted.filter(move |cpu| went[cpu.0 as usize / 64] >> (cpu.0 % 64) & 1 == 1)
     }
 
-    /// Events that no program saw because one was already running there, of all programs since they were loaded.
+    /// Events that no program saw because a program was already running there. The count covers all
+    /// programs since they were loaded.
     fn missed(&self) -> u64 {
         costs::infos(self.skel.object().progs()).map(|info| info.recursion_misses).sum()
     }
 }
 
-/// Drops what is at work before the programs.
+/// Releases the state of a running trace before the programs.
 impl Drop for BpfTracer {
     fn drop(&mut self) {
         if let Some(mut work) = self.work.take() {
@@ -339,7 +345,8 @@ impl Drop for BpfTracer {
     }
 }
 
-/// What is said of a CPU that was taken offline: the thread that did it seems to run on there until it is back.
+/// Note on a CPU that was taken offline: the thread that took it offline seems to run there until
+/// the CPU is back.
 fn untold(cpu: CpuId) -> Untraced {
     Untraced {
         what: format!("CPU {cpu} for a part of the run"),
@@ -347,7 +354,7 @@ fn untold(cpu: CpuId) -> Untraced {
     }
 }
 
-/// What is said of so many pieces of queued work of which it could not be kept who queued them.
+/// Note on the queued work items whose originator could not be stored.
 fn unkept_work(pieces: u64) -> Option<Untraced> {
     (pieces > 0).then(|| Untraced {
         what: format!("who queued {pieces} pieces of the kernel's queued work"),
@@ -356,7 +363,7 @@ fn unkept_work(pieces: u64) -> Option<Untraced> {
     })
 }
 
-/// The size of each CPU's buffer, for so many CPUs, as the power of two of its slots.
+/// Size of each CPU's buffer for this number of CPUs, as the power of two of its slots.
 fn ring_bits(cpus: u32, wanted: Option<Bytes>) -> u32 {
     let bits = |bytes: u64| (bytes / wire_size() as u64 / u64::from(cpus.max(1))).max(1).ilog2();
     match wanted {

@@ -1,4 +1,4 @@
-//! Why a run cannot be traced.
+//! Reasons why a run cannot be traced.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use morecores_study::trace::LEAST_LINUX;
 
 use crate::perf::PerfError;
 
-/// Why a run cannot be traced, and what would change that.
+/// Reason why a run cannot be traced, with its remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The kernel does not describe its types.
@@ -14,22 +14,22 @@ pub enum TraceError {
         "this kernel does not describe its types (no /sys/kernel/btf/vmlinux): boot one built with CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf,
-    /// BPF programs may not be loaded.
+    /// This process may not load BPF programs.
     #[error(
         "tracing needs root, or CAP_BPF and CAP_PERFMON, which this process has not: `morecores doctor` says \
          what gives them"
     )]
     Refused,
-    /// A tracepoint that no trace can do without is not there.
+    /// A required tracepoint is missing.
     #[error("this kernel lacks the tracepoint {0}: boot one built with CONFIG_TRACEPOINTS")]
     NoTracepoint(&'static str),
-    /// Its tracepoints tell too little.
+    /// The kernel's tracepoints report too little.
     #[error(
         "this kernel is too old: its tracepoint sched_switch does not tell why a thread left its CPU; \
          boot Linux {}.{} or newer", LEAST_LINUX.0, LEAST_LINUX.1
     )]
     TooOld,
-    /// More CPUs than the programs have room for.
+    /// The machine has a CPU number beyond the programs' limit.
     #[error("this machine has CPU {0}, and a trace covers CPUs 0 to 1023 only: run with --trace off")]
     TooManyCpus(u32),
     /// The kernel rejected a program or a buffer.
@@ -40,34 +40,34 @@ pub enum TraceError {
     /// A program could not be attached.
     #[error("cannot attach to {tracepoint}: {reason}")]
     Attach {
-        /// Where.
+        /// Name of the tracepoint.
         tracepoint: String,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Perf events could not do it.
+    /// Perf events are not available.
     #[error(transparent)]
     Perf(#[from] PerfError),
-    /// Neither source can be had.
+    /// Neither source is available.
     #[error("{bpf}; and without that: {perf}")]
     Neither {
-        /// Why not BPF programs.
+        /// Reason why BPF programs are not available.
         bpf: Box<TraceError>,
-        /// Why not perf events.
+        /// Reason why perf events are not available.
         perf: PerfError,
     },
-    /// `begin` and `end` out of order.
+    /// The calls of `begin` and `end` were out of order.
     #[error("the tracer is not at work")]
     Idle,
-    /// The command was never seen to start.
+    /// The trace does not show the start of the command.
     #[error("the trace does not hold the command's start: its first events were lost")]
     NoRoot,
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// Reason of the failure.
         source: io::Error,
     },
 }

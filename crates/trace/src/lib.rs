@@ -1,11 +1,14 @@
-//! Watches one run of a command from inside the kernel and turns what happens into events.
+//! Traces one run of a command from inside the kernel and converts the kernel's records into
+//! events.
 //!
-//! [`Tracer::open`] finds out what this machine allows and gets everything ready; [`Tracer::begin`] is called right
-//! before the command is started and [`Tracer::end`] right after its main process ended. The events go to a sink while
-//! the run goes on; what stands beside them comes back at the end.
+//! [`Tracer::open`] checks the abilities of this machine and prepares the trace. The caller calls
+//! [`Tracer::begin`] right before it starts the command, and [`Tracer::end`] right after the
+//! command's main process ended. The sink receives the events during the run; the header data is
+//! returned at the end.
 //!
-//! Two sources: BPF programs at the kernel's tracepoints (`driver` over `bpf/`), and the context-switch records of perf
-//! events for an ordinary user (`perf`). This crate must not analyse, print, start the command, or know what a study is.
+//! Two sources exist: BPF programs at the kernel's tracepoints (`driver` over `bpf/`), and the
+//! context-switch records of perf events for an ordinary user (`perf`). This crate must not
+//! analyse, print, start the command, or depend on studies.
 
 mod driver;
 mod error;
@@ -27,42 +30,46 @@ pub use wake::wake_latency;
 use driver::BpfTracer;
 use perf::{PerfRecorded, PerfTracer};
 
-/// Takes the events of one CPU, in the order in which they were recorded. Called on a thread of the tracer's while the
-/// command runs, so it must be quick; an error ends the trace.
+/// Receiver of the events of one CPU, in the order of recording. The tracer calls it on a thread of
+/// its own while the command runs, so it must be quick. An error ends the trace.
 pub type Sink = Box<dyn FnMut(CpuId, &[Event]) -> io::Result<()> + Send>;
 
-/// What is to be traced.
+/// Settings of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The CPUs that the run is allotted.
+    /// CPUs allotted to the run.
     pub allotted: CpuSet,
     /// Whether to record every system call too.
     pub syscalls: bool,
-    /// Memory for the buffers of all CPUs together; by default up to 8 MiB for each CPU and 256 MiB in all.
+    /// Memory for the buffers of all CPUs together. The default is up to 8 MiB for each CPU and 256
+    /// MiB in all.
     pub buffers: Option<Bytes>,
-    /// Whether to count how often the kernel's preempt_count tells the context where that is known otherwise.
+    /// Whether to count how often the kernel's preempt_count gives the right context. The count
+    /// covers the places where the context is known by other means.
     pub check_contexts: bool,
 }
 
 impl Options {
-    /// The default trace of a run on these CPUs.
+    /// The default settings for a run on these CPUs.
     pub fn new(allotted: CpuSet) -> Self {
         Self { allotted, syscalls: false, buffers: None, check_contexts: false }
     }
 }
 
-/// How often preempt_count told the context that a program knew to be in, and how often another one.
+/// Numbers of checks in which preempt_count gave the known context of a program, and in which it
+/// gave another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContextChecks {
-    /// In a thread's own time: right, wrong.
+    /// Checks in a thread's own context: right, wrong.
     pub thread: [u64; 2],
-    /// In a soft interrupt.
+    /// Checks in a soft interrupt: right, wrong.
     pub soft_interrupt: [u64; 2],
-    /// In a hard interrupt.
+    /// Checks in a hard interrupt: right, wrong.
     pub interrupt: [u64; 2],
 }
 
-/// What stands beside the events of a trace; the fields are those of [`TraceHeader`](morecores_study::trace::TraceHeader).
+/// Header data of a trace. The fields are those of
+/// [`TraceHeader`](morecores_study::trace::TraceHeader).
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "described at TraceHeader")]
 pub struct Recorded {
@@ -84,23 +91,24 @@ pub struct Recorded {
     pub untraced: Vec<Untraced>,
 }
 
-/// A tracer, ready or at work.
+/// A tracer, prepared or running.
 #[derive(Debug)]
 pub struct Tracer(Source);
 
 #[derive(Debug)]
 enum Source {
     Bpf(Box<BpfTracer>),
-    /// And why it is not the other.
+    /// Perf events, and the reason why BPF programs are not used.
     Perf(PerfTracer, TraceError),
 }
 
 impl Tracer {
-    /// Gets everything ready that can be: loads the programs and makes the buffers. Nothing is watched yet. Where BPF
-    /// programs are refused, perf events are tried, unless system calls are asked for, of which they tell nothing.
+    /// Prepares the trace: loads the programs and allocates the buffers. Nothing is traced yet. The
+    /// tracer falls back to perf events if the kernel refuses BPF programs. It does not fall back
+    /// if the options ask for system calls, which perf events do not record here.
     ///
     /// # Errors
-    /// Where this machine does not let itself be traced; the message says why and what would change that.
+    /// Fails if this machine does not permit tracing; the message names the reason and the remedy.
     pub fn open(options: &Options) -> Result<Self, TraceError> {
         let refused = match BpfTracer::open(options) {
             Ok(tracer) => return Ok(Self(Source::Bpf(Box::new(tracer)))),
@@ -113,7 +121,7 @@ impl Tracer {
         }
     }
 
-    /// What will tell the events.
+    /// Source of the events.
     pub fn source(&self) -> TraceSource {
         match &self.0 {
             Source::Bpf(tracer) => tracer.source(),
@@ -121,7 +129,7 @@ impl Tracer {
         }
     }
 
-    /// Why it is not BPF programs that tell them, where it is not.
+    /// Reason why BPF programs are not the source; none if they are.
     pub fn without_bpf(&self) -> Option<&TraceError> {
         match &self.0 {
             Source::Bpf(_) => None,
@@ -129,7 +137,8 @@ impl Tracer {
         }
     }
 
-    /// The checks that [`Options::check_contexts`] asked for, since the tracer was opened.
+    /// Results of the checks that [`Options::check_contexts`] requests, since the tracer was
+    /// opened.
     pub fn context_checks(&self) -> ContextChecks {
         match &self.0 {
             Source::Bpf(tracer) => tracer.context_checks(),
@@ -137,11 +146,11 @@ impl Tracer {
         }
     }
 
-    /// Begins to watch. To be called on the thread that starts the command, right before it does: its next child is
-    /// taken for the command.
+    /// Begins the trace. The caller must call it on the thread that starts the command, right
+    /// before the start: the tracer takes that thread's next child for the command.
     ///
     /// # Errors
-    /// Where the programs cannot be attached; nothing is left attached then.
+    /// Fails if the programs cannot be attached; no program stays attached in this case.
     pub fn begin(&mut self, sink: Sink) -> Result<(), TraceError> {
         match &mut self.0 {
             Source::Bpf(tracer) => tracer.begin(sink),
@@ -149,10 +158,11 @@ impl Tracer {
         }
     }
 
-    /// Ends the watch and gives what stands beside the events. On the same thread, right after the main process ended.
+    /// Ends the trace and returns its header data. The caller must call it on the thread that began
+    /// the trace, right after the main process ended.
     ///
     /// # Errors
-    /// Where the events could not be kept.
+    /// Fails if the events could not be stored.
     pub fn end(&mut self) -> Result<Recorded, TraceError> {
         match &mut self.0 {
             Source::Bpf(tracer) => tracer.end(),

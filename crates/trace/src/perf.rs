@@ -1,13 +1,15 @@
-//! The source of traces that needs no privilege: the context-switch records of perf events, which the kernel gives
-//! every user for processes of its own (`perf_event_open(2)`; Linux 4.3).
+//! The source of traces that needs no privilege: the context-switch records of perf events, which
+//! the kernel gives every user for the user's own processes (`perf_event_open(2)`; Linux 4.3).
 //!
-//! The events are opened on the thread that starts the command, for itself and all its descendants (`inherit`): whatever
-//! a child makes of itself by threads, exec, a new session or a new pid namespace, it stays traced, until it runs a
-//! program that gains privileges. Each CPU has a buffer of its own, since the kernel maps no buffer of an inherited event
-//! that is for any CPU. Numbers of threads are those of the caller's pid namespace.
+//! The events are opened on the thread that starts the command, for itself and all its descendants
+//! (`inherit`). A descendant stays traced after it makes threads, calls exec, or starts a new
+//! session or pid namespace, until it runs a program that gains privileges. Each CPU has its own
+//! buffer, since the kernel maps no buffer for an inherited event that covers all CPUs. Thread
+//! numbers belong to the caller's pid namespace.
 //!
-//! What such records do not tell stands in [`PerfRecorded::untraced`]. This module records and translates; it must not
-//! guess what was not told, with one exception that `decode` states.
+//! [`PerfRecorded::untraced`] lists the information that is missing from such records. This module
+//! records and translates. It must not guess missing information, with one exception that `decode`
+//! states.
 
 mod buffer;
 mod counter;
@@ -31,24 +33,27 @@ use reader::{Channel, Drained, Stop};
 pub(crate) use counter::open;
 pub use error::PerfError;
 
-/// Data bytes of a CPU's buffer where they may be had. A record of a switch takes 24 bytes, and two threads that wake each
-/// other as fast as they can made 700,000 of them a second, so that the reader, woken by an eighth of it, has 100 ms to
-/// come. A power of two, as the kernel wants.
+/// Data bytes of a CPU's buffer if the kernel permits them. A switch record takes 24 bytes. Two
+/// threads that wake each other at full speed made 700,000 records a second. The kernel wakes the
+/// reader when an eighth of the buffer is full, which leaves the reader 100 ms. The size is a power
+/// of two, as the kernel requires.
 const MOST_BYTES: usize = 2 << 20;
 
-/// The least, 2,700 records: an eighth of what the kernel's default allows (`perf_event_mlock_kb`, 512 KiB and a page of
-/// each CPU), for users who trace more than once at a time.
+/// Smallest data size, 2,700 records: an eighth of the kernel's default limit
+/// (`perf_event_mlock_kb`, 512 KiB and a page for each CPU), for users who trace more than once at
+/// a time.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// Data bytes of all buffers together where they may be had: what 32 CPUs with the most take. The kernel counts what it
-/// allows an ordinary user by the CPU too, but this memory is locked, and taken from the command.
+/// Data bytes of all buffers together if the kernel permits them: enough for 32 CPUs with the
+/// largest buffer. The kernel's limit for an ordinary user also grows with the CPUs, but this
+/// memory is locked and taken from the command.
 const MOST_BYTES_IN_ALL: usize = 64 << 20;
 
-/// How often the reader is woken while a buffer is filled: seldom enough not to disturb the command, and early enough to
-/// be in time where the command leaves it no CPU for a while.
+/// Number of reader wake-ups per filled buffer: rare enough not to disturb the command, and early
+/// enough for a reader that gets no CPU for a while.
 const WAKES: usize = 8;
 
-/// Records the context switches of one command.
+/// Tracer that records the context switches of one command.
 #[derive(Debug)]
 pub struct PerfTracer {
     cpus: CpuSet,
@@ -57,54 +62,58 @@ pub struct PerfTracer {
     running: Option<Running>,
 }
 
-/// A recording that has begun.
+/// A recording in progress.
 #[derive(Debug)]
 struct Running {
     stop: Stop,
     reader: JoinHandle<Result<Drained, PerfError>>,
 }
 
-/// What was recorded beside the events themselves.
+/// Header data of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerfRecorded {
-    /// The first process that the calling thread started; absent where it started none.
+    /// First process that the calling thread started; absent if it started none.
     pub root: Option<Tid>,
-    /// How many events the sink was given.
+    /// Number of events given to the sink.
     pub events: u64,
-    /// What was lost, of each CPU that lost any. Up to Linux 5.19 a loss that no later record of its CPU followed is not
-    /// told.
+    /// Losses of each CPU that lost any records. Up to Linux 5.19, a loss without a later record on
+    /// its CPU is not reported.
     pub lost: Vec<CpuLoss>,
-    /// The thread that carried the events away; no event is about it.
+    /// Thread that carried the events to the sink; no event concerns it.
     pub tracer: Vec<Tid>,
     /// CPU time of that thread.
     pub tracer_runtime: Nanos,
-    /// What the events cannot tell.
+    /// Information that the events lack.
     pub untraced: Vec<Untraced>,
 }
 
 impl PerfTracer {
-    /// Finds out whether this user may trace, and with how much memory. The CPUs traced are those of `allotted` and all
-    /// others that are online, since a program may set its own affinity.
+    /// Checks that this user may trace, and how much memory the buffers may have. The trace covers
+    /// the CPUs of `allotted` and all other online CPUs, since a program may set its own affinity.
     ///
     /// # Errors
-    /// Where the kernel has no perf events, keeps them from this user, or has no memory for them.
+    /// Fails if the kernel has no perf events, denies them to this user, or has no memory for them.
     pub fn open(allotted: &CpuSet) -> Result<Self, PerfError> {
         let cpus = allotted.union(&online());
         let mut bytes = wanted_bytes(cpus.len());
-        // A rehearsal with everything, so that what can fail does so here and not in the middle of a study.
+        // A rehearsal with all channels, so that a failure occurs here and not in the middle of a
+        // study.
         let rehearsed = open_channels(&cpus, &mut bytes)?;
         drop(rehearsed);
         Ok(Self { cpus, bytes, running: None })
     }
 
-    /// Begins to record what descendants of the calling thread do that are made from now on. Must be called on the
-    /// thread that starts the command; records of this process's own threads are dropped.
+    /// Begins to record the descendants of the calling thread that are made from now on. The caller
+    /// must call it on the thread that starts the command. Records of this process's own threads
+    /// are dropped.
     ///
-    /// `sink` is called on a thread of its own, with events of one CPU in the order in which they happened. While it
-    /// works, buffers fill; when it fails, recording ends and [`end`](Self::end) returns its error.
+    /// The recording calls `sink` on a thread of its own, with events of one CPU in the order of
+    /// their occurrence. Buffers fill while the sink works. If the sink fails, recording ends and
+    /// [`end`](Self::end) returns its error.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and where no thread can be made, or a recording has begun already.
+    /// Returns the errors of [`open`](Self::open). Also fails if no thread can be made, or if a
+    /// recording has already begun.
     pub fn begin<S>(&mut self, sink: S) -> Result<(), PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()> + Send + 'static,
@@ -115,11 +124,13 @@ impl PerfTracer {
         let stop = Stop::new().map_err(PerfError::Wait)?;
         let stopped = stop.try_clone()?;
         let caller = Caller::this_thread();
-        // The reader comes before the events: a thread made after them would be traced itself.
+        // The reader starts before the events, since a thread made after them would be traced
+        // itself.
         let (hand_over, channels) = mpsc::sync_channel::<Vec<Channel>>(1);
         let reader = std::thread::Builder::new()
             .name("perf-reader".to_owned())
-            // No channels, where they could not be opened, are drained at once: `stop` is set then.
+            // If the channels could not be opened, the reader drains none and returns at once,
+            // because `stop` is set.
             .spawn(move || reader::drain(channels.recv().unwrap_or_default(), caller, &stopped, sink))
             .map_err(PerfError::Thread)?;
         let mut bytes = self.bytes;
@@ -129,27 +140,29 @@ impl PerfTracer {
         });
         match opened {
             Ok(channels) => {
-                // The reader holds its end until it has them, so that this cannot fail.
+                // The reader keeps its end until it has the channels, so that this send cannot
+                // fail.
                 let _ = hand_over.send(channels);
                 self.running = Some(Running { stop, reader });
                 Ok(())
             }
             Err(error) => {
                 drop(hand_over);
-                // The reader has nothing to read: whatever it says, the error is that of opening.
+                // The reader has nothing to read. The error of opening is the one to report.
                 let _ = Running { stop, reader }.finish();
                 Err(error)
             }
         }
     }
 
-    /// Ends the recording, of descendants that go on too, and gives the sink what is left. May be called on any thread.
+    /// Ends the recording, also of descendants that are still running, and gives the remaining
+    /// events to the sink. Any thread may call it.
     ///
     /// # Errors
-    /// Where none has begun, the sink failed, or the kernel refused to go on.
+    /// Fails if no recording has begun, the sink failed, or the kernel refused to continue.
     ///
     /// # Panics
-    /// Where the sink panicked: with its panic.
+    /// Panics with the sink's panic if the sink panicked.
     pub fn end(&mut self) -> Result<PerfRecorded, PerfError> {
         let drained = self.running.take().ok_or(PerfError::NotBegun)?.finish()?;
         Ok(PerfRecorded {
@@ -171,7 +184,7 @@ impl Running {
 }
 
 impl Drop for PerfTracer {
-    /// A recording that was not ended is given up: its events are gone from the kernel when this returns.
+    /// Abandons a recording that was not ended: its kernel events are gone when this returns.
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
             let stopped = running.stop.set();
@@ -182,22 +195,23 @@ impl Drop for PerfTracer {
     }
 }
 
-/// The CPUs that are online; none where sysfs does not tell.
+/// Online CPUs; none if sysfs does not list them.
 fn online() -> CpuSet {
     let list = std::fs::read_to_string(Path::new("/sys/devices/system/cpu/online"));
     list.ok().and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
-/// Data bytes to ask for a CPU of `cpus`.
+/// Data bytes to request for each of `cpus` CPUs.
 fn wanted_bytes(cpus: usize) -> usize {
     let share = MOST_BYTES_IN_ALL / cpus.max(1);
-    // Down to a power of two.
+    // Rounds down to a power of two.
     let power = share.checked_ilog2().map_or(0, |bits| 1 << bits);
     power.clamp(LEAST_BYTES, MOST_BYTES)
 }
 
-/// Opens an event of the calling thread and its descendants for each CPU, with a buffer of `bytes` or, where the kernel
-/// allows this user less memory, of half of that, and so on; `bytes` says in the end how many it became.
+/// Opens an event of the calling thread and its descendants for each CPU, with a buffer of `bytes`.
+/// If the kernel allows this user less memory, it halves the size repeatedly. On return, `bytes`
+/// holds the final size.
 fn open_channels(cpus: &CpuSet, bytes: &mut usize) -> Result<Vec<Channel>, PerfError> {
     loop {
         match cpus.iter().map(|cpu| open_channel(cpu, *bytes)).collect() {

@@ -1,7 +1,9 @@
-//! How long an idle CPU of this machine takes to be at work for a thread that is woken: some microseconds where it waits in a loop or
-//! dozes, tens of them where a hypervisor has to be asked to run it.
+//! Time that an idle CPU of this machine needs to run a thread that is woken. It is some
+//! microseconds if the CPU polls or sleeps lightly, and tens of microseconds if a hypervisor has to
+//! schedule the CPU.
 //!
-//! A trace on one CPU cannot tell, and on more than one it matters. Watches nobody's command.
+//! A trace on one CPU cannot show this latency, and it matters on more than one CPU. This
+//! measurement traces no command.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,14 +15,15 @@ use rustix::io::{read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Wake-ups whose median counts: with the pauses some 20 ms.
+/// Number of wake-ups for the median; with the pauses they take some 20 ms.
 const WAKES: usize = 64;
 
-/// So long the CPU is left idle before each: as for a thread that waits for another's work.
+/// Idle time of the CPU before each wake-up, similar to a thread that waits for another thread's
+/// work.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// From before one thread writes a byte until another, asleep on another CPU, has read it: the median of many times. `None` with a
-/// single CPU, and where threads may not be placed.
+/// Median wake-up latency: the time from before one thread writes a byte until another thread,
+/// asleep on another CPU, has read it. `None` with a single CPU, and if threads may not be placed.
 pub fn wake_latency() -> Option<Nanos> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
@@ -30,7 +33,7 @@ pub fn wake_latency() -> Option<Nanos> {
     times.get(times.len() / 2).map(|time| Nanos::from(*time))
 }
 
-/// Of one wake-up after the other.
+/// Latency of each of a series of wake-ups.
 fn between(waker: usize, sleeper: usize) -> io::Result<Vec<Duration>> {
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     thread::scope(|scope| {
@@ -43,7 +46,7 @@ fn between(waker: usize, sleeper: usize) -> io::Result<Vec<Duration>> {
     })
 }
 
-/// When each byte had been read; until there is no writer any more.
+/// Times at which each byte had been read, until the writer closes the pipe.
 fn sleep(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
     pin(cpu)?;
     let mut awoke = Vec::with_capacity(WAKES);
@@ -53,7 +56,7 @@ fn sleep(cpu: usize, from: &OwnedFd) -> io::Result<Vec<Instant>> {
     Ok(awoke)
 }
 
-/// When each byte was going to be written. Gives the pipe up at the end, also at an early one.
+/// Times right before each byte was written. Closes the pipe at the end, also after an error.
 fn wake(cpu: usize, to: OwnedFd) -> io::Result<Vec<Instant>> {
     pin(cpu)?;
     let mut woken = Vec::with_capacity(WAKES);

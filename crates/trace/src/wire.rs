@@ -1,6 +1,7 @@
-//! What a slot of the buffers means: the other side of `bpf/wire.h`.
+//! Decoder for the slots of the buffers: the Rust counterpart of `bpf/wire.h`.
 //!
-//! Pure: turns slots into events. Reads no memory that the kernel writes, and knows no order between slots.
+//! The decoder is pure: it turns slots into events. It reads no memory that the kernel writes, and
+//! it assumes no order between slots.
 
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, HeldBy, Interrupt, KnownLock,
@@ -22,15 +23,15 @@ pub(crate) struct Slot {
     pub(crate) lap: u8,
 }
 
-/// Bytes of a slot; `bpf/state.bpf.h` claims by slots.
+/// Bytes of a slot; `bpf/state.bpf.h` claims whole slots.
 pub(crate) const SLOT_SIZE: usize = 32;
 const _: () = assert!(size_of::<Slot>() == SLOT_SIZE && align_of::<Slot>() == 8);
 
-/// A slot as the four words it is, which the later slots of a long record are.
+/// The four words of a slot: the layout of the later slots of a long record.
 type Words = [u64; 4];
 
 impl Slot {
-    /// The bytes again, of which the fields are another reading; on little-endian machines, which BPF's side is built for.
+    /// The slot's bytes as four words, on a little-endian machine, for which the BPF side is built.
     fn words(&self) -> Words {
         let last = u64::from(self.extra)
             | u64::from(self.detail) << 32
@@ -57,7 +58,7 @@ mod kind {
     pub(super) const HELD: u8 = 13;
 }
 
-/// The tracepoint that records of a kind come from, by kind; several are one cost.
+/// Tracepoint of the records of each kind, by kind. Several kinds share the cost of one tracepoint.
 pub(crate) const PROBES: [&str; 14] = [
     "",
     "sched_switch",
@@ -75,7 +76,7 @@ pub(crate) const PROBES: [&str; 14] = [
     "",
 ];
 
-/// How many slots a record of this kind takes.
+/// Number of slots of a record of this kind.
 pub(crate) const fn slots_of(kind: u8) -> usize {
     match kind {
         kind::EXEC => 3,
@@ -107,15 +108,15 @@ const NUMBER_SHIFT: u32 = 2;
 const COARSE: u32 = 1 << 31;
 const COARSE_SHIFT: u32 = 10;
 
-/// Turns one CPU's records into events; keeps what a record that is spread over several needs.
+/// Decoder for one CPU's records. It keeps the state of an event that spans several records.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     cpu: CpuId,
-    /// The time of the last record.
+    /// Time of the last record.
     last: Nanos,
-    /// The CPUs of a confined thread, of which more words are to come.
+    /// CPUs of a confined thread, collected until the last word of the mask arrives.
     confined: CpuSet,
-    /// Records seen, by kind.
+    /// Number of decoded records, by kind.
     counts: [u64; PROBES.len()],
 }
 
@@ -124,17 +125,17 @@ impl Decoder {
         Self { cpu, last: Nanos::ZERO, confined: CpuSet::new(), counts: [0; PROBES.len()] }
     }
 
-    /// The time of the last record decoded.
+    /// Time of the last decoded record.
     pub(crate) fn last(&self) -> Nanos {
         self.last
     }
 
-    /// Records decoded so far, by kind, the index of [`PROBES`].
+    /// Number of decoded records, by kind, the index of [`PROBES`].
     pub(crate) fn counts(&self) -> [u64; PROBES.len()] {
         self.counts
     }
 
-    /// Appends the events of whole records, as they lay in the buffer.
+    /// Appends the events of whole records, in the order of the buffer.
     pub(crate) fn decode(&mut self, mut slots: &[Slot], events: &mut Vec<Event>) {
         while let Some(first) = slots.first() {
             let (record, rest) = slots.split_at(slots_of(first.kind).min(slots.len()));
@@ -144,8 +145,8 @@ impl Decoder {
         }
     }
 
-    /// The event of one record. None where it is a part of an event that is not complete yet, or of a kind that this
-    /// side does not know.
+    /// Event of one record. None if the event is not complete yet, or if this decoder does not know
+    /// the record's kind.
     fn event(&mut self, record: &[Slot]) -> Option<Event> {
         let slot = record.first()?;
         self.last = Nanos(slot.time);
@@ -191,7 +192,7 @@ impl Decoder {
                     detail if detail & LOCK_IS_RUNQUEUE != 0 => KnownLock::RunQueue,
                     _ => KnownLock::None,
                 },
-                // Negative where the kernel could not take it.
+                // The value is negative if the kernel could not take the stack.
                 stack: (slot.other != NO_STACK && slot.other as i32 >= 0).then_some(slot.other),
             }),
             kind::SAMPLE => EventKind::Sample(Sample {
@@ -285,7 +286,7 @@ fn object(slot: &Slot) -> Object {
     }
 }
 
-/// What a record of an awaited futex tells besides its address.
+/// Futex event of a record of an awaited futex: the call's operation and expected value.
 fn futex_wait(slot: &Slot) -> Option<EventKind> {
     let is_one = slot.kind == kind::AWAITS && matches!(object(slot), Object::Futex(_));
     let wait = FutexWait { operation: slot.other, expected: slot.extra };
@@ -296,13 +297,14 @@ fn name(words: Words) -> Comm {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&words[0].to_ne_bytes());
     name[8..].copy_from_slice(&words[1].to_ne_bytes());
-    // The kernel copies a string up to its zero; behind that lies what the slot held before.
+    // The kernel copies a string up to its terminating zero; the bytes after it are old contents of
+    // the slot.
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     name[end..].fill(0);
     Comm(name)
 }
 
-/// `struct accounts_slot` behind a first slot that holds the run time.
+/// Resource accounts from `struct accounts_slot`, after a first slot that holds the run time.
 fn accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> Accounts {
     Accounts {
         runtime: Nanos(slot.value),
@@ -313,7 +315,7 @@ fn accounts(slot: &Slot, [user, system, minor_faults, major_faults]: Words) -> A
     }
 }
 
-/// A length of time as a slot keeps it.
+/// Length of time in a slot's 32-bit encoding.
 fn short_time(time: u32) -> Nanos {
     if time & COARSE == 0 { Nanos(u64::from(time)) } else { Nanos(u64::from(time & !COARSE) << COARSE_SHIFT) }
 }

@@ -1,5 +1,5 @@
-//! After a trace nothing of it is left in the kernel. Alone in its binary: it looks at the programs of the whole machine, and
-//! tests in one binary run beside each other.
+//! A trace leaves nothing behind in the kernel. This test is alone in its binary: it examines the
+//! programs of the whole machine, and the tests of one binary run concurrently.
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
@@ -28,6 +28,6 @@ fn nothing_stays_attached() {
     let during: Vec<u32> = programs().into_iter().filter(|id| !before.contains(id)).collect();
     assert!(during.len() >= 15, "{during:?}");
     drop(tracer);
-    // The kernel lets go of a program after a grace period.
+    // The kernel frees a program after a grace period.
     wait_until("all programs are gone", || !programs().iter().any(|id| during.contains(id)));
 }

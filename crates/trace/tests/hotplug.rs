@@ -1,5 +1,5 @@
-//! A CPU that is taken offline during a trace is named. Alone in its binary: it does that to the machine's last CPU, and tests
-//! in one binary run beside each other.
+//! A trace names a CPU that is taken offline during the trace. This test is alone in its binary: it
+//! takes the machine's last CPU offline, and the tests of one binary run concurrently.
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
@@ -13,7 +13,7 @@ use morecores_study::CpuSet;
 use morecores_testkit::skipped;
 use morecores_trace::{Options, Tracer};
 
-/// A CPU that is offline until this is dropped.
+/// A CPU that is offline until this value is dropped.
 struct Offline(PathBuf);
 
 impl Offline {

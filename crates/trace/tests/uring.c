@@ -1,7 +1,7 @@
 /*
- * Reads /dev/zero through io_uring, each time by a worker that the kernel makes in this process, and says what CPU time
- * the whole process has used by then: `uring READS FILE` writes nanoseconds to FILE. Status 77 where io_uring is not
- * to be had.
+ * Reads /dev/zero through io_uring, each time by a worker that the kernel makes in this process.
+ * Then reports the CPU time of the whole process so far: `uring READS FILE` writes nanoseconds
+ * to FILE. The status is 77 if io_uring is not available.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 
 		memset(&entries[place], 0, sizeof(entries[place]));
 		entries[place].opcode = IORING_OP_READ;
-		/* By a worker, and not by this thread. */
+		/* The worker reads, and not this thread. */
 		entries[place].flags = IOSQE_ASYNC;
 		entries[place].fd = zero;
 		entries[place].addr = (unsigned long)buffer;

@@ -1,10 +1,10 @@
-//! Reading a kernel stack taken in a wait for a lock: which function locks, and for whom.
+//! Reads a kernel stack taken in a wait for a lock: the function that locks, and its caller.
 
 use morecores_study::trace::KernelFrame;
 
-/// What stands above the lock primitive on a stack because the stack was taken, by how its name begins: tracepoints
-/// (`__traceiter_contention_begin`), BPF programs and trampolines (named since Linux 5.13 by the kernel itself, their
-/// helpers in kernel/bpf/), and ftrace.
+/// Prefixes of function names that are above the lock primitive only because the stack was taken:
+/// tracepoints (`__traceiter_contention_begin`), BPF programs and trampolines (named by the kernel
+/// itself since Linux 5.13, their helpers in kernel/bpf/), and ftrace.
 const TRACING: &[&str] = &[
     "__bpf_",
     "__traceiter_",
@@ -17,13 +17,13 @@ const TRACING: &[&str] = &[
     "trace_",
 ];
 
-/// Functions that sleep on behalf of a lock primitive. They stand above it, never below.
+/// Functions that sleep on behalf of a lock primitive. They are above it on the stack, never below.
 const SLEEPING: &[&str] =
     &["__schedule", "io_schedule", "preempt_schedule", "schedule", "schedule_preempt_disabled"];
 
-/// Lock primitives, by how their names begin: kernel/locking/, kernel/sched/core.c for a runqueue's lock,
-/// lib/lockref.c, arch/x86/kernel/{kvm,paravirt}.c for spinlocks under a hypervisor. `down` without an underscore is
-/// the semaphore's own and is compared whole.
+/// Prefixes of lock primitives' names: kernel/locking/, kernel/sched/core.c for a runqueue's lock,
+/// lib/lockref.c, arch/x86/kernel/{kvm,paravirt}.c for spinlocks under a hypervisor. `down` without
+/// an underscore is the semaphore's own function and is compared as a whole.
 const PRIMITIVES: &[&str] = &[
     "__down",
     "__mutex_",
@@ -67,12 +67,12 @@ const PRIMITIVES: &[&str] = &[
     "ww_mutex_",
 ];
 
-/// Where a thread was when it waited.
+/// Place in the kernel at which a thread waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place<'a> {
-    /// The function that its caller called to lock; none where the stack shows no known one.
+    /// Lock function that the caller called; none if the stack shows no known one.
     pub(super) primitive: Option<&'a str>,
-    /// The first function that is no lock primitive; none where the stack ends before.
+    /// First function that is no lock primitive; none if the stack ends before it.
     pub(super) caller: Option<&'a str>,
 }
 
@@ -87,13 +87,14 @@ pub(super) fn place(stack: &[KernelFrame]) -> Place<'_> {
     }
 }
 
-/// Functions without a name are BPF programs where they are above all else, and a module's elsewhere.
+/// Whether a function is above the lock primitive. A function without a name is a BPF program if it
+/// is above all others, and a module's function elsewhere.
 fn is_above(symbol: &str) -> bool {
     let begins = |prefix: &&str| symbol.starts_with(*prefix);
     is_address(symbol) || TRACING.iter().any(begins) || SLEEPING.contains(&plain(symbol))
 }
 
-/// Of a kernel address: 16 digits, with or without a prefix.
+/// Whether a symbol is a kernel address: 16 digits, with or without a prefix.
 fn is_address(symbol: &str) -> bool {
     let digits = symbol.strip_prefix("0x").unwrap_or(symbol);
     digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
@@ -103,7 +104,7 @@ fn is_primitive(symbol: &str) -> bool {
     PRIMITIVES.iter().any(|prefix| symbol.starts_with(prefix)) || plain(symbol) == "down"
 }
 
-/// Without what the compiler adds to the name of a clone: `.isra.0`, `.constprop.0`, `.llvm.…`.
+/// Name without the compiler's suffix for a clone: `.isra.0`, `.constprop.0`, `.llvm.…`.
 fn plain(symbol: &str) -> &str {
     symbol.split_once('.').map_or(symbol, |(plain, _)| plain)
 }
@@ -154,7 +155,7 @@ mod tests {
         );
     }
 
-    /// The scheduler is above a primitive that sleeps, and below one that it takes itself.
+    /// The scheduler is above a primitive that sleeps, and below a primitive that it takes itself.
     #[test]
     fn the_scheduler_may_be_either() {
         expect(
@@ -173,7 +174,8 @@ mod tests {
     fn what_the_stack_does_not_show_is_none() {
         assert_eq!(read(""), (None, None));
         assert_eq!(read("bpf_prog_1 mutex_lock"), (Some("mutex_lock".to_owned()), None));
-        // A primitive that was inlined: its caller is all there is. A module's function has no name.
+        // The primitive was inlined: the stack shows only its caller. A module's function has no
+        // name.
         assert_eq!(read("bpf_prog_1 ext4_sync_file vfs_fsync"), (None, Some("ext4_sync_file".to_owned())));
         assert_eq!(
             read("_raw_spin_lock 0xffffffffc0401000 vfs_read"),

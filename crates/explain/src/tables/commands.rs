@@ -1,6 +1,6 @@
-//! The table of commands: of each program how often it was begun, its CPU time, how much of that was in the kernel, and
-//! how much of its time went to waiting for kernel locks. The shape is that of Table 5 of Kaieda et al., *Analysis and
-//! Measurement of the Effect of Kernel Locks in SMP Systems*.
+//! The table of commands: for each program its number of calls, its CPU time, the kernel's part of
+//! that time, and its waiting ratio for kernel locks. The layout is that of Table 5 of Kaieda et
+//! al., *Analysis and Measurement of the Effect of Kernel Locks in SMP Systems*.
 
 use morecores_study::Nanos;
 use morecores_study::trace::TraceHeader;
@@ -13,13 +13,14 @@ use crate::trace::{self, Occupant, Shares, Timeline};
 /// The table, and the waiting ratio of the whole tree.
 #[derive(Debug)]
 pub(super) struct Commands {
-    /// Most CPU time first.
+    /// Rows, most CPU time first.
     pub(super) rows: Vec<CommandView>,
-    /// None where waits for kernel locks are not traced, or the tree used no CPU time.
+    /// Waiting ratio of the whole tree. None if the trace does not record waits for kernel locks,
+    /// or if the tree used no CPU time.
     pub(super) waiting_ratio: Option<f64>,
 }
 
-/// What is counted of one program, or of all.
+/// Sums for one program, or for all programs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     calls: u64,
@@ -40,7 +41,8 @@ impl Sums {
         self.lock_asleep += other.lock_asleep;
     }
 
-    /// Waits, spinning and asleep, over CPU time and the sleep. Spinning is part of the CPU time.
+    /// Ratio of the waits, spinning and asleep, to CPU time plus the sleep. Spinning is part of the
+    /// CPU time.
     fn waiting_ratio(&self) -> Option<f64> {
         let asleep = self.lock_asleep.0 as f64;
         let whole = self.cpu + asleep;
@@ -56,23 +58,24 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// The share of system time, and its standard error: half the width of Wilson's interval at one standard error
-    /// (JASA 22(158), 1927), since the binomial formula would have no error where all ticks agree. None without a
-    /// tick.
+    /// Share of system time, and its standard error: half the width of Wilson's interval at one
+    /// standard error (JASA 22(158), 1927). The binomial formula would give no error if all ticks
+    /// agree. None without a tick.
     fn kernel_ratio(self, tick: Nanos) -> Option<(f64, f64)> {
         let all = self.user + self.system;
         if all == 0 {
             return None;
         }
         let share = self.system as f64 / all as f64;
-        // A kernel that accounts user and system time without ticks knows them as exactly as if it had many.
+        // A kernel that accounts user and system time without ticks is as exact as one with many
+        // ticks.
         let ticks = (all as f64 / tick.0.max(1) as f64).max(1.0);
         let error = (share * (1.0 - share) / ticks + 0.25 / (ticks * ticks)).sqrt() / (1.0 + 1.0 / ticks);
         Some((share, error))
     }
 }
 
-/// Makes the table. `locks` is absent where waits for kernel locks are not traced.
+/// Builds the table. `locks` is absent if the trace does not record waits for kernel locks.
 pub(super) fn commands(
     header: &TraceHeader,
     timeline: &Timeline,
@@ -104,15 +107,15 @@ pub(super) fn commands(
         }
     };
     let named = programs.all().map(|program| programs.name(program)).zip(&sums);
-    // Programs of others on the same CPUs are not the command's.
+    // Other users' programs on these CPUs are not part of the command.
     let used = named.filter(|(_, sum)| sum.calls > 0 || sum.cpu > 0.0);
     let mut rows: Vec<CommandView> = used.map(row).collect();
     rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
     Commands { rows, waiting_ratio: locks.and_then(|_| whole.waiting_ratio()) }
 }
 
-/// Each time that a process became a program is a call of it. A process that never does is a call of the program that
-/// made it.
+/// Counts calls: each exec of a process is a call of its new program. A process that never calls
+/// exec is a call of its parent's program.
 fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
     let inside = |at: Nanos| at <= timeline.ended;
     for (id, thread) in timeline.tree() {
@@ -126,7 +129,7 @@ fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
     }
 }
 
-/// Time on any CPU that was the thread's own, divided over programs where one stretch saw several.
+/// Adds the threads' own time on any CPU, divided over programs if one stretch saw several.
 fn add_cpu_time(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs, sums: &mut [Sums]) {
     let stretches =
         timeline.cpus.iter().zip(shares).flat_map(|(cpu, shares)| cpu.stretches.iter().zip(shares));
@@ -142,8 +145,8 @@ fn add_cpu_time(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs
     }
 }
 
-/// What lies between two accounts of a thread belongs to the program that ran between them. Of threads that outlive the
-/// run the last part is not told.
+/// Adds the ticks between two accounts of a thread to the program that ran between them. The last
+/// part of a thread that outlives the run is not recorded.
 fn add_ticks(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
     for span in trace::ticks(timeline) {
         let ticks = &mut sums[programs.at(span.thread, span.from).index()].ticks;

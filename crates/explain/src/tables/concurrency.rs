@@ -1,4 +1,4 @@
-//! How many threads of the tree were running and runnable at each instant.
+//! Numbers of running and runnable threads of the tree at each instant.
 
 use morecores_study::Nanos;
 
@@ -7,24 +7,24 @@ use crate::trace::{State, Timeline};
 /// A stretch of time in which neither number changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// Since when.
+    /// Beginning of the stretch.
     pub(super) from: Nanos,
-    /// Until when.
+    /// End of the stretch.
     pub(super) to: Nanos,
-    /// Threads on any CPU.
+    /// Number of threads on any CPU.
     pub(super) running: u32,
-    /// Threads that could run and have no CPU.
+    /// Number of threads that are ready and have no CPU.
     pub(super) runnable: u32,
 }
 
 impl Moment {
-    /// How long.
+    /// Length of the stretch.
     pub(super) const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
 }
 
-/// The window from its beginning to its end, without gap or overlap and without moments of no length.
+/// Divides the window into moments, without gap or overlap and without moments of zero length.
 pub(super) fn moments(timeline: &Timeline) -> Vec<Moment> {
     let mut edges: Vec<(Nanos, i32, i32)> = Vec::new();
     for (_, thread) in timeline.tree() {

@@ -1,5 +1,5 @@
-//! Who had the CPUs while they were lacking: the commands that ran while others were idle for want of parallel work, and
-//! the processes outside the tree that took CPU time from it.
+//! Users of the CPUs while CPUs were idle or missing: the commands that ran while other CPUs were
+//! idle for lack of parallel work, and the processes outside the tree that took CPU time from it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +9,15 @@ use morecores_view::{Culprit, NOBODY};
 use super::programs::Programs;
 use crate::trace::{Charge, Occupant, Shares, Timeline, call_name};
 
-/// What is charged to one command: seconds, and how many of them by the call in which most others waited.
+/// Idle time charged to one command, in seconds, and its division by the call in which most other
+/// threads waited.
 #[derive(Debug, Default)]
 struct Charged {
     seconds: f64,
     by_call: HashMap<Option<Call>, f64>,
 }
 
-/// The idle rule's charges by command, most first; their sum is the component.
+/// The idle rule's charges by command, largest first; their sum is the component.
 pub(super) fn culprits(
     timeline: &Timeline,
     programs: &Programs,
@@ -48,7 +49,8 @@ pub(super) fn culprits(
     culprits
 }
 
-/// The call with the most seconds; of equal ones the first by name, so that the answer does not depend on a hash.
+/// Call with the most seconds; in a tie the first by name, so that the result does not depend on
+/// the hash order.
 fn waiting_in(by_call: HashMap<Option<Call>, f64>, arch: &str) -> Option<String> {
     let mut named: Vec<(Option<String>, f64)> =
         by_call.into_iter().map(|(call, s)| (call.and_then(|call| call_name(call, arch)), s)).collect();
@@ -56,8 +58,8 @@ fn waiting_in(by_call: HashMap<Option<Call>, f64>, arch: &str) -> Option<String>
     named.into_iter().next().and_then(|(name, _)| name)
 }
 
-/// CPU time on the allotted CPUs, in seconds, of everybody outside the tree but the tracer, by name, most first. Who was
-/// not shown has no name and is missing.
+/// CPU time on the allotted CPUs of all threads outside the tree except the tracer, in seconds, by
+/// name, largest first. Threads that the trace does not show have no name and are missing.
 pub(super) fn others(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs) -> Vec<(String, f64)> {
     let mut by_name: BTreeMap<String, f64> = BTreeMap::new();
     let allotted = timeline.cpus.iter().zip(shares).filter(|(cpu, _)| cpu.allotted);

@@ -1,7 +1,9 @@
-//! A traced run over time: in which stretches threads of each command ran, and in which they were ready to.
+//! A traced run over time: the stretches in which threads of each command ran, and those in which
+//! threads were ready.
 //!
-//! Starts and ends of all stretches apart, each in the order of time: how many overlap at an instant, and how many did in the
-//! mean between two, follows from these alone, whichever stretch an end belongs to.
+//! Starts and ends of all stretches are kept separately, each in the order of time. The number of
+//! overlapping stretches at an instant, and its mean between two instants, follow from the starts
+//! and ends alone. The pairing of starts and ends does not matter.
 
 use morecores_study::Nanos;
 use morecores_study::trace::{Decoded, TraceHeader};
@@ -9,27 +11,28 @@ use morecores_study::trace::{Decoded, TraceHeader};
 use super::programs::Programs;
 use crate::trace::{State, Timeline};
 
-/// The most commands that are told apart; a choice: the colours of a picture that can be told apart are fewer.
+/// Largest number of commands with lanes of their own. It is a choice: a picture has fewer
+/// distinguishable colours.
 const APART: usize = 12;
 
-/// What the commands beyond those are called.
+/// Name of the lane for all remaining commands.
 const OTHERS: &str = "other commands";
 
 /// A traced run over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes {
-    /// The commands, most CPU time first.
+    /// Commands, most CPU time first.
     pub commands: Vec<(String, Lane)>,
-    /// Stretches in which a thread of the tree could have run and had no CPU.
+    /// Stretches in which a thread of the tree was ready and had no CPU.
     pub ready: Lane,
 }
 
-/// Stretches of time since the run began; they may overlap.
+/// Stretches of time since the beginning of the run; they may overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lane {
-    /// When each began, ascending.
+    /// Beginnings of the stretches, ascending.
     pub starts: Vec<Nanos>,
-    /// When each ended, ascending.
+    /// Ends of the stretches, ascending.
     pub ends: Vec<Nanos>,
 }
 
@@ -49,14 +52,14 @@ impl Lane {
         self.ends.sort_unstable();
     }
 
-    /// Time in all stretches together, in nanoseconds.
+    /// Sum of the lengths of all stretches, in nanoseconds.
     fn total(&self) -> u64 {
         let sum = |times: &[Nanos]| times.iter().map(|time| time.0).sum::<u64>();
         sum(&self.ends) - sum(&self.starts)
     }
 }
 
-/// The lanes of a traced run, from what its stream tells.
+/// Lanes of a traced run, derived from its event stream.
 pub fn lanes(header: &TraceHeader, decoded: &Decoded) -> Lanes {
     let timeline = Timeline::new(header, &decoded.events);
     let programs = Programs::of(&timeline);

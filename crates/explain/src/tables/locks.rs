@@ -1,9 +1,10 @@
-//! The table of kernel locks: who waits for which, how often and for how long.
+//! The table of kernel locks: the waiting code, its locks, the number of waits and their time.
 //!
-//! A stack costs more than most waits, so that only long ones and a share of the short ones have one. A short wait
-//! without one is given to the callers seen waiting for the same lock, in proportion; where its lock was never seen
-//! with a stack, to those of the sampled short waits of its kind. Number and time of the waits are counted, not
-//! estimated; only how waits without a stack divide over callers is.
+//! A stack costs more than most waits, so only long waits and a share of the short ones have a
+//! stack. A short wait without a stack is attributed to the callers seen waiting for the same lock,
+//! in proportion. If its lock was never seen with a stack, it is attributed to the callers of the
+//! sampled short waits of its kind. Number and time of the waits are counted, not estimated. Only
+//! the division of the waits without a stack over callers is estimated.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,13 +16,13 @@ use super::callers::{Place, place};
 use super::waiting::Waited;
 use crate::trace::{LockWait, Timeline};
 
-/// Sampled waits of a kind below which they say too little of the others: with ten, a caller's share has a standard
-/// error of up to 16 points.
+/// Smallest number of sampled waits of a kind that is used for its other waits: with ten, a
+/// caller's share has a standard error of up to 16 points.
 const ENOUGH: f64 = 10.0;
-/// The symbol of a lock that nothing is known of.
+/// Symbol of an unidentified lock.
 const UNKNOWN: &str = "unknown";
 
-/// What a row is about.
+/// Key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Row<'a> {
     kind: &'static str,
@@ -29,13 +30,13 @@ struct Row<'a> {
     caller: Option<&'a str>,
 }
 
-/// Waits, summed up.
+/// Sum of waits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: f64,
-    /// In nanoseconds.
+    /// Time of the waits, in nanoseconds.
     wait: f64,
-    /// Likewise.
+    /// Time spent spinning, in nanoseconds.
     spin: f64,
     max: Nanos,
 }
@@ -53,13 +54,14 @@ impl Sum {
         self.max = self.max.max(other.max);
     }
 
-    /// A part of these waits; which ones is not known, so that the longest may be one of them.
+    /// A share of these waits. The waits in the share are unknown, so the longest wait may be one
+    /// of them.
     fn part(self, share: f64) -> Self {
         Self { count: self.count * share, wait: self.wait * share, spin: self.spin * share, max: self.max }
     }
 }
 
-/// How often each row was seen, in short waits and in all.
+/// Number of sightings of each row, in short waits and in all waits.
 #[derive(Clone, Debug, Default)]
 struct Seen<'a>(BTreeMap<Row<'a>, (f64, f64)>);
 
@@ -74,7 +76,7 @@ impl<'a> Seen<'a> {
         self.0.values().map(|(short, _)| short).sum()
     }
 
-    /// The share of each row among the short waits, else among all.
+    /// Share of each row among the short waits, or among all waits if there are no short ones.
     fn shares(&self) -> impl Iterator<Item = (Row<'a>, f64)> + '_ {
         let short = self.short();
         let all: f64 = self.0.values().map(|(_, all)| all).sum();
@@ -82,13 +84,15 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Makes the table, longest waits first: of the tree's threads, each wait for itself, also where it lies inside another.
+/// Builds the table, longest waits first. Each wait of the tree's threads counts, also one nested
+/// in another.
 pub(super) fn locks(header: &TraceHeader, timeline: &Timeline) -> Vec<LockView> {
     let places: HashMap<u32, Place<'_>> =
         header.stacks.iter().map(|(key, stack)| (*key, place(stack))).collect();
     let place_of = |wait: &LockWait| places.get(&wait.stack?).filter(|place| **place != Place::default());
     let of_tree = || timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
-    // Every longer wait has a stack, so what is no longer than the longest without is short.
+    // Every long wait has a stack. A wait is therefore short if it is no longer than the longest
+    // wait without a stack.
     let longest_short = of_tree()
         .filter(|wait| place_of(wait).is_none())
         .map(|wait| wait.to.since(wait.from))
@@ -131,7 +135,7 @@ pub(super) fn locks(header: &TraceHeader, timeline: &Timeline) -> Vec<LockView> 
     views(rows)
 }
 
-/// The rows with whole counts, whose sum is that of the parts.
+/// Rows with whole counts, whose sum equals the sum of the fractional counts.
 fn views(rows: BTreeMap<Row<'_>, Sum>) -> Vec<LockView> {
     let counts = whole(&rows.values().map(|sum| sum.count).collect::<Vec<_>>());
     let view = |((row, sum), count): ((Row<'_>, Sum), u64)| LockView {
@@ -148,7 +152,8 @@ fn views(rows: BTreeMap<Row<'_>, Sum>) -> Vec<LockView> {
     views
 }
 
-/// The nearest whole numbers with the same sum: each rounded down, and the largest remainders up.
+/// Nearest whole numbers with the same sum: each number is rounded down, then the largest
+/// remainders are rounded up.
 fn whole(parts: &[f64]) -> Vec<u64> {
     let mut counts: Vec<u64> = parts.iter().map(|part| part.floor() as u64).collect();
     let missing = (parts.iter().sum::<f64>().round() as u64).saturating_sub(counts.iter().sum());
@@ -160,8 +165,8 @@ fn whole(parts: &[f64]) -> Vec<u64> {
     counts
 }
 
-/// The kind of a lock by what the kernel says when a wait for it begins: kernel/locking/. Mutexes and semaphores also
-/// set the bits of how they are waited for, so that these come first.
+/// Kind of a lock, by the kernel's flags at the beginning of a wait: kernel/locking/. Mutexes and
+/// semaphores also set the bits of their waiting mode, so they are tested first.
 fn kind(flags: LockFlags) -> &'static str {
     let has = |bit: u8| flags.0 & bit != 0;
     if has(LockFlags::PERCPU) {
@@ -179,7 +184,7 @@ fn kind(flags: LockFlags) -> &'static str {
     }
 }
 
-/// What a known lock is called in the kernel's source.
+/// Name of a known lock in the kernel's source.
 fn known_symbol(known: KnownLock) -> Option<&'static str> {
     match known {
         KnownLock::None => None,
@@ -199,7 +204,7 @@ mod tests {
         assert_eq!(of(LockFlags::SPIN | LockFlags::READ), "rwlock");
         assert_eq!(of(LockFlags::SPIN | LockFlags::WRITE), "rwlock");
         assert_eq!(of(LockFlags::MUTEX), "mutex");
-        // A mutex whose owner runs is spun for first.
+        // A waiter spins first for a mutex whose owner runs.
         assert_eq!(of(LockFlags::MUTEX | LockFlags::SPIN), "mutex");
         assert_eq!(of(LockFlags::READ), "rwsem");
         assert_eq!(of(LockFlags::WRITE), "rwsem");

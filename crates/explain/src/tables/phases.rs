@@ -1,4 +1,5 @@
-//! Serial phases: long stretches in which no second CPU could have helped, and who was at work meanwhile.
+//! Serial phases: long stretches in which a second CPU could not have helped, and the program at
+//! work in each.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +11,33 @@ use super::concurrency::Moment;
 use super::programs::Programs;
 use crate::trace::{Cause, Silence, Source, State, ThreadId, Timeline, Wake};
 
-/// The least serial phase: 10 ms, the tick of the slowest kernels (`CONFIG_HZ=100`), but of long runs no less than a
-/// thousandth, so that a list of them stays a list; of short ones no more than a twentieth.
+/// Shortest serial phase: 10 ms, the tick of the slowest kernels (`CONFIG_HZ=100`). For long runs
+/// it is at least a thousandth of the run, so that the list stays short. For short runs it is at
+/// most a twentieth of the run.
 const LEAST: Nanos = Nanos::from_millis(10);
 const LEAST_OF_LONG: u64 = 1_000;
 const LEAST_OF_SHORT: u64 = 20;
-/// A gap of up to a tenth of the least phase does not divide one: a parent that goes on for a moment beside the child
-/// that it waits for next.
+/// Largest gap that does not divide a phase, as a fraction of the shortest phase: a tenth. Such a
+/// gap occurs when a parent runs briefly beside the child that it waits for next.
 const GAP: u64 = 10;
-/// All gaps together may be so much of a phase: one part in this many. Without that, work that is parallel half of the
-/// time by turns of a few microseconds would be one long serial phase.
+/// Largest sum of all gaps in a phase, as a fraction of the phase. Without this limit, work that is
+/// parallel half of the time in turns of a few microseconds would be one long serial phase.
 const GAPS: u64 = 10;
 
-/// The serial phases of a run, with the bounds that made them.
+/// Serial phases of a run, with the bounds used to find them.
 #[derive(Debug)]
 pub(super) struct Phases {
-    /// In the order of time.
+    /// Phases in the order of time.
     pub(super) phases: Vec<SerialPhase>,
-    /// A longer gap divides a phase.
+    /// Largest gap inside a phase; a longer gap divides the phase.
     pub(super) gap: Nanos,
-    /// A shorter stretch is none.
+    /// Shortest phase; a shorter stretch is not a phase.
     pub(super) minimum: Nanos,
-    /// Time in the phases and outside them.
+    /// Time inside the phases and outside them.
     pub(super) parts: SerialAndParallel,
 }
 
-/// Finds them; `silences` are those of the idle rule.
+/// Finds the phases. `silences` are the silences of the idle rule.
 pub(super) fn phases(
     header: &TraceHeader,
     timeline: &Timeline,
@@ -65,7 +67,7 @@ pub(super) fn phases(
     }
 }
 
-/// When a phase was.
+/// Beginning and end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     from: Nanos,
@@ -78,22 +80,22 @@ impl Span {
     }
 }
 
-/// Whether a second CPU could have done nothing at this moment.
+/// Whether a second CPU would have had no work at this moment.
 fn is_serial(moment: &Moment) -> bool {
     moment.running <= 1 && moment.runnable == 0
 }
 
-/// Whether the only thread with anything to do is on its way to a CPU. That is part of no phase's beginning or end, but
-/// nothing else could have been done meanwhile.
+/// Whether the only ready thread is on its way to a CPU. Such a moment neither begins nor ends a
+/// phase, but no other work was possible during it.
 fn is_handover(moment: &Moment) -> bool {
     moment.running == 0 && moment.runnable == 1
 }
 
-/// The phases, found from left to right: each is extended as far as its gaps allow.
+/// Phases from left to right: each is extended as far as its gaps allow.
 fn spans(moments: &[Moment], gap: Nanos, minimum: Nanos) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut open: Option<(Span, Nanos)> = None;
-    // Parallel time since the open phase's last serial moment.
+    // Parallel time since the last serial moment of the open phase.
     let mut pending = Nanos::ZERO;
     for moment in moments {
         if !is_serial(moment) {
@@ -119,8 +121,8 @@ fn spans(moments: &[Moment], gap: Nanos, minimum: Nanos) -> Vec<Span> {
     found
 }
 
-/// Of each phase, the program that ran longest in it; where nothing ran for more than half of it, what ended most of
-/// the silence.
+/// Culprit of each phase: the program that ran longest in it. If nothing ran for more than half of
+/// the phase, the culprit is the cause that ended most of the silence.
 fn culprits(
     header: &TraceHeader,
     timeline: &Timeline,
@@ -157,7 +159,7 @@ fn culprits(
     spans.iter().zip(ran).zip(silent).map(choose).collect()
 }
 
-/// The phases that a stretch of time is part of, and which part of it.
+/// Phases that overlap a stretch of time, each with its overlapping part.
 fn overlaps(spans: &[Span], from: Nanos, to: Nanos) -> impl Iterator<Item = (usize, Nanos, Nanos)> + '_ {
     let first = spans.partition_point(|span| span.to <= from);
     spans[first..]
@@ -167,7 +169,7 @@ fn overlaps(spans: &[Span], from: Nanos, to: Nanos) -> impl Iterator<Item = (usi
         .map(move |(index, span)| (first + index, from.max(span.from), to.min(span.to)))
 }
 
-/// What ended a silence, in words that can stand where a program's name does.
+/// Cause that ended a silence, in words that fit in the place of a program's name.
 fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence: &Silence) -> String {
     let wake = wake(timeline, silence);
     let device = || wake.and_then(|wake| device(wake.by).or(device(wake.origin)));
@@ -180,7 +182,7 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
         Some(Cause::Rcu) => "RCU".to_owned(),
         Some(Cause::Uninterruptible) => "kernel".to_owned(),
         Some(Cause::Peer) => match outside() {
-            // It ended the run: whatever the command was waiting for did not come.
+            // The silence ended with the run: the event that the command waited for did not come.
             Some(id) if is_tool(timeline, id) => NOBODY.to_owned(),
             Some(id) => programs.name_of(timeline, id, silence.to),
             None => device().unwrap_or_else(|| "network".to_owned()),
@@ -192,7 +194,7 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
     }
 }
 
-/// Whether a thread is of the process that traced, or of the one that started the command.
+/// Whether a thread belongs to the tracing process or to the process that started the command.
 fn is_tool(timeline: &Timeline, id: ThreadId) -> bool {
     let thread = timeline.thread(id);
     let starters = timeline.tree().filter_map(|(_, t)| t.parent).map(|parent| timeline.thread(parent));
@@ -200,7 +202,7 @@ fn is_tool(timeline: &Timeline, id: ThreadId) -> bool {
     thread.tracer || thread.process.is_some() && tools.map(|t| t.process).any(|p| p == thread.process)
 }
 
-/// The wake-up that ended a silence.
+/// Wake-up that ended a silence.
 fn wake(timeline: &Timeline, silence: &Silence) -> Option<Wake> {
     let segments = &timeline.thread(silence.broken_by?).segments;
     let last = segments.get(segments.partition_point(|segment| segment.to < silence.to))?;
@@ -210,7 +212,7 @@ fn wake(timeline: &Timeline, silence: &Silence) -> Option<Wake> {
     }
 }
 
-/// The number of the device's interrupt that did something, where one did.
+/// Number of the device interrupt behind a source, if there is one.
 fn device(source: Source) -> Option<u32> {
     match source {
         Source::Interrupt(Interrupt::Device(number))

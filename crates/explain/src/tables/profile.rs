@@ -1,15 +1,16 @@
-//! The parallelism profile: for what share of the elapsed time how many threads of the tree ran, and could have.
+//! The parallelism profile: the share of the elapsed time for each number of running threads and of
+//! ready threads.
 
 use morecores_view::Parallelism;
 
 use super::concurrency::Moment;
 
-/// Thread counts up to this many a CPU are told apart. Four runnable threads a CPU keep four times the machine busy,
-/// which is further than a prediction goes.
+/// Largest number of threads per CPU that the profile distinguishes. Four runnable threads per CPU
+/// keep a machine of four times the size busy, which is beyond the range of a prediction.
 const TOLD_APART: u32 = 4;
 
-/// The profile of a run on `cpus` CPUs. Both lists reach to the most threads there were, to `cpus` at least and to
-/// four times that at most, and are empty for a run of no length.
+/// Profile of a run on `cpus` CPUs. Both lists extend to the largest number of threads, but at
+/// least to `cpus` and at most to four times `cpus`. They are empty for a run of zero length.
 pub(super) fn parallelism(moments: &[Moment], cpus: u32) -> Parallelism {
     Parallelism {
         running: shares(moments, cpus, |moment| moment.running),

@@ -1,7 +1,7 @@
-//! Which program each thread ran, and when: what a time is charged to.
+//! The program that each thread ran at each instant, for charging times to programs.
 //!
-//! A thread runs the program of its process, whatever it calls itself: names that a program gives its threads would
-//! scatter it over many rows. Before a process first becomes another program, it runs that of whoever made it. Of the
+//! A thread runs the program of its process, whatever its own name is: thread names would scatter a
+//! program over many rows. Before its first exec, a process runs the program of its parent. For the
 //! main process only the command counts.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use morecores_study::trace::Comm;
 
 use crate::trace::{Naming, Thread, ThreadId, Timeline};
 
-/// A program by its name: an index, from 0 without gaps.
+/// A program, identified by its name: an index from 0 without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Program(u32);
 
@@ -21,24 +21,25 @@ impl Program {
     }
 }
 
-/// The programs of all threads of a timeline.
+/// Programs of all threads of a timeline.
 #[derive(Debug)]
 pub(super) struct Programs {
     names: Vec<Comm>,
-    /// Of each thread, the one that stands for its process.
+    /// Representative thread of each thread's process.
     owner: Vec<ThreadId>,
-    /// Of each thread that stands for a process: since when it ran what, in the order of time. The first is what it
-    /// began with, the others are its execs.
+    /// Programs of each representative thread, each with its beginning, in the order of time. The
+    /// first is the initial program; the others are its execs.
     spans: Vec<Vec<(Nanos, Program)>>,
 }
 
 impl Programs {
-    /// Of all threads.
+    /// Determines the programs of all threads.
     pub(super) fn of(timeline: &Timeline) -> Self {
         let threads = timeline.threads.len();
         let ids = || (0..threads as u32).map(ThreadId);
         let owner: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
-        // Where a second thread execs, it is the process's first one from then on: their execs are one process's.
+        // After an exec by a second thread, that thread is the process's first one: the execs of
+        // both belong to one process.
         let mut execs: Vec<Vec<(Nanos, Comm)>> = vec![Vec::new(); threads];
         for id in ids() {
             let named = timeline.thread(id).names.iter().filter(|named| matches!(named.by, Naming::Exec(_)));
@@ -46,7 +47,8 @@ impl Programs {
         }
         let mut programs = Self { names: Vec::new(), owner, spans: vec![Vec::new(); threads] };
         let mut known = HashMap::new();
-        // A process's oldest thread is younger than its maker, so that what the maker ran is known by then.
+        // A process's oldest thread is younger than its parent, so the parent's program is known by
+        // then.
         for oldest in ids() {
             let owner = programs.owner[oldest.index()];
             if !programs.spans[owner.index()].is_empty() {
@@ -70,7 +72,7 @@ impl Programs {
         programs
     }
 
-    /// What the maker of a thread ran when it made it; None where that is not known.
+    /// Program that the parent of a thread ran at the thread's creation; none if it is unknown.
     fn of_maker(&self, thread: &Thread) -> Option<Program> {
         let owner = self.owner[thread.parent?.index()];
         let spans = &self.spans[owner.index()];
@@ -84,18 +86,18 @@ impl Programs {
         })
     }
 
-    /// How many there are.
+    /// Number of programs.
     pub(super) const fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The name of one.
+    /// Name of a program.
     pub(super) fn name(&self, program: Program) -> String {
         self.names[program.index()].to_string()
     }
 
-    /// The name of whoever did something at an instant: a process by its program, one of the kernel's threads by its own
-    /// name.
+    /// Name of a thread's actor at an instant: the program of a process, or the own name of a
+    /// kernel thread.
     pub(super) fn name_of(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
         let kernel = timeline.thread(thread).kernel;
         let own = || timeline.thread(thread).name_at(instant).to_string();
@@ -103,22 +105,23 @@ impl Programs {
         if name.is_empty() { "unknown".to_owned() } else { name }
     }
 
-    /// All of them.
+    /// All programs.
     pub(super) fn all(&self) -> impl Iterator<Item = Program> + use<> {
         (0..self.names.len() as u32).map(Program)
     }
 
-    /// The execs of the process that a thread stands for, in the order of time; None where it stands for none.
+    /// Execs of the process that a thread represents, in the order of time; none if the thread
+    /// represents no process.
     pub(super) fn execs(&self, thread: ThreadId) -> Option<&[(Nanos, Program)]> {
         self.spans[thread.index()].get(1..)
     }
 
-    /// What a thread ran at an instant.
+    /// Program of a thread at an instant.
     pub(super) fn at(&self, thread: ThreadId, instant: Nanos) -> Program {
         at(&self.spans[self.owner[thread.index()].index()], instant)
     }
 
-    /// What a thread ran from an instant to another: each program, and for how long.
+    /// Programs of a thread between two instants, each with its duration.
     pub(super) fn between(
         &self,
         thread: ThreadId,
@@ -134,7 +137,7 @@ impl Programs {
     }
 }
 
-/// What ran at an instant; `spans` is not empty and begins at zero.
+/// Program at an instant. `spans` is not empty and begins at zero.
 fn at(spans: &[(Nanos, Program)], instant: Nanos) -> Program {
     spans[spans.partition_point(|(since, _)| *since <= instant).saturating_sub(1)].1
 }

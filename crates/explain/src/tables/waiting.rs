@@ -1,23 +1,23 @@
-//! How long threads waited for kernel locks: on a CPU, spinning, and off it, asleep until they were woken.
+//! Time that threads waited for kernel locks: spinning on a CPU, and asleep until the wake-up.
 //!
-//! The way from the wake to a CPU is scheduling and no part of the wait; nor is time off a CPU in which a spinning
-//! thread could have gone on.
+//! The time from the wake-up to a CPU is scheduling delay and no part of the wait. The time off a
+//! CPU during which a spinning thread could have continued is no part either.
 
 use morecores_study::Nanos;
 
 use crate::trace::{LockSpan, State, Thread, ThreadId, Timeline, lock_spans};
 
-/// A wait, by how it was spent.
+/// A wait, divided by the state of the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waited {
-    /// On a CPU.
+    /// Time on a CPU.
     pub(super) spun: Nanos,
-    /// Blocked, until the wake.
+    /// Time blocked, until the wake-up.
     pub(super) asleep: Nanos,
 }
 
 impl Waited {
-    /// What a thread spent of this stretch of time in each way.
+    /// Divides a thread's time in this stretch.
     pub(super) fn of(thread: &Thread, from: Nanos, to: Nanos) -> Self {
         let mut waited = Self::default();
         let first = thread.segments.partition_point(|segment| segment.to <= from);
@@ -32,7 +32,7 @@ impl Waited {
         waited
     }
 
-    /// Both together.
+    /// Sum of both times.
     pub(super) fn total(self) -> Nanos {
         self.spun + self.asleep
     }
@@ -41,15 +41,15 @@ impl Waited {
 /// A stretch of time in which a thread was waiting for one kernel lock or, nested, for several.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LockTime {
-    /// Who.
+    /// Waiting thread.
     pub(super) thread: ThreadId,
-    /// Since when.
+    /// Beginning of the stretch.
     pub(super) from: Nanos,
-    /// How it was spent.
+    /// Division of the stretch.
     pub(super) waited: Waited,
 }
 
-/// All waits of the tree for kernel locks, nested ones once.
+/// All waits of the tree for kernel locks, with nested waits counted once.
 pub(super) fn lock_times(timeline: &Timeline) -> Vec<LockTime> {
     let time = |span: LockSpan| {
         let waited = Waited::of(timeline.thread(span.thread), span.from, span.to);

@@ -1,8 +1,8 @@
-//! Number of threads of one name that were ready to run at once, and for long: the size of a pool, whether its threads
-//! work, spin or wait for a CPU.
+//! Number of threads of one name that were ready at the same time for long: the size of a pool, no
+//! matter whether its threads work, spin or wait for a CPU.
 //!
-//! The stages of a pipe have different names, and threads that take turns are ready together for microseconds only:
-//! neither is a pool.
+//! The stages of a pipe have different names, and threads that take turns are ready together only
+//! for microseconds. Neither is a pool.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,24 @@ use morecores_view::Workers;
 
 use crate::trace::{State, Timeline};
 
-/// The shortest time for which threads are ready together that counts. Who wakes another and then sleeps is ready
-/// beside it for microseconds; who shares a CPU is so for a time slice, 3 ms or more (`sched_base_slice`, sched(7)).
+/// Shortest time for which threads must be ready together to count. A thread that wakes another and
+/// then sleeps is ready beside it for microseconds. Threads that share a CPU are ready together for
+/// a time slice, 3 ms or more (`sched_base_slice`, sched(7)).
 const LASTING: Nanos = Nanos::from_millis(1);
 
-/// Share of the elapsed time for which so many must be ready together. A choice: what holds for less of a run moves its
-/// elapsed time by less.
+/// Share of the elapsed time for which the threads must be ready together. It is a choice: a
+/// condition that holds for less of a run changes the elapsed time by less.
 const SUSTAINED: f64 = 0.25;
 
-/// The most threads of one name that were ready to run at once; none where there never were two for long.
+/// Largest number of threads of one name that were ready at the same time; none if there were never
+/// two for long.
 pub(super) fn workers(timeline: &Timeline) -> Option<Workers> {
     let least = SUSTAINED * timeline.elapsed().as_secs_f64();
     let mut most: Option<(Comm, u32)> = None;
     for Ready { name, mut edges } in ready(timeline).into_values() {
         edges.sort_unstable();
         let levels = lasting(&edges);
-        // With more threads it is for less time.
+        // The time decreases with the number of threads.
         let threads = levels.partition_point(|time| time.as_secs_f64() >= least) as u32;
         let larger = |(other, least): (Comm, u32)| (threads, other.0) > (least, name.0);
         if threads > 1 && most.is_none_or(larger) {
@@ -37,15 +39,15 @@ pub(super) fn workers(timeline: &Timeline) -> Option<Workers> {
     most.map(|(name, threads)| Workers { name: name.to_string(), threads })
 }
 
-/// The threads of one name.
+/// Threads of one name.
 struct Ready {
-    /// Their name, without the number at its end where they differ in that.
+    /// Common name of the threads, without the number at the end if they differ in that.
     name: Comm,
-    /// Instants at which one of them became ready to run (1), or ceased to be so (-1).
+    /// Instants at which a thread became ready (1), or stopped being ready (-1).
     edges: Vec<(Nanos, i32)>,
 }
 
-/// Times in which threads were ready to run, by name without number.
+/// Times in which threads were ready, by name without number.
 fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
     let mut ready: HashMap<Comm, Ready> = HashMap::new();
     for (_, thread) in timeline.tree().filter(|(_, thread)| !thread.kernel) {
@@ -53,7 +55,8 @@ fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
             if matches!(segment.state, State::Blocked(_)) {
                 continue;
             }
-            // What it has become by the end: a child is its parent's program only up to its exec.
+            // The name at the end of the segment counts: a child has its parent's program only
+            // until its exec.
             let name = thread.name_at(segment.to);
             let common = without_number(name);
             let of_name = ready.entry(common).or_insert_with(|| Ready { name, edges: Vec::new() });
@@ -66,11 +69,13 @@ fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
     ready
 }
 
-/// For how long in all at least 1, 2, … were ready at once, without times shorter than [`LASTING`].
+/// Total times for which at least 1, 2, … threads were ready at once, without times shorter than
+/// [`LASTING`].
 fn lasting(edges: &[(Nanos, i32)]) -> Vec<Nanos> {
     let mut since: Vec<Nanos> = Vec::new();
     let mut levels: Vec<Nanos> = Vec::new();
-    // Who gets a CPU ceases to wait and begins to run at the same instant, and is ready all the time.
+    // A thread that gets a CPU stops waiting and begins to run at one instant, and is ready
+    // throughout.
     for same in edges.chunk_by(|one, next| one.0 == next.0) {
         let (at, change) = (same[0].0, same.iter().map(|(_, change)| change).sum::<i32>());
         for _ in 0..change {
@@ -87,7 +92,7 @@ fn lasting(edges: &[(Nanos, i32)]) -> Vec<Nanos> {
     levels
 }
 
-/// A name without the number at its end.
+/// Name without the number at its end.
 fn without_number(name: Comm) -> Comm {
     let text = name.to_string();
     let trimmed = text.trim_end_matches(|c: char| c.is_ascii_digit());

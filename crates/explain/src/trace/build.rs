@@ -1,7 +1,7 @@
-//! From events to a timeline, in one pass over them after a short one that looks ahead.
+//! Conversion of events into a timeline, in one pass after a short pass that looks ahead.
 //!
-//! Decides nothing about causes. Where events were lost or contradict each other, it believes the latest and counts
-//! the contradiction.
+//! This module decides nothing about causes. Where events were lost or contradict each other, it
+//! accepts the latest event and counts the contradiction.
 
 mod beside;
 mod index;
@@ -21,11 +21,11 @@ use super::timeline::{
     Confinement, CpuTimeline, Named, Naming, Occupant, Source, State, Thread, ThreadId, Timeline, Wake,
 };
 
-/// The number of the thread that makes all kernel threads: the second one that the kernel itself makes at boot
-/// (`rest_init` in `init/main.c`).
+/// Number of the thread that makes all kernel threads: the second thread that the kernel makes at
+/// boot (`rest_init` in `init/main.c`).
 const KTHREADD: Tid = Tid(2);
 
-/// The timeline of `events`, which are in the order of time.
+/// Builds the timeline of `events`, which are in the order of time.
 pub(super) fn build(header: &TraceHeader, events: &[Event]) -> Timeline {
     let (ahead, cpus) = Ahead::look(header, events);
     let mut builder = Builder::new(header, ahead, &cpus);
@@ -35,14 +35,14 @@ pub(super) fn build(header: &TraceHeader, events: &[Event]) -> Timeline {
     builder.finish()
 }
 
-/// Who turns out to have been running where that cannot be known yet: at the beginning and after a loss, the thread
-/// that the next switch of that CPU leaves.
+/// Threads running at the beginning and after each loss. At these points the running thread is
+/// unknown until the CPU's next switch names the thread that it leaves.
 struct Ahead {
-    /// When the trace began, as far as is known.
+    /// Beginning of the trace, as far as it is known.
     began: Nanos,
-    /// Of each CPU, by its place: at the beginning.
+    /// Thread running on each CPU at the beginning, by the CPU's place.
     first: Vec<Option<Tid>>,
-    /// After each loss, the last one first: they are taken from the end.
+    /// Threads running after each loss, the last loss first, because they are taken from the end.
     after_loss: Vec<Option<Tid>>,
 }
 
@@ -70,36 +70,37 @@ impl Ahead {
     }
 }
 
-/// What is not yet over of a thread.
+/// Unfinished state of a thread.
 #[derive(Default)]
 struct Live {
-    /// Its present state, and since when.
+    /// Present state of the thread, and its beginning.
     open: Option<(Nanos, State)>,
-    /// A wake-up that came while it was still running.
+    /// A wake-up that came while the thread was still running.
     early: Option<Wake>,
-    /// What had ended its last wait, followed through kernel threads.
+    /// Source that ended the thread's last wait, followed through kernel threads.
     origin: Option<Source>,
-    /// Of a kernel worker: since when it does something, and for whom.
+    /// Present work item of a kernel worker: its beginning and its originator.
     work: Option<(Nanos, Source)>,
-    /// The CPU time accounted to it when it last left a CPU.
+    /// CPU time accounted to the thread when it last left a CPU.
     runtime: Option<Nanos>,
-    /// What its next wait is for.
+    /// Object of the thread's next wait.
     awaits: Option<Object>,
-    /// The arguments of the futex call that its next wait is in.
+    /// Arguments of the futex call that contains the thread's next wait.
     futex: Option<FutexWait>,
-    /// What holds it back when it next leaves its CPU.
+    /// Reason that holds the thread back when it next leaves its CPU.
     held: Option<HeldBy>,
-    /// The system call in which it waits or last waited, and since when; none once that has returned.
+    /// System call in which the thread waits or last waited, and the beginning of the wait; none
+    /// after the call has returned.
     waits_in: Option<(u16, Nanos)>,
-    /// The CPUs that it may use, where not all.
+    /// CPUs that the thread may use, if not all.
     allowed: Option<CpuSet>,
 }
 
-/// What is not yet over of a CPU.
+/// Unfinished state of a CPU.
 struct Running {
     who: Occupant,
     since: Nanos,
-    /// When it last told anything.
+    /// Time of the CPU's last event.
     last_event: Nanos,
     /// Whether events were lost since `since`.
     torn: bool,
@@ -109,9 +110,9 @@ struct Builder<'h> {
     header: &'h TraceHeader,
     ahead: Ahead,
     timeline: Timeline,
-    /// In step with the timeline's threads.
+    /// Unfinished states of the threads, in step with the timeline's threads.
     live: Vec<Live>,
-    /// In step with the timeline's CPUs.
+    /// Unfinished states of the CPUs, in step with the timeline's CPUs.
     running: Vec<Running>,
     place: Index,
     by_tid: Index,
@@ -172,7 +173,8 @@ impl<'h> Builder<'h> {
             if let Occupant::Thread(id) = who
                 && builder.live[id.index()].open.is_some()
             {
-                // Two CPUs first tell of the same thread leaving: how it came to one of them is lost.
+                // Two CPUs first report the same thread leaving. The thread's move to one of them
+                // was lost.
                 builder.timeline.misfits.misplaced += 1;
                 who = Occupant::Lost;
             }
@@ -185,17 +187,17 @@ impl<'h> Builder<'h> {
         builder
     }
 
-    /// The thread that has this number now, where one is known.
+    /// Thread that has this number now, if one is known.
     fn owner(&self, tid: Tid) -> Option<ThreadId> {
         self.by_tid.get(tid.0).map(ThreadId)
     }
 
-    /// Its number is this from now on; who had it before.
+    /// Assigns the number to the thread from now on, and returns the number's previous thread.
     fn own(&mut self, tid: Tid, id: ThreadId) -> Option<ThreadId> {
         self.by_tid.insert(tid.0, id.0).map(ThreadId)
     }
 
-    /// A CPU's index. Every CPU of the events has one.
+    /// Index of a CPU. Every CPU of the events has one.
     fn place(&self, cpu: CpuId) -> usize {
         self.place.get(cpu.0).map_or(0, |place| place as usize)
     }
@@ -258,10 +260,10 @@ impl<'h> Builder<'h> {
 
     // Threads and their names.
 
-    /// A new thread that nothing more is known of.
+    /// Adds a thread about which nothing else is known.
     fn add(&mut self, tid: Tid, process: Option<Tid>, name: Comm, from: Nanos) -> ThreadId {
         let id = ThreadId(self.timeline.threads.len() as u32);
-        // The main process may be older than the trace, where whoever started it told nobody.
+        // The main process may be older than the trace, since its parent may not have been traced.
         let root = tid == self.header.root && self.timeline.root.is_none();
         if root {
             self.timeline.root = Some(id);
@@ -284,7 +286,7 @@ impl<'h> Builder<'h> {
         id
     }
 
-    /// The thread that has this number now.
+    /// Thread that has this number now, added if it is unknown.
     fn known(&mut self, tid: Tid) -> ThreadId {
         if let Some(id) = self.owner(tid) {
             return id;
@@ -309,7 +311,8 @@ impl<'h> Builder<'h> {
         if is_root && let Some(old) = self.timeline.root.take() {
             self.timeline.threads[old.index()].in_tree = false;
         }
-        // A thread belongs to its process, whoever made it: for io_uring that may be another process's thread.
+        // A thread belongs to its process, no matter which thread made it: for io_uring, the maker
+        // may belong to another process.
         let process = self.owner(fork.process).filter(|_| fork.process != fork.child);
         let in_tree = self.timeline.threads[process.unwrap_or(parent).index()].in_tree;
         let made_by = &self.timeline.threads[parent.index()];
@@ -328,7 +331,7 @@ impl<'h> Builder<'h> {
             self.confine(child, at, allowed);
         }
         if self.header.source == TraceSource::Perf {
-            // Nobody will be seen to make it runnable.
+            // The trace will not show a wake-up of this thread.
             self.live[child.index()].open = Some((at, State::Runnable));
         }
     }
@@ -336,7 +339,8 @@ impl<'h> Builder<'h> {
     fn exec(&mut self, at: Nanos, exec: &Exec) {
         let id = self.known(exec.was);
         if exec.was != exec.tid {
-            // The thread takes the number of the process's first one, which has ended (`de_thread` in `fs/exec.c`).
+            // The thread takes the number of the process's first thread, which has ended
+            // (`de_thread` in `fs/exec.c`).
             if let Some(leader) = self.own(exec.tid, id).filter(|leader| *leader != id) {
                 self.retire(leader, at);
                 for thread in &mut self.timeline.threads {
@@ -352,7 +356,7 @@ impl<'h> Builder<'h> {
         self.name(id, at, exec.name, Naming::Exec(exec.accounts));
     }
 
-    /// Its number belongs to another from now on.
+    /// Ends a thread whose number belongs to another thread from now on.
     fn retire(&mut self, id: ThreadId, at: Nanos) {
         if let Some((_, State::Running { cpu })) = self.live[id.index()].open {
             self.timeline.misfits.misplaced += 1;

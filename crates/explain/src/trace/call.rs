@@ -2,9 +2,10 @@
 
 use morecores_study::trace::Call;
 
-/// What a wait in `call` on a machine of architecture `arch` is called: the system call's name, `page fault` outside any;
-/// none where it was not told. Numbers differ between architectures, and only those of the one that this is compiled for
-/// have names here.
+/// Name of a wait in `call` on a machine of architecture `arch`: the system call's name, or `page
+/// fault` outside any call. It is none if the call was not recorded. System call numbers differ
+/// between architectures, and names exist only for the architecture that this crate is compiled
+/// for.
 pub fn call_name(call: Call, arch: &str) -> Option<String> {
     let known = |number| syscalls::Sysno::new(number).filter(|_| arch == std::env::consts::ARCH);
     match call {

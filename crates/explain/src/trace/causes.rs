@@ -1,8 +1,8 @@
-//! What ended each wait: rule 2 of the idle rule, one step of it.
+//! The cause of each wait: one step of rule 2 of the idle rule.
 //!
-//! A step leads either to a cause that is followed no further, or to a thread of the tree, whose own state at each
-//! instant tells how it goes on. Steps through kernel threads were taken when the timeline was made. Nothing here
-//! weighs one wait against another.
+//! A step leads either to a final cause or to a thread of the tree, whose own state at each instant
+//! shows the next step. Steps through kernel threads were taken when the timeline was built. This
+//! module does not compare the weights of waits.
 
 use std::collections::HashMap;
 
@@ -12,34 +12,35 @@ use syscalls::Sysno;
 use super::futexes::{FutexId, FutexUse, futex, futex_uses};
 use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake};
 
-/// What ended a wait.
+/// Cause that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// It was for a kernel lock.
+    /// A kernel lock.
     KernelLock,
-    /// It was for a lock of the program's own.
+    /// A lock of the program's own.
     UserLock,
     /// A disk.
     Disk,
-    /// A device that is no disk.
+    /// A device other than a disk.
     Device,
-    /// The end of a grace period: all CPUs have left what they were reading.
+    /// The end of an RCU grace period: all CPUs have left their read-side critical sections.
     Rcu,
-    /// Something in the kernel that no event tells, where no signal may end the wait.
+    /// An unrecorded cause in the kernel, for a wait that no signal may end.
     Uninterruptible,
-    /// Somebody outside the tree.
+    /// A process outside the tree.
     Peer,
     /// A timer.
     Timer,
-    /// A thread of the tree: what that one was doing meanwhile tells more.
+    /// A thread of the tree: that thread's own activity during the wait shows the next step.
     Thread(ThreadId),
-    /// Nothing, inside the run.
+    /// No cause inside the run: the wait did not end in it.
     Endless,
-    /// Not told, or nothing that another CPU could have been lost to.
+    /// Not recorded, or a cause to which no other CPU could have been lost.
     Unknown,
 }
 
-/// The cause of each wait, in step with [`Timeline::waits`]. Waits of threads outside the tree have one too.
+/// Cause of each wait, in step with [`Timeline::waits`]. Waits of threads outside the tree have a
+/// cause too.
 pub fn causes(timeline: &Timeline) -> Vec<Cause> {
     let futexes = futex_uses(timeline);
     timeline.waits.iter().map(|wait| cause(timeline, &futexes, wait)).collect()
@@ -84,14 +85,14 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
         return cause;
     }
     if wake.io_wait && wake.by != wake.origin {
-        // Completed by a kernel thread, whoever gave it that to do.
+        // A kernel thread completed the request, no matter which thread queued it.
         return Cause::Disk;
     }
     if let Some(cause) = of_vector(wake.origin) {
         return cause;
     }
     match wake.origin {
-        // Its own work, done by a kernel worker.
+        // The thread's own work, done by a kernel worker.
         Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } if thread == wait.thread => otherwise,
         Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } => {
             let thread_of = timeline.thread(thread);
@@ -116,8 +117,8 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
     }
 }
 
-/// Whether a wait is one for a grace period: in the call that asks for one, or ended by one of the threads that the
-/// kernel has for it, all of which are called so.
+/// Whether a wait is for an RCU grace period: it is in the call that asks for one, or one of the
+/// kernel's RCU threads, which share a name prefix, ended it.
 fn is_for_rcu(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
     let asks = |number| Sysno::new(usize::from(number)) == Some(Sysno::membarrier);
     let by_its_thread = wake.by.thread().is_some_and(|by| {
@@ -128,8 +129,8 @@ fn is_for_rcu(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
         || by_its_thread
 }
 
-/// Whether a device's interrupt is one of a disk, by what its driver in the kernel calls it: NVMe, ATA and SCSI
-/// controllers, virtio's and Xen's disks, and cards.
+/// Whether a device's interrupt belongs to a disk, by the name that its kernel driver gives it:
+/// NVMe, ATA and SCSI controllers, virtio and Xen disks, and cards.
 fn is_of_a_disk(name: &str) -> bool {
     const DRIVERS: [&str; 17] = [
         "nvme", "ahci", "ata_", "sata", "-req.", "request", "blkif", "scsi", "_sas", "mpt", "megaraid",
@@ -138,7 +139,8 @@ fn is_of_a_disk(name: &str) -> bool {
     DRIVERS.iter().any(|driver| name.contains(driver))
 }
 
-/// The cause that a soft interrupt stands for whoever raised it: timers, and devices that store.
+/// Cause that a soft interrupt stands for, independent of the source that raised it: timers, and
+/// storage devices.
 const fn of_vector(source: Source) -> Option<Cause> {
     let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
         return None;
@@ -151,7 +153,7 @@ const fn of_vector(source: Source) -> Option<Cause> {
     }
 }
 
-/// The wait that a state is, if any.
+/// Wait that a state refers to, if any.
 pub(super) fn wait_of(state: State) -> Option<WaitId> {
     match state {
         State::Blocked(wait) => Some(wait),

@@ -1,4 +1,4 @@
-//! A timeline as a list of changes, which is how the idle rule reads it. Nothing is decided here.
+//! A timeline as a list of changes, the input of the idle rule. This module decides nothing.
 
 use morecores_study::Nanos;
 
@@ -7,7 +7,7 @@ use super::futexes::futex_uses;
 use super::holders::{Behind, behind};
 use super::timeline::{Occupant, ThreadId, Timeline};
 
-/// Something changed.
+/// A change at an instant.
 pub(super) struct Change {
     pub(super) at: Nanos,
     pub(super) what: What,
@@ -15,21 +15,22 @@ pub(super) struct Change {
 
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// A thread goes into its segment of this index.
+    /// A thread enters its segment of this index.
     Into(ThreadId, u32),
-    /// A thread is in no known state any more.
+    /// A thread has no known state any more.
     Out(ThreadId),
-    /// A thread goes by its name of this index.
+    /// A thread takes its name of this index.
     Name(ThreadId, u32),
     /// A confinement, by its index, begins.
     Confine(u32),
-    /// A CPU, by its place, becomes idle with this stretch of its, or is idle no more.
+    /// A CPU, by its place, becomes idle with its stretch of this index, or stops being idle.
     Idle(u32, Option<u32>),
-    /// Who has a lock that a thread waits for waits for this itself, or does so no more.
+    /// The holder of a lock that a thread waits for begins to wait for this cause, or stops.
     Behind(Behind, bool),
 }
 
-/// All changes that matter to the idle rule, in the order of time; `causes` are those of the waits.
+/// All changes that matter to the idle rule, in the order of time. `causes` are the causes of the
+/// waits.
 pub(super) fn changes(timeline: &Timeline, causes: &[Cause]) -> Vec<Change> {
     let mut changes = Vec::new();
     for (from, to, what) in behind(timeline, causes, &futex_uses(timeline)) {

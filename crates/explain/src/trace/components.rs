@@ -1,4 +1,4 @@
-//! The components: the CPU-seconds of the allotted CPUs over a run, divided without overlap.
+//! Components: the CPU-seconds of the allotted CPUs over a run, divided without overlap.
 //!
 //! Adds up what the timeline and the idle rule tell; formulas and limits are in
 //! `docs/methods/explain.md`, "Components".
@@ -15,35 +15,39 @@ use super::shares::{self, Shares};
 use super::ticks::ticks;
 use super::timeline::{Occupant, State, Thread, Timeline};
 
-/// Where the CPU-seconds of a run went.
+/// Accounting of a run's CPU-seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accounting {
-    /// The parts; their sum is the number of allotted CPUs times the elapsed time.
+    /// Components; their sum is the number of allotted CPUs times the elapsed time.
     pub components: Components,
-    /// The idle rule's answer, less what the tracer took of the idle time.
+    /// Result of the idle rule, less the idle time that the tracer's programs used.
     pub idle: Idle,
-    /// Time in the kernel over CPU time of the tree; none where nothing told it.
+    /// Ratio of time in the kernel to CPU time of the tree; none without a source for it.
     pub kernel_ratio: Option<f64>,
-    /// What told it: `ticks`, `samples`, `ticks and samples`, or that of the run's own account.
+    /// Source of the ratio: `ticks`, `samples`, `ticks and samples`, or the estimator of the run's
+    /// own CPU account.
     pub kernel_ratio_estimator: String,
-    /// Of the work, what spins in a loop of the program's own, in seconds; none without samples of user mode.
+    /// Work spent spinning in the program's own loops, in seconds; none without samples of user
+    /// mode.
     pub user_spin_s: Option<f64>,
-    /// CPU time on CPUs not allotted: the tree's and that of kernel workers for it, seconds.
+    /// CPU time on CPUs that were not allotted, in seconds: the tree's own and that of kernel
+    /// workers on its behalf.
     pub outside_cpu_s: f64,
-    /// Of which the tree's own.
+    /// The tree's own part of [`outside_cpu_s`](Self::outside_cpu_s), in seconds.
     pub outside_tree_s: f64,
-    /// What no rule explains, of each allotted CPU, seconds: nobody knows who ran.
+    /// Time of each allotted CPU that no rule explains, in seconds: its occupant is unknown.
     pub unexplained: Vec<(CpuId, f64)>,
-    /// What was accounted to threads on the allotted CPUs beyond the time there was, seconds.
+    /// CPU time accounted to threads on the allotted CPUs in excess of the elapsed time, in
+    /// seconds.
     pub overaccounted_s: f64,
-    /// Whether waits for kernel locks would have been seen. An absent figure is better than a zero that means "not
-    /// looked".
+    /// Whether the trace records waits for kernel locks. An absent figure is better than a zero
+    /// that means "not recorded".
     pub locks_are_traced: bool,
-    /// What each stretch is made of, in step with the timeline's.
+    /// Division of each stretch, in step with the timeline's stretches.
     pub(crate) shares: Vec<Vec<Shares>>,
 }
 
-/// Divides the run; `idle` is the idle rule's answer for the same timeline.
+/// Divides the CPU-seconds of the run. `idle` is the idle rule's result for this timeline.
 pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Accounting {
     let mut sums = Sums::default();
     let mut unexplained = Vec::new();
@@ -78,14 +82,15 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
     let idle = idle.lessened(cost.idle);
     let work = sums.tree.seconds - spin - cost.tree;
     let (kernel_ratio, kernel_ratio_estimator) = kernel_ratio(header, timeline);
-    // Spinning and the tracer's programs are in the kernel, and were found there.
+    // Spinning and the tracer's programs run in the kernel, so the kernel ratio includes both.
     let kernel_work =
         kernel_ratio.map(|ratio| (ratio * sums.tree.seconds - spin - cost.tree).clamp(0.0, work.max(0.0)));
     let (outside_cpu_s, outside_tree_s) = outside(timeline);
 
     let locks_are_traced = header.stack_share.is_some() || !timeline.contentions.is_empty();
     let locks = |seconds: f64| locks_are_traced.then_some(seconds);
-    // Switches alone tell nothing of these; what there is of them nevertheless was told.
+    // Perf events alone cannot show these times: a zero means "not recorded", any other value was
+    // recorded.
     let told = |seconds: f64| (header.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
     let times = idle.times;
     let mut components = Components {
@@ -127,7 +132,8 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
     }
 }
 
-/// The sum of all components but the unexplained one, in seconds. What is not told is in another one.
+/// Sum of all components except the unexplained one, in seconds. Unrecorded time is part of another
+/// component.
 fn explained(components: &Components) -> f64 {
     let Components {
         user_work_s,
@@ -159,7 +165,7 @@ fn explained(components: &Components) -> f64 {
     always + busy.into_iter().chain(ready).chain(idle).chain(outside).flatten().sum::<f64>()
 }
 
-/// Seconds, and in how many stretches.
+/// Seconds and number of stretches.
 #[derive(Default)]
 struct Sum {
     seconds: f64,
@@ -183,7 +189,7 @@ struct Sums {
     steal: f64,
 }
 
-/// What the tracer's programs took, by where, in seconds.
+/// Time of the tracer's programs by place, in seconds.
 struct Cost {
     tree: f64,
     others: f64,
@@ -191,8 +197,9 @@ struct Cost {
 }
 
 impl Cost {
-    /// A program runs when something happens to whoever has the CPU then: its time is spread over the stretches of the
-    /// allotted CPUs in equal parts. Never more than there is: `work` of the tree, `idle` time.
+    /// Spreads the programs' time over the stretches of the allotted CPUs in equal parts, because a
+    /// program runs in the context of the CPU's present occupant. The parts never exceed the tree's
+    /// `work` and the `idle` time.
     fn of(header: &TraceHeader, sums: &Sums, work: f64, idle: f64) -> Self {
         let all: f64 = header.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
         let stretches =
@@ -207,8 +214,8 @@ impl Cost {
     }
 }
 
-/// Time that the tree spun for kernel locks on the allotted CPUs, seconds: the part of the waits that the thread was
-/// running, nested waits once, without the share of interrupts and steal.
+/// Time that the tree spun for kernel locks on the allotted CPUs, in seconds. It is the running
+/// part of the waits, with nested waits counted once, without the share of interrupts and steal.
 fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
     let places: HashMap<CpuId, usize> = timeline
         .cpus
@@ -236,10 +243,10 @@ fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
     spun
 }
 
-/// Time in the kernel over CPU time of the tree, and what told it.
+/// Ratio of time in the kernel to CPU time of the tree, and its source.
 ///
-/// Ticks and samples both find the tree in one mode or the other at instants that it does not choose; their counts are
-/// added, which weighs each observation alike.
+/// Ticks and samples both observe the mode of the tree at instants that the tree does not choose.
+/// The two counts are added, so that each observation has equal weight.
 fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, String) {
     let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
     for span in ticks(timeline) {
@@ -269,7 +276,8 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
     }
 }
 
-/// Work that only waits: of the work in each mode, the share of its samples that spin. None without samples of user mode.
+/// Work that only waits: the work in each mode times the share of spinning samples in that mode.
+/// None without samples of user mode.
 fn own_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
     let share = |mode: SampleMode| {
         let of_tree = |id| timeline.thread(id).in_tree;
@@ -280,12 +288,13 @@ fn own_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
     let yields = share(SampleMode::Kernel).unwrap_or(0.0) * components.kernel_work_s.unwrap_or(0.0);
     match share(SampleMode::User) {
         Some(share) => Some(share * components.user_work_s + yields),
-        // A loop of calls is hardly ever found outside them.
+        // A sample rarely lands outside the call in a loop of calls.
         None => (yields > 0.0).then_some(yields),
     }
 }
 
-/// CPU time on CPUs not allotted, in seconds: the tree's with that of kernel workers for it, and the tree's alone.
+/// CPU time on CPUs that were not allotted, in seconds: the tree's with that of kernel workers on
+/// its behalf, and the tree's alone.
 fn outside(timeline: &Timeline) -> (f64, f64) {
     let elsewhere = |thread: &Thread, from: Nanos, to: Nanos| -> Nanos {
         let first = thread.segments.partition_point(|segment| segment.to <= from);

@@ -1,12 +1,14 @@
-//! Who waits for whom, kept up to date with each change of a thread's state, so that at each instant it is known how
-//! many blocked threads there are at the end of whose chain stands a kernel lock, a device and so on.
+//! The waiting relation between threads, updated at each change of a thread's state. At each
+//! instant it gives the number of blocked threads whose chain ends at a kernel lock, at a device
+//! and so on.
 //!
-//! Every thread hangs on the one that it waits for, or on a class, or on nothing where it runs. A change costs the
-//! length of the chain above the thread, not the number of threads below it. Knows nothing of time and CPUs.
+//! Every thread hangs on the thread that it waits for, on a class, or on nothing while it runs. The
+//! cost of a change is proportional to the length of the chain above the thread, not to the number
+//! of threads below it. This module knows neither time nor CPUs.
 
 use super::timeline::ThreadId;
 
-/// What absorbs idle CPUs.
+/// Class of causes that absorb idle CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     KernelLock,
@@ -16,32 +18,32 @@ pub(super) enum Class {
     Device,
     Rcu,
     Uninterruptible,
-    /// Anything that absorbs none.
+    /// Any cause that absorbs no idle CPU.
     Nothing,
 }
 
 impl Class {
-    /// What is neither a lock nor a thread: it absorbs after those.
+    /// Classes that are neither a lock nor a thread. They absorb after those.
     pub(super) const OUTSIDE: [Self; 5] =
         [Self::Disk, Self::Peer, Self::Device, Self::Rcu, Self::Uninterruptible];
 }
 
-/// On what a thread hangs.
+/// Parent of a thread in the forest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Up {
-    /// It is the end of a chain.
+    /// The thread is the end of a chain.
     End,
     Thread(ThreadId),
     Class(Class),
-    /// It would hang on this thread, but that one hangs on it.
+    /// The thread would hang on this thread, but this thread hangs on it.
     Circle(ThreadId),
 }
 
 pub(super) struct Forest {
     up: Vec<Up>,
-    /// Blocked threads that hang on each thread, itself included.
+    /// Number of blocked threads that hang on each thread, itself included.
     blocked: Vec<u32>,
-    /// Blocked threads at the end of whose chain a class stands.
+    /// Number of blocked threads whose chain ends at each class.
     counts: [u32; Class::Nothing as usize + 1],
     /// Threads whose chain is a circle.
     circles: Vec<ThreadId>,
@@ -57,17 +59,17 @@ impl Forest {
         }
     }
 
-    /// How many blocked threads end at `class`.
+    /// Number of blocked threads whose chain ends at `class`.
     pub(super) const fn count(&self, class: Class) -> u32 {
         self.counts[class as usize]
     }
 
-    /// A thread that is yet to be made waits for the one that will make it.
+    /// Makes a thread that does not exist yet wait for the thread that will make it.
     pub(super) fn expect(&mut self, child: ThreadId, parent: ThreadId) {
         self.up[child.index()] = Up::Thread(parent);
     }
 
-    /// The thread now waits, for a thread.
+    /// Makes the thread wait for another thread.
     pub(super) fn block_on_thread(&mut self, id: ThreadId, on: ThreadId) {
         self.unhang(id);
         self.blocked[id.index()] += 1;
@@ -75,7 +77,7 @@ impl Forest {
         self.mend();
     }
 
-    /// The thread now waits, for something else.
+    /// Makes the thread wait for a class.
     pub(super) fn block_on(&mut self, id: ThreadId, class: Class) {
         self.unhang(id);
         self.blocked[id.index()] += 1;
@@ -84,20 +86,20 @@ impl Forest {
         self.mend();
     }
 
-    /// The thread waits no longer.
+    /// Ends the thread's wait.
     pub(super) fn unblock(&mut self, id: ThreadId) {
         self.unhang(id);
         self.blocked[id.index()] -= 1;
         self.mend();
     }
 
-    /// The thread, which did not wait, is the end of its chain.
+    /// Makes a thread that did not wait the end of its chain.
     pub(super) fn settle(&mut self, id: ThreadId) {
         self.unhang(id);
         self.mend();
     }
 
-    /// Whether the chain above `from` comes to an end without leading over `not_over`.
+    /// Whether the chain above `from` ends without passing `not_over`.
     fn climb(&self, from: ThreadId, not_over: ThreadId) -> bool {
         let mut at = from;
         loop {
@@ -157,7 +159,8 @@ impl Forest {
         self.up[id.index()] = Up::End;
     }
 
-    /// A circle may have been broken elsewhere than where it was cut.
+    /// Reconnects circles, because a circle may have been broken at another thread than the one
+    /// where it was cut.
     fn mend(&mut self) {
         for id in std::mem::take(&mut self.circles) {
             if let Up::Circle(on) = self.up[id.index()] {
@@ -183,7 +186,7 @@ mod tests {
         forest.block_on_thread(b, c);
         forest.block_on_thread(c, a);
         assert_eq!(forest.count(Class::Nothing), 4);
-        // Broken elsewhere than where it was closed.
+        // The circle is broken at another thread than the one that closed it.
         forest.unblock(b);
         assert_eq!(forest.count(Class::Nothing), 0);
         forest.block_on(b, Class::Disk);

@@ -1,7 +1,9 @@
-//! The use of each futex, as far as its waits tell: a lock, a queue of threads that wait for work, or a signal.
+//! The use of each futex, inferred from its waits: a lock, a queue of threads that wait for work,
+//! or a signal.
 //!
-//! The arguments of the waiting call decide where they follow the conventions of locks. Elsewhere the order of waits and
-//! wake-ups does: a lock is handed on by those who had waited for it themselves, and one at a time has it.
+//! The arguments of the waiting call decide if they follow the conventions of locks. Otherwise the
+//! order of waits and wake-ups decides: a lock is held by one thread at a time and handed on by
+//! threads that waited for it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +12,10 @@ use morecores_study::trace::{FutexWait, Object};
 
 use super::timeline::{Source, State, ThreadId, Timeline, Wait};
 
-/// A futex: the process by its first thread, and the address in it.
+/// A futex: the process, identified by its first thread, and the address in it.
 pub type FutexId = (ThreadId, u64);
 
-/// The futex that a wait is for, where it is for one.
+/// Futex that a wait is for, if it is for one.
 pub fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
     match wait.object {
         Object::Futex(address) => Some((timeline.thread(wait.thread).leader?, address)),
@@ -24,23 +26,24 @@ pub fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
 /// Use of a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FutexUse {
-    /// A lock: one thread at a time has it and hands it on.
+    /// A lock: one thread at a time holds it and hands it on.
     Lock,
-    /// Several threads wait there for work, and a thread that has some wakes one of them.
+    /// A queue: several threads wait for work, and a thread that adds work wakes one of them.
     Queue,
-    /// One waiter, or all of them at once.
+    /// A signal: it wakes one waiter, or all of them at once.
     Signal,
 }
 
-/// Longest time between two wake-ups of one system call: one takes some microseconds, tens where it has to interrupt
-/// another virtual CPU.
+/// Longest time between two wake-ups of one system call. A wake-up takes some microseconds, or tens
+/// of microseconds if it has to interrupt another virtual CPU.
 const SAME_CALL: Nanos = Nanos::from_micros(50);
 
-/// Share of the turns at a lock that may seem to begin inside another one, since what a thread does after it was woken
-/// is not seen. A choice between none, as at a lock, and most, as at a queue with two threads at work.
+/// Share of the turns at a lock that may seem to begin inside another turn, because the trace does
+/// not show a thread's actions after its wake-up. The value is a choice between none, as at a lock,
+/// and most, as at a queue with two working threads.
 const SHARED: f64 = 0.25;
 
-/// The use of each futex that a thread was woken from by another.
+/// Use of each futex for which a thread ended another thread's wait.
 pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
     let mut waits_of: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
     for wait in &timeline.waits {
@@ -52,10 +55,11 @@ pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
     uses.collect()
 }
 
-/// The use of a futex with these waits. `None` where no thread ended any of them.
+/// Use of a futex with these waits. None if no thread ended any of them.
 ///
-/// A lock or a queue wakes one waiter at a time; a barrier or a broadcast wakes all of them in one call. A busy lock can
-/// look so too, by chance, and a barrier can have a single waiter: what most wake-ups look like decides.
+/// A lock or a queue wakes one waiter at a time; a barrier or a broadcast wakes all waiters in one
+/// call. By chance a busy lock can look like a barrier, and a barrier can have a single waiter. The
+/// majority of the wake-ups decides.
 fn use_of(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
     let woken = waits.iter().filter_map(|wait| WakeUp::of(wait));
     let mut wakes: Vec<WakeUp> = woken.collect();
@@ -102,8 +106,8 @@ impl WakeUp {
     }
 }
 
-/// Whether two wake-ups, the second right after the first, are of one call: of different waiters, by one thread that did
-/// not leave its CPU meanwhile.
+/// Whether two consecutive wake-ups belong to one call: one thread woke different waiters and did
+/// not leave its CPU in between.
 fn same_call(timeline: &Timeline, first: WakeUp, second: WakeUp) -> bool {
     first.by == second.by && first.waiter != second.waiter && second.at.since(first.at) <= SAME_CALL && {
         let segments = &timeline.thread(first.by).segments;
@@ -112,13 +116,14 @@ fn same_call(timeline: &Timeline, first: WakeUp, second: WakeUp) -> bool {
     }
 }
 
-/// Whether most wake-ups are by threads that wait there themselves at times. Who puts work into a queue does not.
+/// Whether most wake-ups come from threads that also wait at this futex at times. A thread that
+/// adds work to a queue does not wait there.
 fn handed_on(waits: &[&Wait], wakes: &[WakeUp]) -> bool {
     let waiters: HashSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
     2 * wakes.iter().filter(|wake| waiters.contains(&wake.by)).count() > wakes.len()
 }
 
-/// Whether the turns of those who had waited exclude each other, as they do at a lock.
+/// Whether the turns of the threads that waited exclude each other, as they do at a lock.
 fn one_at_a_time(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> bool {
     let mut turns = turns(timeline, waits, wakes);
     turns.sort_unstable();
@@ -130,10 +135,11 @@ fn one_at_a_time(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> bool
     shared as f64 <= SHARED * turns.len() as f64
 }
 
-/// Of each wait whose thread went on to wake the next waiter: from its first instant on a CPU to that wake-up.
+/// Turns: for each wait whose thread went on to wake the next waiter, the time from its first
+/// instant on a CPU to that wake-up.
 ///
-/// Only where somebody waited all the time in between: then whoever had the lock could not give it back without waking
-/// somebody, and has it until then.
+/// A turn is known only if some thread waited all the time in between: then the holder could not
+/// release the lock without a wake-up, and held it until then.
 fn turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, Nanos)> {
     let mut given: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
     for wake in wakes {
@@ -151,7 +157,7 @@ fn turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, 
     wakes.iter().filter_map(turn).collect()
 }
 
-/// Instant at which each thread began to wait.
+/// Instants at which each thread began to wait.
 pub(super) fn begun(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
     let mut begun: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
     for wait in waits {
@@ -160,13 +166,13 @@ pub(super) fn begun(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
     begun
 }
 
-/// A thread's first instant of these from `at` on.
+/// The first of a thread's instants at or after `at`.
 pub(super) fn first_at(of: &HashMap<ThreadId, Vec<Nanos>>, who: ThreadId, at: Nanos) -> Option<Nanos> {
     let instants = of.get(&who)?;
     instants.get(instants.partition_point(|instant| *instant < at)).copied()
 }
 
-/// Stretches of time in which somebody waits.
+/// Stretches of time in which at least one thread waits.
 pub(super) fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
     let mut stretches: Vec<(Nanos, Nanos)> = waits.iter().map(|wait| (wait.from, wait.to)).collect();
     stretches.sort_unstable();
@@ -180,7 +186,7 @@ pub(super) fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
     stretches
 }
 
-/// Instant at which a thread first has a CPU, from a given one on.
+/// First instant at or after `at` at which a thread has a CPU.
 pub(super) fn first_run(timeline: &Timeline, thread: ThreadId, at: Nanos) -> Option<Nanos> {
     let segments = &timeline.thread(thread).segments;
     let after = &segments[segments.partition_point(|segment| segment.to <= at)..];

@@ -1,7 +1,9 @@
-//! Who has each lock of the program's own while others wait for it, as far as the order of its wake-ups tells.
+//! The holder of each lock of the program's own while others wait for it, inferred from the order
+//! of its wake-ups.
 //!
-//! While somebody waits, a lock cannot be given back without waking a waiter: whoever wakes the next one has had it until
-//! then. Since when is told only where nothing else can have happened in between.
+//! While a thread waits, the lock cannot be released without waking a waiter: the thread that wakes
+//! the next waiter has held the lock until then. The beginning of the hold is recorded only if
+//! nothing else can have happened in between.
 
 use std::collections::HashMap;
 
@@ -11,22 +13,23 @@ use super::causes::Cause;
 use super::futexes::{FutexId, FutexUse, WakeUp, begun, crowded, first_at, first_run, futex};
 use super::timeline::{ThreadId, Timeline, Wait, WaitId};
 
-/// A stretch of time in which a thread has a lock and others wait for it.
+/// A stretch of time in which a thread holds a lock and others wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
     /// The lock.
     pub lock: FutexId,
-    /// Start.
+    /// Beginning of the stretch.
     pub from: Nanos,
-    /// End.
+    /// End of the stretch.
     pub to: Nanos,
-    /// The thread that held it.
+    /// Thread that held the lock.
     pub holder: ThreadId,
-    /// Whether it got the lock at the beginning of the stretch, which is then as long as it had the lock.
+    /// Whether the holder got the lock at the beginning of the stretch. The stretch is then the
+    /// whole hold.
     pub whole: bool,
 }
 
-/// All of them, by lock and then in the order of time.
+/// All stretches with a known holder, by lock and then in the order of time.
 pub fn held(timeline: &Timeline, uses: &HashMap<FutexId, FutexUse>) -> Vec<Held> {
     let mut waits_of: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
     for wait in &timeline.waits {
@@ -51,10 +54,11 @@ fn of_lock(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<Held> {
         let since = since.map_or(wake.at, |(from, _)| *from);
         let last = before.replace(wake).filter(|last| last.at >= since);
         let from = match last {
-            // Nobody waited when it got the lock.
+            // No thread waited when the holder got the lock.
             None => Some(since),
             Some(last) if last.waiter == wake.by => first_run(timeline, last.waiter, last.at),
-            // It was quicker than the one that was woken, which then found the lock taken and waited again.
+            // The holder was quicker than the woken thread, which found the lock taken and waited
+            // again.
             Some(last) => first_at(&begun, last.waiter, last.at),
         };
         let whole = last.is_some_and(|last| last.waiter == wake.by);
@@ -65,7 +69,7 @@ fn of_lock(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<Held> {
     held
 }
 
-/// What keeps the holder of a lock from going on: it waits for that itself.
+/// Cause of a lock holder's own wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     Disk,
@@ -86,7 +90,7 @@ impl Behind {
     }
 }
 
-/// Waits of each thread, in the order in which they began.
+/// Waits of each thread, in the order of their beginnings.
 pub struct WaitsOf<'t>(HashMap<ThreadId, Vec<(WaitId, &'t Wait, Cause)>>);
 
 impl<'t> WaitsOf<'t> {
@@ -99,7 +103,7 @@ impl<'t> WaitsOf<'t> {
         Self(of)
     }
 
-    /// Those of a thread that lie in a stretch of time, or partly.
+    /// Waits of a thread that overlap a stretch of time.
     pub fn within(
         &self,
         thread: ThreadId,
@@ -112,8 +116,8 @@ impl<'t> WaitsOf<'t> {
     }
 }
 
-/// For each time that a thread waits for a lock whose holder waits itself: since when, until when, and for what that one
-/// waits.
+/// Times at which a thread waits for a lock whose holder waits too: beginning, end, and cause of
+/// the holder's wait.
 pub(crate) fn behind(
     timeline: &Timeline,
     causes: &[Cause],

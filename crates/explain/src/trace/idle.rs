@@ -1,4 +1,4 @@
-//! The idle rule: to what each idle CPU was lost, at each instant of a run.
+//! The idle rule: the cause to which each idle CPU was lost, at each instant of a run.
 //!
 //! One sweep over the changes of state in the order of time. Between two changes the rule
 //! (docs/methods/explain.md, "Idle rule") is a matter of a few counts, which the sweep keeps; nothing here
@@ -20,7 +20,8 @@ use super::timeline::{State, ThreadId, Timeline, WaitId};
 
 pub use result::{Charge, Idle, IdleTimes, Silence};
 
-/// Applies the idle rule; `causes` are those of the timeline's waits, [`causes`](super::causes()).
+/// Applies the idle rule. `causes` are the causes of the timeline's waits, from
+/// [`causes`](super::causes()).
 pub fn idle(timeline: &Timeline, causes: &[Cause]) -> Idle {
     let changes = changes(timeline, causes);
     let mut sweep = Sweep::new(timeline, causes);
@@ -34,12 +35,12 @@ pub fn idle(timeline: &Timeline, causes: &[Cause]) -> Idle {
     sweep.finish()
 }
 
-/// One more, or one less.
+/// Adds one to a count of threads, or subtracts one.
 fn count(threads: &mut u32, more: bool) {
     *threads = if more { *threads + 1 } else { threads.saturating_sub(1) };
 }
 
-/// What a thread of the tree is doing.
+/// Activity of a thread of the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Absent,
@@ -49,23 +50,23 @@ enum Doing {
     Blocked(WaitId),
 }
 
-/// Ready threads that may use none of the idle CPUs.
+/// Ready threads that may not run on any of the idle CPUs.
 #[derive(Clone, Copy, Default)]
 struct Barred {
-    /// Those held back besides.
+    /// Threads that are also held back.
     held: u32,
     others: u32,
 }
 
-/// What the sweep keeps of each thread.
+/// State that the sweep keeps for each thread.
 struct Node {
     doing: Doing,
     naming: u32,
-    /// The CPUs that it may use, as bits over their places; none for all.
+    /// CPUs that the thread may use, as bits over their places; none for all CPUs.
     allowed: Option<Box<[u64]>>,
-    /// Where it stands in the list of those running or runnable.
+    /// Position of the thread in the list of running or runnable threads.
     position: usize,
-    /// The label and the index of its last charge.
+    /// Label and index of the thread's last charge.
     last_charge: Option<(u32, Option<Call>, usize)>,
 }
 
@@ -78,25 +79,27 @@ struct Sweep<'t> {
     place: HashMap<CpuId, usize>,
     /// Idle allotted CPUs, as bits over their places.
     idle: Box<[u64]>,
-    /// Of each CPU that is idle: which share of its time is left by interrupts.
+    /// Share of each idle CPU's time that remains after interrupts.
     idle_share: Vec<f64>,
     idle_cpus: u32,
     running: Vec<ThreadId>,
-    /// Those that would run and have no CPU, held back or not.
+    /// Threads that are ready and have no CPU, held back or not.
     ready: Vec<ThreadId>,
-    /// Of the ready ones, those held back.
+    /// Number of ready threads that are held back.
     held: u32,
-    /// Of the ready ones, those confined.
+    /// Number of ready threads that are confined.
     confined: u32,
-    /// Calls in which threads wait for others of the tree, and in which threads wait for what absorbs nothing.
+    /// Calls in which threads wait for others of the tree, and calls in which threads wait for a
+    /// cause that absorbs no idle CPU.
     for_others: Labels,
     for_nothing: Labels,
-    /// Threads that wait for a lock of the program's own themselves, and not for others who do.
+    /// Number of threads that wait directly for a lock of the program's own, rather than for a
+    /// thread that does.
     at_locks: u32,
-    /// Those of them whose lock's holder waits itself, by what that one waits for.
+    /// Number of these threads whose lock's holder waits too, by the cause of the holder's wait.
     behind: [u32; Behind::COUNT],
     silent_since: Option<Nanos>,
-    /// Idle time of the present silence, seconds.
+    /// Idle time of the present silence, in seconds.
     silent: f64,
     charge_of: HashMap<(ThreadId, u32, Option<Call>), usize>,
     silent_charge: f64,
@@ -180,7 +183,7 @@ impl<'t> Sweep<'t> {
         }
         match (was, doing) {
             (Doing::Blocked(before), Doing::Blocked(wait)) => {
-                // Two waits one right after the other: only where events were lost.
+                // A wait follows directly on another wait only where events were lost.
                 debug_assert_ne!(before, wait);
                 self.forest.unblock(id);
                 self.block(id, wait);
@@ -214,7 +217,7 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// Counts a wait that begins, or one that ends no more.
+    /// Counts the call of a wait that begins, or uncounts the call of a wait that ends.
     fn label(&mut self, wait: WaitId, begins: bool) {
         let change = if begins { Labels::add } else { Labels::remove };
         let call = self.timeline.wait(wait).call;
@@ -241,7 +244,7 @@ impl<'t> Sweep<'t> {
         self.confined += u32::from(!running && node.allowed.is_some());
     }
 
-    /// The thread, which did `was`, does that no longer.
+    /// Removes the thread from the counts of its previous activity, `was`.
     fn leave(&mut self, id: ThreadId, was: Doing) {
         let running = was == Doing::Running;
         let list = if running { &mut self.running } else { &mut self.ready };
@@ -286,14 +289,14 @@ impl<'t> Sweep<'t> {
 
     // Silence.
 
-    /// Notes whether it is silent, after all changes of one instant.
+    /// Starts a silence if no thread is running or ready, after all changes of one instant.
     fn listen(&mut self) {
         if self.running.is_empty() && self.ready.is_empty() && self.silent_since.is_none() {
             self.silent_since = Some(self.now);
         }
     }
 
-    /// A thread that did `was` until now breaks the silence, where there is one.
+    /// Ends the present silence, if any, because of a thread whose activity was `was` until now.
     fn speak(&mut self, id: ThreadId, was: Doing, at: Nanos) {
         let Some(from) = self.silent_since.take() else { return };
         let cause = match was {
@@ -350,7 +353,8 @@ impl<'t> Sweep<'t> {
         })
     }
 
-    /// What of `lost` seconds is left when the threads that wait for locks have absorbed theirs.
+    /// Part of `lost` seconds that remains after the threads that wait for locks have absorbed
+    /// their part.
     fn beyond_locks(&mut self, lost: f64) -> f64 {
         let idle = f64::from(self.idle_cpus);
         let locks =
@@ -360,7 +364,7 @@ impl<'t> Sweep<'t> {
         lost - absorbed
     }
 
-    /// Charges what threads that wait for locks absorbed.
+    /// Charges the time that threads waiting for locks absorbed.
     fn charge_locks(&mut self, absorbed: f64) {
         let [kernel, user] =
             [Class::KernelLock, Class::UserLock].map(|class| f64::from(self.forest.count(class)));
@@ -379,7 +383,7 @@ impl<'t> Sweep<'t> {
         behind.timer_s += timer;
     }
 
-    /// Rules 1 to 4 for `lost` seconds of the CPUs that are idle now.
+    /// Applies rules 1 to 4 to `lost` seconds of the CPUs that are idle now.
     fn divide(&mut self, lost: f64) {
         let idle = f64::from(self.idle_cpus);
         let one = lost / idle;
@@ -416,7 +420,7 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// Number of ready threads that may use none of the idle CPUs.
+    /// Number of ready threads that may not run on any of the idle CPUs.
     fn barred(&self) -> Barred {
         let mut barred = Barred::default();
         if self.confined == 0 {
@@ -432,7 +436,8 @@ impl<'t> Sweep<'t> {
         barred
     }
 
-    /// Charges lost time in equal parts to the threads that run, or are about to where none does.
+    /// Charges lost time in equal parts to the running threads, or to the threads about to run if
+    /// none is running.
     fn charge(&mut self, lost: f64) {
         let label = self.for_others.most().or_else(|| self.for_nothing.most());
         let charged = if self.running.is_empty() { &self.ready } else { &self.running };

@@ -1,8 +1,8 @@
-//! In which calls the threads of the tree wait at an instant.
+//! Calls in which the threads of the tree wait at an instant.
 
 use morecores_study::trace::Call;
 
-/// How many threads wait in each call.
+/// Number of threads that wait in each call.
 #[derive(Default)]
 pub(super) struct Labels(Vec<(Call, u32)>);
 
@@ -20,7 +20,7 @@ impl Labels {
         }
     }
 
-    /// The call that most wait in; of several, the one that was first met.
+    /// Call with the most waiting threads; in a tie, the call that was counted first.
     pub(super) fn most(&self) -> Option<Call> {
         let mut most = None;
         for &(call, count) in &self.0 {

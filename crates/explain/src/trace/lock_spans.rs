@@ -1,4 +1,5 @@
-//! When threads of the tree waited for kernel locks, nested waits once. How they spent that time is decided elsewhere.
+//! Stretches in which threads of the tree waited for kernel locks, with nested waits counted once.
+//! Other modules divide the time in these stretches.
 
 use morecores_study::Nanos;
 
@@ -7,15 +8,15 @@ use super::timeline::{ThreadId, Timeline};
 /// A stretch of time in which a thread waited for one kernel lock or, nested, for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockSpan {
-    /// The thread that held it.
+    /// Waiting thread.
     pub thread: ThreadId,
-    /// Start.
+    /// Beginning of the stretch.
     pub from: Nanos,
-    /// End.
+    /// End of the stretch.
     pub to: Nanos,
 }
 
-/// All of them, disjoint: by thread, then in the order of time.
+/// All stretches, disjoint: by thread, then in the order of time.
 pub fn lock_spans(timeline: &Timeline) -> Vec<LockSpan> {
     let of_tree = timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
     let mut spans: Vec<LockSpan> =

@@ -1,28 +1,32 @@
-//! What a stretch of a CPU is made of: interrupts, what a hypervisor took, and the rest, which is its occupant's own.
+//! Division of each stretch of a CPU into interrupts, the hypervisor's steal, and the rest, which
+//! belongs to its occupant.
 //!
-//! The kernel accounts to a thread from a reading of its own clock, which it may have taken before the switch: a thread
-//! that is woken on an idle CPU is accounted from the interrupt that woke it, some 10 µs early. Within a busy period, from
-//! one idle stretch to the next, such readings are the end of one thread and the beginning of the next, and cancel. So
-//! steal is told of busy periods, and one with more accounted than there was time for has none. Its stretches
-//! are taken to be as long as they were: the surplus is time in which the CPU was still idle.
+//! The kernel accounts CPU time from a reading of its own clock, which it may have taken before the
+//! switch. A thread that is woken on an idle CPU is accounted from the interrupt that woke it, some
+//! 10 µs early. Within a busy period, from one idle stretch to the next, such a reading is the end
+//! of one thread and the beginning of the next, and the errors cancel. Steal is therefore computed
+//! for busy periods, and a period with more accounted time than elapsed time has no steal. Its
+//! stretches keep their measured length: the surplus is time in which the CPU was still idle.
 
 use morecores_study::trace::TraceHeader;
 
 use super::timeline::{CpuTimeline, Occupant, Stretch, Timeline};
 
-/// One stretch, divided: interrupts, steal and rest are seconds that add up to its length.
+/// Division of one stretch: interrupts, steal and rest are seconds that add up to its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shares {
     pub(crate) interrupts: f64,
-    /// Signed: within a busy period one thread may be accounted what was another's.
+    /// Time taken by the hypervisor. It is signed: within a busy period, one thread may be
+    /// accounted another thread's time.
     pub(crate) steal: f64,
-    /// What was accounted to the threads of a busy period beyond its length: no part of the stretch. Signed like steal.
+    /// Time accounted to the threads of a busy period beyond its length. It is no part of the
+    /// stretch, and signed like steal.
     pub(crate) surplus: f64,
-    /// What is left to whoever had the CPU.
+    /// Time left to the occupant of the CPU.
     pub(crate) rest: f64,
 }
 
-/// Divides each stretch of each CPU: in step with the timeline's CPUs and their stretches.
+/// Divides each stretch of each CPU, in step with the timeline's CPUs and their stretches.
 pub(super) fn of_all(header: &TraceHeader, timeline: &Timeline) -> Vec<Vec<Shares>> {
     timeline.cpus.iter().map(|cpu| shares(header, cpu)).collect()
 }

@@ -1,19 +1,20 @@
-//! The kernel's ticks of the tree: how many found a thread in user mode and how many in the kernel, from one account of
-//! it to the next.
+//! The kernel's ticks of the tree: their counts in user mode and in the kernel, from one account of
+//! a thread to its next.
 //!
-//! The kernel tells a thread's accounts when it becomes another program and when it ends. What a thread does after its
-//! last account inside the window is not told. Nothing here divides or estimates.
+//! The kernel reports a thread's accounts when it executes another program and when it ends. The
+//! time after a thread's last account inside the window is not recorded. This module neither
+//! divides nor estimates.
 
 use morecores_study::Nanos;
 use morecores_study::trace::Accounts;
 
 use super::timeline::{Naming, ThreadId, Timeline};
 
-/// What was accounted to a thread from an instant to its next account.
+/// Time accounted to a thread from an instant to its next account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticks {
     pub(crate) thread: ThreadId,
-    /// Since when. The thread ran one program from then on.
+    /// Beginning of the span. The thread ran one program from then on.
     pub(crate) from: Nanos,
     /// Ticks in user mode, as time.
     pub(crate) user: Nanos,
@@ -21,12 +22,12 @@ pub(crate) struct Ticks {
     pub(crate) system: Nanos,
 }
 
-/// All that was accounted to the threads of the tree inside the window.
+/// All time accounted to the threads of the tree inside the window.
 pub(crate) fn ticks(timeline: &Timeline) -> Vec<Ticks> {
     let mut ticks = Vec::new();
     for (thread, told) in timeline.tree() {
-        // What the main process was before it became the command is no part of it, and of a thread older than the trace
-        // it is not known what it had done by then.
+        // The main process's time before it became the command does not count. The earlier time of
+        // a thread older than the trace is unknown.
         let begun = told.born.filter(|_| timeline.root != Some(thread));
         let mut since = begun.map(|born| (born, Accounts::default()));
         let execs = told.names.iter().filter_map(|named| match named.by {

@@ -1,6 +1,8 @@
-//! The nouns of a timeline: what each thread and each CPU did, from the beginning of the window to its end.
+//! Types of the timeline: the activity of each thread and each CPU, from the beginning of the
+//! window to its end.
 //!
-//! Only what happened and who did it; which CPU was lost to what is decided elsewhere.
+//! The timeline holds only events and their actors. Other modules decide the cause of each lost
+//! CPU-second.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +13,13 @@ use morecores_study::trace::{
 use morecores_study::{CpuId, CpuSet, Nanos};
 use morecores_view::Misfits;
 
-/// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`] it is never used
-/// for another one.
+/// A thread from its beginning to its end: an index into [`Timeline::threads`]. Unlike a [`Tid`], a
+/// `ThreadId` is never reused for another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub u32);
 
 impl ThreadId {
-    /// As an index.
+    /// The identifier as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,68 +30,69 @@ impl ThreadId {
 pub struct WaitId(pub u32);
 
 impl WaitId {
-    /// As an index.
+    /// The identifier as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What all threads and CPUs did during a run.
+/// Activity of all threads and CPUs during a run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Beginning of the window: the main process's exec. Nothing here is earlier, save births, names
-    /// and confinements.
+    /// Beginning of the window: the exec of the main process. Only births, names and confinements
+    /// can be earlier.
     pub began: Nanos,
-    /// Its end: the main process's. Nothing here is later.
+    /// End of the window: the end of the main process. Nothing in the timeline is later.
     pub ended: Nanos,
-    /// The CPUs that the run was allotted.
+    /// CPUs allotted to the run.
     pub allotted: CpuSet,
-    /// What the devices' interrupts are called, by their numbers, where that is known.
+    /// Names of the devices' interrupts by interrupt number, where they are known.
     pub interrupts: BTreeMap<u32, String>,
-    /// What told the events.
+    /// Source of the events.
     pub source: TraceSource,
-    /// The main process's first thread; none where nothing was told of it.
+    /// First thread of the main process; none if no event mentions it.
     pub root: Option<ThreadId>,
-    /// All threads, the tree's and others, in the order in which they were first known of.
+    /// All threads, of the tree and others, in the order of their first appearance.
     pub threads: Vec<Thread>,
-    /// The CPUs, in ascending order: all allotted ones, and any other that was seen.
+    /// CPUs in ascending order: all allotted ones, and any other CPU that occurs in an event.
     pub cpus: Vec<CpuTimeline>,
-    /// All waits of all threads, in the order in which they began.
+    /// All waits of all threads, in the order of their beginnings.
     pub waits: Vec<Wait>,
-    /// Waits for kernel locks, in the order in which they ended.
+    /// Waits for kernel locks, in the order of their ends.
     pub contentions: Vec<LockWait>,
-    /// What kernel workers did, and for whom, in the order in which it ended.
+    /// Work items of kernel workers with their originators, in the order of their ends.
     pub works: Vec<WorkDone>,
-    /// Which threads could not use all allotted CPUs, in the order of time.
+    /// Threads that could not use all allotted CPUs, in the order of time.
     pub confinements: Vec<Confinement>,
     /// Samples, in the order of time.
     pub samples: Vec<Sampled>,
-    /// System calls of the tree that were about something, in the order in which they returned; exact traces only.
+    /// System calls of the tree that concern an object, in the order of their returns; exact traces
+    /// only.
     pub calls: Vec<CallMade>,
-    /// Events that were lost, by the events themselves.
+    /// Number of lost events, counted by the events themselves.
     pub lost: u64,
-    /// What did not fit together.
+    /// Number of contradictions between events.
     pub misfits: Misfits,
 }
 
 impl Timeline {
-    /// From the events of all CPUs in the order of time. Events outside the window tell who there is; everything else
-    /// is cut to the window.
+    /// Builds the timeline from the events of all CPUs in the order of time. Events outside the
+    /// window only show which threads exist; everything else is cut to the window.
     pub fn new(header: &TraceHeader, events: &[Event]) -> Self {
         super::build::build(header, events)
     }
 
-    /// A thread.
+    /// The thread with this identifier.
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]
     }
 
-    /// A wait.
+    /// The wait with this identifier.
     pub fn wait(&self, id: WaitId) -> &Wait {
         &self.waits[id.index()]
     }
 
-    /// The threads of the tree.
+    /// Threads of the tree.
     pub fn tree(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
         (0..).map(ThreadId).zip(&self.threads).filter(|(_, thread)| thread.in_tree)
     }
@@ -103,175 +106,182 @@ impl Timeline {
 /// One thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its number; after an exec by another than the process's first thread, the number since.
+    /// Number of the thread. After an exec by a thread other than the process's first one, it is
+    /// the number since that exec.
     pub tid: Tid,
-    /// The number of its process; none where it is not known.
+    /// Number of the thread's process; none if it is unknown.
     pub process: Option<Tid>,
-    /// The process's first thread, itself where it is that; none where it is not known. With an address it names a
-    /// futex.
+    /// First thread of the process, possibly this thread itself; none if it is unknown. Together
+    /// with an address it identifies a futex.
     pub leader: Option<ThreadId>,
-    /// Who made it, where that was seen.
+    /// Parent that made the thread, if the trace shows it.
     pub parent: Option<ThreadId>,
-    /// Whether it belongs to the command: the main process, and all that descends from it. A thread does where its
-    /// process does, whoever made it.
+    /// Whether the thread belongs to the command: to the main process or one of its descendants. A
+    /// thread belongs to the command if its process does, no matter which thread made it.
     pub in_tree: bool,
-    /// Whether it is one of the kernel's.
+    /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// Whether it is the tracer's.
+    /// Whether it is a thread of the tracer.
     pub tracer: bool,
-    /// When it was made; none where it was there before the trace.
+    /// Time of its creation; none if the thread is older than the trace.
     pub born: Option<Nanos>,
-    /// When it left its CPU for good, or when its number went to another; none where it outlived the window.
+    /// Time at which it left its CPU for good, or at which its number went to another thread; none
+    /// if it outlived the window.
     pub ended: Option<Nanos>,
-    /// Its names, in the order of time; never empty.
+    /// Names of the thread, in the order of time; never empty.
     pub names: Vec<Named>,
-    /// What it did, in the order of time and without overlap. There are gaps: before a newborn is first made
-    /// runnable, and where events were lost.
+    /// States of the thread, in the order of time and without overlap. Gaps occur before a new
+    /// thread is first made runnable, and where events were lost.
     pub segments: Vec<Segment>,
-    /// All that was accounted to it in its life, told when it ended inside the window.
+    /// Resources accounted to the thread over its life, recorded when it ended inside the window.
     pub accounts: Option<Accounts>,
 }
 
 impl Thread {
-    /// Index into [`names`](Self::names) of its name at an instant: the last one given by then, or the first.
+    /// Index into [`names`](Self::names) of the name at an instant: the last name given by then, or
+    /// the first one.
     pub fn naming_at(&self, at: Nanos) -> usize {
         self.names.partition_point(|name| name.from <= at).saturating_sub(1)
     }
 
-    /// Its name at an instant.
+    /// Name of the thread at an instant.
     pub fn name_at(&self, at: Nanos) -> Comm {
         self.names.get(self.naming_at(at)).map(|named| named.name).unwrap_or_default()
     }
 
-    /// Its time on any CPU.
+    /// Time of the thread on any CPU.
     pub fn on_cpu(&self) -> Nanos {
         self.segments.iter().filter(|s| matches!(s.state, State::Running { .. })).map(Segment::length).sum()
     }
 }
 
-/// A name, and since when.
+/// A name and the beginning of its validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Since when.
+    /// Beginning of the name's validity.
     pub from: Nanos,
     /// The name.
     pub name: Comm,
-    /// How it came by it.
+    /// Origin of the name.
     pub by: Naming,
 }
 
-/// How a thread came by a name.
+/// Origin of a thread's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// It had it when it was first known of: its parent's, or the one that the header tells.
+    /// The thread had the name at its first appearance: its parent's name, or the one in the
+    /// header.
     Inherited,
-    /// It became another program; with what had been accounted to it in its life by then.
+    /// An exec gave the thread a new program. The value holds the resources accounted to the thread
+    /// by then.
     Exec(Accounts),
-    /// It was renamed.
+    /// The thread was renamed.
     Rename,
 }
 
 /// A stretch of a thread's life in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Since when.
+    /// Beginning of the stretch.
     pub from: Nanos,
-    /// Until when.
+    /// End of the stretch.
     pub to: Nanos,
-    /// In which state.
+    /// State during the stretch.
     pub state: State,
 }
 
 impl Segment {
-    /// How long.
+    /// Length of the stretch.
     pub const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
 }
 
-/// The state of a thread.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On this CPU, allotted or not.
+    /// The thread is on this CPU, allotted or not.
     Running {
-        /// Which.
+        /// CPU of the thread.
         cpu: CpuId,
     },
-    /// It could run and has no CPU.
+    /// The thread is ready and has no CPU.
     Runnable,
-    /// It would run, and may not on any CPU.
+    /// The thread is ready but may not run on any CPU.
     Held(HeldBy),
-    /// It waits.
+    /// The thread waits.
     Blocked(WaitId),
 }
 
-/// A wait: how it began and what ended it.
+/// A wait: its beginning and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whose.
+    /// Waiting thread.
     pub thread: ThreadId,
-    /// When it began.
+    /// Beginning of the wait.
     pub from: Nanos,
-    /// When it ended, or the window.
+    /// End of the wait, or end of the window.
     pub to: Nanos,
-    /// Why the thread left its CPU.
+    /// Reason for which the thread left its CPU.
     pub left: Left,
-    /// In which call.
+    /// System call of the wait.
     pub call: Call,
-    /// For what, where that was told.
+    /// Object of the wait, if the trace records it.
     pub object: Object,
-    /// The arguments of its futex call, where it is one and they were told.
+    /// Arguments of the futex call, if the wait is in one and the trace records them.
     pub futex: Option<FutexWait>,
-    /// What ended it; none where the window ended first or nobody was seen to.
+    /// Wake-up that ended the wait; none if the window ended first or if the trace shows no
+    /// wake-up.
     pub wake: Option<Wake>,
-    /// Whether it ended inside the window, seen or not.
+    /// Whether the wait ended inside the window, with or without a recorded wake-up.
     pub ended: bool,
-    /// The wait for a kernel lock that it is part of: an index into [`Timeline::contentions`]. Of nested ones the
-    /// inner.
+    /// Wait for a kernel lock that contains this wait: an index into [`Timeline::contentions`]. For
+    /// nested lock waits it is the inner one.
     pub contention: Option<u32>,
 }
 
-/// What made a thread runnable.
+/// A wake-up: it made a thread runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When.
+    /// Time of the wake-up.
     pub at: Nanos,
-    /// By what.
+    /// Direct source of the wake-up.
     pub by: Source,
-    /// By what, followed through kernel threads: a worker to whoever queued what it did, another one to what had
-    /// ended its own last wait.
+    /// Source of the wake-up, followed through kernel threads. A worker leads to the source that
+    /// queued its work. Another kernel thread leads to the source that ended its own last wait.
     pub origin: Source,
-    /// Whether the kernel counts the wait as one for a device.
+    /// Whether the kernel counts the wait as a wait for I/O.
     pub io_wait: bool,
 }
 
-/// Who or what did something: [`Waker`](morecores_study::trace::Waker) with the thread in place of its number.
+/// Source of an action: [`Waker`](morecores_study::trace::Waker) with a [`ThreadId`] in place of
+/// the thread's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// A thread, in its own time.
+    /// A thread, in its own context.
     Thread(ThreadId),
     /// A soft interrupt that a thread raised.
     SoftIrqOfThread {
-        /// Its number.
+        /// Number of the soft interrupt.
         vector: u8,
-        /// Who raised it.
+        /// Thread that raised it.
         thread: ThreadId,
     },
     /// A hard interrupt.
     Interrupt(Interrupt),
-    /// A soft interrupt that a hard one raised.
+    /// A soft interrupt that a hard interrupt raised.
     SoftIrqOfInterrupt {
-        /// Its number.
+        /// Number of the soft interrupt.
         vector: u8,
-        /// Who raised it.
+        /// Hard interrupt that raised it.
         interrupt: Interrupt,
     },
-    /// Not told.
+    /// Not recorded.
     Unknown,
 }
 
 impl Source {
-    /// The thread behind it, where there is one.
+    /// Thread behind the source, if there is one.
     pub const fn thread(self) -> Option<ThreadId> {
         match self {
             Self::Thread(thread) | Self::SoftIrqOfThread { thread, .. } => Some(thread),
@@ -280,124 +290,124 @@ impl Source {
     }
 }
 
-/// What one CPU did.
+/// Activity of one CPU.
 #[derive(Clone, Debug)]
 pub struct CpuTimeline {
-    /// Which.
+    /// The CPU.
     pub cpu: CpuId,
-    /// Whether the run was allotted it.
+    /// Whether the CPU was allotted to the run.
     pub allotted: bool,
-    /// What it did, in the order of time, without gap or overlap over the whole window.
+    /// Stretches in the order of time, without gap or overlap over the whole window.
     pub stretches: Vec<Stretch>,
 }
 
 /// A stretch of a CPU's time between two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Since when.
+    /// Beginning of the stretch.
     pub from: Nanos,
-    /// Until when.
+    /// End of the stretch.
     pub to: Nanos,
-    /// Who had the CPU.
+    /// Occupant of the CPU.
     pub who: Occupant,
-    /// Interrupts meanwhile.
+    /// Time in interrupts during the stretch.
     pub interrupts: Nanos,
-    /// CPU time that the kernel accounted to the thread over the stretch; none where that is not known: of the idle
-    /// loop, of a stretch that the window or a loss cuts, and where the source does not tell.
+    /// CPU time that the kernel accounted to the thread over the stretch. It is none for the idle
+    /// loop, for a stretch cut by the window or by a loss, and if the source does not record it.
     pub accounted: Option<Nanos>,
 }
 
 impl Stretch {
-    /// How long.
+    /// Length of the stretch.
     pub const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
 }
 
-/// Who has a CPU.
+/// Occupant of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// The idle loop.
     Idle,
     /// A thread.
     Thread(ThreadId),
-    /// Somebody whom the source of the trace does not show: a thread was made to leave for it.
+    /// A thread that the source of the trace does not show: it preempted a traced thread.
     Unseen,
-    /// Nobody knows: events were lost.
+    /// Unknown, because events were lost.
     Lost,
 }
 
 /// A thread's wait for a kernel lock, cut to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockWait {
-    /// Whose.
+    /// Waiting thread.
     pub thread: ThreadId,
-    /// When it began.
+    /// Beginning of the wait.
     pub from: Nanos,
-    /// When it ended.
+    /// End of the wait.
     pub to: Nanos,
-    /// The lock's address.
+    /// Address of the lock.
     pub lock: u64,
-    /// What the kernel says of it.
+    /// The kernel's flags for the lock.
     pub flags: LockFlags,
-    /// The lock, where it is a known one.
+    /// Identity of the lock, if it is a known one.
     pub known: KnownLock,
-    /// Where the thread was: a key of the header's stacks.
+    /// Kernel stack of the waiting thread: a key of the header's stacks.
     pub stack: Option<u32>,
 }
 
-/// A piece of work that a kernel worker did.
+/// A work item that a kernel worker executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkDone {
     /// The worker.
     pub worker: ThreadId,
-    /// Since when.
+    /// Beginning of the execution.
     pub from: Nanos,
-    /// Until when.
+    /// End of the execution.
     pub to: Nanos,
-    /// Who had queued it, followed through kernel threads.
+    /// Source that queued the work item, followed through kernel threads.
     pub origin: Source,
 }
 
-/// A thread may use some CPUs only.
+/// A restriction of a thread to some of the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// Since when.
+    /// Beginning of the restriction.
     pub at: Nanos,
-    /// Who.
+    /// The restricted thread.
     pub thread: ThreadId,
-    /// The CPUs that it may use.
+    /// CPUs on which the thread may run.
     pub allowed: CpuSet,
 }
 
-/// What a thread was doing at an instant of the sampling clock.
+/// A sample: the activity of a CPU at one instant of the sampling clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// When.
+    /// Time of the sample.
     pub at: Nanos,
-    /// On which CPU.
+    /// Sampled CPU.
     pub cpu: CpuId,
-    /// Who; none for the idle loop and threads not shown.
+    /// Sampled thread; none for the idle loop and for threads that the trace does not show.
     pub thread: Option<ThreadId>,
-    /// In which mode.
+    /// Mode of the CPU.
     pub mode: SampleMode,
-    /// Whether it waits in a loop of its own.
+    /// Whether the thread spins in a loop of its own.
     pub spins: bool,
 }
 
-/// A system call, and what it was about.
+/// A system call and its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallMade {
-    /// By whom.
+    /// Calling thread.
     pub thread: ThreadId,
-    /// When it began; where it waited, the beginning of the wait.
+    /// Beginning of the call; if the call waited, the beginning of the wait.
     pub since: Nanos,
-    /// When it returned.
+    /// Time of the return.
     pub at: Nanos,
-    /// Its number.
+    /// Number of the system call.
     pub number: u16,
-    /// What it returned; the largest number of 31 bits stands for all that are larger.
+    /// Returned value; the largest number of 31 bits also stands for all larger values.
     pub result: i64,
-    /// What it was about; never [`Object::None`].
+    /// Object of the call; never [`Object::None`].
     pub object: Object,
 }

@@ -1,6 +1,6 @@
-//! Traces written by hand: who runs where from when to when, who wakes whom. All times are milliseconds since the main
-//! process's exec.
-// Each test file uses only part of it.
+//! Traces written by hand: the thread on each CPU over time, and the source of each wake-up. All
+//! times are milliseconds since the main process's exec.
+// Each test file uses only part of this module.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use morecores_view::Components;
 
 /// The main process.
 pub(crate) const ROOT: u32 = 100;
-/// Whoever started it, and somebody else.
+/// The parent of the main process, and a process outside the tree.
 pub(crate) const SHELL: u32 = 50;
 pub(crate) const STRANGER: u32 = 60;
 /// Kernel threads.
@@ -25,11 +25,12 @@ pub(crate) const JOURNAL: u32 = 71;
 /// The tracer's reader.
 pub(crate) const READER: u32 = 80;
 
-/// Of x86-64 and of this architecture alike: only told apart, never looked up.
+/// Calls of x86-64, used on every architecture: the tests only compare them and never look up their
+/// names.
 pub(crate) const WAIT4: Call = Call::Number(61);
 pub(crate) const FUTEX: Call = Call::Number(202);
 
-/// Time on the clock when the window begins.
+/// Time on the clock at the beginning of the window.
 const BEGAN: u64 = 1_000_000_000_000;
 
 pub(crate) fn at(ms: f64) -> Nanos {
@@ -52,7 +53,7 @@ pub(crate) struct OneRun {
 }
 
 impl OneRun {
-    /// Then it waits.
+    /// Makes the thread wait after the run.
     pub(crate) fn sleeps(&mut self, call: Call) -> &mut Self {
         (self.left, self.call) = (Left::Asleep, call);
         self
@@ -72,7 +73,7 @@ impl OneRun {
         self
     }
 
-    /// With these arguments of its futex call.
+    /// Sets the arguments of the wait's futex call.
     pub(crate) fn asks(&mut self, operation: u32, expected: u32) -> &mut Self {
         self.futex = Some(FutexWait { operation, expected });
         self
@@ -163,17 +164,17 @@ impl Script {
         self.events.push(Event { at: at(ms), cpu: CpuId(cpu), kind });
     }
 
-    /// A process of its own, runnable at once.
+    /// Makes a process, runnable at once.
     pub(crate) fn fork(&mut self, ms: f64, parent: u32, child: u32) {
         self.thread_of(ms, parent, child, child);
     }
 
-    /// A thread of the main process, runnable at once.
+    /// Makes a thread of the main process, runnable at once.
     pub(crate) fn thread(&mut self, ms: f64, parent: u32, child: u32) {
         self.thread_of(ms, parent, child, ROOT);
     }
 
-    /// A thread of `process` that `parent` makes, runnable at once.
+    /// Makes a thread of `process` with the parent `parent`, runnable at once.
     pub(crate) fn thread_of(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
         let fork = Fork { parent: Tid(parent), child: Tid(child), process: Tid(process) };
         self.event(ms, 0, EventKind::Fork(fork));
@@ -214,12 +215,12 @@ impl Script {
         );
     }
 
-    /// Interrupts on an idle CPU, told by the switch that ends its idling.
+    /// Adds interrupts on an idle CPU, recorded in the switch that ends its idle time.
     pub(crate) fn idle_interrupts(&mut self, cpu: u32, until: f64, ms: f64) {
         self.idle_interrupts.insert((cpu, at(until)), Nanos::from_secs_f64(ms / 1e3));
     }
 
-    /// The events in the order of time; at one instant a switch comes last.
+    /// Events in the order of time; at one instant a switch comes last.
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut events = self.events.clone();
         let mut runs = self.runs.clone();
@@ -295,14 +296,14 @@ impl Script {
         self.account_of(&self.events())
     }
 
-    /// What these events come to, which may be other ones than the script's.
+    /// Accounting of these events, which may differ from the script's own.
     pub(crate) fn account_of(&self, events: &[Event]) -> Accounting {
         let timeline = Timeline::new(&self.header, events);
         account(&self.header, &timeline, idle(&timeline, &causes(&timeline)))
     }
 }
 
-/// Components by name, in milliseconds, those that are told and not zero.
+/// Components by name, in milliseconds: those that are present and not zero.
 pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
     let value = serde_json::to_value(components).expect("plain numbers");
     let told = value.as_object().expect("a structure").iter();
@@ -312,7 +313,7 @@ pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
     parts.filter(|(_, ms)| *ms != 0.0).collect()
 }
 
-/// The components are these, in milliseconds, and no others.
+/// Asserts that the components are exactly these, in milliseconds.
 #[track_caller]
 pub(crate) fn assert_parts(accounting: &Accounting, expected: &[(&str, f64)]) {
     let expected: BTreeMap<String, f64> =

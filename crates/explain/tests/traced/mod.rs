@@ -1,6 +1,6 @@
-//! Traces made up event by event, so that every figure of their view is known beforehand. Times are microseconds since
-//! the run began.
-// Each test binary holds this module and uses a part of it.
+//! Traces built event by event, so that every figure of their view is known beforehand. Times are
+//! microseconds since the run began.
+// Each test binary includes this module and uses a part of it.
 #![allow(dead_code)]
 
 use std::collections::HashMap;
@@ -12,14 +12,15 @@ use morecores_view::*;
 
 use crate::studies;
 
-/// When runs begin: the clock does not start with them.
+/// Time of the beginning of each run: the clock does not start with the run.
 const BEGAN: u64 = 1_000_000_000;
 /// The main process.
 pub(crate) const ROOT: u32 = 100;
 /// A process outside the tree.
 pub(crate) const PEER: u32 = 50;
 
-/// A trace in the making. The builder knows who is on each CPU, so that an event names only what changes.
+/// Builder of a trace. The builder knows the thread on each CPU, so that an event names only the
+/// change.
 pub(crate) struct Traced {
     pub(crate) header: TraceHeader,
     pub(crate) events: Vec<Event>,
@@ -39,8 +40,8 @@ pub(crate) fn accounts(user: u64, system: u64) -> Accounts {
 }
 
 impl Traced {
-    /// A run of this length on the first CPUs; the main process execs `main` at its beginning, on CPU 0, and there is a
-    /// `daemon` outside the tree.
+    /// A run of this length on the first CPUs. The main process execs `main` at its beginning, on
+    /// CPU 0, and a `daemon` exists outside the tree.
     pub(crate) fn new(cpus: u32, elapsed_us: u64) -> Self {
         let made = studies::study(&[cpus]);
         let header = TraceHeader {
@@ -88,7 +89,7 @@ impl Traced {
         self.events.push(Event { at: at(us), cpu: CpuId(cpu), kind });
     }
 
-    /// The CPU goes from whoever had it to `next`; 0 is the idle loop.
+    /// Switches the CPU from its present thread to `next`; 0 is the idle loop.
     pub(crate) fn leave(&mut self, us: u64, cpu: u32, left: Left, next: u32) {
         let prev = self.on.insert(cpu, next).unwrap_or(0);
         let ran = us - self.since.insert(cpu, us).unwrap_or(0);
@@ -106,12 +107,12 @@ impl Traced {
         self.push(us, cpu, EventKind::Switch(switch));
     }
 
-    /// The CPU was idle, or its thread goes to sleep.
+    /// Switches an idle CPU to `next`, or a CPU whose thread goes to sleep.
     pub(crate) fn sleep(&mut self, us: u64, cpu: u32, next: u32) {
         self.leave(us, cpu, Left::Asleep, next);
     }
 
-    /// A thread's last switch.
+    /// Adds a thread's last switch.
     pub(crate) fn die(&mut self, us: u64, cpu: u32, next: u32) {
         self.leave(us, cpu, Left::Dead, next);
     }
@@ -124,12 +125,12 @@ impl Traced {
         self.push(us, cpu, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: false }));
     }
 
-    /// A new process.
+    /// Adds a new process.
     pub(crate) fn fork(&mut self, us: u64, cpu: u32, parent: u32, child: u32) {
         self.thread(us, cpu, parent, child, child);
     }
 
-    /// A new thread of a process.
+    /// Adds a new thread of a process.
     pub(crate) fn thread(&mut self, us: u64, cpu: u32, parent: u32, child: u32, process: u32) {
         let fork = Fork { parent: Tid(parent), child: Tid(child), process: Tid(process) };
         self.push(us, cpu, EventKind::Fork(fork));
@@ -144,7 +145,7 @@ impl Traced {
         self.push(us, cpu, EventKind::Exit(ThreadExit { tid: Tid(tid), accounts }));
     }
 
-    /// A wait for the kernel lock at `lock` ends.
+    /// Adds the end of a wait for the kernel lock at `lock`.
     pub(crate) fn contended(
         &mut self,
         us: u64,
@@ -168,7 +169,7 @@ impl Traced {
         }
     }
 
-    /// A stack with these functions, innermost first.
+    /// Adds a stack with these functions, innermost first.
     pub(crate) fn stack(&mut self, key: u32, symbols: &[&str]) {
         let frames = symbols.iter().map(|symbol| KernelFrame { symbol: (*symbol).into(), offset: 0 });
         self.header.stacks.insert(key, frames.collect());
@@ -178,21 +179,21 @@ impl Traced {
         self.push(us, cpu, EventKind::Sample(Sample { tid: Tid(tid), mode, address: 0, spins }));
     }
 
-    /// What is said of it. Events may have been added in any order of time.
+    /// View of the trace. The events may have been added in any order.
     pub(crate) fn view(mut self) -> TraceView {
         self.events.sort_by_key(|event| event.at);
         self.header.events = self.events.len() as u64;
         self.read(usize::MAX)
     }
 
-    /// What is said of it where only the first so many events are left.
+    /// View of the trace with only the first `left` events.
     pub(crate) fn read(&self, left: usize) -> TraceView {
         let events = self.events.iter().take(left).cloned().collect();
         trace_view(&self.header, &Decoded { events, ..Decoded::default() }, std::env::consts::ARCH)
     }
 }
 
-/// A second, in the unit of the traces.
+/// One second, in the unit of the traces.
 pub(crate) const S: u64 = 1_000_000;
 
 pub(crate) fn near(value: f64, expected: f64) {
@@ -204,8 +205,8 @@ pub(crate) fn all_near(values: &[f64], expected: &[f64]) {
     values.iter().zip(expected).for_each(|(value, expected)| near(*value, *expected));
 }
 
-/// 10 s on two CPUs. `main` runs alone for 4 s, then beside `cc1` for 3 s, then waits for it for 2 s, and runs alone
-/// again for 1 s.
+/// 10 s on two CPUs. `main` runs alone for 4 s, then beside `cc1` for 3 s. It then waits for `cc1`
+/// for 2 s, and runs alone again for 1 s.
 pub(crate) fn build() -> Traced {
     let mut t = Traced::new(2, 10 * S);
     t.fork(4 * S, 0, ROOT, 101);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * System calls, for the exact trace alone: which, how long, with what result and about what, also where they did not
- * block. One record for each, when it returns.
+ * System calls, for the exact trace only: number, duration, result and object, also of calls
+ * that did not block. Each call gives one record, when it returns.
  *
- * When a call was entered is kept for the CPU and not for the thread, which costs a tenth of a thread's own storage: a
- * call during which the CPU went to another thread has no time of its own, and its switches tell it.
+ * The entry time of a call is stored for the CPU and not for the thread, which takes a tenth of
+ * the time of thread-local storage. A call during which the CPU went to another thread has no
+ * duration of its own; its switches show it.
  */
 
 SEC("tp_btf/sys_enter")
@@ -15,7 +16,7 @@ int BPF_PROG(on_sys_enter)
 	return 0;
 }
 
-/* The inode behind a descriptor of the current thread; 0 for none. */
+/* Inode of a descriptor of the current thread; 0 for none. */
 static __always_inline u64 inode_of(struct task_struct *current, u32 descriptor)
 {
 	struct fdtable *table = current->files->fdt;
@@ -37,7 +38,8 @@ static __always_inline u64 inode_of(struct task_struct *current, u32 descriptor)
 	return BPF_CORE_READ(open, f_inode, i_ino);
 }
 
-/* A result in 32 bits: an address is cut to the largest number, of which nothing but its being none is of interest. */
+/* Result in 32 bits. An address is cut to the largest number, since only its not being an error
+ * matters. */
 static __always_inline u32 short_result(s64 result)
 {
 	return result > 0x7fffffff ? 0x7fffffff : (u32)result;

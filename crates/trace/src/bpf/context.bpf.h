@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * In which context a program was called, and so who it was that woke, queued or raised something. Interrupts that have
- * a tracepoint of their own are followed from entry to exit; for the others (from another CPU, NMIs) the CPU's
- * preempt_count tells that one is running. Records nothing.
+ * The context in which a program was called, and so the source of a wake-up, a queued work item
+ * or a raised interrupt. Interrupts with tracepoints are followed from entry to exit. For the
+ * others (from another CPU, NMIs), the CPU's preempt_count shows that one is running. This
+ * header records nothing.
  */
 #ifndef MORECORES_CONTEXT_H
 #define MORECORES_CONTEXT_H
@@ -10,10 +11,11 @@
 #include "state.bpf.h"
 
 /*
- * Finds this CPU's preempt_count without its symbol, which many kernels keep to themselves (a weak one does not help:
- * where the kernel describes the variable but does not give its address, loading fails). The distance of two per-CPU
- * variables is the same on each CPU and stands in the kernel's type information, and one of them, the runqueue, can be
- * reached from any thread that belongs to the CPU, which `here` must.
+ * Finds the address of this CPU's preempt_count without its symbol, which many kernels do not
+ * export. A weak symbol does not help: loading fails if the kernel describes the variable but
+ * does not give its address. The distance between two per-CPU variables is equal on all CPUs and
+ * is part of the kernel's type information. One of these variables, the runqueue, can be reached
+ * from any thread that belongs to the CPU. `here` must be such a thread.
  */
 static __always_inline void find_preempt_count(struct cpu *state, struct task_struct *here)
 {
@@ -34,10 +36,10 @@ static __always_inline void find_preempt_count(struct cpu *state, struct task_st
 		state->preempt_count += bpf_core_field_offset(struct pcpu_hot, preempt_count);
 }
 
-/* Since Linux 6.2: reads by it are plain loads. */
+/* Since Linux 6.2: reads through it are plain loads. */
 extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 
-/* preempt_count; zero where it is not to be had. */
+/* Value of preempt_count; zero if it is not available. */
 static __always_inline u32 preempt_count(struct cpu *state)
 {
 	u64 address = state->preempt_count;
@@ -57,8 +59,8 @@ static __always_inline u32 preempt_count(struct cpu *state)
 	return count;
 }
 
-/* Whether to check in programs whose context is known that preempt_count tells it, for the tests: [context][0] counts the
- * times it did, [1] those it did not. */
+/* Whether programs with a known context check that preempt_count gives this context; for the
+ * tests. [context][0] counts the matches, [context][1] the mismatches. */
 const volatile bool check_contexts = false;
 u64 context_checks[3][2];
 
@@ -75,13 +77,13 @@ static __always_inline void check_context(struct cpu *state, u32 context)
 	__sync_fetch_and_add(&context_checks[context][found != context], 1);
 }
 
-/* Whether any interrupt is running, by what its tracepoint told or by preempt_count. */
+/* Whether any interrupt is running, according to its tracepoint or to preempt_count. */
 static __always_inline bool in_interrupt(struct cpu *state)
 {
 	return state->depth || (preempt_count(state) & (HARDIRQ_MASK | NMI_MASK | SOFTIRQ_OFFSET));
 }
 
-/* Who does what is being done now, without asking how a soft interrupt came about. */
+/* Source of the present action, without following a soft interrupt to its origin. */
 static __always_inline struct origin here(struct cpu *state, struct task_struct *current)
 {
 	struct origin origin = {};
@@ -98,7 +100,8 @@ static __always_inline struct origin here(struct cpu *state, struct task_struct 
 	return origin;
 }
 
-/* Who does what is being done now; `softirq` becomes the soft interrupt through which, or SOFTIRQ_NONE. */
+/* Source of the present action. Sets `softirq` to the running soft interrupt, or to
+ * SOFTIRQ_NONE. */
 static __always_inline struct origin who(struct cpu *state, struct task_struct *current, u32 *softirq)
 {
 	u32 vector = state->vector;

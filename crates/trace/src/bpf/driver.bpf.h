@@ -3,7 +3,7 @@
  * Programs that the driver calls itself.
  */
 
-/* The thread that calls this is the one whose next child is the command. */
+/* Declares the calling thread's next child to be the command. */
 SEC("syscall")
 int on_adopt(void *ctx)
 {
@@ -12,7 +12,8 @@ int on_adopt(void *ctx)
 	return 0;
 }
 
-/* The number of the thread that calls this, in the first pid namespace, which it may not know itself. */
+/* Number of the calling thread in the first pid namespace, which the thread may be unable to see
+ * itself. */
 SEC("syscall")
 int on_ask(void *ctx)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Threads that are ready and may not run on any CPU: a quota, a frozen group or a real-time budget holds them back. That
- * is told where a thread leaves its CPU and where it is woken; nothing tells when it is let go, but that it runs.
+ * Threads that are ready and may not run on any CPU: a quota, a frozen group or a real-time
+ * budget holds them back. The hold is recorded when a thread leaves its CPU and when it is
+ * woken. No event records its end; the thread's next run shows it.
  */
 
-/* Groups that hold each other are as deep as this at most, as far as they are looked at. */
+/* Largest depth of nested groups that the programs examine. */
 #define GROUPS_DEEP 4
 
-/* Whether the group of a real-time thread, or one around it, has used up its budget. */
+/* Whether the group of a real-time thread, or an enclosing group, has used up its budget. */
 static __always_inline bool rt_group_throttled(struct task_struct *task)
 {
 	struct sched_rt_entity *entity = &task->rt;
@@ -32,7 +33,7 @@ static __always_inline bool rt_throttled(struct task_struct *task)
 	return BPF_CORE_READ(task, se.cfs_rq, rq, rt.rt_throttled);
 }
 
-/* What holds back a thread that is not asleep. */
+/* Reason that holds back a thread that is not asleep. */
 static __always_inline u16 held_ready(struct task_struct *task)
 {
 	u32 policy = task->policy;
@@ -41,7 +42,8 @@ static __always_inline u16 held_ready(struct task_struct *task)
 		return BPF_CORE_READ_BITFIELD_PROBED(task, dl.dl_throttled) ? HELD_RT_BUDGET : HELD_NOT;
 	if (policy == SCHED_FIFO || policy == SCHED_RR)
 		return rt_throttled(task) ? HELD_RT_BUDGET : HELD_NOT;
-	/* Where the thread itself knows, it may still run in the kernel while its group is out of quota. */
+	/* The thread's own flag counts, if it exists: the thread may still run in the kernel
+	 * while its group is out of quota. */
 	if (bpf_core_field_exists(task->throttled))
 		return task->throttled ? HELD_QUOTA : HELD_NOT;
 	if (bpf_core_field_exists(task->se.cfs_rq) && bpf_core_field_exists(struct cfs_rq, throttle_count))
@@ -49,8 +51,8 @@ static __always_inline u16 held_ready(struct task_struct *task)
 	return HELD_NOT;
 }
 
-/* Whether a system call was ended by the signal with which a group's threads are made to freeze, and will be made again:
- * a thread that is frozen in a wait is not ready. */
+/* Whether the signal that freezes a group's threads interrupted a system call that will be
+ * restarted. A thread that is frozen in a wait is not ready. */
 static __always_inline bool was_waiting(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -59,14 +61,14 @@ static __always_inline bool was_waiting(struct task_struct *task)
 	return call >= 0 && (result == -EINTR || (result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK));
 }
 
-/* What holds back a thread that leaves its CPU in this state. */
+/* Reason that holds back a thread that leaves its CPU in this state. */
 static __always_inline u16 held_leaving(struct task_struct *task, bool preempt, u32 state)
 {
 	if (preempt || !state)
 		return held_ready(task);
 	if (state & TASK_FROZEN)
 		return was_waiting(task) ? HELD_NOT : HELD_FREEZER;
-	/* Groups of version 2 freeze as a signal stops. */
+	/* In version 2, a group is frozen in the way in which a signal stops a thread. */
 	if (state & TASK_INTERRUPTIBLE && task->jobctl & JOBCTL_TRAP_FREEZE &&
 	    bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen))
 		return was_waiting(task) ? HELD_NOT : HELD_FREEZER;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Which CPUs were taken offline. No record: a CPU that is offline tells no switches, so that its last thread seems to
- * run on; which CPUs that concerns is all there is to tell.
+ * CPUs that were taken offline. They give no record: an offline CPU records no switches, so its
+ * last thread seems to run on. The set of these CPUs is the only information.
  */
 
 /* A bit for each CPU; the driver clears them. */
 u64 went_offline[MAX_CPUS / 64];
 
-/* Called on either CPU, for each step down and up again, and for single steps where a driver of the kernel comes or goes.
- * The target is CPUHP_OFFLINE, zero on every kernel, on the way down alone. */
+/* The tracepoint runs on either CPU, for each step down and up, and for single steps when a
+ * kernel driver is loaded or unloaded. The target is CPUHP_OFFLINE, zero on every kernel, only
+ * on the way down. */
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(on_hotplug, unsigned int cpu, int target)
 {

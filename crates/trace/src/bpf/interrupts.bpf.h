@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Interrupts: how long they took, and in which one a CPU is, so that what they wake is told from what threads wake. No
- * records of their own: their time goes into the next switch's, their source into what they do. And queued work: a kernel
- * worker does it for whoever queued it.
+ * Interrupts: their duration, and the interrupt that a CPU is in, so that wake-ups by interrupts
+ * differ from wake-ups by threads. Interrupts have no records of their own: their time goes into
+ * the next switch's record, their source into the records of their actions. This header also
+ * follows queued work, which a kernel worker does on behalf of another thread.
  */
 
 static __always_inline void interrupt_begins(struct cpu *state)
@@ -13,7 +14,7 @@ static __always_inline void interrupt_begins(struct cpu *state)
 
 static __always_inline void interrupt_ends(struct cpu *state)
 {
-	/* None was seen to begin: it was running when the trace began. */
+	/* No beginning was seen: the interrupt was running when the trace began. */
 	if (!state->depth)
 		return;
 	if (!--state->depth)
@@ -42,7 +43,7 @@ int BPF_PROG(on_irq_exit)
 	return 0;
 }
 
-/* x86 alone has this one; the timer is a device elsewhere. */
+/* Only x86 has this tracepoint; on other architectures, the timer is a device. */
 SEC("tp_btf/local_timer_entry")
 int BPF_PROG(on_timer_entry)
 {
@@ -103,7 +104,8 @@ struct queued {
 	u32 softirq;
 };
 
-/* Who queued each piece of work that no worker has taken up. What is cancelled is never taken up: the oldest makes room. */
+/* Source of each queued work item that no worker has started yet. A cancelled item is never
+ * started: the map evicts the oldest entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -111,7 +113,7 @@ struct {
 	__type(value, struct queued);
 } queued_work SEC(".maps");
 
-/* Pieces of work of which it could not be kept who queued them; the driver clears it. */
+/* Number of work items whose source could not be stored; the driver clears it. */
 u64 work_not_kept;
 
 static __always_inline void record_work(u32 cpu, u32 worker, u32 id, u16 detail)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The fields of the kernel's structures that the programs read, and no others. Where they lie is filled in when the
- * programs are loaded, from the running kernel's own description of its types (CO-RE); nothing here depends on one
- * kernel's layout. It must hold no code.
+ * The fields of the kernel's structures that the programs read, and no others. Their offsets are
+ * filled in at load time from the running kernel's own description of its types (CO-RE), so
+ * nothing here depends on one kernel's layout. This header must hold no code.
  */
 #ifndef MORECORES_KERNEL_H
 #define MORECORES_KERNEL_H
@@ -14,7 +14,7 @@ typedef unsigned long long u64;
 typedef int s32;
 typedef long long s64;
 
-/* What bpf_helper_defs.h calls them. */
+/* Names used by bpf_helper_defs.h. */
 typedef u8 __u8;
 typedef u16 __u16;
 typedef u32 __u32;
@@ -45,36 +45,37 @@ typedef _Bool bool;
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct rt_rq {
-	int rt_throttled; /* since Linux 6.12 with CONFIG_RT_GROUP_SCHED alone */
+	int rt_throttled; /* since Linux 6.12, only with CONFIG_RT_GROUP_SCHED */
 };
 
 struct rq {
-	u64 prev_irq_time; /* there with CONFIG_IRQ_TIME_ACCOUNTING alone */
+	u64 prev_irq_time; /* only with CONFIG_IRQ_TIME_ACCOUNTING */
 	struct rt_rq rt;
 };
 
 struct cfs_rq {
-	struct rq *rq; /* there with CONFIG_FAIR_GROUP_SCHED alone */
-	int throttle_count; /* there with CONFIG_CFS_BANDWIDTH alone */
+	struct rq *rq; /* only with CONFIG_FAIR_GROUP_SCHED */
+	int throttle_count; /* only with CONFIG_CFS_BANDWIDTH */
 };
 
 struct sched_rt_entity {
-	struct sched_rt_entity *parent; /* there with CONFIG_RT_GROUP_SCHED alone */
-	struct rt_rq *rt_rq; /* likewise */
+	struct sched_rt_entity *parent; /* only with CONFIG_RT_GROUP_SCHED */
+	struct rt_rq *rt_rq; /* only with CONFIG_RT_GROUP_SCHED */
 };
 
 struct sched_dl_entity {
 	unsigned dl_throttled : 1;
 };
 
-/* From Linux 6.2 to 6.14; before and after, preempt_count is a variable of its own. */
+/* This structure exists from Linux 6.2 to 6.14; before and after, preempt_count is a separate
+ * variable. */
 struct pcpu_hot {
 	int preempt_count;
 };
 
 struct sched_entity {
 	u64 sum_exec_runtime;
-	struct cfs_rq *cfs_rq; /* likewise */
+	struct cfs_rq *cfs_rq; /* only with CONFIG_FAIR_GROUP_SCHED */
 };
 
 struct rw_semaphore {
@@ -119,7 +120,7 @@ struct task_struct {
 	struct sched_rt_entity rt;
 	struct sched_dl_entity dl;
 	unsigned policy;
-	bool throttled; /* since Linux 6.18, with CONFIG_CFS_BANDWIDTH alone */
+	bool throttled; /* since Linux 6.18, only with CONFIG_CFS_BANDWIDTH */
 	unsigned long jobctl;
 	u64 utime;
 	u64 stime;
@@ -130,7 +131,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	unsigned in_iowait : 1;
-	unsigned frozen : 1; /* there with CONFIG_CGROUPS alone */
+	unsigned frozen : 1; /* only with CONFIG_CGROUPS */
 };
 
 struct pt_regs {
@@ -148,7 +149,8 @@ struct pool_workqueue;
 
 #pragma clang attribute pop
 
-/* include/uapi/linux/bpf_perf_event.h with the registers of x86-64; part of the ABI, so its layout is fixed. */
+/* include/uapi/linux/bpf_perf_event.h with the registers of x86-64. It is part of the ABI, so
+ * its layout is fixed. */
 struct bpf_perf_event_data {
 	struct {
 		u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -176,8 +178,8 @@ struct bpf_perf_event_data {
 #define SCHED_RR 2
 #define SCHED_DEADLINE 6
 
-/* include/uapi/asm-generic/errno-base.h, and include/linux/errno.h: what a system call returns that a signal ended, and
- * that is made again */
+/* include/uapi/asm-generic/errno-base.h and include/linux/errno.h: results of a system call that
+ * a signal interrupted and that is restarted. */
 #define EINTR 4
 #define ERESTARTSYS 512
 #define ERESTART_RESTARTBLOCK 516

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Waits of threads for kernel locks, from the first try to the end. A mutex may begin several times before it ends once,
- * and the end does not say how the wait went: so what is waited for is kept for each thread. Waits in interrupts are
- * part of the interrupts.
+ * Waits of threads for kernel locks, from the first attempt to the end. A mutex wait may begin
+ * several times before it ends once, and the end does not identify the wait: the awaited lock is
+ * therefore stored for each thread. Waits in interrupts count as part of the interrupts.
  */
 
 #define STACK_DEPTH 24
@@ -14,7 +14,8 @@ struct {
 	__uint(value_size, STACK_DEPTH * sizeof(u64));
 } stacks SEC(".maps");
 
-/* The wait at a depth. The compiler must not think the mask away, which tells older verifiers the bounds. */
+/* The wait at a depth. The compiler must keep the mask, which proves the bounds to older
+ * verifiers. */
 static __always_inline struct wait *wait_at(struct waits *waits, u32 depth)
 {
 	asm volatile("" : "+r"(depth));
@@ -43,7 +44,7 @@ int BPF_PROG(on_contention_begin, void *lock, unsigned int flags)
 		wait->flags |= flags;
 		return 0;
 	}
-	/* Deeper than anything known nests: an end was missed. Begin anew. */
+	/* This depth exceeds all known nesting: an end was missed. Restart at depth 0. */
 	if (depth >= NESTED)
 		depth = 0;
 	wait = wait_at(waits, depth);
@@ -54,7 +55,8 @@ int BPF_PROG(on_contention_begin, void *lock, unsigned int flags)
 	return 0;
 }
 
-/* The lock by comparison with the thread's own `mmap_lock` and its CPU's runqueue, whose lock is its first member. */
+/* Identifies the lock by comparison with the thread's own `mmap_lock` and its CPU's runqueue,
+ * whose lock is its first member. */
 static __always_inline u16 known_lock(struct cpu *state, struct task_struct *current, u64 lock)
 {
 	struct mm_struct *mm = current->mm;
@@ -89,7 +91,8 @@ int BPF_PROG(on_contention_end, void *lock)
 		return 0;
 	wait = wait_at(waits, depth - 1);
 	if (wait->lock != (u64)lock) {
-		/* The end of an outer wait, an inner one's having been missed; or of one that began before the trace. */
+		/* This is the end of an outer wait after a missed inner end, or the end of a
+		 * wait that began before the trace. */
 		if (depth < 2)
 			return 0;
 		depth--;
@@ -101,7 +104,8 @@ int BPF_PROG(on_contention_end, void *lock)
 	now = bpf_ktime_get_ns();
 	waited = now - wait->since;
 	detail = (wait->flags & 0xff) | known_lock(state, current, (u64)lock);
-	/* At random: what comes round in step with a count would be seen each time or never. */
+	/* The choice is random: with a counter, a wait in step with the counter would be chosen
+	 * always or never. */
 	if (waited >= long_wait_ns || bpf_get_prandom_u32() % stack_share == 0)
 		stack = bpf_get_stackid(ctx, &stacks, 0);
 	claimed = claim(cpu, 1);

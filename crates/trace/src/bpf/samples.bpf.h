@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the tree's threads were doing at the instants of a sampling clock, and whether that was waiting in a loop, with
- * PAUSE, TPAUSE or UMWAIT or by sched_yield: time that looks like work. A loop of loads alone looks like work here too.
+ * Activity of the tree's threads at the instants of a sampling clock. A sample also shows if the
+ * thread spins, with PAUSE, TPAUSE or UMWAIT or by sched_yield: such time looks like work. A
+ * loop of loads alone still looks like work here.
  */
 
-/* How far from the sampled instruction one that waits is looked for: a spinning loop is some ten instructions of some four
- * bytes, and a sample finds the instruction that follows the waiting one far more often than any other, since that is slow. */
+/* Distance from the sampled instruction within which a waiting instruction is sought. A spinning
+ * loop has some ten instructions of some four bytes. A waiting instruction is slow, so a sample
+ * finds the instruction after it far more often than any other. */
 #define NEAR 16
 
-/* Intel SDM, volume 2B: PAUSE is `rep nop`. TPAUSE and UMWAIT are the group 15 with 6 as the extension and a register, behind
- * an operand size prefix and behind `repne`; a REX prefix may stand between. */
+/* Intel SDM, volume 2B: PAUSE is `rep nop`. TPAUSE and UMWAIT are group 15 with extension 6 and
+ * a register, after an operand size prefix and after `repne`; a REX prefix may come in between. */
 #define PAUSE_FIRST 0xf3
 #define PAUSE_SECOND 0x90
 #define GROUP_15_FIRST 0x0f
@@ -49,7 +51,7 @@ static __always_inline bool near_pause(u64 address)
 	return false;
 }
 
-/* Whether a thread in the kernel is there to give its CPU to anybody, and has it still. */
+/* Whether a thread in the kernel is yielding its CPU and still has it. */
 static __always_inline bool yields(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -69,8 +71,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!in_tree(tid))
 		return 0;
-	/* The two low bits of the code segment are the mode; 3 is user mode. The sampling clock is a timer interrupt itself:
-	 * one more than it is an interrupt that it fell into. */
+	/* The two low bits of the code segment are the mode; 3 is user mode. The sampling clock
+	 * is a timer interrupt itself, so a depth above one means that it interrupted another
+	 * interrupt. */
 	if (ctx->regs.cs & 3)
 		detail = SAMPLE_USER;
 	else if (state->vector || state->depth > 1)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The state that all programs share: what the driver decides before they are loaded, the buffers, and the set of
- * threads that are traced. Claims slots and ends them; knows nothing of what is in them.
+ * The state that all programs share: the driver's settings from before loading, the buffers, and
+ * the set of traced threads. This header claims slots and commits them; it does not interpret
+ * their contents.
  */
 #ifndef MORECORES_STATE_H
 #define MORECORES_STATE_H
@@ -13,31 +14,32 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* Decided before loading. */
-const volatile u32 ring_bits = 10;      /* log2 of the slots of a CPU's buffer */
-const volatile u64 long_wait_ns = 10000; /* waits for a kernel lock from here on have their stack taken */
-const volatile u32 stack_share = 64;    /* and one in so many of the others, by chance */
+/* Set by the driver before loading. */
+const volatile u32 ring_bits = 10;      /* log2 of the number of slots of a CPU's buffer */
+const volatile u64 long_wait_ns = 10000; /* shortest wait for a kernel lock whose stack is always taken */
+const volatile u32 stack_share = 64;    /* one in this many of the shorter waits has its stack taken, by chance */
 const volatile s64 preempt_count_from_runqueue = 0; /* distance of two per-CPU variables; 0: unknown */
 const volatile u64 allotted[MAX_CPUS / 64] = {};
 
-/* Each CPU's state; in .bss, so that the driver maps it and the programs address it without a lookup. */
+/* State of each CPU; in .bss, so that the driver maps it and the programs address it without a
+ * lookup. */
 struct cpu cpus[MAX_CPUS] __attribute__((aligned(64)));
 
-/* A bit for each thread of the tree, by number. Whoever is made has its bit set or cleared, so a number's next owner never
- * inherits it. */
+/* One bit for each thread of the tree, by number. The bit is set or cleared at the creation of
+ * each thread, so that a number's next owner never inherits it. */
 u64 tree[MAX_PIDS / 64];
 
-/* The thread whose children are the roots of trees: the one that starts the command. */
+/* Thread whose children are the roots of trees: the one that starts the command. */
 u32 starter;
 
-/* The first process that it made: the command's main one. 0 for none yet. */
+/* First process made by the starter: the command's main process. 0 for none yet. */
 u32 root;
 
-/* CPUs allotted to the run; none until what tracing costs has been measured, by threads that are confined to one CPU and
- * must cost no more than others. */
+/* Number of CPUs allotted to the run. It is 0 during the measurement of the tracing cost: the
+ * threads of that measurement are confined to one CPU and must cost no more than other threads. */
 u32 allotted_count;
 
-/* A buffer for each CPU: the value's size is set before loading. */
+/* Buffer of each CPU; the size of the value is set before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -46,8 +48,8 @@ struct {
 	__uint(value_size, sizeof(struct slot));
 } slots SEC(".maps");
 
-/* Nested interrupts may claim this many slots between the check for room and the claim of what they interrupted:
- * task, soft interrupt, hard interrupt, NMI, three slots each. */
+/* Number of slots that nested interrupts may claim between the check for room and the claim of
+ * the interrupted program: task, soft interrupt, hard interrupt, NMI, three slots each. */
 #define HEADROOM 12
 
 struct claim {
@@ -81,7 +83,7 @@ static __always_inline void set_in_tree(u32 tid, bool is_in)
 		__sync_fetch_and_and(word, ~bit);
 }
 
-/* Claims slots for one record; a null base where there is no room, which is counted. */
+/* Claims slots for one record. If there is no room, it counts a drop and returns a null base. */
 static __always_inline struct claim claim(u32 cpu, u32 count)
 {
 	struct cpu *state = &cpus[cpu];
@@ -94,11 +96,11 @@ static __always_inline struct claim claim(u32 cpu, u32 count)
 	}
 	claimed.base = bpf_map_lookup_elem(&slots, &cpu);
 	if (!claimed.base) {
-		/* A CPU that was not there when the buffers were made. */
+		/* This CPU was not present when the buffers were made. */
 		__sync_fetch_and_add(&state->dropped, 1);
 		return claimed;
 	}
-	/* An interrupt may come in between: only the sum is atomic. */
+	/* An interrupt may come in between: only the addition is atomic. */
 	claimed.position = __sync_fetch_and_add(&state->written, count);
 	return claimed;
 }
@@ -108,7 +110,8 @@ static __always_inline struct slot *slot_at(struct claim *claimed, u32 offset)
 	return &claimed->base[(claimed->position + offset) & ((1U << ring_bits) - 1)];
 }
 
-/* Ends a record: from now on the driver may read it. On x86-64 stores are seen in the order of the program. */
+/* Commits a record: from now on the driver may read it. On x86-64, other CPUs see stores in
+ * program order. */
 static __always_inline void commit(struct claim *claimed, u8 kind, u16 detail)
 {
 	struct slot *first = slot_at(claimed, 0);
@@ -118,7 +121,7 @@ static __always_inline void commit(struct claim *claimed, u8 kind, u16 detail)
 	*(volatile u32 *)&first->detail = detail | (u32)kind << 16 | lap << 24;
 }
 
-/* A length of time as the records keep it. */
+/* Length of time in the 32-bit encoding of the records. */
 static __always_inline u32 short_time(u64 ns)
 {
 	if (ns < COARSE)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Threads on CPUs: who runs, who was made runnable by whom, and where a thread may not run. The hot path of every trace:
- * two records for each time that a thread waits.
+ * Threads on CPUs: the running thread, the source of each wake-up, and the CPUs that a thread
+ * may not use. This is the hot path of every trace: two records for each wait of a thread.
  */
 
-/* Whether a record about these threads on this CPU tells anything about the run: on the allotted CPUs everything
- * does; elsewhere threads of the tree, and kernel threads, which may work for it. */
+/* Whether a record about these threads on this CPU matters to the run. On the allotted CPUs
+ * every record matters. Elsewhere it matters for threads of the tree, and for kernel threads,
+ * which may work for the tree. */
 static __always_inline bool concerns(u32 cpu, struct task_struct *one, struct task_struct *other)
 {
 	return is_allotted(cpu) || in_tree(one->pid) || in_tree(other->pid) ||
@@ -27,8 +28,8 @@ static __always_inline u16 why_left(bool preempt, u32 state)
 	return LEFT_UNINTERRUPTIBLE;
 }
 
-/* The futex that a thread is about to wait for, and the arguments of its call that tell what it is: the registers are
- * those with which the call was entered. */
+/* Records the futex that a thread is about to wait for, and the arguments of its call that show
+ * the use of the futex. The registers hold their values from the entry of the call. */
 static __always_inline void awaits_futex(u32 cpu, u64 now, u32 tid, u32 call, struct pt_regs *regs)
 {
 	struct claim claimed = claim(cpu, 1);
@@ -60,7 +61,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct slot *slot;
 	u16 left;
 
-	/* No interrupt is running here, whatever entry or exit was missed. */
+	/* No interrupt is running here, even if an entry or exit was missed. */
 	state->interrupts = 0;
 	state->depth = 0;
 	state->hard = 0;
@@ -101,10 +102,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
-/* Whether any thread has been found confined: only then are those looked up that are not. */
+/* Whether any thread was ever confined. Only then do the programs look up unconfined threads. */
 u32 confined_any;
 
-/* The CPUs that confined threads may use, as last recorded: a sum over the words of the mask. */
+/* CPUs that confined threads may use, as last recorded: a sum over the words of the mask. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -122,7 +123,7 @@ static __always_inline u64 allowed(struct task_struct *task, u32 i)
 	return bits;
 }
 
-/* Records which of the allotted CPUs a thread may use. */
+/* Records the allotted CPUs that a thread may use. */
 static __always_inline void record_confined(struct task_struct *task, u32 cpu)
 {
 	u32 tid = task->pid, more = 0;
@@ -157,7 +158,8 @@ static __always_inline void record_confined(struct task_struct *task, u32 cpu)
 	}
 }
 
-/* Whether a thread of the tree has to be looked at: it may use fewer CPUs than were allotted, or did when last seen. */
+/* Whether a thread of the tree must be examined: it may use fewer CPUs than were allotted, or
+ * its last recorded mask did. */
 static __always_inline bool may_be_confined(struct task_struct *task)
 {
 	u32 tid = task->pid;
@@ -188,7 +190,7 @@ static __always_inline void record_waking(struct task_struct *task, struct task_
 	commit(&claimed, KIND_WAKING, detail);
 }
 
-/* `task` is made ready, for the first time or again. */
+/* Records that `task` is made ready, for the first time or again. */
 static __always_inline void woken(struct task_struct *task)
 {
 	struct task_struct *current = current_task();

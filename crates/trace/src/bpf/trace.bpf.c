@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The programs of a trace: one for each tracepoint. Each looks at its arguments, decides whether they concern the run,
- * and writes one record; what the records mean together is for the decoder and the analysis to say.
+ * The programs of a trace: one for each tracepoint. Each program reads its arguments, decides if
+ * they concern the run, and writes one record. The decoder and the analysis interpret the
+ * records together.
  *
- * They use BTF tracepoints alone, which every kernel has that describes its types, and no kprobes. What they need of them
- * came with Linux 5.19 at the latest: the state of who leaves as the last argument of sched_switch.
+ * The programs use only BTF tracepoints, which exist on every kernel that describes its types,
+ * and no kprobes. The required features exist since Linux 5.19 at the latest: the state of the
+ * leaving thread as the last argument of sched_switch.
  */
 #include "context.bpf.h"
 

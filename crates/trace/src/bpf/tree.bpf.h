@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The tree of the command: who made whom, became another program, was renamed and ended, with what the kernel has
- * accounted to each. Of the whole machine: new threads are rare beside switches, and the names of others are wanted too.
+ * The tree of the command: the creation, exec, renaming and end of threads, with the resources
+ * that the kernel has accounted to each. The records cover the whole machine: new threads are
+ * rare compared with switches, and the names of other threads are needed too.
  */
 
 static __always_inline void record_fork(u32 cpu, u64 now, u32 tid, struct task_struct *child)
@@ -19,7 +20,7 @@ static __always_inline void record_fork(u32 cpu, u64 now, u32 tid, struct task_s
 	commit(&claimed, KIND_FORK, 0);
 }
 
-/* A record of the name that a thread has. */
+/* Records the present name of a thread. */
 static __always_inline void record_name(u32 cpu, u64 now, struct task_struct *task)
 {
 	struct claim claimed = claim(cpu, 2);
@@ -46,9 +47,10 @@ static __always_inline bool same_name(struct task_struct *one, struct task_struc
 }
 
 /*
- * A thread was made. The tracepoint of forks is not met by threads that the kernel makes in a process for io_uring and
- * vhost (create_io_thread and vhost_task_create in the kernel's sources); this one is, by all. A thread belongs to the
- * tree if its process does, whoever made it; a process, if the thread that made it does.
+ * A thread was made. Threads that the kernel makes in a process for io_uring and vhost
+ * (create_io_thread and vhost_task_create in the kernel's sources) do not pass the fork
+ * tracepoint; all threads pass this one. A thread belongs to the tree if its process does, no
+ * matter which thread made it. A process belongs to the tree if the thread that made it does.
  */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(on_new_task, struct task_struct *child)
@@ -66,7 +68,7 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 	if (confined_any)
 		bpf_map_delete_elem(&confined, &new);
 	record_fork(cpu, now, tid, child);
-	/* Some threads of the kernel's are made with a name of their own, which no renaming tells. */
+	/* Some kernel threads get their own name at creation, which no renaming records. */
 	if (!same_name(parent, child))
 		record_name(cpu, now, child);
 	return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What is kept of a thread's waits for kernel locks while they last. Made when a thread of the tree is forked: memory
- * cannot be had inside a wait for a lock without waiting for another one.
+ * State of a thread's waits for kernel locks. It is allocated when a thread of the tree is
+ * forked: inside a wait for a lock, an allocation could wait for another lock.
  */
 
-/* Locks that a thread waits for at the same time: the mutex, a spinlock on its way to sleep, and two to spare. A power of
- * two, as SOFTIRQS. */
+/* Number of locks that a thread can wait for at one time: the mutex, a spinlock on its way to
+ * sleep, and two spare. A power of two, as SOFTIRQS. */
 #define NESTED 4
 
 struct wait {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the programs and the driver share: the records in the buffers and the state of each CPU. `wire.rs` says the
- * same in Rust; both sides assert the sizes. It must hold no code, and needs no other header than the one that
- * defines u8 to u64.
+ * Definitions shared by the programs and the driver: the records in the buffers and the state of
+ * each CPU. `wire.rs` holds the Rust counterpart; both sides assert the sizes. This header must
+ * hold no code, and needs only the header that defines u8 to u64.
  */
 #ifndef MORECORES_WIRE_H
 #define MORECORES_WIRE_H
 
-/* CPUs that a trace can cover; more than any machine that Linux 6.18 is configured for by Debian has (8192) would
- * take memory for nothing. */
+/* Number of CPUs that a trace can cover. Debian configures Linux 6.18 for 8192 CPUs; space for
+ * all of them would take memory for nothing. */
 #define MAX_CPUS 1024
 /* `PID_MAX_LIMIT` of include/linux/threads.h on 64 bits. */
 #define MAX_PIDS (4U << 20)
-/* At least `NR_SOFTIRQS` of include/linux/interrupt.h, which is 10; a power of two, so that every kernel's verifier sees
- * that an index is in bounds. */
+/* At least `NR_SOFTIRQS` of include/linux/interrupt.h, which is 10. A power of two, so that
+ * every kernel's verifier can prove that an index is in bounds. */
 #define SOFTIRQS 16
 
 enum kind {
@@ -32,7 +32,7 @@ enum kind {
 	KIND_HELD,
 };
 
-/* What holds back a thread that is ready: a held one's `detail`. */
+/* Reason that holds back a ready thread: the `detail` of a HELD record. */
 enum held {
 	HELD_NOT,
 	HELD_QUOTA,
@@ -40,7 +40,7 @@ enum held {
 	HELD_RT_BUDGET,
 };
 
-/* Why a thread left its CPU: the low three bits of a switch's `detail`. */
+/* Reason for which a thread left its CPU: the low three bits of a switch's `detail`. */
 enum left {
 	LEFT_PREEMPTED,
 	LEFT_ASLEEP,
@@ -49,38 +49,39 @@ enum left {
 	LEFT_DEAD,
 	LEFT_IDLE,
 };
-/* The rest of `detail`: the number of the system call, or one of these. */
+/* The rest of `detail`: the number of the system call, or one of these values. */
 #define CALL_SHIFT 3
 #define CALL_UNKNOWN 0x1fff
 #define CALL_FAULT 0x1ffe
 
-/* In which context something was done. */
+/* Context of an action. */
 enum context {
 	BY_THREAD,
 	BY_DEVICE,          /* `id` is the number of the interrupt */
 	BY_TIMER,
-	BY_OTHER_INTERRUPT, /* from another CPU, or not known */
+	BY_OTHER_INTERRUPT, /* from another CPU, or unknown */
 	BY_UNKNOWN,
 };
-/* Who did something: a context, perhaps through a soft interrupt that was raised in it. */
+/* Source of an action: a context, possibly through a soft interrupt raised in that context. */
 #define BY_MASK 0x7U
 #define SOFTIRQ_SHIFT 3
 #define SOFTIRQ_NONE 0xfU
 #define IO_WAIT (1U << 8)
 #define WORK_ENDS (1U << 9)
 
-/* Of a contention's `detail`: flags of the kernel's in the low byte. */
+/* Bits of a contention's `detail`; the low byte holds the kernel's flags. */
 #define LOCK_IS_MMAP (1U << 8)
 #define LOCK_IS_RUNQUEUE (1U << 9)
 
-/* Of a sample's `detail`. */
+/* Bits of a sample's `detail`. */
 #define SAMPLE_USER 0
 #define SAMPLE_KERNEL 1
 #define SAMPLE_INTERRUPT 2
 #define SAMPLE_MODE 3
 #define SAMPLE_SPINS 4
 
-/* What an object is: the low two bits of `detail`. Above them in a system call's: its number. */
+/* Type of an object: the low two bits of `detail`. In a SYSCALL record, the bits above hold the
+ * call's number. */
 #define NUMBER_SHIFT 2
 enum object {
 	OBJECT_NONE,
@@ -90,24 +91,28 @@ enum object {
 };
 
 /*
- * One record, or the first part of one. A slot is written by the CPU that owns it and read by the driver; `lap` is
- * written last and says which time round the buffer the slot belongs to, so that the driver knows a whole record
- * from a begun one and never has to write into the buffer.
+ * One record, or the first slot of one. The CPU that owns a slot writes it; the driver reads it.
+ * `lap` is written last and gives the number of the pass over the buffer. It tells the driver that
+ * the record is complete, so the driver never has to write into the buffer.
  *
- *   kind        tid        other        value                  extra
- *   SWITCH      prev       next         prev's run time        interrupts since the switch before
- *   WAKING      woken      who          -                      -                   detail: by, softirq, IO_WAIT
- *   FORK        parent     child        child's process        -
- *   EXEC        thread     was          run time               -
- *   RENAME      thread     -            -                      -
- *   EXIT        thread     -            run time               -
- *   WORK        worker     who          -                      -                   detail: by, softirq, WORK_ENDS
- *   CONTENTION  waiter     stack        lock                   wait                 detail: flags
- *   SAMPLE      thread     -            address                -                   detail: mode
- *   AWAITS      thread     operation    object                 expected value      detail: what; both of a futex
- *   CONFINED    thread     first CPU    mask                   how many more follow
- *   SYSCALL     thread     took or 0    object                 result, of 32 bits   detail: what, number
- *   HELD        thread     -            -                      -                   detail: by what
+ *   kind        tid      other      value            extra           detail
+ *   SWITCH      prev     next       prev's run time  interrupts (1)  left, call
+ *   WAKING      woken    source     -                -               by, softirq, IO_WAIT
+ *   FORK        parent   child      child's process  -               -
+ *   EXEC        thread   old tid    run time         -               -
+ *   RENAME      thread   -          -                -               -
+ *   EXIT        thread   -          run time         -               -
+ *   WORK        worker   source     -                -               by, softirq, WORK_ENDS
+ *   CONTENTION  waiter   stack      lock             wait            flags
+ *   SAMPLE      thread   -          address          -               mode
+ *   AWAITS      thread   operation  object           expected (2)    object type
+ *   CONFINED    thread   first CPU  mask             words left      -
+ *   SYSCALL     thread   time or 0  object           result (3)      object type, number
+ *   HELD        thread   -          -                -               reason
+ *
+ *   (1) time in interrupts since the previous switch
+ *   (2) expected value; operation and expected value only for a futex
+ *   (3) in 32 bits
  */
 struct slot {
 	u64 time; /* CLOCK_MONOTONIC, ns */
@@ -120,11 +125,12 @@ struct slot {
 	u8 lap;
 };
 
-/* A length of time in 32 bits: nanoseconds, or with this bit set units of 1,024 ns: from 2.1 s on, up to 36 minutes. */
+/* A length of time in 32 bits: nanoseconds, or units of 1,024 ns if this bit is set. The units
+ * serve lengths from 2.1 s up to 36 minutes. */
 #define COARSE (1U << 31)
 #define COARSE_SHIFT 10
 
-/* The parts of the longer records behind their first slot. */
+/* Later slots of the longer records. */
 struct accounts_slot {
 	u64 user;
 	u64 system;
@@ -141,30 +147,31 @@ _Static_assert(sizeof(struct slot) == 32, "SLOT_SIZE of wire.rs");
 _Static_assert(sizeof(struct accounts_slot) == sizeof(struct slot), "it lies in a slot");
 _Static_assert(sizeof(struct name_slot) == sizeof(struct slot), "it lies in a slot");
 
-/* Who raised a soft interrupt. */
+/* Source of a soft interrupt. */
 struct origin {
 	u32 id;
 	u32 by;
 };
 
-/* One CPU: its place in its buffer, and the context that it is in. The first line is the driver's alone to write. */
+/* State of one CPU: the positions in its buffer, and its context. Only the driver writes the
+ * first cache line. */
 struct cpu {
-	u64 read; /* slots that the driver has taken */
+	u64 read; /* slots read by the driver */
 	u64 pad[7];
 
 	u64 written; /* slots claimed */
-	u64 dropped; /* records for which there was no room */
+	u64 dropped; /* records without room in the buffer */
 	u64 interrupts; /* ns in interrupts since the last switch */
-	u64 interrupted_at; /* when the outermost of the interrupts now running began */
-	u64 preempt_count; /* address of this CPU's preempt_count; 0 not yet looked for, 1 not to be had */
-	u64 runqueue; /* address of its runqueue, likewise */
-	u32 depth; /* interrupts now running inside each other */
-	u32 hard; /* the context of the hard interrupt now running, 0 for none */
-	u32 irq; /* its number */
-	u32 vector; /* the soft interrupt now running, plus one */
+	u64 interrupted_at; /* start time of the outermost running interrupt */
+	u64 preempt_count; /* address of this CPU's preempt_count; 0: not yet determined, 1: not available */
+	u64 runqueue; /* address of its runqueue, with the same special values */
+	u32 depth; /* nesting depth of the running interrupts */
+	u32 hard; /* context of the running hard interrupt, 0 for none */
+	u32 irq; /* number of that interrupt */
+	u32 vector; /* the running soft interrupt, plus one */
 	struct origin raised[SOFTIRQS];
-	u64 entered; /* when the system call now running was entered; 0 where the CPU was another thread's since */
-	u64 pad2[7]; /* to a multiple of the line */
+	u64 entered; /* entry time of the running system call; 0 if another thread has used the CPU since */
+	u64 pad2[7]; /* padding to a multiple of the cache line */
 };
 
 _Static_assert(sizeof(struct cpu) == 320, "CpuState of ring.rs");

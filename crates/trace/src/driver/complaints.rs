@@ -1,4 +1,4 @@
-//! Why libbpf could not load the programs: what it complains of, as an error of ours. Prints nothing.
+//! libbpf's complaints about a failed load, as an error of this crate. Prints nothing.
 
 use std::sync::Mutex;
 
@@ -6,18 +6,20 @@ use libbpf_rs::{Error, ErrorKind, PrintLevel, set_print};
 
 use crate::TraceError;
 
-/// libbpf's word for why it could not load, as ours, with what it complained of on the way.
+/// Converts libbpf's load error into an error of this crate, together with the complaints collected
+/// so far.
 pub(super) fn refusal(error: &Error) -> TraceError {
     let complaints = COMPLAINTS.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
     match (verdict(&complaints), error.kind()) {
-        // The verifier rejects with the error number of a lack of privilege, too.
+        // The verifier also rejects programs with the error number for missing privilege.
         (Some(verdict), _) => TraceError::Load(verdict),
         (None, ErrorKind::PermissionDenied) => TraceError::Refused,
         (None, _) => TraceError::Load(format!("{error}: {}", complaints.trim().replace('\n', "; "))),
     }
 }
 
-/// Of the kernel's log about a program that it rejected, the program and the last line but its statistics: the reason.
+/// Name of the rejected program and the reason, taken from the kernel's log: its last line except
+/// the statistics.
 fn verdict(complaints: &str) -> Option<String> {
     let (before, log) = complaints.split_once("-- BEGIN PROG LOAD LOG --")?;
     let program = before.rsplit("prog '").next()?.split('\'').next()?;
@@ -26,10 +28,10 @@ fn verdict(complaints: &str) -> Option<String> {
     Some(format!("{program}: {reason}"))
 }
 
-/// What libbpf has complained of since the last refusal. It would print it.
+/// libbpf's complaints since the last refusal. Without this, libbpf would print them.
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
 
-/// Has libbpf's complaints collected.
+/// Makes libbpf collect its complaints.
 pub(super) fn collect() {
     let keep = |_, text: String| {
         if let Ok(mut said) = COMPLAINTS.lock() {

@@ -1,9 +1,9 @@
-//! What the programs cost, and how often they were not run.
+//! Cost of the programs, and the number of events for which they did not run.
 //!
-//! The cost of an event is measured on this machine, before the run: two threads on one CPU pass a byte back and forth,
-//! without the programs and with them. The difference holds everything: the programs, the kernel's way to them and
-//! back, and what they push out of the caches. The kernel's own account of its programs' run time would miss all but
-//! the first.
+//! The cost of an event is measured on this machine, before the run: two threads on one CPU pass a
+//! byte back and forth, without the programs and with them. The difference includes the programs,
+//! the kernel's path to them and back, and the evicted cache lines. The kernel's own account of its
+//! programs' run time would include only the first part.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,9 +17,10 @@ use morecores_study::{CpuId, Nanos};
 use rustix::io::{read, write};
 use rustix::pipe::pipe;
 
-/// Rounds timed together: some 0.4 ms, so that on a busy machine too some are not interrupted.
+/// Rounds timed together: some 0.4 ms, so that some timings are not interrupted even on a busy
+/// machine.
 const ROUNDS: u32 = 100;
-/// Of so many timings the shortest counts, which is the one that nothing else disturbed.
+/// Number of timings. The shortest one counts, since nothing else disturbed it.
 const TIMINGS: u32 = 24;
 /// Records of one round: each of the two threads wakes the other and goes to sleep.
 const EVENTS_PER_ROUND: u32 = 4;
@@ -27,18 +28,19 @@ const EVENTS_PER_ROUND: u32 = 4;
 const CALLS_PER_ROUND: u32 = 4;
 /// Calls timed together: some 0.1 ms.
 const CALLS: u32 = 1_000;
-/// So far two paces without the programs, before and after those with them, may be apart: by more, the machine changed its
-/// speed meanwhile, and what it lost or gained would be taken for the programs'.
+/// Largest relative difference between two paces without the programs, before and after the pace
+/// with them. With a larger difference, the machine changed its speed in between, and the change
+/// would be attributed to the programs.
 const STEADY: f64 = 0.03;
 
-/// The kernel's account of each of `programs`.
+/// The kernel's statistics of each of `programs`.
 pub(super) fn infos<'a>(programs: impl Iterator<Item = Program<'a>>) -> impl Iterator<Item = ProgramInfo> {
     let ids: BTreeSet<u32> =
         programs.filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
     ProgInfoIter::default().filter(move |info| ids.contains(&info.id))
 }
 
-/// How long things take that the programs watch.
+/// Duration of the actions that the programs trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     round: Duration,
@@ -46,7 +48,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Measures it on one CPU; takes some 15 ms.
+    /// Measures the pace on one CPU, in some 15 ms.
     pub(super) fn of(cpu: CpuId) -> io::Result<Self> {
         let mut pace = Self { round: Duration::MAX, call: Duration::MAX };
         for _ in 0..TIMINGS {
@@ -56,20 +58,21 @@ impl Pace {
         Ok(pace)
     }
 
-    /// The faster of both, each for itself.
+    /// The faster of both measurements, for each duration separately.
     pub(super) fn or_faster(self, other: Self) -> Self {
         Self { round: self.round.min(other.round), call: self.call.min(other.call) }
     }
 
-    /// Whether two measurements of the same thing agree.
+    /// Whether two measurements of the pace agree.
     pub(super) fn agrees_with(self, other: Self) -> bool {
         let apart = |a: Duration, b: Duration| a.abs_diff(b).as_secs_f64() / a.min(b).as_secs_f64();
         apart(self.round, other.round) <= STEADY
     }
 
-    /// What one event, and one system call, costs where this is the pace with the programs and `without` that without them; `None`
-    /// where they seem to cost nothing, which they cannot. What the round's system calls cost more is not in the first: they
-    /// are charged for themselves.
+    /// Cost of one event and of one system call. `self` is the pace with the programs, `without`
+    /// the pace without them. `None` if the programs seem to cost nothing, which is impossible. The
+    /// cost of an event excludes the extra cost of the round's system calls, which are charged
+    /// separately.
     pub(super) fn costs(self, without: Self) -> Option<Costs> {
         let call = self.call.saturating_sub(without.call);
         let round = self.round.checked_sub(without.round)?;
@@ -79,16 +82,16 @@ impl Pace {
     }
 }
 
-/// What the programs cost.
+/// Cost of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Costs {
-    /// One event.
+    /// Cost of one event.
     pub(super) event: Nanos,
-    /// One system call.
+    /// Cost of one system call.
     pub(super) call: Nanos,
 }
 
-/// The time of [`ROUNDS`] rounds between two threads on `cpu`.
+/// Time of [`ROUNDS`] rounds between two threads on `cpu`.
 fn rounds(cpu: CpuId) -> io::Result<Duration> {
     let (to, from) = (pipe()?, pipe()?);
     thread::scope(|scope| {
@@ -100,7 +103,7 @@ fn rounds(cpu: CpuId) -> io::Result<Duration> {
     })
 }
 
-/// One end of the game.
+/// One side of the ping-pong.
 fn pass_on(cpu: CpuId, from: &OwnedFd, to: &OwnedFd, serves: bool) -> io::Result<Duration> {
     pin(cpu)?;
     let mut byte = [0];
@@ -117,7 +120,7 @@ fn pass_on(cpu: CpuId, from: &OwnedFd, to: &OwnedFd, serves: bool) -> io::Result
     Ok(began.elapsed())
 }
 
-/// The time of [`CALLS`] system calls that do next to nothing.
+/// Time of [`CALLS`] trivial system calls.
 fn calls(cpu: CpuId) -> io::Result<Duration> {
     let timed = move || {
         pin(cpu)?;
@@ -146,7 +149,7 @@ mod tests {
             |round, call| Pace { round: Duration::from_nanos(round), call: Duration::from_nanos(call) };
         let costs = |event, call| Some(Costs { event: Nanos(event), call: Nanos(call) });
         assert_eq!(pace(2_400, 100).costs(pace(2_000, 100)), costs(100, 0));
-        // Where calls are watched too, a round holds four of them beside its four events.
+        // If calls are traced too, a round contains four calls beside its four events.
         assert_eq!(pace(3_200, 300).costs(pace(2_000, 100)), costs(100, 200));
     }
 

@@ -1,6 +1,6 @@
-//! What this kernel offers to a trace, read from its own description of its types.
+//! Tracing features of this kernel, read from its own description of its types.
 //!
-//! Decides nothing about what to do without; says what a trace will lack.
+//! This module does not decide how to handle a missing feature; it lists what a trace will lack.
 
 use std::ffi::OsStr;
 
@@ -11,24 +11,26 @@ use morecores_study::trace::{Need, TRACEPOINTS, Untraced};
 
 use crate::TraceError;
 
-/// What this kernel offers.
+/// Tracing features of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Features {
     /// Waits for kernel locks, since Linux 5.19.
     pub(super) locks: bool,
-    /// The timer's interrupts, of x86.
+    /// The local timer's interrupts, on x86 only.
     local_timer: bool,
-    /// Every system call: they are wanted.
+    /// Whether every system call is to be recorded.
     system_calls: bool,
-    /// Whether interrupts are taken off a thread's run time (CONFIG_IRQ_TIME_ACCOUNTING).
+    /// Whether the kernel subtracts interrupts from a thread's run time
+    /// (CONFIG_IRQ_TIME_ACCOUNTING).
     pub(super) interrupts_accounted: bool,
-    /// The distance from a CPU's runqueue to its preempt_count or to what holds it, in bytes, where both are per-CPU variables that the kernel
-    /// describes. Needed where it does not give the address of the latter by name.
+    /// Distance from a CPU's runqueue to its preempt_count, or to the structure that holds it, in
+    /// bytes. It is none unless both are per-CPU variables that the kernel describes. The programs
+    /// need it if the kernel does not give the latter's address by name.
     pub(super) preempt_count_from_runqueue: Option<i64>,
 }
 
 impl Features {
-    /// What a trace, of every system call or not, finds here.
+    /// Reads the features of the running kernel, for a trace with or without system calls.
     pub(super) fn of_this_kernel(system_calls: bool) -> Result<Self, TraceError> {
         let btf = Btf::from_vmlinux().map_err(|_| TraceError::NoBtf)?;
         let missing = |need| {
@@ -47,18 +49,19 @@ impl Features {
             local_timer: missing(Need::X86Timer).is_none(),
             system_calls,
             interrupts_accounted: has_member(&btf, "rq", "prev_irq_time"),
-            // From Linux 6.2 to 6.14 it was a member of `pcpu_hot`; the programs add its place in there.
+            // From Linux 6.2 to 6.14, preempt_count was a member of `pcpu_hot`; the programs add
+            // its offset in that structure.
             preempt_count_from_runqueue: distance(&btf, "runqueues", "__preempt_count")
                 .or_else(|| distance(&btf, "runqueues", "pcpu_hot"))
                 .filter(|_| has_member(&btf, "cfs_rq", "rq")),
         })
     }
 
-    /// Whether the program of this section is to run here.
+    /// Whether the program of this section is to run on this kernel.
     pub(super) fn wants(&self, section: &OsStr) -> bool {
         let name = section.to_str().and_then(|section| section.strip_prefix("tp_btf/"));
         let found = TRACEPOINTS.iter().find(|tracepoint| name == Some(tracepoint.name));
-        // The others are at no tracepoint.
+        // The other programs are not at a tracepoint.
         found.is_none_or(|tracepoint| match tracepoint.need {
             Need::Every => true,
             Need::Locks => self.locks,
@@ -67,7 +70,7 @@ impl Features {
         })
     }
 
-    /// What a trace lacks here.
+    /// Information that a trace on this kernel lacks.
     pub(super) fn untraced(&self) -> Vec<Untraced> {
         let mut untraced = Vec::new();
         if !self.locks {
@@ -88,13 +91,13 @@ impl Features {
     }
 }
 
-/// A BTF tracepoint is known by the type of its function.
+/// Whether the kernel has a BTF tracepoint, identified by the type of its function.
 fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
     btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some()
 }
 
-/// Whether `sched_switch` gives a program the state of the thread that leaves as its last argument. Before Linux 5.18 it
-/// did not at all, and there it was another.
+/// Whether `sched_switch` gives a program the state of the leaving thread as its last argument.
+/// Before Linux 5.18 the state was absent, and in 5.18 its position was different.
 fn tells_state(btf: &Btf<'_>) -> bool {
     let prototype = || {
         let typedef = btf.type_by_name::<BtfType<'_>>("btf_trace_sched_switch")?;
@@ -104,7 +107,7 @@ fn tells_state(btf: &Btf<'_>) -> bool {
         let found = btf.type_by_id::<BtfType<'_>>(ty);
         found.is_some_and(|found| Int::try_from(found.skip_mods_and_typedefs()).is_ok())
     };
-    // The first is the kernel's own; then preempt, prev, next and the state.
+    // The first argument is the kernel's own; preempt, prev, next and the state follow.
     prototype().and_then(|prototype| prototype.get(4).map(|state| is_number(state.ty))).unwrap_or(false)
 }
 
@@ -113,7 +116,7 @@ fn has_member(btf: &Btf<'_>, name: &str, member: &str) -> bool {
     found.is_some_and(|it| it.iter().any(|field| field.name.is_some_and(|name| name == member)))
 }
 
-/// Bytes from one per-CPU variable to another.
+/// Distance in bytes from one per-CPU variable to another.
 fn distance(btf: &Btf<'_>, from: &str, to: &str) -> Option<i64> {
     let section = btf.type_by_name::<DataSec<'_>>(".data..percpu")?;
     let offset = |name: &str| {

@@ -1,6 +1,7 @@
-//! The number of the calling thread in the first pid namespace, by which the programs know it.
+//! Number of the calling thread in the first pid namespace, which identifies the thread to the
+//! programs.
 //!
-//! In a container the thread itself is told another one, and nothing but a program tells this one.
+//! In a container, the thread itself sees another number. Only a BPF program can read this one.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,17 +10,17 @@ use libbpf_rs::ProgramMut;
 use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
 use morecores_study::trace::Tid;
 
-/// A way to ask, for any thread.
+/// Query for the number of any thread.
 #[derive(Debug)]
 pub(super) struct OwnNumber(OwnedFd);
 
 impl OwnNumber {
-    /// By the program `on_ask`.
+    /// Creates the query from the program `on_ask`.
     pub(super) fn of(program: &ProgramMut<'_>) -> io::Result<Self> {
         program.as_fd().try_clone_to_owned().map(Self)
     }
 
-    /// That of the thread that calls this.
+    /// Number of the calling thread.
     pub(super) fn ask(&self) -> io::Result<Tid> {
         let mut options =
             bpf_test_run_opts { sz: size_of::<bpf_test_run_opts>() as _, ..bpf_test_run_opts::default() };

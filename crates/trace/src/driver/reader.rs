@@ -1,8 +1,9 @@
-//! The thread that carries events from the buffers to the stream while the run goes on.
+//! The thread that carries events from the buffers to the stream during the run.
 //!
-//! It sleeps and looks; the programs never wake it, since a wake-up per event would cost more than all the rest. How long
-//! it sleeps follows from how fast the buffers fill. While the run goes on it only copies, which is a tenth of the work
-//! of encoding: the rest waits until the run is over, or until the copies have filled the memory set aside for them.
+//! The thread polls. The programs never wake it, since a wake-up per event would cost more than all
+//! other work. Its sleep time follows from the fill rate of the buffers. During the run it only
+//! copies, which is a tenth of the work of encoding. It encodes after the run, or earlier if the
+//! copies have filled the memory reserved for them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,31 +21,32 @@ use super::ring::Buffers;
 use crate::wire::{Decoder, PROBES, Slot};
 use crate::{Sink, TraceError};
 
-/// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which the second-level cache holds.
+/// Slots copied, and events handed on, at a time: 256 KiB and some 600 KiB, which fit in the
+/// second-level cache.
 const BATCH: usize = 8_192;
-/// The most memory for copies; a share of what is free where that is less.
+/// Largest memory for copies, or a share of the free memory if that share is smaller.
 const BACKLOG: u64 = 512 << 20;
 const SHARE_OF_FREE: u64 = 8;
-/// The shortest sleep: below it, waking costs more than the buffer that it saves.
+/// Shortest sleep: below it, waking costs more than the saved buffer space.
 const SHORTEST: Duration = Duration::from_millis(4);
-/// The longest: a burst of a million events a second fills no buffer meanwhile.
+/// Longest sleep: a burst of a million events a second fills no buffer in this time.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Aim at buffers filled to one part in so many when we wake.
+/// Target fill level of the buffers at a wake-up: one part in this many.
 const FILLED: u64 = 8;
 
-/// What was carried.
+/// Result of the reader.
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) events: u64,
-    /// The reader's own number, as the events give it.
+    /// The reader's own thread number, as it occurs in the events.
     pub(crate) tid: Tid,
-    /// Records for which there was no room, of each CPU.
+    /// Records without room in the buffer, for each CPU.
     pub(crate) dropped: Vec<(CpuId, u64)>,
-    /// Records by kind, as [`PROBES`] counts them.
+    /// Number of records by kind, as counted by [`PROBES`].
     pub(crate) counts: [u64; PROBES.len()],
 }
 
-/// The thread, at work.
+/// The running reader thread.
 #[derive(Debug)]
 pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
@@ -86,7 +88,7 @@ impl Reader {
         Ok(Self { stop, thread: thread.map_err(TraceError::io("start the reading thread"))? })
     }
 
-    /// Reads what is left and ends.
+    /// Reads the remaining records and ends.
     pub(crate) fn finish(self) -> Result<Carried, TraceError> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -96,31 +98,31 @@ impl Reader {
     }
 }
 
-/// Keeps this thread off the CPUs that are measured, where there are others.
+/// Keeps this thread off the measured CPUs, if there are others.
 fn keep_off(elsewhere: &CpuSet) {
     let mut mask = rustix::thread::CpuSet::new();
     for cpu in elsewhere.iter().filter(|cpu| (cpu.0 as usize) < rustix::thread::CpuSet::MAX_CPU) {
         mask.set(cpu.0 as usize);
     }
     if !elsewhere.is_empty() {
-        // Where it is refused, by a cpuset, the reader takes its time from the run, and is seen to.
+        // If a cpuset refuses this, the reader's time is part of the run and is recorded as such.
         let _ = rustix::thread::sched_setaffinity(None, &mask);
     }
 }
 
-/// Has this thread run before others that are ready: among four hundred of them its turn would come when the buffers
-/// have long been full. It works for a thousandth of the time.
+/// Gives this thread a higher priority than other ready threads. Among four hundred ready threads,
+/// its turn would come long after the buffers are full. It works for a thousandth of the time.
 fn come_first() {
-    // Where it is refused, buffers may overflow, which is counted.
+    // If this is refused, buffers may overflow, and the losses are counted.
     let _ = rustix::process::setpriority_process(None, -20);
 }
 
-/// Slots that were copied and not yet decoded.
+/// Slots that are copied and not yet decoded.
 struct Chunk {
-    /// Whose: an index of `cpus`.
+    /// CPU of the slots: an index of `cpus`.
     index: usize,
     slots: Vec<Slot>,
-    /// Records of this CPU that were lost behind these slots and before the next chunk's.
+    /// Records of this CPU that were lost after these slots and before the next chunk's slots.
     lost: u64,
 }
 
@@ -128,18 +130,19 @@ struct Reading {
     buffers: Buffers,
     cpus: Vec<CpuId>,
     decoders: Vec<Decoder>,
-    /// Drops that chunks tell of, for each CPU.
+    /// Drops reported by chunks, for each CPU.
     lost: Vec<u64>,
-    /// Drops behind the events handed on, likewise: the next event says until when.
+    /// Drops after the last events handed on, for each CPU; the next event gives the end of the
+    /// gap.
     untold: Vec<u64>,
-    /// Oldest first.
+    /// Chunks, oldest first.
     backlog: VecDeque<Chunk>,
-    /// Slots that it may hold.
+    /// Number of slots that the backlog may hold.
     room: usize,
-    /// Slots that it holds.
+    /// Number of slots that the backlog holds.
     held: usize,
     sink: Sink,
-    /// Kept between chunks, so that decoding does not allocate.
+    /// Event buffer, kept between chunks to avoid allocation.
     events: Vec<Event>,
     count: u64,
 }
@@ -175,7 +178,7 @@ impl Reading {
         Ok(Carried { events: self.count, tid, dropped, counts })
     }
 
-    /// Says what was lost behind the last event of a CPU.
+    /// Reports the losses after the last event of a CPU.
     fn tell_rest(&mut self) -> io::Result<()> {
         for (index, cpu) in self.cpus.iter().enumerate() {
             let events = std::mem::take(&mut self.untold[index]);
@@ -190,9 +193,10 @@ impl Reading {
 
     fn copy_all(&mut self) {
         for (index, cpu) in self.cpus.iter().enumerate() {
-            // Nothing is lost but where the buffer is full, and it stays full until we give back a slot: what was lost
-            // by now was lost right behind what is written now. In this order, so that a buffer that becomes full just
-            // now keeps its losses for the next time.
+            // Records are lost only while the buffer is full, and it stays full until the reader
+            // frees a slot. Losses up to now therefore follow directly on the last written record.
+            // The drop count is read before the write position: if the buffer becomes full in
+            // between, its losses are kept for the next time.
             let dropped = self.buffers.dropped(cpu.0);
             let end = self.buffers.written(cpu.0);
             loop {
@@ -212,7 +216,7 @@ impl Reading {
         }
     }
 
-    /// Decodes the oldest chunk and hands its events to the sink.
+    /// Decodes the oldest chunk and gives its events to the sink.
     fn hand_on(&mut self) -> io::Result<()> {
         let Some(Chunk { index, slots, lost }) = self.backlog.pop_front() else { return Ok(()) };
         let cpu = self.cpus[index];
@@ -231,16 +235,17 @@ impl Reading {
     }
 }
 
-/// Memory that can be had without anybody's being swapped out, in bytes; none where it cannot be read.
+/// Memory that is available without swapping, in bytes; zero if it cannot be read.
 fn free_memory() -> u64 {
     procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(0)
 }
 
-/// How long to sleep, after a sleep of `nap` in which the fullest buffer of `capacity` filled to `waiting`.
+/// Next sleep time, after a sleep of `nap` in which the fullest buffer of `capacity` filled to
+/// `waiting`.
 fn next_nap(nap: Duration, waiting: u64, capacity: u64) -> Duration {
     let wanted = capacity / FILLED;
     let factor = wanted as f64 / waiting.max(1) as f64;
-    // Longer only step by step: the burst may have ended just now.
+    // The sleep grows only step by step, since the burst may have ended just now.
     nap.mul_f64(factor.clamp(0.05, 2.0)).clamp(SHORTEST, LONGEST)
 }
 
@@ -253,7 +258,7 @@ mod tests {
 
     #[test]
     fn losses_are_told_between_what_filled_the_buffer_and_what_came_next() {
-        // Four batches of the kind 9, a sample, at 100, 101, ….
+        // Four batches of kind 9, a sample, at 100, 101, ….
         const BITS: u32 = 15;
         let record = |position| Slot { time: 100 + position, tid: 1, kind: 9, ..Slot::default() };
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -283,13 +288,13 @@ mod tests {
         reading.copy_all();
         assert_eq!(reading.backlog.iter().map(|chunk| chunk.lost).collect::<Vec<_>>(), [0, 0, 0, 5]);
         assert!(given(&mut reading).iter().all(|event| matches!(event.kind, EventKind::Sample(_))));
-        // The first event behind the gap tells when it ended.
+        // The first event after the gap gives the end of the gap.
         reading.held += 1;
         reading.backlog.push_back(Chunk { index: 0, slots: vec![record(1 << 20)], lost: 2 });
         let after = given(&mut reading);
         assert_eq!((after.len(), &after[0].kind), (2, &EventKind::Lost { events: 5 }));
         assert_eq!((after[0].at, after[1].at), (Nanos(100 + (1 << 20)), Nanos(100 + (1 << 20))));
-        // And no event does behind the last.
+        // No event follows the last gap.
         reading.tell_rest().expect("kept");
         let last = Event { at: after[1].at, cpu: CpuId(0), kind: EventKind::Lost { events: 2 } };
         assert_eq!(given(&mut reading), [last]);

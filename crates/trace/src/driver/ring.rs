@@ -1,8 +1,9 @@
-//! The buffers that the BPF programs fill: one for each CPU, shared memory without a lock.
+//! The buffers that the BPF programs fill: one for each CPU, in shared memory without a lock.
 //!
-//! Each has one writer, its CPU, and one reader, us. The writer publishes a record by writing the lap into its first slot,
-//! after everything else; we tell it how far we have read, and write nothing else. No system call is made for an event, nor
-//! for a batch of them.
+//! Each buffer has one writer, its CPU, and one reader, this driver. The writer publishes a record
+//! by storing the lap in the record's first slot, after all other stores. The driver stores its
+//! read position and writes nothing else. Neither an event nor a batch of events needs a system
+//! call.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,7 +17,7 @@ use crate::wire::{SLOT_SIZE, Slot, slots_of};
 /// `MAX_CPUS`.
 pub(crate) const MAX_CPUS: u32 = 1024;
 
-/// The part of `struct cpu` that both sides use; its other members are the programs' own.
+/// The part of `struct cpu` that both sides use; its other members belong to the programs.
 #[repr(C)]
 pub(crate) struct CpuState {
     read: AtomicU64,
@@ -39,16 +40,17 @@ pub(crate) struct Buffers {
     bits: u32,
 }
 
-// SAFETY: the pointers are to memory that is shared with the kernel and read by one thread at a time: the methods take
-// `&mut self`.
+// SAFETY: the pointers are to memory that is shared with the kernel and read by one thread at a
+// time: the methods take `&mut self`.
 #[allow(unsafe_code)]
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Maps the buffers: `fd` is the map `slots` with `cpus` values of 2^`bits` slots; `states` is the array `cpus`.
+    /// Maps the buffers: `fd` is the map `slots` with `cpus` values of 2^`bits` slots; `states` is
+    /// the array `cpus`.
     ///
     /// # Safety
-    /// `states` must stay mapped, with [`MAX_CPUS`] elements, for as long as the result lives.
+    /// `states` must stay mapped, with [`MAX_CPUS`] elements, for the lifetime of the result.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn map(
         fd: BorrowedFd<'_>,
@@ -67,34 +69,36 @@ impl Buffers {
     #[allow(unsafe_code)]
     fn state(&self, cpu: u32) -> &CpuState {
         debug_assert!(cpu < MAX_CPUS);
-        // SAFETY: `map` requires so many elements; they are atomics, which the kernel may change under us.
+        // SAFETY: `map` requires this many elements; they are atomics, which the kernel may change
+        // concurrently.
         unsafe { self.states.add(cpu as usize).as_ref() }
     }
 
-    /// Records for which this CPU's buffer had no room, so far.
+    /// Number of records without room in this CPU's buffer, so far.
     pub(crate) fn dropped(&self, cpu: u32) -> u64 {
         self.state(cpu).dropped.load(Ordering::Relaxed)
     }
 
-    /// Forgets what lies in this CPU's buffer, and what it had no room for. While the programs are not attached.
+    /// Discards the contents and the drop count of this CPU's buffer, while the programs are not
+    /// attached.
     pub(crate) fn forget(&mut self, cpu: u32) {
         let state = self.state(cpu);
         state.read.store(state.written.load(Ordering::Acquire), Ordering::Release);
         state.dropped.store(0, Ordering::Relaxed);
     }
 
-    /// Up to where this CPU has written.
+    /// Write position of this CPU.
     pub(crate) fn written(&self, cpu: u32) -> u64 {
         self.state(cpu).written.load(Ordering::Acquire)
     }
 
-    /// How many slots of this CPU's are waiting to be read.
+    /// Number of this CPU's slots that are not yet read.
     pub(crate) fn waiting(&self, cpu: u32) -> u64 {
         let state = self.state(cpu);
         state.written.load(Ordering::Acquire) - state.read.load(Ordering::Relaxed)
     }
 
-    /// How many slots a CPU's buffer has.
+    /// Number of slots of a CPU's buffer.
     pub(crate) fn capacity(&self) -> u64 {
         1 << self.bits
     }
@@ -102,29 +106,32 @@ impl Buffers {
     #[allow(unsafe_code)]
     fn slot(&self, cpu: u32, position: u64) -> NonNull<Slot> {
         let index = (position & ((1 << self.bits) - 1)) as usize;
-        // SAFETY: within the mapping: `cpu` is below the number of values, `index` below that of slots.
+        // SAFETY: within the mapping: `cpu` is below the number of values, `index` below the number
+        // of slots.
         unsafe { self.slots.add(self.stride * cpu as usize + SLOT_SIZE * index).cast() }
     }
 
-    /// Appends whole records to `to`, oldest first, up to `end`, which was [`written`](Self::written), or until it holds
-    /// `limit` slots or so; a record that is being written ends it too. True where there may be more before `end`.
+    /// Appends whole records to `to`, oldest first. It stops at `end`, an earlier value of
+    /// [`written`](Self::written), at about `limit` slots, or at a record that is still being
+    /// written. Returns true if more records may follow before `end`.
     #[allow(unsafe_code)]
     pub(crate) fn drain(&mut self, cpu: u32, end: u64, limit: usize, to: &mut Vec<Slot>) -> bool {
         let mut position = self.state(cpu).read.load(Ordering::Relaxed);
         while position < end && to.len() < limit {
             let at = self.slot(cpu, position);
             let lap = ((position >> self.bits) + 1) as u8;
-            // SAFETY: the last four bytes of a slot are written as one word, by `commit`.
+            // SAFETY: `commit` writes the last four bytes of a slot as one word.
             let tag = unsafe { AtomicU32::from_ptr(at.as_ptr().cast::<u32>().add(SLOT_SIZE / 4 - 1)) };
             if (tag.load(Ordering::Acquire) >> 24) as u8 != lap {
                 break;
             }
-            // SAFETY: a whole slot that the programs do not write again before we have given it back by `read`.
+            // SAFETY: a whole slot that the programs do not write again before `read` returns it to
+            // them.
             let slot = unsafe { at.as_ptr().read_volatile() };
             to.push(slot);
             position += 1;
             for _ in 1..slots_of(slot.kind) {
-                // SAFETY: likewise; it was written before its record's first lap.
+                // SAFETY: as above; the slot was written before its record's first lap.
                 to.push(unsafe { self.slot(cpu, position).as_ptr().read_volatile() });
                 position += 1;
             }
@@ -133,7 +140,8 @@ impl Buffers {
         position < end && to.len() >= limit
     }
 
-    /// The buffer of one CPU that holds these records of one slot each, 2^`bits` of them, and had no room for `dropped`.
+    /// Buffer of one CPU that holds these records of one slot each, 2^`bits` of them, and had no
+    /// room for `dropped` records.
     #[cfg(test)]
     #[allow(unsafe_code)]
     pub(crate) fn full(bits: u32, mut record: impl FnMut(u64) -> Slot, dropped: u64) -> io::Result<Self> {
@@ -157,7 +165,7 @@ impl Buffers {
             dropped: AtomicU64::new(dropped),
             _programs: [0; 30],
         };
-        // SAFETY: the one state that there is a CPU for is never given back.
+        // SAFETY: the state of the only CPU is leaked and never freed.
         unsafe { Self::map(file.as_fd(), 1, bits, NonNull::from(Box::leak(Box::new(state)))) }
     }
 }
@@ -165,7 +173,7 @@ impl Buffers {
 impl Drop for Buffers {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: our own mapping, to which no reference is left.
+        // SAFETY: the mapping belongs to this value, and no reference to it remains.
         let _ = unsafe { munmap(self.slots.as_ptr().cast(), self.length) };
     }
 }

@@ -8,19 +8,20 @@ use morecores_study::{CpuId, CpuSet, Nanos};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 use rustix::io::Errno;
 
-/// 197 Hz: below 200, and prime, so that it drifts past anything that happens 100, 250 or 1,000 times a second.
+/// 197 Hz: below 200, and prime, so that it drifts past events that occur 100, 250 or 1,000 times a
+/// second.
 pub(super) const PERIOD: Nanos = Nanos(1_000_000_000 / 197);
 
 /// The timers; dropping them stops them.
 #[derive(Debug, Default)]
 pub(super) struct SamplingClock {
     links: Vec<Link>,
-    /// The CPUs that have none though they are online, and why the first has not.
+    /// Online CPUs without a timer, and the reason for the first of them.
     refused: Option<(CpuSet, String)>,
 }
 
 impl SamplingClock {
-    /// Starts a timer on each of `cpus` that is online.
+    /// Starts a timer on each online CPU of `cpus`.
     pub(super) fn start(program: &ProgramMut<'_>, cpus: &CpuSet) -> Self {
         let mut clock = Self::default();
         for cpu in cpus.iter() {
@@ -37,12 +38,12 @@ impl SamplingClock {
         *cpus = cpus.union(&[cpu].into_iter().collect());
     }
 
-    /// The time between two samples of one CPU; absent where there are none.
+    /// Time between two samples of one CPU; absent if there are no timers.
     pub(super) fn period(&self) -> Option<Nanos> {
         (!self.links.is_empty()).then_some(PERIOD)
     }
 
-    /// What the samples lack.
+    /// CPUs without samples.
     pub(super) fn untraced(&self) -> Option<Untraced> {
         self.refused.as_ref().map(|(cpus, why)| Untraced {
             what: format!("samples of what threads do on CPUs {cpus}"),
@@ -51,7 +52,7 @@ impl SamplingClock {
     }
 }
 
-/// The timer of one CPU, over all threads that run there; none where it is offline.
+/// Timer of one CPU, over all threads that run there; none if the CPU is offline.
 fn start_one(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, String> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -60,15 +61,15 @@ fn start_one(program: &ProgramMut<'_>, cpu: CpuId) -> Result<Option<Link>, Strin
         ..perf_event_attr::default()
     };
     attributes.__bindgen_anon_1.sample_period = PERIOD.0;
-    // Not in guests of ours, and not while idle, where there is no thread to ask.
+    // The timer excludes idle time, since the idle loop has no thread to sample.
     attributes.set_exclude_idle(1);
     let event = match crate::perf::open(&mut attributes, -1, cpu) {
-        // It is offline.
+        // The CPU is offline.
         Err(Errno::NODEV) => return Ok(None),
         opened => opened.map_err(|errno| errno.to_string())?,
     };
     let link = program.attach_perf_event(event.as_raw_fd()).map_err(|error| error.to_string())?;
-    // The link closes it.
+    // The link closes the event.
     let _ = event.into_raw_fd();
     Ok(Some(link))
 }

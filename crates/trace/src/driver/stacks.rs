@@ -1,4 +1,4 @@
-//! Kernel stacks: from the map in which the programs left them to functions by name.
+//! Kernel stacks: converts the programs' stack map into function names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::io;
 use libbpf_rs::{MapCore, MapFlags};
 use morecores_study::trace::{KernelFrame, KernelStack};
 
-/// All stacks of the map, by the number that the events give.
+/// All stacks of the map, by the number in the events.
 pub(super) fn gather(map: &impl MapCore) -> io::Result<BTreeMap<u32, KernelStack>> {
     let keys: Vec<Vec<u8>> = map.keys().collect();
     if keys.is_empty() {
@@ -33,8 +33,8 @@ impl Symbols {
         Ok(Self::parse(&fs::read_to_string("/proc/kallsyms")?))
     }
 
-    /// Lines of `ffffffff81000000 T _text`, with `[module]` behind a module's. Addresses are zeros for those who may not
-    /// know them.
+    /// Parses lines such as `ffffffff81000000 T _text`; a module's line ends with `[module]`. The
+    /// addresses are zeros for a reader without the privilege to see them.
     fn parse(text: &str) -> Self {
         let mut symbols: Vec<(u64, String)> = text
             .lines()

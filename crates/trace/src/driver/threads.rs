@@ -1,4 +1,5 @@
-//! What /proc and /sys say of the machine as a trace begins and ends: who is there, what the interrupts are called.
+//! State of the machine in /proc and /sys at the beginning and end of a trace: the threads and the
+//! names of the interrupts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,8 @@ use morecores_study::trace::{KnownThread, Tid, Untraced};
 use morecores_study::{CpuSet, Nanos};
 use procfs::process::StatFlags;
 
-/// The CPUs that there are, online or not: one that is offline now may be online when the run begins.
+/// CPUs that are present, online or not: a CPU that is offline now may be online at the beginning
+/// of the run.
 pub(super) fn present_cpus() -> io::Result<CpuSet> {
     let text = fs::read_to_string("/sys/devices/system/cpu/present")?;
     text.trim()
@@ -17,10 +19,11 @@ pub(super) fn present_cpus() -> io::Result<CpuSet> {
         .map_err(|_| io::Error::other(format!("/sys/devices/system/cpu/present says `{}`", text.trim())))
 }
 
-/// The inode of the first pid namespace: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
+/// Inode of the first pid namespace: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
-/// All threads that there are; none, and why, where they cannot be known by the numbers that events give.
+/// All existing threads. If the threads' numbers in the events cannot be determined, the list is
+/// empty and a reason is given.
 pub(super) fn known() -> (Vec<KnownThread>, Option<Untraced>) {
     let unknown = |why: String| {
         let what = "names of threads that there were before, until they change them".to_owned();
@@ -57,12 +60,13 @@ fn listed() -> procfs::ProcResult<Vec<KnownThread>> {
     Ok(known)
 }
 
-/// What the devices' interrupts are called.
+/// Names of the devices' interrupts.
 pub(super) fn interrupts() -> io::Result<BTreeMap<u32, String>> {
     Ok(named_interrupts(&fs::read_to_string("/proc/interrupts")?))
 }
 
-/// Lines of `36: 570133 490624 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`, under a line of the CPUs' names.
+/// Parses lines such as `36: 570133 490624 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`, below a
+/// line of the CPUs' names.
 fn named_interrupts(text: &str) -> BTreeMap<u32, String> {
     let mut lines = text.lines();
     let cpus = lines.next().map_or(0, |line| line.split_ascii_whitespace().count());
@@ -74,7 +78,8 @@ fn named_interrupts(text: &str) -> BTreeMap<u32, String> {
     lines.filter_map(of).collect()
 }
 
-/// Time between two ticks of the kernel, the grain of user and system times: the resolution of its coarse clock.
+/// Time between two ticks of the kernel, the granularity of user and system times: the resolution
+/// of the kernel's coarse clock.
 pub(crate) fn tick() -> Nanos {
     let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
     Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)

@@ -1,4 +1,5 @@
-//! One perf event: of the calling thread and its descendants while they are on one CPU. Nothing but the system calls.
+//! One perf event, of the calling thread and its descendants while they are on one CPU. This module
+//! contains only the system calls.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -12,21 +13,23 @@ use rustix::io::Errno;
 
 use super::PerfError;
 
-/// What the kernel appends to every record: whose it is, and when. Where is known from the buffer: an event of one CPU
-/// gets the records of that CPU alone, and without the CPU a record of a switch is a quarter shorter.
+/// Fields that the kernel appends to every record: thread and time. The CPU is known from the
+/// buffer, since an event of one CPU gets only that CPU's records. Without the CPU field, a switch
+/// record is a quarter shorter.
 const SAMPLE_TYPE: u64 = (PERF_SAMPLE_TID | PERF_SAMPLE_TIME) as u64;
 
-/// An open event. It counts nothing: its records are what matters.
+/// An open event. It counts nothing: only its records matter.
 #[derive(Debug)]
 pub(super) struct Counter {
     cpu: CpuId,
     fd: OwnedFd,
-    /// Whether the kernel counts lost records for a reader to ask (Linux 6.0).
+    /// Whether the kernel reports the number of lost records on request (Linux 6.0).
     tells_lost: bool,
 }
 
 impl Counter {
-    /// Opens one of the calling thread, switched off, whose reader is woken for each `wake_bytes` of records.
+    /// Opens a disabled event of the calling thread. The kernel wakes its reader for each
+    /// `wake_bytes` of records.
     pub(super) fn open(cpu: CpuId, wake_bytes: usize) -> Result<Self, PerfError> {
         let opened = match perf_event_open(cpu, wake_bytes, u64::from(PERF_FORMAT_LOST)) {
             Ok(fd) => Ok((fd, true)),
@@ -41,7 +44,7 @@ impl Counter {
         self.cpu
     }
 
-    /// Switches it on, for the calling thread and descendants.
+    /// Enables the event, for the calling thread and its descendants.
     pub(super) fn enable(&self) -> Result<(), PerfError> {
         // SAFETY: the request takes no pointer, and the descriptor is open.
         #[allow(unsafe_code)]
@@ -49,7 +52,8 @@ impl Counter {
         self.checked(result)
     }
 
-    /// Switches it off, for all of them. The kernel writes no record after that.
+    /// Disables the event for the thread and its descendants. The kernel writes no record
+    /// afterwards.
     pub(super) fn disable(&self) -> Result<(), PerfError> {
         // SAFETY: the request takes no pointer, and the descriptor is open.
         #[allow(unsafe_code)]
@@ -61,7 +65,7 @@ impl Counter {
         if result < 0 { Err(self.control(last_error())) } else { Ok(()) }
     }
 
-    /// How many records found no room, in all; absent where the kernel does not count them for us.
+    /// Total number of lost records; absent if the kernel does not report it.
     pub(super) fn lost(&self) -> Result<Option<u64>, PerfError> {
         if !self.tells_lost {
             return Ok(None);
@@ -85,7 +89,7 @@ impl AsFd for Counter {
     }
 }
 
-/// An event of the calling thread's switches.
+/// Opens an event of the calling thread's switches.
 fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<OwnedFd, Errno> {
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -104,16 +108,17 @@ fn perf_event_open(cpu: CpuId, wake_bytes: usize, read_format: u64) -> Result<Ow
     attributes.set_comm_exec(1);
     attributes.set_sample_id_all(1);
     attributes.set_use_clockid(1);
-    // The condition under which an ordinary user may (perf_event_paranoid 2); a dummy counts nothing anyway.
+    // The condition under which an ordinary user may open the event (perf_event_paranoid 2); a
+    // dummy event counts nothing anyway.
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
-    // The reader is woken for so many bytes, never for a record.
+    // The kernel wakes the reader after this many bytes, never for a single record.
     attributes.set_watermark(1);
     attributes.__bindgen_anon_2.wakeup_watermark = wake_bytes as u32;
     open(&mut attributes, 0, cpu)
 }
 
-/// The system call: an event of a thread, 0 for the calling one and -1 for all, on one CPU.
+/// Makes the system call: an event of a thread, 0 for the calling one and -1 for all, on one CPU.
 pub(crate) fn open(
     attributes: &mut perf_event_attr,
     thread: libc::pid_t,
@@ -127,7 +132,7 @@ pub(crate) fn open(
     if fd < 0 {
         return Err(last_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for this process.
     #[allow(unsafe_code)]
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -136,7 +141,7 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// How far the administrator keeps perf events from ordinary users; absent where it cannot be read.
+/// The administrator's restriction of perf events for ordinary users; absent if it cannot be read.
 fn paranoid() -> Option<i32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }

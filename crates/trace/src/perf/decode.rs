@@ -1,14 +1,17 @@
-//! From records of perf events to events of a trace: pure.
+//! Conversion of perf-event records into trace events; pure.
 //!
-//! What a record does not tell is not made up, with one exception. The kernel takes a thread's perf events off it while
-//! it exits, so that its last switch has no record: the thread is said to have left its CPU, for good, at the instant of
-//! its exit record. What it still does then, freeing its process's memory for one (69 ms for 800 MB), is not told since
-//! Linux 6.16, and in stable kernels since commit 4f6fc7821283 ("perf: Fix sample vs do_exit()"). An ordinary user's thread that runs a program
-//! which gains privileges loses its events too, with the same record (fs/exec.c, `begin_new_exec`).
+//! Missing information is not invented, with one exception. The kernel removes a thread's perf
+//! events while the thread exits, so that the thread's last switch has no record. The decoder
+//! assumes that the thread left its CPU for good at the time of its exit record. The thread's later
+//! work, such as freeing its process's memory (69 ms for 800 MB), is not recorded since Linux 6.16,
+//! and in stable kernels since commit 4f6fc7821283 ("perf: Fix sample vs do_exit()"). An ordinary
+//! user's thread that runs a program which gains privileges loses its events too, with the same
+//! record (fs/exec.c, `begin_new_exec`).
 //!
-//! A switch is told by two records, by the thread that leaves and by the one that comes, each only where it is one of the
-//! command's. They stay two events: between them lies the switch itself, some 1 to 2 µs, but the CPU may as well have
-//! been idle for so long, which the records do not tell apart.
+//! A switch has two records, one for the leaving thread and one for the arriving thread, each only
+//! if the thread belongs to the command. They stay two events. The switch itself lies between them,
+//! some 1 to 2 µs. The CPU may also have been idle for this time, which the records cannot
+//! distinguish.
 
 use morecores_study::trace::{
     Accounts, Call, Comm, Event, EventKind, Exec, Fork, Left, Switch, ThreadExit, Tid,
@@ -16,48 +19,49 @@ use morecores_study::trace::{
 use morecores_study::{CpuId, Nanos};
 use perf_event_open_sys::bindings as sys;
 
-/// Bytes that end each record: process and thread, then the time, as `counter` asks for (perf_event_open(2),
-/// `struct sample_id`).
+/// Bytes that end each record: process and thread, then the time, as `counter` requests
+/// (perf_event_open(2), `struct sample_id`).
 const SAMPLE_ID_BYTES: usize = 16;
 
-/// Who traces.
+/// The tracing process and thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// Its process; threads of it are not traced.
+    /// Process of the caller; its threads are not traced.
     pub(super) process: Tid,
-    /// The thread that starts the command.
+    /// Thread that starts the command.
     pub(super) thread: Tid,
 }
 
 impl Caller {
-    /// The calling thread.
+    /// Caller of the current thread.
     pub(super) fn this_thread() -> Self {
         let number = |pid: rustix::process::Pid| Tid(pid.as_raw_nonzero().get().cast_unsigned());
         Self { process: number(rustix::process::getpid()), thread: number(rustix::thread::gettid()) }
     }
 }
 
-/// Translates the records of one CPU.
+/// Decoder of the records of one CPU.
 #[derive(Debug)]
 pub(super) struct Decoder {
     cpu: CpuId,
     caller: Caller,
-    /// Time of the record before.
+    /// Time of the previous record.
     last: Nanos,
-    /// The thread that came to this CPU and has not left it, where known.
+    /// Thread that came to this CPU and has not left it, if known.
     current: Option<Tid>,
-    /// The thread whose exit was the last that was told.
+    /// Thread of the last exit record.
     gone: Option<Tid>,
-    /// A thread on its way to another program, by its number now and the one it came to this CPU with: it takes over its
-    /// process's first number some time before the record of the exec, and may leave the CPU in between.
+    /// A thread during an exec, by its present number and by the number with which it came to this
+    /// CPU. The thread takes over its process's first number some time before the exec record, and
+    /// may leave the CPU in between.
     renumbered: Option<(Tid, Tid)>,
-    /// The first process that the caller made on this CPU, and when.
+    /// First process that the caller made on this CPU, and its time.
     pub(super) root: Option<(Nanos, Tid)>,
-    /// Records that found no room, as far as they were told.
+    /// Number of lost records reported so far.
     pub(super) lost: u64,
 }
 
-/// Part of a record: numbers, one after the other.
+/// Part of a record: a sequence of numbers.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -73,8 +77,9 @@ impl Fields<'_> {
         Some(u64::from_ne_bytes(*number))
     }
 
-    /// A process or thread. Those outside the caller's pid namespace are 0 to the kernel, which means the idle loop
-    /// here; those that are gone are -1, which is [`Tid::UNSEEN`].
+    /// Number of a process or thread. The kernel reports 0 for a thread outside the caller's pid
+    /// namespace, which means the idle loop here. It reports -1 for a thread that is gone, which is
+    /// [`Tid::UNSEEN`].
     fn tid(&mut self) -> Option<Tid> {
         let number = self.u32()?;
         Some(if number == 0 { Tid::UNSEEN } else { Tid(number) })
@@ -95,9 +100,10 @@ impl Decoder {
         }
     }
 
-    /// Appends to `events` what `record` tells: nothing where it is of another kind or about the caller's own process.
+    /// Appends the events of `record` to `events`: none if the record is of another kind or
+    /// concerns the caller's own process.
     pub(super) fn decode(&mut self, record: &[u8], events: &mut Vec<Event>) {
-        // What is shorter than its kind is no record of a kernel's: nothing to tell.
+        // A record that is shorter than its kind does not come from a kernel and gives no event.
         let _ = self.told(record, events);
     }
 
@@ -109,14 +115,15 @@ impl Decoder {
         let body = header.0;
         let mut id = Fields(id);
         let (process, tid, time) = (id.tid()?, id.tid()?, Nanos(id.u64()?));
-        // The kernel's quick reading of the monotonic clock can step back by a little when the clock is adjusted
-        // (kernel/time/timekeeping.c, ktime_get_mono_fast_ns).
+        // The kernel's fast reading of the monotonic clock can step back slightly when the clock is
+        // adjusted (kernel/time/timekeeping.c, ktime_get_mono_fast_ns).
         self.last = self.last.max(time);
 
         match kind {
             sys::PERF_RECORD_LOST => self.record_lost(Fields(body), events)?,
             sys::PERF_RECORD_FORK => self.fork(Fields(body), events)?,
-            // Last, so that what the caller does itself is in no event, except that it starts the command.
+            // This case comes after the fork case, so that the caller's own actions give no event
+            // except the start of the command.
             _ if process == self.caller.process => {}
             sys::PERF_RECORD_SWITCH => self.switch(tid, flags, events),
             sys::PERF_RECORD_COMM => self.comm(Fields(body), flags, events)?,
@@ -139,7 +146,7 @@ impl Decoder {
         if let Some(came_as) = self.current.take().filter(|came_as| *came_as != tid) {
             self.renumbered = Some((tid, came_as));
         }
-        // Should a kernel tell the last switch too, it is told already.
+        // A kernel may also record the last switch, which the exit event has already reported.
         if self.gone.take() == Some(tid) {
             return;
         }
@@ -171,7 +178,7 @@ impl Decoder {
             self.push(EventKind::Rename { tid, name }, events);
             return Some(());
         }
-        // Where the thread changed CPUs after it had changed numbers, this CPU knows it under the new one alone.
+        // If the thread changed CPUs after it changed numbers, this CPU knows only its new number.
         let was = self.renumbered.take_if(|(now, _)| *now == tid).map(|(_, was)| was);
         let was = was.or(self.current).unwrap_or(tid);
         self.current = Some(tid);
@@ -196,7 +203,8 @@ impl Decoder {
         Some(())
     }
 
-    /// Says that the kernel has lost `total` records in all, at `now`, where less was told before.
+    /// Records that the kernel has lost `total` records in all at `now`, if fewer were reported
+    /// before.
     pub(super) fn lost_in_all(&mut self, total: u64, now: Nanos, events: &mut Vec<Event>) {
         let untold = total.saturating_sub(self.lost);
         if untold > 0 {
@@ -213,7 +221,7 @@ impl Decoder {
     }
 }
 
-/// A switch of which one side is told.
+/// A switch of which only one side is recorded.
 fn going(prev: Tid, left: Left, next: Tid) -> EventKind {
     EventKind::Switch(Switch {
         prev,

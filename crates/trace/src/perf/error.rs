@@ -1,43 +1,44 @@
-//! Why the context switches of a command cannot be recorded, and what would help. Decides from error numbers and one
-//! setting; asks the kernel nothing.
+//! Reasons why the context switches of a command cannot be recorded, with their remedies. This
+//! module decides from error numbers and one setting, and makes no system call.
 
 use std::io;
 
 use morecores_study::CpuId;
 use rustix::io::Errno;
 
-/// The highest `perf_event_paranoid` at which an ordinary user may watch processes of its own, their time in user mode
-/// alone (Documentation/admin-guide/sysctl/kernel.rst). Debian's 3 and Android's, and Ubuntu's 4, forbid even that.
+/// The highest `perf_event_paranoid` at which an ordinary user may trace the user's own processes,
+/// in user mode only (Documentation/admin-guide/sysctl/kernel.rst). Debian's and Android's 3, and
+/// Ubuntu's 4, forbid this too.
 const MOST_PARANOID: i32 = 2;
 
-/// Why the context switches of a command cannot be recorded.
+/// Reason why the context switches of a command cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// The administrator keeps perf events from ordinary users.
+    /// The administrator denies perf events to ordinary users.
     #[error(
         "this machine keeps perf events from ordinary users (kernel.perf_event_paranoid is {level}): \
          allow them for own processes with `sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID}`"
     )]
     Paranoid {
-        /// The setting.
+        /// Value of the setting.
         level: i32,
     },
-    /// Something else refuses them: most often a container's filter of system calls.
+    /// Another mechanism refuses perf events: most often a container's filter of system calls.
     #[error(
         "perf events are refused ({source}) though kernel.perf_event_paranoid would allow them: a container's seccomp \
          profile or a security module forbids perf_event_open; with Docker, `--cap-add PERFMON` allows it"
     )]
     Refused {
-        /// What the kernel answered.
+        /// The kernel's error number.
         source: Errno,
     },
-    /// There are none.
+    /// The kernel has no perf events.
     #[error("this kernel has no perf events: it was built without CONFIG_PERF_EVENTS")]
     Absent,
-    /// The kernel does not know one of the settings wanted.
+    /// The kernel does not support one of the requested settings.
     #[error("this kernel's perf events do not record context switches: Linux 4.3 or later does")]
     TooOld,
-    /// One descriptor a CPU is too many.
+    /// The limit of open files is too low for one descriptor per CPU.
     #[error(
         "too many open files: tracing needs one for each CPU; raise the limit with `ulimit -n`, or in this shell \
          `ulimit -n $(ulimit -Hn)`"
@@ -46,65 +47,65 @@ pub enum PerfError {
     /// The kernel could not open an event, for another reason.
     #[error("cannot open a perf event on CPU {cpu}: {source}")]
     Open {
-        /// Of which CPU.
+        /// CPU of the event.
         cpu: CpuId,
-        /// What the kernel answered.
+        /// The kernel's error number.
         source: Errno,
     },
-    /// This user may not lock so much memory, or has locked it otherwise.
+    /// This user may not lock enough memory, or has locked it for another purpose.
     #[error(
         "no memory for the buffers of perf events, {kib} KiB for each of {cpus} CPUs: end other uses of perf by this user, \
          or allow more with `sudo sysctl kernel.perf_event_mlock_kb=516` (the kernel's default) or `ulimit -l`"
     )]
     MemoryLimit {
-        /// Of each CPU, in KiB.
+        /// Memory for each CPU, in KiB.
         kib: usize,
-        /// Of how many.
+        /// Number of CPUs.
         cpus: usize,
     },
-    /// The kernel could not give a buffer, for another reason.
+    /// The kernel could not map a buffer, for another reason.
     #[error("cannot map the buffer of CPU {cpu}, {kib} KiB: {source}")]
     Map {
-        /// Of which CPU.
+        /// CPU of the buffer.
         cpu: CpuId,
-        /// How large.
+        /// Size of the buffer, in KiB.
         kib: usize,
-        /// What the kernel answered.
+        /// The kernel's error number.
         source: Errno,
     },
-    /// An event could not be switched on or off, or read.
+    /// An event could not be enabled, disabled or read.
     #[error("cannot control the perf event of CPU {cpu}: {source}")]
     Control {
-        /// Of which CPU.
+        /// CPU of the event.
         cpu: CpuId,
-        /// What the kernel answered.
+        /// The kernel's error number.
         source: Errno,
     },
-    /// No thread to read with.
+    /// The reader thread could not be created.
     #[error("cannot make a thread that reads perf events: {0}")]
     Thread(io::Error),
-    /// The reader cannot sleep or be told to stop.
+    /// The reader cannot sleep or receive the stop signal.
     #[error("cannot wait for perf events: {0}")]
     Wait(Errno),
-    /// What was recorded could not be handed on.
+    /// The recorded events could not be handed on.
     #[error("cannot keep the events of CPU {cpu}: {source}")]
     Sink {
-        /// Of which CPU.
+        /// CPU of the events.
         cpu: CpuId,
-        /// What the sink said.
+        /// The sink's error.
         source: io::Error,
     },
-    /// Two recordings at once.
+    /// A recording began while another was in progress.
     #[error("a recording has begun already: end it first")]
     Begun,
-    /// An end without a beginning.
+    /// A recording ended that had not begun.
     #[error("no recording has begun")]
     NotBegun,
 }
 
 impl PerfError {
-    /// Why `perf_event_open(2)` failed, from its error number and the content of
-    /// `/proc/sys/kernel/perf_event_paranoid` (its manual page, ERRORS).
+    /// Reason for a failure of `perf_event_open(2)`, from its error number and the content of
+    /// `/proc/sys/kernel/perf_event_paranoid` (manual page of the call, ERRORS).
     pub(super) fn of_open(cpu: CpuId, source: Errno, paranoid: Option<i32>) -> Self {
         match source {
             Errno::ACCESS | Errno::PERM => match paranoid {

@@ -1,6 +1,7 @@
-//! The thread that carries records from the kernel's buffers to the sink. It sleeps until the kernel has filled an eighth
-//! of a buffer or it is told to stop, so that a quiet command is not disturbed at all and a busy one rarely. Then it takes
-//! what all CPUs have by now, so that what the sink has got of one CPU is never far behind another's.
+//! The thread that carries records from the kernel's buffers to the sink. It sleeps until the
+//! kernel has filled an eighth of a buffer or until it has to stop. A quiet command is therefore
+//! not disturbed, and a busy one rarely. After a wake-up, the reader takes the present records of
+//! all CPUs, so that no CPU's events in the sink lag far behind another's.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,17 +17,18 @@ use super::buffer::Buffer;
 use super::counter::Counter;
 use super::decode::{Caller, Decoder};
 
-/// The nice value of the threads that come first (sched(7)).
+/// The nice value of the highest priority (sched(7)).
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// The event of one CPU and its buffer. Dropped in this order, so that no record is written where none is read.
+/// The event of one CPU and its buffer. The event is dropped first, so that the kernel writes no
+/// record after the buffer is gone.
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) counter: Counter,
     pub(super) buffer: Buffer,
 }
 
-/// How the reader is told to stop.
+/// Stop signal for the reader.
 #[derive(Debug)]
 pub(super) struct Stop(OwnedFd);
 
@@ -35,7 +37,7 @@ impl Stop {
         eventfd(0, EventfdFlags::CLOEXEC).map(Self)
     }
 
-    /// The reader's end.
+    /// The reader's copy of the signal.
     pub(super) fn try_clone(&self) -> Result<Self, PerfError> {
         rustix::io::fcntl_dupfd_cloexec(&self.0, 0).map(Self).map_err(PerfError::Wait)
     }
@@ -45,7 +47,7 @@ impl Stop {
     }
 }
 
-/// What the reader says in the end.
+/// Result of the reader.
 #[derive(Debug)]
 pub(super) struct Drained {
     pub(super) root: Option<Tid>,
@@ -55,7 +57,7 @@ pub(super) struct Drained {
     pub(super) runtime: Nanos,
 }
 
-/// One CPU's way to the sink.
+/// One CPU's path to the sink.
 struct Lane {
     counter: Counter,
     buffer: Buffer,
@@ -64,7 +66,8 @@ struct Lane {
     open: bool,
 }
 
-/// Carries records to `sink` until `stop` is set, then switches the events off and carries the rest.
+/// Carries records to `sink` until `stop` is set, then disables the events and carries the
+/// remaining records.
 pub(super) fn drain<S>(
     channels: Vec<Channel>,
     caller: Caller,
@@ -74,8 +77,9 @@ pub(super) fn drain<S>(
 where
     S: FnMut(CpuId, &[Event]) -> io::Result<()>,
 {
-    // Where this user may, before the command's threads, so that these do not keep it from its work (setpriority(2) of
-    // nobody means the calling thread). Others get their turn like any thread.
+    // If this user may, the reader gets a higher priority than the command's threads, so that they
+    // do not delay it (setpriority(2) without a process means the calling thread). Otherwise it
+    // gets its turn like any thread.
     let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     let lane = |Channel { counter, buffer }| {
         let decoder = Decoder::new(counter.cpu(), caller);
@@ -107,7 +111,7 @@ where
     })
 }
 
-/// Sleeps until there is something to do. Whether that is to stop.
+/// Sleeps until there is work. Returns whether the reader has to stop.
 fn sleep(lanes: &mut [Lane], stop: &Stop) -> Result<bool, PerfError> {
     loop {
         let waiting =
@@ -119,7 +123,8 @@ fn sleep(lanes: &mut [Lane], stop: &Stop) -> Result<bool, PerfError> {
             polled => polled.map_err(PerfError::Wait)?,
         };
         let stopped = !awaited[0].revents().is_empty();
-        // The caller's thread and all its descendants are gone: nobody is left to be recorded, and poll would not sleep.
+        // The caller's thread and all its descendants are gone. Nothing is left to record, and poll
+        // would return at once.
         let over = PollFlags::HUP | PollFlags::ERR;
         let open: Vec<bool> = awaited[1..].iter().map(|fd| !fd.revents().intersects(over)).collect();
         for (lane, open) in lanes.iter_mut().filter(|lane| lane.open).zip(open) {
@@ -130,8 +135,9 @@ fn sleep(lanes: &mut [Lane], stop: &Stop) -> Result<bool, PerfError> {
 }
 
 impl Lane {
-    /// Carries what there is by now, and returns how many events that was. What the kernel writes meanwhile waits for
-    /// the next time: the reader must not run after its own tail.
+    /// Carries the present records and returns the number of their events. Records that the kernel
+    /// writes in the meantime wait for the next call: otherwise the reader would chase its own
+    /// records.
     fn carry<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,
@@ -148,7 +154,7 @@ impl Lane {
         }
     }
 
-    /// Says what was lost since the last record, which no record follows.
+    /// Reports the losses since the last record, which no later record reports.
     fn account_for_losses<S>(&mut self, batch: &mut Vec<Event>, sink: &mut S) -> Result<u64, PerfError>
     where
         S: FnMut(CpuId, &[Event]) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! What context-switch records cannot tell, in words. Nothing but words.
+//! Descriptions of the information that context-switch records lack.
 
 use morecores_study::CpuSet;
 use morecores_study::trace::Untraced;
@@ -6,7 +6,8 @@ use morecores_study::trace::Untraced;
 const RECORDS: &str =
     "context-switch records of perf events, all that is to be had without privilege, do not tell it";
 
-/// What such a trace goes without. `unwatched` are CPUs that came online after it had begun.
+/// Information that such a trace lacks. `unwatched` are CPUs that came online after the trace
+/// began.
 pub(super) fn list(unwatched: &CpuSet) -> Vec<Untraced> {
     let mut list: Vec<Untraced> = [
         ("who woke whom, and so why a thread waited or for how long it was runnable", RECORDS),

@@ -1,5 +1,5 @@
-//! Who woke whom, in every context in which something can be woken, by real programs; and that the kernel's preempt_count
-//! is read where it is.
+//! Sources of wake-ups, in every context in which a wake-up can occur, with real programs. A test
+//! also checks the location of the kernel's preempt_count.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -25,8 +25,9 @@ fn a_timer_wakes_a_sleeper() {
     const NAME: &str = "a_timer_wakes_a_sleeper";
     let Some(traced) = trace(NAME, "exec sleep 0.02") else { return };
     let wakers = traced.wakers(traced.recorded.root);
-    // The timer's interrupt. On a machine without a timer of high resolution, or a busy one, what the interrupt leaves to a
-    // soft interrupt: TIMER or HRTIMER of include/linux/interrupt.h.
+    // The timer's interrupt. On a machine without a high-resolution timer, or on a busy one, the
+    // interrupt leaves the wake-up to a soft interrupt: TIMER or HRTIMER of
+    // include/linux/interrupt.h.
     let by_timer = |by: &Waker| match by {
         Waker::Interrupt(Interrupt::Timer) => true,
         Waker::SoftIrqOfInterrupt { vector, .. } | Waker::SoftIrqOfThread { vector, .. } => {
@@ -50,7 +51,8 @@ fn a_device_wakes_who_waits_for_a_disk() {
     if !synced.success() {
         return skipped(NAME, "the file system reads nothing past the page cache");
     }
-    // A disk that has read before the reader is asleep wakes nobody: of 64 reads on a fast one none, some or all wait.
+    // A disk that finishes a read before the reader is asleep wakes no thread: of 64 reads on a
+    // fast disk, none, some or all wait.
     let mut waits = Vec::new();
     for _ in 0..10 {
         let Some(traced) = trace(NAME, &format!("exec {}", direct("iflag=direct"))) else { return };
@@ -69,11 +71,12 @@ fn a_device_wakes_who_waits_for_a_disk() {
             Waker::Interrupt(interrupt) | Waker::SoftIrqOfInterrupt { interrupt, .. } => Some(interrupt),
             _ => None,
         };
-        // The disk's own interrupt, or that of the CPU that it was delivered to.
+        // The disk's own interrupt, or the interrupt of the CPU to which it was delivered.
         matches!(interrupt, Some(Interrupt::Device(_) | Interrupt::Other))
     };
-    // A wait for the file system's own thread, which waits for the disk, counts as one for the disk too; and on a busy
-    // machine a thread of the kernel does what the interrupt leaves behind. No timer ends a wait for a disk.
+    // A wait for the file system's own thread, which waits for the disk, also counts as a wait for
+    // the disk. On a busy machine, a kernel thread does the work that the interrupt leaves behind.
+    // No timer ends a wait for a disk.
     assert!(waits.iter().any(by_device), "none of these was ended by a device: {waits:?}");
     assert!(!waits.contains(&Waker::Interrupt(Interrupt::Timer)), "{waits:?}");
 }
@@ -88,7 +91,7 @@ fn on_loopback_the_sender_wakes_the_receiver() {
         let (mut peer, _) = listener.accept().unwrap();
         let mut byte = [0];
         while peer.read(&mut byte).unwrap() > 0 {
-            // So that the receiver sleeps.
+            // The pause lets the receiver fall asleep.
             std::thread::sleep(std::time::Duration::from_millis(2));
             peer.write_all(&byte).unwrap();
         }
@@ -99,7 +102,7 @@ fn on_loopback_the_sender_wakes_the_receiver() {
     );
     let traced = trace_with(NAME, &Options::new(all_cpus()), Command::new("bash").args(["-c", &script]));
     let Some(traced) = traced else {
-        // The server is to end too.
+        // The connection makes the server end too.
         drop(std::net::TcpStream::connect(("127.0.0.1", port)));
         return;
     };
@@ -108,15 +111,16 @@ fn on_loopback_the_sender_wakes_the_receiver() {
     let wakers = traced.wakers(traced.recorded.root);
     // Vector 3 is NET_RX, include/linux/interrupt.h.
     let by_sender = |by: &&Waker| **by == Waker::SoftIrqOfThread { vector: 3, tid: server };
-    // On a busy machine a thread of the kernel does it now and then, and a receiver may come late for its answer.
+    // On a busy machine, a kernel thread sometimes does this work, and a receiver may come late for
+    // its answer.
     assert!(wakers.iter().any(|waker| by_sender(&waker)), "{wakers:?} of {server:?}");
 }
 
 #[test]
 fn a_kernel_worker_works_for_who_queued() {
     const NAME: &str = "a_kernel_worker_works_for_who_queued";
-    // Writing a file back is a worker's, on behalf of `sync`, unless the file system is in memory. Taking down a network
-    // namespace is a worker's, on behalf of the last process in it.
+    // A worker writes a file back on behalf of `sync`, unless the file system is in memory. A
+    // worker takes down a network namespace on behalf of the last process in it.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let script = format!(
         "unshare --net true; dd if=/dev/zero of={}/file bs=64k count=64 2>/dev/null; sync; exec sleep 0.2",
@@ -145,7 +149,8 @@ fn preempt_count_tells_the_context() {
     if checks.thread == [0, 0] {
         return skipped(NAME, "the kernel does not describe where its preempt_count is");
     }
-    // Timers end the sleeps, in an interrupt. Whether a soft interrupt wakes anybody meanwhile is the machine's affair.
+    // Timers end the sleeps, in an interrupt. Whether a soft interrupt wakes a thread in between
+    // depends on the machine.
     for (context, [right, wrong], least) in [
         ("thread", checks.thread, 1),
         ("soft interrupt", checks.soft_interrupt, 0),

@@ -1,4 +1,5 @@
-//! Threads that are ready and held back are told apart from those that wait and those that only have no CPU yet.
+//! A trace distinguishes ready threads that are held back from waiting threads and from threads
+//! that only lack a CPU.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +9,14 @@ use crate::support::{Traced, trace};
 use morecores_study::trace::{EventKind, HeldBy, Tid};
 use morecores_testkit::skipped;
 
-/// Spends 50 ms of CPU time: of budgets of 10 ms, five.
+/// Spends 50 ms of CPU time: five budgets of 10 ms.
 const SPEND: &str = "used=0; until [ $used -gt 50000000 ]; do read -r used rest </proc/$$/schedstat; done";
 
-/// A control group that goes with this value.
+/// A control group that is removed when this value is dropped.
 struct Group(PathBuf);
 
 impl Group {
-    /// One below the first of `roots` in which a new group has this file.
+    /// Makes a group below the first of `roots` in which a new group has this file.
     fn make(roots: &[&str], name: &str, file: &str) -> Option<Self> {
         roots.iter().find_map(|root| {
             let path = Path::new(root).join(format!("morecores-test-{name}-{}", std::process::id()));
@@ -36,8 +37,8 @@ impl Drop for Group {
     }
 }
 
-/// Who was held back by this, each time. Every such event stands before a switch away from its thread, or behind its
-/// wake-up.
+/// Threads held back for this reason, one entry per event. Each such event comes before a switch
+/// away from its thread, or after the thread's wake-up.
 fn held(traced: &Traced, wanted: HeldBy) -> Vec<Tid> {
     let mut found = Vec::new();
     for (index, event) in traced.events.iter().enumerate() {
@@ -64,7 +65,7 @@ fn a_quota_holds_threads_back() {
             None => return skipped(NAME, "no group with a quota can be made here"),
         },
     };
-    // Its own kernel says when the group has been held back.
+    // The kernel's own counter shows that the group has been held back.
     let script = format!(
         "g={}; {limit}; echo $$ >$g/cgroup.procs; until grep -q 'nr_throttled [3-9]' $g/cpu.stat; do :; done",
         group.path()
@@ -74,7 +75,7 @@ fn a_quota_holds_threads_back() {
     assert!(held.len() >= 3, "{held:?}");
 }
 
-/// Freezes a group of a spinning and a sleeping process and thaws it again; the trace of that.
+/// Freezes a group of a spinning and a sleeping process and thaws it again, and returns the trace.
 fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> Option<Traced> {
     let script = format!(
         "g={}; sh -c 'echo $$ >'$g'/cgroup.procs; exec sleep 1' & asleep=$!
@@ -87,7 +88,7 @@ fn freeze(name: &str, group: &Group, freeze: &str, frozen: &str, thaw: &str) -> 
     trace(name, &script)
 }
 
-/// The process that spun was held back, and the one that slept was not.
+/// Asserts that the spinning process was held back, and the sleeping process was not.
 fn only_the_spinner_was_held(traced: &Traced) {
     let held = held(traced, HeldBy::Freezer);
     let sleeper = traced.events.iter().rev().find_map(|event| match &event.kind {

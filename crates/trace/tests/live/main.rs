@@ -1,4 +1,5 @@
-//! Traces of real programs on this machine. Each says that it was skipped where nobody may trace.
+//! Traces of real programs on this machine. Each test reports that it was skipped if tracing is not
+//! permitted.
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by failing")]
 

@@ -1,4 +1,5 @@
-//! What of a program's work only waits, and that stacks of short waits are drawn by chance.
+//! The share of a program's work that only waits, and the random choice of short waits whose stacks
+//! are taken.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,8 +10,9 @@ use morecores_study::trace::{EventKind, SampleMode};
 use morecores_testkit::{CProgram, skipped};
 use morecores_trace::Options;
 
-/// Loops for 0.3 s of CPU time: `loops yield`, `loops timed` around the bytes of a TPAUSE that is jumped over, so that any
-/// CPU runs them, `loops fence` around an MFENCE, which has the same bytes without the prefix, `loops call` in a system call.
+/// Loops for 0.3 s of CPU time. `loops yield` calls `sched_yield`. `loops timed` loops around the
+/// bytes of a TPAUSE that is jumped over, so that any CPU runs them. `loops fence` loops around an
+/// MFENCE, which has these bytes without the prefix. `loops call` loops in a system call.
 const LOOPS: &str = r#"
 #define _GNU_SOURCE
 #include <sched.h>
@@ -49,7 +51,7 @@ int main(int argc, char **argv)
 }
 "#;
 
-/// Samples of the main process in this mode: those that spin, and all.
+/// Samples of the main process in this mode: the number of spinning ones, and the number of all.
 fn samples(traced: &Traced, mode: SampleMode) -> (usize, usize) {
     let found = || {
         traced.events.iter().filter_map(|event| match &event.kind {
@@ -92,7 +94,7 @@ fn loops_that_wait_are_told_from_those_that_do_not() {
     }
 }
 
-/// Four threads that write to one pipe and read from it, which has one lock.
+/// Four threads that write to one pipe and read from it. The pipe has one lock.
 const CROWD: &str = r#"
 #include <pthread.h>
 #include <unistd.h>
@@ -125,7 +127,7 @@ int main(void)
 }
 "#;
 
-/// Of each CPU, how many short waits there were from one that has its stack to the next.
+/// Number of short waits between two waits with a stack, on each CPU.
 fn gaps(traced: &Traced) -> Vec<usize> {
     let mut gaps = Vec::new();
     for cpu in all_cpus().iter() {
@@ -147,7 +149,7 @@ fn stacks_of_short_waits_are_drawn_by_chance() {
     let program = CProgram::compile("crowd", CROWD);
     let mut found = Vec::new();
     let mut share = None;
-    // Where others keep the CPUs busy, the threads hardly meet.
+    // If other programs keep the CPUs busy, the threads rarely meet.
     for _ in 0..8 {
         let options = Options::new(all_cpus());
         let Some(traced) = trace_with(NAME, &options, &mut Command::new(program.path())) else { return };
@@ -161,6 +163,6 @@ fn stacks_of_short_waits_are_drawn_by_chance() {
     if found.len() < ENOUGH {
         return skipped(NAME, "too few waits for a lock of the kernel");
     }
-    // Every one in so many would have them all alike.
+    // A regular choice would make all gaps equal.
     assert!(found.iter().any(|gap| gap % share as usize != 0), "{found:?}");
 }

@@ -8,21 +8,22 @@ use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
 use morecores_testkit::skipped;
 use morecores_trace::{Options, Recorded, TraceError, Tracer};
 
-/// What a trace of a command gave.
+/// Result of a traced command.
 pub(crate) struct Traced {
-    /// In order of time.
+    /// Events in the order of time.
     pub(crate) events: Vec<Event>,
     pub(crate) recorded: Recorded,
     pub(crate) tracer: Tracer,
 }
 
-/// All CPUs that are online.
+/// All online CPUs.
 pub(crate) fn all_cpus() -> CpuSet {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     text.trim().parse().unwrap()
 }
 
-/// Traces `sh -c script` on all CPUs; none where this machine lets nobody trace, which is noted under `test`.
+/// Traces `sh -c script` on all CPUs; none if this machine permits no tracing, which is noted under
+/// `test`.
 pub(crate) fn trace(test: &str, script: &str) -> Option<Traced> {
     trace_with(test, &Options::new(all_cpus()), Command::new("sh").args(["-c", script]))
 }
@@ -62,7 +63,7 @@ pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -
 }
 
 impl Traced {
-    /// The threads of the tree, by the forks.
+    /// Threads of the tree, according to the forks.
     pub(crate) fn tree(&self) -> Vec<Tid> {
         let mut tree = vec![self.recorded.root];
         for event in &self.events {
@@ -75,7 +76,7 @@ impl Traced {
         tree
     }
 
-    /// The thread that became the program of this name; the last, where there are several.
+    /// Thread that became the program of this name; the last one if there are several.
     pub(crate) fn program(&self, name: &str) -> Tid {
         let found = self.events.iter().rev().find_map(|event| match &event.kind {
             EventKind::Exec(exec) if exec.name.to_string() == name => Some(exec.tid),
@@ -84,7 +85,7 @@ impl Traced {
         found.unwrap_or_else(|| panic!("{name} was not seen to start"))
     }
 
-    /// Who woke a thread, each time.
+    /// Source of each of a thread's wake-ups.
     pub(crate) fn wakers(&self, tid: Tid) -> Vec<Waker> {
         self.wakings(tid).map(|waking| waking.by).collect()
     }

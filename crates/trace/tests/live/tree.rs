@@ -1,4 +1,4 @@
-//! The command's whole tree is followed, nothing is lost silently, and nothing is left behind.
+//! A trace follows the command's whole tree, reports every loss, and leaves nothing behind.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -9,7 +9,8 @@ use morecores_study::{Bytes, CpuId, Nanos};
 use morecores_testkit::skipped;
 use morecores_trace::Options;
 
-/// Each thread of the tree was seen to end, and was on a CPU only between its birth and its last switch.
+/// Asserts that each thread of the tree was seen to end, and was on a CPU only between its birth
+/// and its last switch.
 fn is_whole(traced: &Traced) {
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let ended: HashSet<Tid> = traced
@@ -24,9 +25,10 @@ fn is_whole(traced: &Traced) {
     assert!(endless.is_empty(), "not seen to end: {endless:?}");
 }
 
-/// Of each CPU, every switch begins with the thread that the one before ended with. Only of threads outside the tree may
-/// some be missing: some kernels leave a thread without telling, as `perf record -e sched:sched_switch` shows too, and
-/// how often such a thread runs is the machine's affair.
+/// Asserts that every switch of a CPU begins with the thread that the previous switch ended with.
+/// Only switches of threads outside the tree may be missing: some kernels leave a thread without an
+/// event, as `perf record -e sched:sched_switch` also shows. The frequency of such threads depends
+/// on the machine.
 fn is_continuous(traced: &Traced) {
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let mut running: HashMap<CpuId, Tid> = HashMap::new();
@@ -48,7 +50,7 @@ fn the_tree_is_followed_across_exec_setsid_threads_and_namespaces() {
     is_whole(&traced);
     is_continuous(&traced);
     assert!(traced.recorded.lost.is_empty() && traced.recorded.missed == 0);
-    // In a namespace of its own `ls` has another number for itself than for us.
+    // In its own namespace, `ls` sees another number of itself than the test does.
     assert!(traced.tree().contains(&traced.program("ls")));
     assert!(traced.tree().len() >= 8, "{:?}", traced.tree());
 }
@@ -56,7 +58,8 @@ fn the_tree_is_followed_across_exec_setsid_threads_and_namespaces() {
 #[test]
 fn a_thread_has_its_accounts_when_it_ends() {
     const NAME: &str = "a_thread_has_its_accounts_when_it_ends";
-    // Until the shell has used 5 hundredths of a second of CPU time by fields 14 and 15 of proc_pid_stat(5).
+    // The shell loops until it has used 5 hundredths of a second of CPU time by fields 14 and 15 of
+    // proc_pid_stat(5).
     let burn = "while read -r l </proc/self/stat; set -- ${l##*) }; [ $((${12} + ${13})) -lt 5 ]; do \
                 i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done; done";
     let Some(traced) = trace(NAME, burn) else { return };
@@ -66,7 +69,7 @@ fn a_thread_has_its_accounts_when_it_ends() {
         _ => None,
     });
     let accounts = exit.unwrap();
-    // On a CPU by the switches, which are the truth here.
+    // Time on a CPU according to the switches, which are the reference here.
     let (mut since, mut on_cpu) = (None, Nanos::ZERO);
     for event in &traced.events {
         if let EventKind::Switch(switch) = &event.kind {
@@ -79,7 +82,8 @@ fn a_thread_has_its_accounts_when_it_ends() {
     }
     assert!(accounts.runtime >= Nanos::from_millis(50), "{accounts:?}");
     let ratio = accounts.runtime.as_secs_f64() / on_cpu.as_secs_f64();
-    // Less where a hypervisor or interrupts took time; the last part of an exit is not yet accounted.
+    // The account is smaller if a hypervisor or interrupts took time; the last part of an exit is
+    // not yet accounted.
     assert!(ratio < 1.02, "{accounts:?}, on a CPU for {on_cpu:?}");
     assert!(accounts.minor_faults > 10);
 }
@@ -91,7 +95,7 @@ fn a_storm_of_short_processes_is_seen_whole() {
     let Some(traced) = trace(NAME, script) else { return };
     is_whole(&traced);
     is_continuous(&traced);
-    // Others may run the same program meanwhile.
+    // Other processes may run this program at the same time.
     let tree: HashSet<Tid> = traced.tree().into_iter().collect();
     let programs = traced.events.iter().filter(|event| match &event.kind {
         EventKind::Exec(exec) => exec.name.to_string() == "true" && tree.contains(&exec.tid),
@@ -121,7 +125,8 @@ fn what_a_small_buffer_cannot_hold_is_counted() {
     assert_eq!(told, lost, "what the stream tells is what the header says");
     let calls =
         traced.events.iter().filter(|event| matches!(event.kind, EventKind::SystemCall(_))).count() as u64;
-    // A read and a write for each byte; whatever is not there is among the lost, beside what else was lost.
+    // A read and a write for each byte. Missing calls are among the lost events, together with
+    // other losses.
     assert!(calls + lost >= 400_000, "{calls} seen, {lost} lost");
 }
 
@@ -140,12 +145,13 @@ fn calls_have_their_objects_in_an_exact_trace() {
             _ => None,
         })
         .collect();
-    // `read` is 0 and `write` 1 on x86-64; the pipe is what one read five bytes from and the other wrote them to.
+    // `read` is 0 and `write` 1 on x86-64. The pipe is the object from which one process read five
+    // bytes and to which the other wrote them.
     let read = calls.iter().find(|call| call.tid == reader && call.number == 0 && call.result == 5).unwrap();
     let wrote = calls.iter().find(|call| call.tid != reader && call.number == 1 && call.result == 5).unwrap();
     assert!(matches!(read.object, Object::Inode(inode) if inode != 0));
     assert_eq!(read.object, wrote.object);
-    // wait4 gives the child.
+    // The object of wait4 is the child.
     let waited = calls.iter().filter(|call| call.number == 61 && call.result > 0);
     for call in waited {
         assert_eq!(call.object, Object::Process(Tid(call.result as u32)));
@@ -155,7 +161,7 @@ fn calls_have_their_objects_in_an_exact_trace() {
 #[test]
 fn a_thread_that_waits_for_a_futex_says_which() {
     const NAME: &str = "a_thread_that_waits_for_a_futex_says_which";
-    // The test itself, as a program whose two threads meet at a mutex.
+    // The test binary itself, as a program whose two threads meet at a mutex.
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "tree::program_of_two_threads"]).env("MORECORES_TEST_PROGRAM", "1");
     let Some(traced) = trace_with(NAME, &Options::new(all_cpus()), &mut command) else { return };
@@ -174,8 +180,8 @@ fn a_thread_that_waits_for_a_futex_says_which() {
             }
         }
     }
-    // Whoever comes while the other holds it for a millisecond waits. The word of a mutex that is waited for says so, in
-    // Rust's standard library as in glibc.
+    // A thread that comes while the other holds the mutex for a millisecond waits. The word of a
+    // mutex with waiters shows this, in Rust's standard library as in glibc.
     let (mut locks, mut all) = (0, 0);
     for event in &traced.events {
         if let EventKind::FutexWait { tid, wait } = event.kind
@@ -188,7 +194,7 @@ fn a_thread_that_waits_for_a_futex_says_which() {
     assert!(locks > 0 && all == awaited.values().sum::<u64>(), "{locks} of {all}");
 }
 
-/// What the test above runs; nothing by itself.
+/// Program of the test above; does nothing on its own.
 #[test]
 fn program_of_two_threads() {
     if std::env::var_os("MORECORES_TEST_PROGRAM").is_none() {
@@ -224,7 +230,7 @@ fn in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_kn
     assert!(output.status.success(), "{text}");
 }
 
-/// What the test above runs in a namespace of its own; nothing by itself.
+/// Part of the test above that runs in its own namespace; does nothing on its own.
 #[test]
 fn trace_in_a_namespace() {
     let Ok(name) = std::env::var("MORECORES_TEST_NAMESPACE") else { return };
@@ -232,7 +238,7 @@ fn trace_in_a_namespace() {
     is_whole(&traced);
     assert_eq!(traced.recorded.known, []);
     assert!(traced.recorded.untraced.iter().any(|untraced| untraced.why.contains("pid namespace")));
-    // The reader wakes every tenth of a second at least, by a timer.
+    // A timer wakes the reader at least every tenth of a second.
     let [tracer] = traced.recorded.tracer[..] else { panic!("{:?}", traced.recorded.tracer) };
     assert!(traced.wakers(tracer).contains(&Waker::Interrupt(Interrupt::Timer)), "{tracer:?}");
 }

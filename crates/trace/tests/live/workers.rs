@@ -1,4 +1,4 @@
-//! Threads that the kernel makes in a process of the tree, for io_uring, belong to it.
+//! Threads that the kernel makes in a process of the tree, for io_uring, belong to the tree.
 
 use std::collections::HashSet;
 use std::process::Command;
@@ -9,12 +9,13 @@ use morecores_study::trace::{EventKind, Tid};
 use morecores_testkit::{CProgram, skipped};
 use morecores_trace::Options;
 
-/// Traces the program `uring`; none where that cannot be, which is noted under `test`. Beside the trace the CPU time of
-/// the whole process, as the kernel accounted it shortly before the end.
+/// Traces the program `uring`; none if this is impossible, which is noted under `test`. Also
+/// returns the CPU time of the whole process, as the kernel accounted it shortly before the end.
 fn trace_uring(test: &str) -> Option<(Traced, Nanos)> {
     let program = CProgram::compile("uring", include_str!("../uring.c"));
     let told = tempfile::NamedTempFile::new().unwrap();
-    // Whether there is io_uring here, before the trace, which wants a command that succeeds.
+    // This checks that io_uring is available, before the trace, which requires a command that
+    // succeeds.
     let status = Command::new(program.path()).arg("1").arg(told.path()).status().unwrap();
     if status.code() == Some(77) {
         skipped(test, "io_uring is switched off or not there");
@@ -40,7 +41,7 @@ fn workers_of_io_uring_belong_to_the_tree() {
             accounted += exit.accounts.runtime;
         }
     }
-    // The process's time ends with that of its threads, and it is told before they end.
+    // The process's time is the sum of its threads' times, and it is reported before they end.
     assert!(accounted >= cpu_time, "{accounted:?} of the tree, {cpu_time:?} of the process");
     let worker = traced.events.iter().find_map(|event| match &event.kind {
         EventKind::Rename { tid, name } if name.to_string().starts_with("iou-wrk") => Some(*tid),

@@ -1,7 +1,7 @@
-//! Real programs under perf events, as whoever runs the tests, and once more as an ordinary user: what is recorded is
-//! compared with what the kernel accounted to the threads themselves.
+//! Real programs under perf events, first as the user who runs the tests and then as an ordinary
+//! user. The tests compare the records with the kernel's accounts of the threads.
 
-#![allow(clippy::print_stdout)] // What was measured, for `--nocapture`.
+#![allow(clippy::print_stdout)] // Measured figures, for `--nocapture`.
 
 mod support;
 
@@ -16,7 +16,7 @@ use morecores_testkit::{CProgram, skipped};
 use morecores_trace::perf::{PerfError, PerfTracer};
 use support::{Account, Traced, program, trace, trace_then};
 
-/// The tracer; the reason is noted where there can be none.
+/// The tracer; none if it cannot be opened, with a note of the reason.
 fn tracer(name: &str) -> Option<PerfTracer> {
     support::tracer().map_err(|reason| skipped(name, &reason)).ok()
 }
@@ -49,7 +49,8 @@ fn threads_that_share_cpus_are_preempted() {
     let forks = traced.forks();
     assert_eq!(forks.len(), 5, "{forks:?}");
     assert!(forks.iter().all(|fork| fork.process == traced.pid));
-    // Four that want a CPU for 200 ms each, at once: on one CPU none has it for so long.
+    // Four threads that each want a CPU for 200 ms at the same time: on one CPU none has it for so
+    // long without a break.
     let preempted = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.left == Left::Preempted);
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert!(cpus > 1 || traced.events.iter().filter(preempted).count() > 0);
@@ -70,9 +71,10 @@ fn workers_of_io_uring_are_threads_of_their_process() {
     assert!(!workers.is_empty() && workers.iter().all(|fork| fork.process == traced.pid), "{workers:?}");
 }
 
-/// Each thread that accounted for itself ran for no less by its trace than it says, and left its CPU as often and a few
-/// times more: the trace has the time that a hypervisor or interrupts took in it, and the thread's end. How much more is
-/// the machine's affair; that no CPU had two threads at once, `Traced::whole` looks.
+/// Asserts that each thread with an account ran for at least the accounted time by its trace, and
+/// left its CPU as often or a few times more. The trace includes the time of a hypervisor and of
+/// interrupts, and the thread's end. The excess depends on the machine. `Traced::whole` checks that
+/// no CPU had two threads at once.
 fn assert_accounts(traced: &Traced) {
     let accounts = traced.whole().accounts();
     assert!(!accounts.is_empty(), "{}", traced.stdout);
@@ -84,8 +86,8 @@ fn assert_accounts(traced: &Traced) {
     }
 }
 
-/// The thread left its CPU as often as it says; between its account and its end it may be preempted or wait for a lock,
-/// more often the busier the machine is.
+/// Asserts that the thread left its CPU as often as its account says. Between its account and its
+/// end it may be preempted or wait for a lock, more often on a busier machine.
 fn assert_departures(traced: &Traced, tid: Tid, account: &Account) {
     let more = traced.departures(tid).checked_sub(account.switches);
     assert!(
@@ -106,7 +108,7 @@ fn whatever_a_child_makes_of_itself_it_stays_traced() {
     let programs: Vec<String> = traced.programs().into_iter().map(|(_, name)| name).collect();
     assert_eq!(programs.iter().filter(|name| *name == "sleep").count(), 3, "{programs:?}");
     assert!(programs.iter().any(|name| name == "setsid"), "{programs:?}");
-    // Its second thread took over the number of its first.
+    // The process's second thread took over the number of the first.
     let last = traced.events.iter().rev().find_map(|event| match event.kind {
         EventKind::Exec(exec) => Some(exec),
         _ => None,
@@ -128,7 +130,8 @@ fn a_storm_of_short_processes_is_told_without_loss() {
 #[test]
 fn many_switches_are_told_without_loss() {
     let Some(mut tracer) = tracer("many_switches_are_told_without_loss") else { return };
-    // Many times what the buffers hold. A busy machine may keep the reader off its CPUs for too long.
+    // Many times the capacity of the buffers. A busy machine may keep the reader off its CPUs for
+    // too long.
     let traces = (0..3).map(|_| trace(&mut tracer, Command::new(program()).args(["pipe", "200000"])));
     let Some(traced) = traces.into_iter().find(|traced| traced.recorded.lost.is_empty()) else {
         return skipped(
@@ -136,7 +139,8 @@ fn many_switches_are_told_without_loss() {
             "the reader had no CPU for too long, three times",
         );
     };
-    // A trace has no part of a switch in it, so that run times are not compared where there is little else.
+    // A trace includes no part of a switch, so run times are not compared if the threads do little
+    // besides switching.
     for (tid, account) in traced.whole().accounts() {
         assert_departures(&traced, tid, &account);
     }
@@ -148,8 +152,8 @@ fn many_switches_are_told_without_loss() {
 fn what_is_lost_is_counted() {
     let Some(mut tracer) = tracer("what_is_lost_is_counted") else { return };
     let (release, released) = mpsc::channel::<()>();
-    // The first batch comes when an eighth of a buffer is full, and its sink lets the rest be filled, and more, until the
-    // program has ended.
+    // The first batch comes when an eighth of a buffer is full. Its sink lets the buffer fill and
+    // overflow until the program has ended.
     let command = &mut Command::new(program());
     let look = move |_: &[Event]| {
         let _ = released.recv();
@@ -162,7 +166,7 @@ fn what_is_lost_is_counted() {
         _ => None,
     });
     assert_eq!(told.sum::<u64>(), dropped);
-    // A thread's departures are told or lost, and so is as many arrivals.
+    // Each departure of a thread is recorded or lost, and so is an equal number of arrivals.
     let (seen, truth) = traced.accounts().into_iter().fold((0, 0), |(seen, truth), (tid, account)| {
         let one = |event: &&Event| {
             matches!(event.kind, EventKind::Switch(s) if (s.prev == tid || s.next == tid) && s.left != Left::Dead)
@@ -171,7 +175,7 @@ fn what_is_lost_is_counted() {
     });
     let error = (seen + dropped).abs_diff(truth);
     println!("{seen} seen and {dropped} lost of {truth}");
-    // What the first thread and both ends of the others lost is in it too.
+    // The count also includes losses of the first thread and of both ends of the others.
     assert!(error < 100, "{seen} seen and {dropped} lost, but there were {truth}");
 }
 
@@ -217,7 +221,8 @@ fn a_recording_begins_once_ends_once_and_may_be_dropped() {
 #[test]
 fn memory_for_buffers_runs_out_with_a_clear_message() {
     const NAME: &str = "memory_for_buffers_runs_out_with_a_clear_message";
-    // Root may lock what it likes; as an ordinary user this runs in the test below, which says so where it cannot.
+    // Root has no limit on locked memory. The test below runs this one as an ordinary user, and
+    // reports if it cannot.
     if rustix::process::geteuid().is_root() {
         return;
     }
@@ -234,7 +239,7 @@ fn memory_for_buffers_runs_out_with_a_clear_message() {
         }
     };
     assert!(refused.contains("64 KiB for each of") && refused.contains("ulimit -l"), "{refused}");
-    // With smaller buffers than it wanted, and beside others, a tracer still works.
+    // With smaller buffers than requested, and beside other tracers, a tracer still works.
     let last = &mut tracers.into_iter().next_back().expect("one");
     if last.end().is_ok() {
         trace(last, &mut Command::new("true")).whole();
@@ -244,13 +249,14 @@ fn memory_for_buffers_runs_out_with_a_clear_message() {
 #[test]
 fn an_ordinary_user_is_told_the_same() {
     const NAME: &str = "an_ordinary_user_is_told_the_same";
-    // From where anybody can reach it.
+    // The copy is in a directory that every user can reach.
     let home = tempfile::tempdir().unwrap();
     std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let tests = home.path().join("tests");
     std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
     std::fs::set_permissions(&tests, PermissionsExt::from_mode(0o755)).unwrap();
-    // One after another: the memory for buffers is the user's, not the process's.
+    // The tests run one after another: the memory limit for buffers belongs to the user, not to the
+    // process.
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&tests)

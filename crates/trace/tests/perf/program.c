@@ -1,5 +1,6 @@
-/* A program that does a known thing and says what the kernel accounted to it, for comparison with its trace:
- * lines of `TID MICROSECONDS SWITCHES`, by getrusage(2) of each thread right before its end. */
+/* A program with known behaviour that prints the kernel's accounts of its threads, for
+ * comparison with its trace: lines of `TID MICROSECONDS SWITCHES`, by getrusage(2) of each
+ * thread right before its end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -38,7 +39,7 @@ static void *spin(void *unused)
 	return unused;
 }
 
-/* Sends `amount` bytes to and fro. */
+/* Sends `amount` bytes back and forth. */
 static void *ping(void *unused)
 {
 	char c = 0;
@@ -61,14 +62,14 @@ static void *pong(void *unused)
 	return unused;
 }
 
-/* Becomes another program, in a thread that is not the first. */
+/* Executes another program, in a thread that is not the first. */
 static void *become(void *program)
 {
 	execl(program, program, (char *)0);
 	exit(1);
 }
 
-/* On this CPU. */
+/* Confines the thread to its present CPU. */
 static void stay(void)
 {
 	cpu_set_t one;
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
 			bodies[i] = spin;
 		run(4, bodies, 0);
 	} else if (!strcmp(argv[1], "pipe")) {
-		/* On one CPU each byte costs two switches. */
+		/* On one CPU, each byte costs two switches. */
 		stay();
 		if (pipe(forth) || pipe(back))
 			return 1;
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
 		bodies[1] = pong;
 		run(2, bodies, 0);
 	} else if (!strcmp(argv[1], "exec-in-thread")) {
-		/* The records say which thread it was where it stays on its CPU. */
+		/* The records identify the thread only if it stays on its CPU. */
 		stay();
 		bodies[0] = become;
 		run(1, bodies, "/bin/true");

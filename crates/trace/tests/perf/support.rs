@@ -1,5 +1,5 @@
-//! Runs a command under the tracer, and what its trace must say whatever it does.
-#![allow(clippy::unwrap_used)] // Clippy knows tests by their attribute; these are parts of tests.
+//! Runs a command under the tracer, and checks properties that hold for every trace.
+#![allow(clippy::unwrap_used)] // Clippy exempts only functions with a test attribute.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,24 +18,24 @@ pub(crate) fn program() -> &'static Path {
     PROGRAM.path()
 }
 
-/// What a thread says of itself in the end.
+/// A thread's own account at its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     pub(crate) runtime: Nanos,
-    /// How often it left a CPU.
+    /// Number of times that the thread left a CPU.
     pub(crate) switches: u64,
 }
 
-/// A command that was traced.
+/// A traced command.
 pub(crate) struct Traced {
     pub(crate) events: Vec<Event>,
     pub(crate) recorded: PerfRecorded,
-    /// The process number of the command, as its parent knows it.
+    /// Process number of the command, as its parent knows it.
     pub(crate) pid: Tid,
     pub(crate) stdout: String,
 }
 
-/// The tracer, or why there can be none here.
+/// The tracer, or the reason why it cannot be opened here.
 pub(crate) fn tracer() -> Result<PerfTracer, String> {
     match PerfTracer::open(&CpuSet::new()) {
         Ok(tracer) => Ok(tracer),
@@ -51,8 +51,8 @@ pub(crate) fn trace(tracer: &mut PerfTracer, command: &mut Command) -> Traced {
     trace_then(tracer, command, |_| (), || ())
 }
 
-/// Traces `command`; `look` is called with each batch, on the reader's thread, and `then` when the command has ended and
-/// its trace has not.
+/// Traces `command`. `look` is called with each batch, on the reader's thread. `then` is called
+/// after the command has ended and before its trace ends.
 pub(crate) fn trace_then<L>(
     tracer: &mut PerfTracer,
     command: &mut Command,
@@ -81,13 +81,13 @@ where
     let stdout = String::from_utf8(output.stdout).unwrap();
     let mut events = Arc::into_inner(events).expect("the reader is gone").into_inner().unwrap();
     assert_eq!(recorded.events, events.len() as u64);
-    // In order within each CPU as given, and that is kept here.
+    // Each CPU's events arrive in order, and the stable sort keeps this order.
     events.sort_by_key(|event| event.at);
     Traced { events, recorded, pid, stdout }
 }
 
 impl Traced {
-    /// What threads said of themselves on standard output.
+    /// Accounts that the threads printed on standard output.
     pub(crate) fn accounts(&self) -> BTreeMap<Tid, Account> {
         let line = |line: &str| {
             let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -97,8 +97,8 @@ impl Traced {
         self.stdout.lines().map(line).collect()
     }
 
-    /// Nothing was lost, the root is the command, and each thread's life is whole: it is made, comes to a CPU and leaves
-    /// that CPU in turns, and is gone in the end.
+    /// Asserts that nothing was lost, the root is the command, and each thread's life is complete:
+    /// the thread is made, comes to a CPU and leaves that CPU in turns, and is gone at the end.
     pub(crate) fn whole(&self) -> &Self {
         assert_eq!(self.recorded.lost, []);
         assert_eq!(self.recorded.root, Some(self.pid));
@@ -121,7 +121,8 @@ impl Traced {
                     switch.prev
                 }
                 EventKind::Exec(exec) => {
-                    // The rest of the life of `was` is under the other number, maybe for a while already.
+                    // The rest of the life of `was` has the other number, possibly for a while
+                    // already.
                     if let Some(was) = lives.remove(&exec.was) {
                         lives.insert(exec.tid, was);
                     }
@@ -158,7 +159,7 @@ impl Traced {
         self.events.iter().filter_map(fork).collect()
     }
 
-    /// Names of the programs that processes became, by process.
+    /// Names of the programs that processes executed, by process.
     pub(crate) fn programs(&self) -> Vec<(Tid, String)> {
         let program = |event: &Event| match event.kind {
             EventKind::Exec(exec) => Some((exec.tid, exec.name.to_string())),
@@ -167,7 +168,7 @@ impl Traced {
         self.events.iter().filter_map(program).collect()
     }
 
-    /// How long the thread was on a CPU.
+    /// Time of the thread on a CPU.
     pub(crate) fn runtime(&self, tid: Tid) -> Nanos {
         let mut since = Nanos::ZERO;
         let mut sum = Nanos::ZERO;
@@ -181,7 +182,7 @@ impl Traced {
         sum
     }
 
-    /// How often the thread left a CPU, its end apart.
+    /// Number of times that the thread left the CPU, without its end.
     pub(crate) fn departures(&self, tid: Tid) -> u64 {
         let leaves = |event: &&Event| matches!(event.kind, EventKind::Switch(s) if s.prev == tid && s.left != Left::Dead);
         self.events.iter().filter(leaves).count() as u64

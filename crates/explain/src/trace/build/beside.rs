@@ -1,4 +1,5 @@
-//! What is told beside the states: who did something, followed through kernel threads; kernel locks; samples.
+//! Records beside the states: the source of each action, followed through kernel threads; kernel
+//! locks; samples.
 
 use morecores_study::trace::{Contention, Interrupt, Object, Sample, SystemCall, Tid, Waker, Work};
 use morecores_study::{CpuId, Nanos};
@@ -9,7 +10,7 @@ use crate::trace::timeline::{CallMade, LockWait, Sampled, Segment, Source, State
 impl Builder<'_> {
     pub(super) fn source(&mut self, waker: Waker) -> Source {
         match waker {
-            // From the idle loop things are only done on behalf of an interrupt.
+            // The idle loop acts only on behalf of an interrupt.
             Waker::Thread(Tid::IDLE) => Source::Interrupt(Interrupt::Other),
             Waker::Thread(Tid::UNSEEN) | Waker::Unknown => Source::Unknown,
             Waker::Thread(tid) => Source::Thread(self.known(tid)),
@@ -26,8 +27,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Through kernel threads. What a kernel thread did before was followed when it happened, so that one step is
-    /// enough.
+    /// Source followed through kernel threads. Earlier actions of a kernel thread were followed
+    /// when they occurred, so one step is enough.
     pub(super) fn origin(&self, by: Source) -> Source {
         match by.thread() {
             Some(id) if self.timeline.threads[id.index()].kernel => {
@@ -69,7 +70,7 @@ impl Builder<'_> {
         let closed = self.timeline.threads[id.index()].segments.iter().rev().take_while(|s| s.to > from);
         for segment in open.iter().chain(closed) {
             if let State::Blocked(wait) = segment.state {
-                // An inner one's end is told first.
+                // The end of an inner wait is recorded first.
                 self.timeline.waits[wait.index()].contention.get_or_insert(index);
             }
         }

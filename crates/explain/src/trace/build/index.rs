@@ -1,12 +1,13 @@
-//! A map from small numbers, as threads and CPUs have them, that is a table: it is asked several times per event.
+//! A map from small numbers, such as thread and CPU numbers, stored as a table because each event
+//! needs several look-ups.
 
 use std::collections::HashMap;
 
-/// Larger numbers than any thread or CPU of Linux has (`PID_MAX_LIMIT` in `include/linux/threads.h`) go to a map, so that
-/// a broken trace costs no memory.
+/// Size of the table. Numbers above the range of Linux threads and CPUs (`PID_MAX_LIMIT` in
+/// `include/linux/threads.h`) go to a map, so that a damaged trace does not use up the memory.
 const TABLE: usize = 4 * 1024 * 1024;
 
-/// No entry: as an index, more than there can be of anything.
+/// No entry: an index larger than any count of threads or CPUs.
 const NONE: u32 = u32::MAX;
 
 #[derive(Default)]
@@ -24,7 +25,7 @@ impl Index {
         found.filter(|entry| *entry != NONE)
     }
 
-    /// What was there before, where there was something.
+    /// Stores an entry and returns the previous one, if there was one.
     pub(super) fn insert(&mut self, number: u32, entry: u32) -> Option<u32> {
         let place = number as usize;
         if place >= TABLE {

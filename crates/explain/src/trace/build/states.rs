@@ -1,4 +1,5 @@
-//! States of threads and occupants of CPUs, kept consistent: a thread runs on a CPU if and only if that CPU has it.
+//! States of threads and occupants of CPUs, kept consistent: a thread runs on a CPU if and only if
+//! it is that CPU's occupant.
 
 use morecores_study::Nanos;
 use morecores_study::trace::{Call, HeldBy, Left, Object, Switch, Tid, TraceSource, Waking};
@@ -69,7 +70,7 @@ impl Builder<'_> {
         }
     }
 
-    /// It is seen to run.
+    /// Records that the thread runs on a CPU.
     pub(super) fn run(&mut self, id: ThreadId, cpu: usize, at: Nanos) {
         match self.live[id.index()].open {
             Some((_, State::Running { cpu: elsewhere })) => {
@@ -78,7 +79,8 @@ impl Builder<'_> {
             }
             Some((from, State::Blocked(wait))) => {
                 if let Some(wake) = self.live[id.index()].early {
-                    // Woken in the moment between deciding to sleep and leaving the CPU: it never waited.
+                    // The wake-up came between the decision to sleep and the switch: the thread
+                    // never waited.
                     self.timeline.misfits.early += 1;
                     let early = &mut self.timeline.waits[wait.index()];
                     (early.wake, early.to, early.ended) = (Some(wake), early.from, true);
@@ -96,7 +98,8 @@ impl Builder<'_> {
         self.open(id, at, State::Running { cpu });
     }
 
-    /// It is said to be held back: at once where it has no CPU, otherwise from its switch on.
+    /// Records that the thread is held back: at once if it has no CPU, otherwise from its next
+    /// switch on.
     pub(super) fn hold(&mut self, id: ThreadId, at: Nanos, by: HeldBy) {
         match self.live[id.index()].open {
             Some((_, State::Runnable | State::Held(_))) => {
@@ -107,7 +110,8 @@ impl Builder<'_> {
         }
     }
 
-    /// It runs at `at` and was held back until nobody knows when, but not later than a CPU takes to wake for it before.
+    /// Ends the hold of a thread that runs at `at`. The end of the hold is unknown, but at the
+    /// latest it is one CPU wake-up latency before `at`.
     fn release(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
         let latency = self.header.wake_latency_ns.unwrap_or_default();
         let released = Nanos(at.0.saturating_sub(latency.0)).max(from);
@@ -118,11 +122,13 @@ impl Builder<'_> {
 
     // CPUs.
 
-    /// Who a number stands for. `left` is why the thread before left, where it did.
+    /// Occupant that a number stands for. `left` is the reason for which the previous thread left,
+    /// if one did.
     pub(super) fn occupant(&mut self, tid: Tid, left: Option<Left>) -> Occupant {
         match tid {
             Tid::IDLE => Occupant::Idle,
-            // A thread is only made to leave for another one; one that wanted to leave most often left the CPU idle.
+            // A preempted thread always leaves for another thread; after a voluntary switch the CPU
+            // is usually idle.
             Tid::UNSEEN if left == Some(Left::Preempted) => Occupant::Unseen,
             Tid::UNSEEN => Occupant::Idle,
             tid => Occupant::Thread(self.known(tid)),
@@ -168,7 +174,8 @@ impl Builder<'_> {
         if let Some(elsewhere) = elsewhere.filter(|_| had != Occupant::Lost) {
             self.vacate(elsewhere, at);
         }
-        // Where it was seen to begin elsewhere, that it leaves here is old news.
+        // The thread was seen to begin on another CPU, so this record of its leaving is out of
+        // date.
         let old_news = elsewhere.is_some() && had == Occupant::Lost;
         if let Occupant::Thread(id) = prev
             && !old_news
@@ -189,8 +196,9 @@ impl Builder<'_> {
         self.begin_stretch(cpu, at, next);
     }
 
-    /// A switch to a thread that was not told: some kernels leave a thread of theirs or a guest's agent silently. When it
-    /// was follows from the time that the thread is accounted until its next one, which `at` is reckoned from.
+    /// Records a switch to a thread without an event: some kernels omit the switch away from a
+    /// kernel thread or a guest agent. The time of the switch follows from the CPU time accounted
+    /// to the thread until its next switch, counted back from `at`.
     fn untold_switch(&mut self, cpu: usize, at: Nanos, to: ThreadId) {
         let ready = self.live[to.index()].open.map_or(Nanos::ZERO, |(since, _)| since);
         let at = at.max(self.running[cpu].since).max(ready);
@@ -229,7 +237,8 @@ impl Builder<'_> {
         });
     }
 
-    /// Whoever ran there is elsewhere; it is not known since when, nor who came after.
+    /// Ends the stretch of a CPU whose thread is now elsewhere. The time of the move and the CPU's
+    /// next occupant are unknown.
     pub(super) fn vacate(&mut self, cpu: usize, at: Nanos) {
         self.end_stretch(cpu, at, Nanos::ZERO, None);
         if let Occupant::Thread(id) = self.running[cpu].who {

@@ -1,4 +1,4 @@
-//! What the idle rule says of a run. Only the nouns; nothing here applies the rule.
+//! Result types of the idle rule. This module does not apply the rule.
 
 use morecores_study::Nanos;
 use morecores_study::trace::Call;
@@ -7,15 +7,15 @@ use morecores_view::BehindLock;
 use crate::trace::causes::Cause;
 use crate::trace::timeline::ThreadId;
 
-/// Idle time of the allotted CPUs by what it was lost to, in seconds of CPU time. Interrupts that found a CPU idle are
-/// not in it.
+/// Idle time of the allotted CPUs by cause, in seconds of CPU time. Interrupts on an idle CPU are
+/// not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IdleTimes {
     /// A thread was runnable, and allowed on an idle CPU.
     pub scheduling: f64,
     /// A thread was ready, and held back.
     pub held: f64,
-    /// A thread was runnable, and not allowed on any.
+    /// A thread was runnable, and not allowed on any idle CPU.
     pub pinned: f64,
     /// A thread waited for a kernel lock.
     pub kernel_lock: f64,
@@ -23,24 +23,25 @@ pub struct IdleTimes {
     pub user_lock: f64,
     /// A thread waited for a disk.
     pub disk: f64,
-    /// A thread waited for somebody outside the tree.
+    /// A thread waited for a process outside the tree.
     pub peer: f64,
-    /// A thread waited for a device that is no disk.
+    /// A thread waited for a device other than a disk.
     pub device: f64,
     /// A thread waited for a grace period of RCU.
     pub rcu: f64,
-    /// A thread waited in the kernel for something that no event tells.
+    /// A thread waited in the kernel for something that no event records.
     pub uninterruptible: f64,
-    /// All waited, and a timer ended that.
+    /// All threads waited, and a timer ended the silence.
     pub timer: f64,
-    /// All the rest.
+    /// The rest: too little parallel work.
     pub too_little_work: f64,
-    /// Of [`user_lock`](Self::user_lock), time in which the holder of the lock waited itself. No part of the total.
+    /// Part of [`user_lock`](Self::user_lock) in which the lock's holder waited too. The total does
+    /// not include it a second time.
     pub behind_user_lock: BehindLock,
 }
 
 impl IdleTimes {
-    /// Together.
+    /// Sum of all causes.
     pub fn total(&self) -> f64 {
         let Self {
             scheduling,
@@ -63,45 +64,46 @@ impl IdleTimes {
     }
 }
 
-/// Idle time for want of parallel work, charged to a thread that ran meanwhile.
+/// Idle time caused by too little parallel work, charged to a thread that ran at the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Charge {
-    /// Who ran; none where nobody did.
+    /// Thread that ran; none if no thread ran.
     pub thread: Option<ThreadId>,
-    /// Under which name: an index into its [`names`](crate::trace::Thread::names).
+    /// Name of the thread at the time: an index into its [`names`](crate::trace::Thread::names).
     pub naming: usize,
-    /// The call in which most of the blocked threads waited; none where nobody waited.
+    /// Call in which most of the blocked threads waited; none if no thread waited.
     pub waiting_in: Option<Call>,
-    /// How much, in seconds of CPU time.
+    /// Charged idle time, in seconds of CPU time.
     pub seconds: f64,
 }
 
 /// A stretch in which no thread of the tree ran or was runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// Since when.
+    /// Beginning of the stretch.
     pub from: Nanos,
-    /// Until when.
+    /// End of the stretch.
     pub to: Nanos,
-    /// Whose wait ended with it; none at the end of the run.
+    /// Thread whose wait ended with the stretch; none at the end of the run.
     pub broken_by: Option<ThreadId>,
-    /// What ended that wait; none where it was none: a thread began, or the run ended.
+    /// Cause that ended this wait; none if no wait ended, because a thread began or the run ended.
     pub cause: Option<Cause>,
 }
 
-/// What the idle rule says of a run.
+/// Result of the idle rule for a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idle {
-    /// How much was lost to what.
+    /// Lost time by cause.
     pub times: IdleTimes,
-    /// [`IdleTimes::too_little_work`] by who ran meanwhile, in the order of the threads.
+    /// [`IdleTimes::too_little_work`] by the threads that ran at the time, in the order of the
+    /// threads.
     pub charges: Vec<Charge>,
-    /// When nobody ran, in the order of time.
+    /// Stretches without a running or runnable thread, in the order of time.
     pub silences: Vec<Silence>,
 }
 
 impl Idle {
-    /// With `seconds` of all idle time taken off, of everything alike.
+    /// Subtracts `seconds` from the idle time, in equal proportion from every cause.
     pub(crate) fn lessened(mut self, seconds: f64) -> Self {
         let total = self.times.total();
         if seconds <= 0.0 || total <= 0.0 {

@@ -1,4 +1,5 @@
-//! Records as the kernel lays them out (include/uapi/linux/perf_event.h, `enum perf_event_type`), and what they become.
+//! Records in the kernel's layout (include/uapi/linux/perf_event.h, `enum perf_event_type`), and
+//! the resulting events.
 
 use super::*;
 
@@ -30,7 +31,8 @@ fn leaves(tid: u32, more: u32, time: u64) -> Vec<u8> {
     record(sys::PERF_RECORD_SWITCH, sys::PERF_RECORD_MISC_SWITCH_OUT | more, &[], (200, tid), time)
 }
 
-/// A fork or exit: the process and thread it is about, those it is by, and its time once more.
+/// A fork or exit record: its subject's process and thread, those of its author, and its time once
+/// more.
 fn task(kind: u32, about: (u32, u32), by: (u32, u32), time: u64) -> Vec<u8> {
     let body = [numbers(&[about.0, by.0, about.1, by.1]), time.to_ne_bytes().to_vec()].concat();
     record(kind, 0, &body, by, time)
@@ -98,7 +100,7 @@ fn an_exit_ends_with_a_switch_and_is_not_told_twice() {
     ];
     let (events, _) = decoded(&[arrives(7, 10), exit.clone(), leaves(7, 0, 25)]);
     assert_eq!(events, expected);
-    // The number is used again.
+    // The number is reused.
     let (events, _) = decoded(&[arrives(7, 10), exit, arrives(7, 30), leaves(7, 0, 35)]);
     expected.push((30, going(Tid::UNSEEN, Left::Unknown, Tid(7))));
     expected.push((35, going(Tid(7), Left::Unknown, Tid::UNSEEN)));
@@ -138,7 +140,7 @@ fn a_thread_may_leave_its_cpu_between_its_new_number_and_its_exec() {
     };
     assert_eq!(was(&events[3].1), Tid(205));
     assert_eq!(events[1].1, going(Tid(200), Left::Preempted, Tid::UNSEEN));
-    // After a loss it may have been anybody.
+    // After a loss, the thread may have been any other one.
     let (events, _) = decoded(&[arrives(205, 10), lost(3, 15), leaves(200, 0, 20), arrives(200, 30), exec]);
     assert_eq!(was(&events[4].1), Tid(200));
 }
@@ -166,7 +168,8 @@ fn time_never_steps_back_and_strangers_are_not_the_idle_loop() {
 fn what_is_cut_off_or_of_another_kind_tells_nothing() {
     let fork = task(sys::PERF_RECORD_FORK, (200, 200), (100, 101), 10);
     for length in 0..fork.len() {
-        // A shorter record is read with the end of what is left as its end; only the whole one has a parent in it.
+        // The end of a truncated record is read as its end fields; only the whole record has a
+        // parent.
         let (events, decoder) = decoded(&[fork[..length].to_vec()]);
         assert!(events.len() <= usize::from(length >= 8 + 16 + SAMPLE_ID_BYTES), "{length}: {events:?}");
         assert!(decoder.root.is_none() || length >= 8 + 16 + SAMPLE_ID_BYTES);
