@@ -34,10 +34,12 @@ test-vm: build ## Test on another kernel: cgroup version 2 alone, 4 CPUs, hotplu
 	@tools/install-deps.sh vm-test
 	@tools/vm-test.sh
 
-check: cargo install-deps ## Check formatting and lints
+check: cargo install-deps ## Check formatting, lints, prose and the links of the documentation
 	@cargo fmt --check
+	@tools/check-prose.sh
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 	@cargo clippy -p morecores --no-default-features --all-targets --locked -- -D warnings
+	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
 	else echo 'skipped: shellcheck: not installed; install it with: tools/install-deps.sh check'; fi
 

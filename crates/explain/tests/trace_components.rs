@@ -295,8 +295,8 @@ fn a_device_that_is_no_disk_has_its_own_name() {
     {
         assert_parts(&named(name, left, io_wait), &[("user_work", 16.0), ("idle_device", 4.0)]);
     }
-    // The rule recognises a disk by its driver's name, or by the kernel's count of the wait as a
-    // wait for I/O. Without a name, an uninterruptible wait counts as a wait for a disk.
+    // A device is a disk by its driver's name, or if the kernel counts the wait as a wait for I/O.
+    // A device without a known name counts as a disk too.
     for (name, left, io_wait) in [
         (Some("nvme0q1"), Left::Asleep, false),
         (Some("virtio1-req.0"), Left::Uninterruptible, false),

@@ -17,11 +17,11 @@ use crate::trace::{Cause, Silence, Source, State, ThreadId, Timeline, Wake};
 const LEAST: Nanos = Nanos::from_millis(10);
 const LEAST_OF_LONG: u64 = 1_000;
 const LEAST_OF_SHORT: u64 = 20;
-/// Largest gap that does not divide a phase, as a fraction of the shortest phase: a tenth. Such a
+/// Largest gap that does not divide a phase: one part in this many of the shortest phase. Such a
 /// gap occurs when a parent runs briefly beside the child that it waits for next.
 const GAP: u64 = 10;
-/// Largest sum of all gaps in a phase, as a fraction of the phase. Without this limit, work that is
-/// parallel half of the time in turns of a few microseconds would be one long serial phase.
+/// Largest sum of all gaps in a phase: one part in this many of the phase. Without this limit, work
+/// that is parallel half of the time in turns of a few microseconds would be one long serial phase.
 const GAPS: u64 = 10;
 
 /// Serial phases of a run, with the bounds used to find them.
@@ -182,7 +182,7 @@ fn ender(header: &TraceHeader, timeline: &Timeline, programs: &Programs, silence
         Some(Cause::Rcu) => "RCU".to_owned(),
         Some(Cause::Uninterruptible) => "kernel".to_owned(),
         Some(Cause::Peer) => match outside() {
-            // The silence ended with the run: the event that the command waited for did not come.
+            // The tool ended the run: the event that the command waited for did not come.
             Some(id) if is_tool(timeline, id) => NOBODY.to_owned(),
             Some(id) => programs.name_of(timeline, id, silence.to),
             None => device().unwrap_or_else(|| "network".to_owned()),

@@ -96,8 +96,7 @@ impl Programs {
         self.names[program.index()].to_string()
     }
 
-    /// Name of a thread's actor at an instant: the program of a process, or the own name of a
-    /// kernel thread.
+    /// Name of a thread at an instant: the program of its process, or a kernel thread's own name.
     pub(super) fn name_of(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
         let kernel = timeline.thread(thread).kernel;
         let own = || timeline.thread(thread).name_at(instant).to_string();

@@ -139,8 +139,8 @@ fn is_of_a_disk(name: &str) -> bool {
     DRIVERS.iter().any(|driver| name.contains(driver))
 }
 
-/// Cause that a soft interrupt stands for, independent of the source that raised it: timers, and
-/// storage devices.
+/// Cause that a soft interrupt stands for, independent of the source that raised it: timers, RCU
+/// and storage devices.
 const fn of_vector(source: Source) -> Option<Cause> {
     let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
         return None;

@@ -38,8 +38,8 @@ static __always_inline u64 inode_of(struct task_struct *current, u32 descriptor)
 	return BPF_CORE_READ(open, f_inode, i_ino);
 }
 
-/* Result in 32 bits. An address is cut to the largest number, since only its not being an error
- * matters. */
+/* Result in 32 bits. An address is cut to the largest number: it only has to differ from an
+ * error. */
 static __always_inline u32 short_result(s64 result)
 {
 	return result > 0x7fffffff ? 0x7fffffff : (u32)result;

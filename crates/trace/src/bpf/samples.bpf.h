@@ -51,7 +51,7 @@ static __always_inline bool near_pause(u64 address)
 	return false;
 }
 
-/* Whether a thread in the kernel is yielding its CPU and still has it. */
+/* Whether a thread in the kernel is in sched_yield and still has its CPU. */
 static __always_inline bool yields(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);

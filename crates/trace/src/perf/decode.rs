@@ -155,7 +155,7 @@ impl Decoder {
         self.push(going(tid, left, Tid::UNSEEN), events);
     }
 
-    /// pid, ppid, tid, ptid, time.
+    /// Decodes a body of pid, ppid, tid, ptid, time.
     fn fork(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
         let (process, by_process, child, parent) = (body.tid()?, body.tid()?, body.tid()?, body.tid()?);
         if process == self.caller.process {
@@ -168,7 +168,7 @@ impl Decoder {
         Some(())
     }
 
-    /// pid, tid, name.
+    /// Decodes a body of pid, tid, name.
     fn comm(&mut self, mut body: Fields<'_>, flags: u32, events: &mut Vec<Event>) -> Option<()> {
         let (_, tid) = (body.tid()?, body.tid()?);
         let text = body.0.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -186,7 +186,7 @@ impl Decoder {
         Some(())
     }
 
-    /// pid, ppid, tid, ptid, time.
+    /// Decodes a body of pid, ppid, tid, ptid, time.
     fn exit(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
         let (_, _, tid) = (body.tid()?, body.tid()?, body.tid()?);
         self.current = None;
@@ -196,7 +196,7 @@ impl Decoder {
         Some(())
     }
 
-    /// id, lost.
+    /// Decodes a body of id, lost.
     fn record_lost(&mut self, mut body: Fields<'_>, events: &mut Vec<Event>) -> Option<()> {
         let (_, lost) = (body.u64()?, body.u64()?);
         self.lose(lost, events);
