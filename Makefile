@@ -1,4 +1,4 @@
-# Everything a newcomer needs. `make` alone lists the targets; the work is in cargo and tools/.
+# Targets for a newcomer. `make` alone lists them; cargo and tools/ do the work.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -11,14 +11,15 @@ SCRIPTS := $(wildcard tools/*.sh) .ci/run
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Build, and measure how a built-in program scales here (under 3 minutes after the build)
+demo: build ## Build, and measure the scaling of a built-in program here (under 3 minutes after the build)
 	@tools/demo.sh
 
 build: cargo install-deps ## Build in release mode, into target/release
 	@cargo build --release --locked
 
-# Does not build: root's PATH need not have a toolchain, and what root builds its user cannot build again.
-install: ## Install the programs that were built, man pages, completions and the lock library for C below PREFIX (/usr/local)
+# Does not build: root may have no toolchain on its PATH, and a user cannot rebuild what root built.
+# Installs the programs, man pages, completions and the lock library for C.
+install: ## Install the built programs, documents and C library below PREFIX (/usr/local)
 	@[ -x target/release/morecores ] || { echo "nothing is built yet: run make build first, not as root" >&2; exit 2; }
 	@DESTDIR=$(DESTDIR) tools/install-locks.sh target/release $(PREFIX)
 	@install -D -t $(DESTDIR)$(PREFIX)/bin target/release/morecores target/release/morecores-work
@@ -27,10 +28,11 @@ install: ## Install the programs that were built, man pages, completions and the
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions docs/completions/_morecores
 	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d docs/completions/morecores.fish
 
-test: cargo ## Install what tests need where that can be, and run them all; SKIP=browser,servers leaves groups out (CONTRIBUTING.md)
+# Installs packages only if it can; see CONTRIBUTING.md.
+test: cargo ## Install the tests' packages and run all tests (SKIP=browser,servers leaves groups out)
 	@SKIP='$(SKIP)' tools/test.sh
 
-test-vm: build ## Test on another kernel: cgroup version 2 alone, 4 CPUs, hotplug (emulated; a minute)
+test-vm: build ## Test on another kernel, emulated: only cgroup version 2, 4 CPUs, hotplug (1 minute)
 	@tools/install-deps.sh vm-test
 	@tools/vm-test.sh
 
@@ -46,32 +48,38 @@ check: cargo install-deps ## Check formatting, lints, prose and the links of the
 audit: cargo install-deps ## Audit the dependencies against deny.toml, offline
 	@tools/audit.sh
 
-bench: build ## What measuring costs, beside hyperfine in one session, and what a prediction does (6 minutes, quiet machine)
+# Runs hyperfine in the same session for comparison.
+bench: build ## Measure the cost of measuring and of predicting (6 minutes, quiet machine)
 	@tools/install-deps.sh bench
 	@cargo bench --locked -p morecores --bench hyperfine
 	@tools/bench-memory.sh
 	@cargo bench --locked -p morecores --bench predict -- speed
 	@cargo bench --locked -p morecores --bench predict -- memory
 
-bench-trace: build ## What tracing costs, beside perf in one session (40 minutes, quiet machine, root); ONLY=short for one part
+# Runs perf in the same session for comparison.
+bench-trace: build ## Measure the cost of tracing (40 minutes, quiet machine, root; ONLY=short for one part)
 	@tools/install-deps.sh bench-trace kernel-study
 	@tools/kernel-part.sh prepare
 	@cargo bench --locked -p morecores --bench trace $(if $(ONLY),-- $(ONLY))
 
-bench-page: build ## How fast a report page opens and its timeline is panned (1 minute, quiet machine)
+# Times the opening of a page and the panning of its timeline.
+bench-page: build ## Measure the speed of a report page (1 minute, quiet machine)
 	@tools/install-deps.sh browser
 	@tools/viewer.sh install
 	@tools/bench-page.sh
 
-bench-workloads: build ## The workloads beside OpenBLAS, OpenCV, rayon and wrk in one session (15 minutes, quiet machine); ONLY=matmul for one part
+# The other libraries run in one session with the workloads: OpenBLAS, OpenCV, rayon and wrk.
+bench-workloads: build ## Compare the workloads with libraries (15 minutes, quiet machine; ONLY=matmul for one part)
 	@tools/install-deps.sh bench-workloads
 	@cargo bench --locked -p morecores-workloads --bench workloads $(if $(ONLY),-- $(ONLY))
 	@$(if $(filter-out web,$(ONLY)),true,cargo bench --locked -p morecores-workloads --bench web)
 
-bench-locks: build ## Our locks beside std's, parking_lot's and the C library's in one session (11 minutes, quiet machine); STUDY=DIR keeps it
+# The locks run in one session with those of std, parking_lot and the C library.
+bench-locks: build ## Compare the locks with other libraries' (11 minutes, quiet machine; STUDY=DIR keeps the study)
 	@cargo bench --locked -p morecores --bench locks
 
-accuracy: build ## What a trace says against what is true, and the programs and clocks it is held against (13 minutes, quiet machine, root); ACCURACY=FILE keeps the table
+# Also tests the programs and clocks that serve as the reference.
+accuracy: build ## Test traces against known truth (13 minutes, quiet machine, root; ACCURACY=FILE keeps the table)
 	@tools/install-deps.sh accuracy kernel-study
 	@cargo bench --locked -p morecores-workloads --bench laboratory
 	@cargo bench --locked -p morecores-accuracy --bench programs
@@ -79,27 +87,28 @@ accuracy: build ## What a trace says against what is true, and the programs and 
 	@tools/kernel-part.sh prepare
 	@target/release/morecores-accuracy judge --kernel-part tools/kernel-part.sh $(if $(ACCURACY),--markdown $(ACCURACY))
 
-validate-models: build ## How far predictions are from the truth: published, on this machine, and of simulated programs (30 minutes, quiet machine, root); ONLY=machine for one part
+# The truth: published measurements, measurements on this machine, and simulated programs.
+validate-models: build ## Test predictions against the truth (30 minutes, quiet machine, root; ONLY=machine for one part)
 	@tools/install-deps.sh raytrace servers kernel-study models
 	@tools/kernel-part.sh prepare
 	@cargo test --locked -q -p morecores-predict --test models_published -- --nocapture
 	@cargo bench --locked -p morecores --bench predict $(if $(ONLY),-- $(ONLY))
 
-study-kernel: build ## The study of a kernel build in studies/ (40 minutes on 2 CPUs, quiet machine; hotplug wants root)
+study-kernel: build ## Study a kernel build, into studies/ (40 minutes on 2 CPUs, quiet machine, root for hotplug)
 	@tools/install-deps.sh kernel-study
 	@tools/study-kernel.sh
 
-generate: cargo install-deps ## Write anew what is made of sources: docs/reference.md, man pages, completions, the viewer
+generate: cargo install-deps ## Generate docs/reference.md, man pages, completions and the viewer from their sources
 	@cargo run -q --locked -p morecores -- generate markdown docs
 	@cargo run -q --locked -p morecores -- generate man docs/man
 	@cargo run -q --locked -p morecores -- generate completions docs/completions
 	@tools/install-deps.sh viewer
 	@tools/viewer.sh generate
 
-install-deps: ## Install the Debian packages that building needs, through sudo when not root
+install-deps: ## Install the Debian packages for building, through sudo if not root
 	@tools/install-deps.sh build
 
-clean: ## Remove what was built, downloaded and unpacked; studies stay
+clean: ## Remove all built, downloaded and unpacked files; studies stay
 	@rm -rf target .bench
 
 cargo:

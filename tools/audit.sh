@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Audits the dependencies against deny.toml without the network: licences, bans, sources, and known vulnerabilities
-# where a copy of the advisory database is already here. Installs cargo-deny where it is missing (that does need the
-# network, and two to five minutes on two cores).
+# Audits the dependencies against deny.toml without the network: licences, bans and sources. Also
+# checks for known vulnerabilities if a copy of the advisory database is on this machine. Installs
+# cargo-deny if it is missing. This needs the network, and two to five minutes on two cores.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 
-# The version that deny.toml was written for.
+# The version for which deny.toml is written.
 version=0.20.2
 if ! cargo deny --version >/dev/null 2>&1; then
     echo "audit: installing cargo-deny $version; building it takes two to five minutes on two cores"
-    # Not into this project's target directory: it would be rebuilt with every change of the toolchain's flags.
+    # Not into this project's target directory: each change of the toolchain's flags would rebuild
+    # it.
     if ! env -u CARGO_TARGET_DIR cargo install --quiet --locked "cargo-deny@$version"; then
         echo "audit: cargo-deny could not be installed; try: cargo install --locked cargo-deny@$version" >&2
         exit 2
     fi
-    # `cargo` finds it in its own bin directory, also where that is not on the PATH.
+    # `cargo` finds it in its own bin directory, even if this directory is not on the PATH.
 fi
 
-# The only step that may use the network, and only where a crate of Cargo.lock is not here yet.
+# The only step that may use the network, and only if a crate of Cargo.lock is missing here.
 cargo fetch --quiet --locked
 cargo deny --offline --log-level warn check licenses bans sources
 

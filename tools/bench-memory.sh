@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What a study of 10,000 runs costs morecores itself: the peak of its memory, and the time to show the study. Prints both
-# beside their targets; exit status 1 where one is missed. Some 15 seconds.
+# Measures the cost of a study of 10,000 runs for morecores itself: the peak of its memory, and the
+# time to show the study. Prints both with their targets. Exit status 1 if a target is missed. Takes
+# about 15 seconds.
 #
 #   tools/bench-memory.sh [RUNS]
 #
-# morecores measures itself: the outer one reads the kernel's count of the inner one's largest resident set
-# (getrusage, ru_maxrss), which includes the reading and summing up at the end. MORECORES is the program to use,
-# `target/release/morecores` by default.
+# morecores measures itself: the outer process reads the kernel's count of the inner one's largest
+# resident set (getrusage, ru_maxrss). This count includes the reading and summing up at the end.
+# MORECORES names the program, `target/release/morecores` by default.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -24,7 +25,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# A column of the only row of a study's table.
+# Prints a column of the only row of a study's table.
 column() {
     "$morecores" show "$1" --csv | awk -F , -v name="$2" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i }

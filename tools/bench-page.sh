@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# How long the page of a traced kernel build takes to its first picture and to its timeline, and how many frames a second that is panned
-# with; the same with a timeline of a million stretches.
+# Measures the page of a traced kernel build: the time to its first picture and to its timeline, and
+# the frames per second while the timeline is panned. Repeats this for a timeline of a million
+# stretches.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the rules of prose that a program can check (CONTRIBUTING.md, "Words"): no doc comment begins
-# with a question word, no line of a comment or a document is longer than 100 columns, no banned word
-# stands anywhere. Prints each place.
+# Checks the rules of prose that a program can check (CONTRIBUTING.md, "Words"): no doc comment
+# begins with a question word, no line of a comment or a document is longer than 100 columns, and no
+# banned word appears anywhere. Prints each place.
 #
 #     tools/check-prose.sh [FILE...]
 set -euo pipefail

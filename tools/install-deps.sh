@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of the given groups of tools/packages, and of those only the missing ones.
-# Asks for nothing and touches nothing where all are there. Exit status 2 where they cannot be installed.
+# Installs the missing Debian packages of the given groups of tools/packages. Asks for nothing and
+# changes nothing if none is missing. Exit status 2 if they cannot be installed.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -12,7 +12,7 @@ if [[ $# -eq 0 ]]; then
     exit 2
 fi
 
-# A command on the PATH, or a file whose path may hold a wildcard.
+# Checks for a command on the PATH, or for a file whose path may hold a wildcard.
 is_there() {
     case $1 in
         /*) compgen -G "$1" >/dev/null ;;
@@ -57,7 +57,8 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 
 echo "$me: installing ${missing[*]}${as_root[*]:+ through sudo}"
-# The variables go through `env` because sudo drops them. Where there is no network, that is known within a minute.
+# The variables go through `env` because sudo drops them. Without a network the command fails within
+# a minute.
 apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
         -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 "$@"

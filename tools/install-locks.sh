@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the lock library for C: tools/install-locks.sh BUILT PREFIX, with what was built in the folder BUILT. DESTDIR is put in front
-# of PREFIX, as packagers want it.
+# Installs the lock library for C from the folder BUILT: tools/install-locks.sh BUILT PREFIX.
+# DESTDIR precedes PREFIX, as packagers expect.
 set -euo pipefail
 
 if [[ $# -ne 2 ]]; then
@@ -19,11 +19,12 @@ for library in "$built"/libmorecores_locks_c.{so,a}; do
     fi
 done
 
-# In the [workspace.package] of the workspace's Cargo.toml, where there is one of each.
+# Reads a field from [workspace.package] in the workspace's Cargo.toml, where each field stands
+# once.
 field() {
     sed -n "s/^$1 = \"\(.*\)\"\$/\1/p" "$repository/Cargo.toml"
 }
-# By the name that the library says programs will ask for.
+# The version in the library's own name, by which programs load the library.
 abi=$(sed -n 's/^const ABI: u32 = \([0-9]*\);$/\1/p' "$crate/build.rs")
 
 install -D -m 644 -t "$root/include" "$crate"/include/*.h
@@ -37,8 +38,8 @@ sed -e "s|@PREFIX@|$prefix|" -e "s|@URL@|$(field repository)|" -e "s|@VERSION@|$
     "$crate/morecores-locks.pc.in" >"$root/lib/pkgconfig/morecores-locks.pc"
 chmod 644 "$root/lib/pkgconfig/morecores-locks.pc"
 
-# Programs find a library in a folder of the system's own only once the cache of those knows it. Into a DESTDIR nothing is run from,
-# and who is not root has no such folder.
+# The loader finds a library in a system folder only after ldconfig has cached it. Nothing runs from
+# a DESTDIR, and a user other than root cannot write the cache.
 if [[ -z ${DESTDIR-} && $(id -u) -eq 0 ]] && command -v ldconfig >/dev/null; then
     ldconfig
 fi

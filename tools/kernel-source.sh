@@ -1,5 +1,6 @@
-# Sourced by the scripts that build a kernel: Debian's linux-source, unpacked into .bench/ and built once with
-# tinyconfig. Leaves the shell in .bench/, since the commands that are measured name paths relative to it, and sets
+# Unpacks Debian's linux-source into .bench/ and builds it once with tinyconfig. The scripts that
+# build a kernel source this file. The shell stays in .bench/, because the measured commands name
+# paths relative to it. Sets:
 #
 #   root           the repository
 #   build          the build directory
@@ -7,7 +8,7 @@
 #
 # Functions: say, die.
 # shellcheck shell=bash
-# The scripts that source this have `set -e`.
+# The sourcing scripts have `set -e`.
 # shellcheck disable=SC2164
 
 me=$(basename "$0" .sh)
@@ -22,10 +23,11 @@ root=$PWD
 bench=$root/.bench
 build=$bench/kernel-build
 
-# The newest of the sources installed.
+# The newest of the installed sources.
 tarball=$(compgen -G '/usr/src/linux-source-*.tar.xz' | sort -V | tail -n 1) ||
     die "there is no /usr/src/linux-source-*.tar.xz; install it with: tools/install-deps.sh kernel-study"
-# Debian updates the contents under the same name, so the directory carries the size and the time of the file.
+# Debian updates the contents under an unchanged name, so the directory name holds the size and the
+# time of the file.
 source=$bench/$(basename "$tarball" .tar.xz)-$(stat -c %s-%Y "$tarball")
 if [[ ! -d $source ]]; then
     say "unpacking $tarball (2 GB in 80,000 files)"
@@ -33,17 +35,18 @@ if [[ ! -d $source ]]; then
     rm -rf "$source.part"
     mkdir "$source.part"
     tar -xJf "$tarball" -C "$source.part" --strip-components=1
-    # Renamed when complete: an interrupted unpacking is not taken for a source.
+    # Renamed when complete, so that an interrupted unpacking never counts as a source.
     mv "$source.part" "$source"
     rm -rf "$build"
 fi
 
-# The same kernel whenever and wherever it is built.
+# These values make the kernel identical at any time and on any machine.
 export KBUILD_BUILD_TIMESTAMP='1999-01-01' KBUILD_BUILD_USER=morecores KBUILD_BUILD_HOST=morecores
-# A make that started this script must not lend its job slots to the build that is measured.
+# A make that started this script must not lend its job slots to the measured build.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
-# Paths relative to .bench/, where all of this runs: the command stands in the study, and says nothing of this machine.
+# Paths are relative to .bench/: the study holds the command, which must not contain paths of this
+# machine.
 cd "$bench"
 ln -sfn "$(basename "$source")" linux-source
 kernel_make=(make -s -C linux-source O=../kernel-build)

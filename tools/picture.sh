@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# README's pictures: what `morecores show STUDY` prints on a terminal, as docs/demo.png, and the upper part of a report page, as
-# docs/page.png.
+# Draws README's pictures: the terminal output of `morecores show STUDY` as docs/demo.png, and the
+# upper part of a report page as docs/page.png.
 #
 #   tools/picture.sh terminal STUDY
 #   tools/picture.sh page STUDY
@@ -22,7 +22,8 @@ if [[ $kind == page ]]; then
 fi
 cargo run -q --release --locked -p morecores --example picture -- "$study" >"$work/picture.svg"
 size=$(sed -n 's/^<svg width="\([0-9]*\)px" height="\([0-9]*\)px".*/\1,\2/p' "$work/picture.svg")
-# Twice the pixels, for screens that have them. Nothing is fetched; the flags keep the browser from trying.
+# Twice the pixels, for screens of high resolution. Nothing is fetched; the flags keep the browser
+# from trying.
 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync \
     --disable-component-update --user-data-dir="$work/profile" --hide-scrollbars --force-device-scale-factor=2 \
     --default-background-color=00000000 --window-size="$size" --screenshot="$PWD/docs/demo.png" \

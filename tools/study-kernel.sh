@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The study of a kernel build: Debian's linux-source, tinyconfig, `make -j{n} vmlinux` on one and two CPUs, six
-# rounds and one traced run of each, the other CPUs taken away by affinity and then by hotplug (as root). Some 40 minutes
-# on two CPUs.
+# Studies a kernel build: Debian's linux-source, tinyconfig, `make -j{n} vmlinux` on one and two
+# CPUs, six rounds and one traced run of each. The other CPUs are taken away by affinity and then by
+# hotplug (as root). Takes about 40 minutes on two CPUs.
 #
 #   tools/study-kernel.sh [affinity] [hotplug]      both if none is named
 #
-# The studies go to studies/<date>-<host>/kernel-<limit>.study, or below the directory that STUDY_DIR names. Run again,
-# it goes on where it was stopped: with the same STUDY_DIR also on another day. The source and the build lie in
-# .bench/, which git ignores; MORECORES is the program to use, `target/release/morecores` by default.
+# The studies go to studies/<date>-<host>/kernel-<limit>.study, or below the directory STUDY_DIR. A
+# second call resumes an interrupted study, with an equal STUDY_DIR also on another day. The source
+# and the build lie in .bench/, which git ignores. MORECORES names the program,
+# `target/release/morecores` by default.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -16,7 +17,7 @@ studies=${STUDY_DIR:-studies/$(date +%F)-$(hostname -s)}
 cpus=1,2
 rounds=6
 
-# Also before the source is unpacked.
+# Defined here too, for the checks before kernel-source.sh is sourced.
 die() {
     echo "study-kernel: $*" >&2
     exit 2

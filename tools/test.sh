@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# Runs all tests and sums them up. Arguments go to `cargo test`: `tools/test.sh -p morecores-locks`.
+# Runs all tests and sums up their results. Arguments go to `cargo test`, for example
+# `tools/test.sh -p morecores-locks`.
 #
-# Some tests need programs besides those that build morecores: browser, servers, raytrace, kernel-build, c-library, which
-# are groups of tools/packages. Without arguments their packages are installed first, where that can be (as root or through
-# sudo, with a network); where it cannot, those tests are skipped. SKIP=browser,servers leaves groups out: nothing is
-# installed for them, and their tests are skipped.
+# Some tests need more programs than the build. These tests form groups: browser, servers, raytrace,
+# kernel-build, c-library, which are groups of tools/packages. Without arguments the script first
+# installs their packages if it can (as root or through sudo, with a network). Otherwise it skips
+# those tests. SKIP=browser,servers leaves groups out: nothing is installed for them, and their
+# tests are skipped.
 #
-# A test that cannot run here (no root, no cgroup, one CPU) must not pass silently. It appends one line
+# A test that cannot run here (no root, no cgroup, one CPU) must not pass silently. It appends one
+# line
 #
 #     skipped: NAME: REASON
 #
-# to the file that MORECORES_SKIPPED names, and returns; where the variable is not set, it prints the line. cargo
-# counts such a test as passed, so the sum below takes it off again. Tests with #[ignore] count as skipped too.
+# to the file that MORECORES_SKIPPED names, and returns. Without this variable it prints the line.
+# cargo counts the test as passed, so the sum below subtracts it again. Tests with #[ignore] also
+# count as skipped.
 #
-# The last line is alone on a line: `N passed, N failed`, and `, N skipped` where there were any.
+# The last line of the output is `N passed, N failed`, and `, N skipped` if tests were skipped.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 groups=(browser servers raytrace kernel-build c-library)
 
-# The groups that are left out, which the tests read (crates/testkit/src/group.rs).
+# The groups to leave out. The tests read them (crates/testkit/src/group.rs).
 read -ra left_out <<<"${SKIP:+${SKIP//,/ }}"
 for name in "${left_out[@]}"; do
     if [[ " ${groups[*]} " != *" $name "* ]]; then
@@ -30,7 +34,8 @@ done
 MORECORES_LEFT_OUT=$(IFS=, && echo "${left_out[*]}")
 export MORECORES_LEFT_OUT
 
-# Installs what the groups need that are not left out: all at once, or, where one of them fails, each for itself.
+# Installs the packages of the groups that are not left out: all at once, or one by one if this
+# fails.
 install_packages() {
     local wanted=() name
     for name in "${groups[@]}"; do
@@ -56,31 +61,33 @@ trap 'rm -rf "$work"' EXIT
 export MORECORES_SKIPPED=$work/skipped
 : >"$MORECORES_SKIPPED"
 
-# Signals as a login shell has them: what ignores some, as nohup does, or a script's `&`, passes that on, and the tests
-# that interrupt a study would wait in vain.
+# Default signals, as in a login shell. A parent that ignores some (nohup, or a script's `&`) passes
+# this on, and the tests that interrupt a study would wait forever.
 status=0
 env --default-signal=HUP --default-signal=INT --default-signal=QUIT --default-signal=TERM \
     cargo test --workspace --locked --no-fail-fast "$@" 2>&1 | tee "$work/output" || status=$?
-# The command line without its tracer is another program. Arguments choose among the tests above.
+# Without its tracer the command line is another program. Arguments select among the tests above.
 if [[ $# -eq 0 ]]; then
     cargo test --locked -p morecores --no-default-features --test without_tracer 2>&1 |
         tee -a "$work/output" || status=$?
 fi
 
-# The types of the viewer are made of the record's by a feature of their own.
+# A feature of its own generates the viewer's types from the record.
 if [[ $# -eq 0 ]]; then
     cargo test --locked -p morecores-view --features typescript --test typescript 2>&1 |
         tee -a "$work/output" || status=$?
 fi
 
-# Orders in which two or three threads can meet in a lock, within bounds, on loom's machine, for which the crate is built anew.
+# Checks the orders in which two or three threads can meet in a lock, within bounds, on loom's
+# machine. The crate needs a build of its own for loom.
 if [[ $# -eq 0 ]]; then
     RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom \
         cargo test --release --locked -p morecores-locks --lib models 2>&1 |
         tee -a "$work/output" || status=$?
 fi
 
-# `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and crate's documentation.
+# `test result: ok. 18 passed; 0 failed; 1 ignored; ...`, one line for each test binary and for each
+# crate's documentation.
 read -r binaries passed failed ignored < <(
     awk '/^test result: / { n++; p += $4; f += $6; i += $8 } END { print n + 0, p + 0, f + 0, i + 0 }' "$work/output"
 )
@@ -96,7 +103,7 @@ if [[ $ignored -gt 0 ]]; then
     sed -n 's/^test \(.*\) \.\.\. ignored\(, \)\{0,1\}\(.*\)$/skipped: \1: \3/p' "$work/output" |
         sed 's/: $/: marked #[ignore]/'
 fi
-# A test binary that crashed or a part that did not build has no result line, but a status.
+# A crashed test binary or a failed build has no result line, but a status.
 if [[ $status -ne 0 && $failed -eq 0 ]]; then
     echo "test: cargo ended with status $status though no test failed; see above" >&2
     failed=1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The viewer of the report page: `install` gets its packages, `generate` writes what is made of sources: the types of the record in
-# TypeScript, and the bundled page; `check` has its types checked. Exit status 2 where there is no npm.
+# Maintains the viewer of the report page. `install` gets its packages. `generate` writes the
+# generated files: the types of the record in TypeScript, and the bundled page. `check` checks its
+# types. Exit status 2 without npm.
 set -euo pipefail
 
 cd "$(dirname "$0")/../viewer"
@@ -12,7 +13,7 @@ fi
 
 case ${1-} in
     install)
-        # Only where they are not there already: the lock file is older than what was made of it.
+        # Only if they are missing or older than the lock file.
         [[ node_modules/.package-lock.json -nt package-lock.json ]] || npm ci --ignore-scripts --silent
         ;;
     generate)

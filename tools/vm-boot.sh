@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Boots Debian's kernel with four CPUs and the directory ROOT as its memory, whose /init is its first program, and prints
-# what that writes after `vm: `. Emulated; under KVM with ACCELERATOR=kvm. Status 3, and a line that says what is
-# missing, where it cannot be booted; else 0.
+# Boots Debian's kernel with four CPUs and with the directory ROOT as its initial file system, whose
+# /init is the first program. Prints the text behind `vm: ` in the output. The machine is emulated,
+# or runs under KVM with ACCELERATOR=kvm. Status 3 and a line with the missing item if it cannot be
+# booted; otherwise 0.
 #
 #     tools/vm-boot.sh ROOT [QEMU OPTION...]
 set -euo pipefail
@@ -24,7 +25,7 @@ initrd=$(mktemp)
 trap 'rm -f "$initrd"' EXIT
 mkdir -p "$root"/{bin,dev,proc,run,sys,tmp}
 cp "$(command -v busybox)" "$root/bin/"
-# The modules that the first program asked for, in the order in which they are loaded.
+# The modules that the first program requests, in loading order.
 if [[ -r $root/modules ]]; then
     release=${kernel##*/vmlinuz-}
     mkdir -p "$root/lib/modules"

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# The first program of the machine that tools/vm-cargo-test.sh boots: runs the test programs, and switches it off.
-# Lines for the outside begin with `vm: `.
+# First program of the machine that tools/vm-cargo-test.sh boots: runs the test programs, and
+# switches the machine off. Lines for the outside begin with `vm: `.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc

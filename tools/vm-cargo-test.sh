@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Runs the tests that need root, BPF and control groups on a kernel that has them all: Debian's, with four CPUs and cgroup
-# version 2. The machine sees this one's file system, read-only under a layer in memory. Fails where fewer tests than the
-# floor ran: a kernel on which the BPF tests skip themselves proves nothing. Minutes under KVM.
+# Runs the tests that need root, BPF and control groups on a kernel with all of these: Debian's,
+# with four CPUs and cgroup version 2. The machine sees this host's file system, read-only under a
+# layer in memory. Fails if fewer tests than the floor ran: a kernel on which the BPF tests skip
+# themselves proves nothing. Takes minutes under KVM.
 #
 #     tools/vm-cargo-test.sh [CARGO TEST OPTION...]
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-# Tests that pass and do not skip themselves in the default choice. Raise it with the tests.
+# Least number of tests in the default choice that pass and do not skip themselves. Raise it with
+# the tests.
 floor=${FLOOR:-60}
 choice=(-p morecores-trace --test live --test detached -p morecores-machine -p morecores-measure -p morecores --test put_back --test accounting
     --test kernel_locks --test traced)
@@ -19,7 +21,7 @@ root=$work/root
 mkdir -p "$root"
 cp tools/vm-cargo-init.sh "$root/init"
 echo virtio_pci 9pnet_virtio 9p overlay >"$root/modules"
-# A line each: the folder in which cargo starts it, and the program.
+# One line each: the folder in which cargo starts the program, and the program.
 cargo test --no-run --locked --message-format=json "${choice[@]}" |
     sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p' >"$root/programs"
 [[ -s $root/programs ]] || {
@@ -33,7 +35,7 @@ LIMIT=${LIMIT:-3000} tools/vm-boot.sh "$root" -virtfs local,path=/,mount_tag=hos
     tee "$work/log" || status=$?
 if [[ $status -eq 3 ]]; then
     echo "skipped: vm-cargo-test: $(tail -n 1 "$work/log")"
-    # Continuous integration is there to run them.
+    # Continuous integration must run these tests, so a skip fails there.
     [[ -z ${CI-} ]]
     exit
 fi

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# The first program of the machine that tools/vm-test.sh boots: checks, one line each, and switches it off.
-# Lines for the outside begin with `vm: `.
+# First program of the machine that tools/vm-test.sh boots: makes checks, one line each, and
+# switches the machine off. Lines for the outside begin with `vm: `.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp
 mount -t proc proc /proc
@@ -33,11 +33,12 @@ check() { # NAME COMMAND...
     fi
 }
 same() { [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; false; }; }
-clean() { # Everything is as it was.
+clean() { # Checks that the system is unchanged.
     same "$(cat /sys/devices/system/cpu/online)" 0-3 && same "$(ls -d $top/morecores* $top/session/morecores* 2>/dev/null)" '' &&
         same "$(ls /run/morecores 2>/dev/null)" ''
 }
-# The first run of all reads the programs, and takes as long as many others: --incremental says that this is known.
+# The very first run reads the programs and takes as long as many later runs: --incremental says
+# that this is known.
 run() { rm -rf study && morecores run -q --trace off --incremental -o study --runs 1 --warmup 0 "$@"; }
 fails() { ! "$@"; }
 allowed='sed -n "s/Cpus_allowed_list:.//p" /proc/self/status'
@@ -60,7 +61,7 @@ figure() { # NAME: a number of the trace
     sed -n "s/.*\"$1\": *\(-\{0,1\}[0-9.e-]*\).*/\1/p" trace.json | head -n 1
 }
 between() { awk -v value="$2" -v low="$1" -v high="$3" 'BEGIN { if (value == "" || value < low || value > high) { print value; exit 1 } }'; }
-# shellcheck disable=SC2016 # For the shell that is measured.
+# shellcheck disable=SC2016 # The measured shell expands it.
 two='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done & i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; wait'
 check 'this kernel lets itself be traced' trace --cpus 4 --shell -- "$two; sleep 0.2"
 check '  by BPF programs' grep -q '"source": *"bpf"' trace.json

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests what this machine may not have: a kernel with cgroup version 2 alone, four CPUs, CPU hotplug. Boots Debian's kernel
-# with nothing but busybox and morecores in memory, and runs tools/vm-init.sh as its first program. Only for behaviour,
-# never for timings. About a minute.
+# Tests features that this machine may not have: a kernel with cgroup version 2 alone, four CPUs,
+# CPU hotplug. Boots Debian's kernel with only busybox and morecores in memory, and runs
+# tools/vm-init.sh as its first program. Tests behaviour, never timings. Takes about a minute.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ root=$work/root
 mkdir -p "$root/bin"
 cp tools/vm-init.sh "$root/init"
 cp target/release/morecores target/release/morecores-work "$root/bin/"
-# The libraries where the programs look for them.
+# The libraries, at the paths where the programs look for them.
 ldd target/release/morecores target/release/morecores-work | grep -o '/[^ :]*\.so[^ ]*' | sort -u |
     while read -r library; do
         mkdir -p "$root$(dirname "$library")"

@@ -1,5 +1,6 @@
-//! Any bytes as an event stream: by an even first byte as the file itself, by an odd one as the content of a frame whose
-//! checksums are right, which a fuzzer would hardly ever guess.
+//! Decodes arbitrary bytes as an event stream. After an even first byte the rest is the file
+//! itself. After an odd first byte the rest is the content of a frame with correct checksums,
+//! because a fuzzer would hardly ever guess the checksums.
 
 #![no_main]
 
@@ -14,8 +15,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A stream of one frame with this content, by docs/format.md: the end of a stream for one choice in eight, otherwise
-/// events, as many as the first two bytes say.
+/// Stream of one frame with this content, by docs/format.md. The frame ends the stream for one
+/// choice in eight. Otherwise it holds events, and the first two bytes give their number.
 fn around(choice: u8, data: &[u8]) -> Vec<u8> {
     let (count, raw) = data.split_at(data.len().min(2));
     let events = count.iter().fold(0, |count, &byte| count << 8 | u32::from(byte));

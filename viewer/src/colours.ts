@@ -1,5 +1,5 @@
-// Colours that readers with any kind of colour vision can tell apart (after Okabe & Ito 2008, and Tol's muted scheme), on light and on
-// dark ground. What a colour means is always written too.
+// Colours that readers with any kind of colour vision can tell apart, on light and on dark ground
+// (after Okabe & Ito 2008, and Tol's muted scheme). The meaning of a colour also appears in words.
 
 import type { LockName } from "./record/LockName.ts";
 
@@ -31,7 +31,10 @@ export function componentColour(key: string): string {
   return COMPONENTS[key] ?? "#888888";
 }
 
-/** For commands in the order of their CPU time, as many as the timeline tells apart, and for studies side by side. */
+/**
+ * Colours of commands in the order of their CPU time, one for each command that the timeline tells
+ * apart. Also the colours of studies side by side.
+ */
 const COMMANDS = [
   "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
   "#999933", "#882255", "#44aa99", "#aa4499", "#ddcc77", "#888888",
@@ -41,13 +44,19 @@ export function seriesColour(index: number): string {
   return COMMANDS[index % COMMANDS.length]!;
 }
 
-/** A colour for each command of a study, the same in all of its timelines: those of the first have the first ones. */
+/**
+ * Colour of each command of a study, equal in all of its timelines. The commands of the first
+ * timeline have the first colours.
+ */
 export function commandColours(timelines: string[][]): Map<string, string> {
   const names = [...new Set(timelines.flat())];
   return new Map(names.map((name, index) => [name, seriesColour(index)]));
 }
 
-/** A lock's colour, and whether it is one of morecores' own: those have solid lines, the system's dashed ones. */
+/**
+ * Colour of a lock, and whether the lock is one of morecores' own. Own locks have solid lines,
+ * those of the system dashed lines.
+ */
 export interface LockMark {
   colour: string;
   ours: boolean;
@@ -74,7 +83,7 @@ export function lockMark(lock: LockName): LockMark {
   return LOCKS[lock];
 }
 
-/** The ground and what is written on it; those of style.css. */
+/** Colours of the ground and of the text on it, equal to those in style.css. */
 export interface Inks {
   ground: string;
   ink: string;

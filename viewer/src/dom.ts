@@ -1,10 +1,13 @@
-// Elements from names, attributes and children. Text is only ever text: nothing in the viewer parses markup, so that no string of
-// a study can become any.
+// Elements from names, attributes and children. Text stays text: nothing in the viewer parses
+// markup, so no string of a study can become markup.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
 
-/** An element. Attributes whose value is a function are listeners; `false` and `undefined` leave an attribute out. */
+/**
+ * Creates an element. Attributes whose value is a function are listeners; `false` and `undefined`
+ * leave an attribute out.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -26,14 +29,14 @@ export function append(parent: Node, children: Child[]): void {
   }
 }
 
-/** A section with a heading that the page's navigation and a screen reader find. */
+/** Section with a heading that the page's navigation and a screen reader find. */
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
 }
 
 let radios = 0;
 
-/** One choice of several, as radio buttons. */
+/** Choice of one of several options, as radio buttons. */
 export function choice(label: string, options: [string, string][], chosen: string, choose: (value: string) => void): HTMLElement {
   const name = `choice-${radios++}`;
   const buttons = options.map(([value, text]) =>

@@ -1,10 +1,11 @@
-// Figures as text, by the rules of the terminal's report: three significant digits, and a unit in which they are short.
+// Figures as text, by the rules of the terminal's report: three significant digits, and a unit that
+// keeps the figure short.
 
 const UNITS: [string, number][] = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
 
 const RATES: [string, number][] = [[" G", 1e9], [" M", 1e6], [" k", 1e3]];
 
-/** A number with three significant digits, and no exponent. */
+/** Number with three significant digits and no exponent. */
 export function figure(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -14,12 +15,12 @@ export function figure(value: number | null | undefined): string {
   return Number(text) === 0 ? (0).toFixed(places) : text;
 }
 
-/** A number as it is, for an axis. */
+/** Number with up to six significant digits, for an axis. */
 export function plain(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-/** The unit for times of this size, and its length in seconds. */
+/** Unit for times of this size, and its length in seconds. */
 export function unitOf(seconds: number): [string, number] {
   const fitting = UNITS.filter(([, length]) => seconds >= length);
   return fitting.at(-1) ?? UNITS[0]!;
@@ -31,14 +32,14 @@ export function time(seconds: number | null | undefined): string {
   return `${figure(seconds / length)} ${symbol}`;
 }
 
-/** A length of time that was set: `0`, `100 ns`, `1 µs`. */
+/** Duration from a setting: `0`, `100 ns`, `1 µs`. */
 export function nanos(ns: number): string {
   if (ns === 0) return "0";
   const [symbol, length] = unitOf(ns * 1.0000001e-9);
   return `${plain(ns / (length * 1e9))} ${symbol}`;
 }
 
-/** How often in a second: `3.20 M`, `64.0 k`. */
+/** Rate per second, with a prefix: `3.20 M`, `64.0 k`. */
 export function rate(per_s: number): string {
   const [symbol, size] = RATES.find(([, size]) => per_s >= size) ?? ["", 1];
   return `${figure(per_s / size)}${symbol}`;
@@ -52,7 +53,7 @@ export function percent(share: number | null | undefined): string {
   return `${value.toFixed(size === 0 || size >= 9.95 ? 0 : size < 0.995 ? 2 : 1)}%`;
 }
 
-/** `1.93 (1.91 to 1.95)`. */
+/** Value with its interval: `1.93 (1.91 to 1.95)`. */
 export function withInterval(value: number, interval: [number, number] | null | undefined, of: (v: number) => string = figure): string {
   return interval ? `${of(value)} (${of(interval[0])} to ${of(interval[1])})` : of(value);
 }
@@ -61,7 +62,7 @@ export function cpus(count: number): string {
   return count === 1 ? "1 CPU" : `${count} CPUs`;
 }
 
-/** A decoded amount of data: `24.5 MiB`. */
+/** Amount of data with a binary unit: `24.5 MiB`. */
 export function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let index = 0;

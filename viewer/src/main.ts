@@ -1,4 +1,4 @@
-// The page: reads its data and puts the parts of each study one below the other.
+// The page: reads its data and shows the parts of each study one below the other.
 
 import { checkbox, choice, h, section } from "./dom.ts";
 import { commandColours, componentColour } from "./colours.ts";
@@ -87,7 +87,7 @@ function studyParts(study: PageStudy, index: number): HTMLElement[] {
   return all.filter((part) => part !== null);
 }
 
-/** The study that a reader was led to: one that is folded up opens. */
+/** Opens the study that the address names, if this study is folded up, and scrolls to it. */
 function unfold(): void {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const folded = target && target.closest("details");
@@ -96,7 +96,10 @@ function unfold(): void {
   target.scrollIntoView();
 }
 
-/** The classic benchmarks then and now, and below them the studies, folded up, where the page holds them. */
+/**
+ * Page of the classic benchmarks then and now. The studies follow, folded up, if the page holds
+ * them.
+ */
 function suite(page: Page): HTMLElement[] {
   const index = new Map(page.studies.map((study, i) => [study.name, i]));
   const address = (name: string) => (index.has(name) ? `#study-${index.get(name)}` : served(name));
@@ -114,7 +117,7 @@ function suite(page: Page): HTMLElement[] {
   ];
 }
 
-/** One of several studies: its sections are called by it too. The first part is its header. */
+/** Article of one of several studies. The header, its first part, also labels the other parts. */
 function article([header, ...parts]: HTMLElement[]): HTMLElement {
   for (const part of parts) part.setAttribute("aria-labelledby", `${header!.id} ${part.id}-title`);
   return h("article", {}, header, ...parts);
@@ -138,7 +141,7 @@ function sideBySide(page: Page): HTMLElement[] {
   ];
 }
 
-/** What kind of page it is: its title and its parts. */
+/** Title and parts of the page, by the kind of its content. */
 function contents(page: Page): [string, HTMLElement[]] {
   const [study] = page.studies;
   const [locks] = page.locks;

@@ -1,8 +1,9 @@
-// Runs one scenario on one page in Debian's chromium, and sees that the page neither complains nor asks for anything.
+// Runs one scenario on one page in Debian's chromium, and checks that the page reports no error and
+// makes no request to another place.
 //
 //     node tests/run.mjs SCENARIO PAGE.html|URL
 //
-// Exit status 0 where all is as it must be; 77 where there is no browser.
+// Exit status 0 after a success, 77 without a browser.
 
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";

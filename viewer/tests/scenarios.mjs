@@ -1,9 +1,9 @@
-// What a reader does with a page, in a browser; each throws where something is not as it must be.
+// Actions of a reader on a page in a browser. Each scenario throws if a result is wrong.
 
 import assert from "node:assert/strict";
 import { AxeBuilder } from "@axe-core/playwright";
 
-/** Comes to the end of the page, so that what is drawn when it is seen is drawn. */
+/** Scrolls to the end of the page, so that pictures drawn at first sight are drawn. */
 async function readAll(page) {
   const height = await page.evaluate(() => document.body.scrollHeight);
   for (let at = 0; at <= height; at += 600) {
@@ -14,7 +14,7 @@ async function readAll(page) {
   await page.waitForFunction((count) => document.querySelectorAll(".timeline[data-drawn]").length === count, timelines);
 }
 
-/** How many pixels of a canvas are not empty. */
+/** Number of pixels of a canvas that are not empty. */
 const painted = (canvas) => canvas.evaluate((c) => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0));
 
 async function violations(page) {
@@ -22,7 +22,7 @@ async function violations(page) {
   return violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => `${n.target}: ${n.failureSummary}`).join(" | ")}`);
 }
 
-/** Every picture of a traced study is there, with something in it. */
+/** Checks that every picture of a traced study is on the page and not empty. */
 export async function pictures(page) {
   await readAll(page);
   const pictures = page.locator(".picture");
@@ -38,7 +38,7 @@ export async function pictures(page) {
   assert.match(await page.locator(".verdict").first().innerText(), /CPU/);
 }
 
-/** The curve can show something else, on other axes. */
+/** Checks that the curve can show another quantity, on other axes. */
 export async function curve(page) {
   const label = () => page.locator(".picture").first().getAttribute("aria-label");
   const before = await label();
@@ -52,7 +52,10 @@ export async function curve(page) {
   assert.notEqual(linear, await svg());
 }
 
-/** A component filters the tables, and lets them go again; in the picture as on its button. */
+/**
+ * Checks that a component filters the tables and releases them again, in the picture as on its
+ * button.
+ */
 export async function filter(page) {
   const rows = () => page.locator("section[id$=tables] tbody tr:visible").count();
   const all = await rows();
@@ -68,7 +71,7 @@ export async function filter(page) {
   assert.equal(await page.locator(".part[aria-pressed=true]").count(), 1);
 }
 
-/** Tables are sorted by a click, searched, and copied as CSV. */
+/** Checks that tables are sorted by a click, searched, and copied as CSV. */
 export async function tables(page) {
   const table = page.locator(".table", { hasText: "Commands" }).first();
   const names = () => table.locator("tbody th").allInnerTexts();
@@ -93,7 +96,7 @@ export async function tables(page) {
   assert.match(lines[0], /^command,calls/);
 }
 
-/** The timeline is looked at nearer and moved, by keys and buttons. */
+/** Checks zoom and pan of the timeline, by keys and buttons. */
 export async function timeline(page) {
   await readAll(page);
   const figure = page.locator(".timeline").last();
@@ -116,7 +119,7 @@ export async function timeline(page) {
   await page.mouse.move(box.x + 300, box.y + 100);
   await page.mouse.dblclick(box.x + 300, box.y + 100);
   assert.notEqual(await where(), whole);
-  // Without a command less is painted.
+  // A hidden command makes the painted area smaller.
   await figure.getByRole("button", { name: "the whole run" }).click();
   await page.waitForTimeout(100);
   const all = await picture();
@@ -125,7 +128,10 @@ export async function timeline(page) {
   assert.notEqual(await picture(), all);
 }
 
-/** Nothing that a scan finds, in light and in dark, wide and on a phone; and nothing wider than the phone. */
+/**
+ * Checks that an accessibility scan finds nothing, in light and in dark, on a wide screen and on a
+ * phone. Nothing is wider than the phone.
+ */
 export async function accessible(page) {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1280, 390]) {
@@ -139,7 +145,7 @@ export async function accessible(page) {
   }
 }
 
-/** A study whose every text is markup and script is text, and runs nothing. */
+/** Checks that a study whose every text is markup and script is shown as text and runs nothing. */
 export async function hostile(page) {
   await readAll(page);
   assert.equal(await page.evaluate(() => window.pwned), undefined);
@@ -148,7 +154,7 @@ export async function hostile(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** Several studies: one picture together, and each below. */
+/** Checks a page of several studies: one picture for all of them, and each study below it. */
 export async function several(page) {
   await readAll(page);
   assert.ok(await page.locator("article").count() >= 2);
@@ -157,7 +163,7 @@ export async function several(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** A suite: tables of then and now, and the studies folded up below them. */
+/** Checks the page of a suite: tables of then and now, and the studies folded up below them. */
 export async function suite(page) {
   assert.match(await page.title(), /then and now/);
   const build = page.locator("section", { hasText: "a parallel build" }).first();
@@ -176,7 +182,7 @@ export async function suite(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** What the first button of a download hands out. */
+/** JSON that the first download button returns. */
 async function jsonOf(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Download as JSON").first().click()]);
   const stream = await download.createReadStream();
@@ -185,12 +191,12 @@ async function jsonOf(page) {
   return JSON.parse(text);
 }
 
-/** The data can be had as JSON, and is the view. */
+/** Checks that the data can be downloaded as JSON and that the JSON is the view. */
 export async function json(page) {
   assert.equal((await jsonOf(page)).schema, "morecores.view/1");
 }
 
-/** A directory is listed, searched, opened and compared. */
+/** Checks that a directory is listed and searched, and that its studies are opened and compared. */
 export async function served(page) {
   const rows = () => page.locator("tbody tr").count();
   const all = await rows();
@@ -216,13 +222,16 @@ export async function served(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** How many lines and circles each picture of contests has, by colour. */
+/** Colours of the lines, number of circles and bars, and names in each picture of contests. */
 const drawnLocks = (page) => page.locator(".multiples .picture").evaluateAll((pictures) => pictures.map((picture) => {
   const of = (selector) => [...picture.querySelectorAll(selector)].map((mark) => mark.closest("[stroke]").getAttribute("stroke"));
   return { lines: of("g[aria-label=line] path"), dots: of("g[aria-label=dot] circle").length, bars: of("g[aria-label=rule] line").length, names: [...picture.querySelectorAll("g[aria-label=names] text")].map((name) => name.textContent) };
 }));
 
-/** A study of locks: what it says first, and a picture for each contest with a line for each lock. */
+/**
+ * Checks a study of locks: its first statements, and a picture for each contest with a line for
+ * each lock.
+ */
 export async function locks(page) {
   await readAll(page);
   assert.match(await page.title(), /^morecores locks/);
@@ -244,13 +253,16 @@ export async function locks(page) {
   const dashed = await page.locator(".multiples .picture").first().locator("g[aria-label=line][stroke-dasharray]").count();
   assert.equal(dashed, 2, "the system's are dashed");
   const label = await page.locator(".multiples .picture").nth(1).getAttribute("aria-label");
-  // Held for 1 µs, and away for 1 µs: a turn of `spin` alone takes 12 ns more.
+  // The lock is held for 1 µs, and the time away is 1 µs. A turn of `spin` alone takes 12 ns more.
   assert.match(label, /held for 1 µs, away for 1 µs\. spin: 497 k with 1 thread, 917 k with 2 threads/);
   assert.match(await page.locator("dl").innerText(), /morecores|spin, block, adaptive, parking-lot, pthread-normal/);
   assert.match(await page.locator("dl").innerText(), /10 of 10, shuffled, seed 7/);
 }
 
-/** The page of a study on disk, in which `adaptive` has the lock 3000 times in 10 ms for each thread, and `std` 1000 times. */
+/**
+ * Checks the page of a study on disk. In it `adaptive` has the lock 3000 times in 10 ms for each
+ * thread, and `std` 1000 times.
+ */
 export async function lockReport(page) {
   await readAll(page);
   assert.match(await page.title(), /^morecores locks --lock adaptive,std/);
@@ -264,7 +276,7 @@ export async function lockReport(page) {
   assert.deepEqual(await violations(page), []);
 }
 
-/** A lock is switched off and on, by the pointer and by keys; its colours stay. */
+/** Checks that the pointer and keys switch a lock off and on, and that its colours stay. */
 export async function lockLegend(page) {
   await readAll(page);
   const all = await drawnLocks(page);
@@ -288,7 +300,7 @@ export async function lockLegend(page) {
   assert.deepEqual(await drawnLocks(page), all);
 }
 
-/** What is drawn is what was asked for, on an axis that says so. */
+/** Checks that the picture shows the chosen quantity, and that its axis names the quantity. */
 export async function lockQuantity(page) {
   await readAll(page);
   const axis = () => page.locator(".multiples .picture svg").first().locator("g[aria-label^='y-axis label']").innerHTML();
@@ -300,13 +312,13 @@ export async function lockQuantity(page) {
     assert.ok(!seen.includes(now));
     seen.push(now);
   }
-  // Waits have no interval, and each lock is at the same 2 µs with 2 threads.
+  // Waits have no interval, and each lock has a wait of 2 µs with 2 threads.
   assert.match(await page.locator(".multiples .picture").first().getAttribute("aria-label"), /longest wait, held for 0, away for 0\. spin: 1.00 µs with 1 thread, 2.00 µs with 2 threads/);
   await page.getByText("luckiest and unluckiest thread", { exact: true }).click();
   assert.equal((await drawnLocks(page))[0].dots, 30, "two lines for each lock");
 }
 
-/** Figures with units are sorted by their size, and copied as they are shown. */
+/** Checks that figures with units are sorted by their size and copied as shown. */
 export async function lockTables(page) {
   const table = page.locator(".table", { hasText: "Each lock by itself" });
   const names = () => table.locator("tbody th").allInnerTexts();
@@ -319,14 +331,14 @@ export async function lockTables(page) {
   assert.deepEqual(await names(), ["pthread-normal"]);
 }
 
-/** The view of locks as JSON. */
+/** Checks the view of locks as JSON. */
 export async function lockJson(page) {
   const view = await jsonOf(page);
   assert.equal(view.schema, "morecores.locks-view/1");
   assert.equal(view.points.length, 9);
 }
 
-/** A program's study and two of locks: each is in the list and below it. */
+/** Checks a page of one program's study and two of locks: each is in the list and below it. */
 export async function both(page) {
   await readAll(page);
   assert.match(await page.title(), /^3 studies/);

@@ -1,9 +1,10 @@
-// How long a page takes to its first picture and to its timeline, and how many frames a second the timeline is panned with.
+// Time from opening a page to its first picture and to its timeline, and frames per second while
+// the timeline is panned.
 //
 //     node tests/speed.mjs PAGE.html [STRETCHES]
 //
-// With a number the page's last timeline is replaced by one of so many stretches, of 12 commands on 64 CPUs. Medians of five openings; the browser draws
-// without a GPU.
+// With a number, the page's last timeline is replaced by one with this number of stretches, of 12
+// commands on 64 CPUs. The results are medians of five openings. The browser draws without a GPU.
 
 import { readFile, writeFile, mkdtemp, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -15,7 +16,10 @@ import { chromium } from "playwright-core";
 const OPENINGS = 5;
 const PAN_MS = 3000;
 
-/** `count` stretches: each of 64 CPUs runs one command after the other, for some 100 µs each. */
+/**
+ * Timeline of `count` stretches: each of 64 CPUs runs one command after the other, for about 100 µs
+ * each.
+ */
 function synthetic(count) {
   const lists = Array.from({ length: 13 }, () => ({ starts: [], ends: [] }));
   let seed = 1;

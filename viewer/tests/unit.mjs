@@ -1,4 +1,4 @@
-// The viewer's arithmetic on data whose answer is known: no browser.
+// Tests of the viewer's arithmetic on data with known answers, without a browser.
 //
 //     node --test tests/unit.mjs
 
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** A module of the viewer, as JavaScript. */
+/** Module of the viewer, as JavaScript. */
 async function load(path) {
   const entry = new URL(`../src/${path}`, import.meta.url).pathname;
   const bundle = await build({ entryPoints: [entry], bundle: true, format: "esm", write: false });
@@ -23,7 +23,7 @@ const { csvCell } = await load("parts/table.ts");
 const { axisTicks, countTicks, logTicks } = await load("pictures/ticks.ts");
 const { figure, nanos, percent, plain, rate, time } = await load("format.ts");
 
-/** As the page carries one list of stretches and no ready ones. */
+/** Timeline with one list of stretches and no ready ones, in the page's own format. */
 function packed(stretches) {
   const bytes = [];
   for (const side of [0, 1]) {
@@ -144,7 +144,7 @@ test("a logarithmic axis has two labels or more, three where there is room, and 
         assert.ok(i === 0 || at(tick) - at(ticks[i - 1]) >= 18 - 1e-6, what);
       });
       assert.equal(new Set(ticks.map(plain)).size, ticks.length, what);
-      // Round: no more digits than it takes to tell them apart.
+      // Round values: no more digits than needed to tell them apart.
       const least = Math.ceil(-Math.log10(high / low - 1));
       assert.ok(length < 120 || ticks.every((tick) => digits(tick) <= Math.max(least, 0) + 3), what);
     }

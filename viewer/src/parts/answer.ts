@@ -1,21 +1,22 @@
-// The answer in words: what the verdict says, where the lost CPUs went, what to expect on bigger machines, what spoils it.
+// The answer in words: the verdict, the causes of lost CPUs, the prediction for larger machines,
+// and the influences that spoil the figures.
 
 import { h } from "../dom.ts";
 import type { PageStudy } from "../record/PageStudy.ts";
 import type { SaidNotice } from "../record/SaidNotice.ts";
 
-/** Lines under a heading; nothing where there are none. */
+/** Lines under a heading; nothing if there are no lines. */
 export function lineList(title: string, lines: string[]): HTMLElement | false {
   return lines.length > 0 && h("div", {}, h("h3", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line))));
 }
 
-/** What has to be known to read the figures; nothing where there is nothing to know. */
+/** Notices that a reader of the figures needs; nothing if there are none. */
 export function noticeList(notices: SaidNotice[]): HTMLElement | false {
   return notices.length > 0 &&
     h("div", {}, h("h3", {}, "What to know of these figures"), h("ul", { class: "notices" }, ...notices.map((notice) => h("li", { class: notice.severity }, h("strong", {}, notice.severity === "note" ? "Note: " : "Warning: "), notice.text))));
 }
 
-/** A sentence whose first words, up to a colon, stand out. */
+/** Sentence whose first words, up to a colon, stand out. */
 export function led(sentence: string): (HTMLElement | string)[] {
   const colon = sentence.indexOf(":");
   return colon > 0 ? [h("strong", {}, sentence.slice(0, colon + 1)), sentence.slice(colon + 1)] : [sentence];

@@ -1,4 +1,4 @@
-// How a study was made: host, plan, method, and all of it as JSON.
+// Details of how a study was measured: host, plan, method, and all of them as JSON.
 
 import { download, h } from "../dom.ts";
 import { bytes, nanos, percent } from "../format.ts";
@@ -71,7 +71,10 @@ export const LOCK_METHOD = [
   "Formulas, sources and limits: docs/methods/locks.md of morecores.",
 ];
 
-/** A view as a file. A study's is without its timelines, whose form is the page's own. */
+/**
+ * Button that saves a view as a file. The view of a study has no timelines, because their format is
+ * the page's own.
+ */
 export function downloadView({ name, view }: { name: string; view: object }): HTMLElement {
   const file = `${name.replace(/[^\w.-]+/g, "_")}.json`;
   return h("button", { type: "button", click: () => download(file, "application/json", `${JSON.stringify(view, null, 2)}\n`) }, "Download as JSON");

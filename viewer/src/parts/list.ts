@@ -1,10 +1,10 @@
-// The studies of a directory, to be opened and compared.
+// The studies of a directory, with links to open and compare them.
 
 import { h, section } from "../dom.ts";
 import type { ListedStudy } from "../record/ListedStudy.ts";
 import { table } from "./table.ts";
 
-/** Where a server has the study of that name. */
+/** Address of the named study on a server. */
 export const served = (name: string) => `/study/${encodeURIComponent(name)}`;
 
 export function list(studies: ListedStudy[]): HTMLElement[] {

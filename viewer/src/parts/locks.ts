@@ -1,4 +1,5 @@
-// A study of locks: which to take, what waits cost, and what each lock does under contention.
+// A study of locks: the recommended lock, the price of waits, and the behaviour of each lock under
+// contention.
 
 import { lockMark } from "../colours.ts";
 import { choice, h, section } from "../dom.ts";
@@ -12,7 +13,7 @@ import { led, lineList, noticeList } from "./answer.ts";
 import { downloadView, LOCK_METHOD, lockDetails } from "./details.ts";
 import { sortableTable } from "./said.ts";
 
-/** A piece of a lock's line, as it is in the pictures. */
+/** Piece of a lock's line, drawn as in the pictures. */
 function swatch(lock: LockName): Element {
   const { colour, ours } = lockMark(lock);
   return svg(document, "svg", { width: 28, height: 12, class: "line", "aria-hidden": "true" },
@@ -54,7 +55,7 @@ function contestSection(id: string, { view }: PageLocks): HTMLElement | null {
   );
 }
 
-/** The parts of a study of locks, its header first. */
+/** Parts of the page for a study of locks, its header first. */
 export function lockParts(study: PageLocks, index: number): HTMLElement[] {
   const id = (name: string) => `locks-${index}-${name}`;
   const { host } = study.view;

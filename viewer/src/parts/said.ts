@@ -1,4 +1,4 @@
-// Tables that come as text: what a comparison says, and the classic benchmarks then and now.
+// Tables that arrive as text: the result of a comparison, and the classic benchmarks then and now.
 
 import { h, section } from "../dom.ts";
 import { responsive } from "../pictures/responsive.ts";
@@ -11,7 +11,7 @@ import type { SaidSuite } from "../record/SaidSuite.ts";
 import type { SaidTable } from "../record/SaidTable.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
-/** The units of figures in a table, in those without a prefix; seconds for times. */
+/** Units of the figures in a table, in units without a prefix; seconds for times. */
 const UNITS: Record<string, number> = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, k: 1e3, M: 1e6, G: 1e9, "%": 0.01 };
 
 function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
@@ -22,13 +22,16 @@ function saidTable(label: string, { columns, now }: SaidTable): HTMLElement {
   return h("div", { class: "scroll whole", tabindex: 0, role: "group", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, ...headers)), h("tbody", {}, ...rows)));
 }
 
-/** The first number of a text in the unit that stands behind it; null where there is none. */
+/** First number of a text, in the unit behind it; null if the text has no number. */
 export function sizeOf(text: string): number | null {
   const [, number, unit] = /^[^\d]*?(-?\d[\d.]*)\s*(ns|µs|ms|s\b|[kMG]\b|%)?/u.exec(text) ?? [];
   return number === undefined ? null : Number(number) * (UNITS[unit ?? ""] ?? 1);
 }
 
-/** A table that can be sorted, searched and copied: figures are sorted by their size, names by their letters. */
+/**
+ * Table that can be sorted, searched and copied. Figures are sorted by size, names by their
+ * letters.
+ */
 export function sortableTable(title: string, { columns }: SaidTable): TableHandle {
   const rows = (columns[0]?.cells ?? []).map((_, index) => index);
   const shown = columns.map(({ header, figures, cells }): Column<number> => {
@@ -54,7 +57,9 @@ export function comparisonSection(said: SaidComparison): HTMLElement {
   );
 }
 
-/** What was published of a benchmark and what was measured here; `address` says where a study of that name is. */
+/**
+ * Published and measured figures of a benchmark. `address` returns the address of the named study.
+ */
 export function benchmarkSection(said: SaidBenchmark, index: number, address: (study: string) => string): HTMLElement {
   return section(
     `benchmark-${index}`,

@@ -4,17 +4,20 @@ import { download, h } from "../dom.ts";
 
 export interface Column<Row> {
   title: string;
-  /** What is shown. */
+  /** Text of the cell. */
   text: (row: Row) => string;
-  /** What it is sorted by, and what stands in the CSV; without it the text. */
+  /** Value for sorting and for the CSV; the text if absent. */
   value?: (row: Row) => number | null;
-  /** What it is sorted by where it is a figure of which there is only the text. */
+  /** Value for sorting a figure that exists as text only. */
   order?: (row: Row) => number | null;
-  /** Where the cell leads. */
+  /** Address of the link in the cell. */
   link?: (row: Row) => string;
 }
 
-/** A cell of CSV (RFC 4180); one that a spreadsheet would take for a formula is quoted by an apostrophe. */
+/**
+ * Cell of CSV (RFC 4180). An apostrophe precedes a text that a spreadsheet would take for a
+ * formula.
+ */
 export function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) && !/^-?[\d.]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -22,7 +25,7 @@ export function csvCell(text: string): string {
 
 export interface TableHandle {
   element: HTMLElement;
-  /** Shows only the rows for which this holds. */
+  /** Shows only the rows that pass the test; all rows if the test is null. */
   keep: (test: ((row: unknown) => boolean) | null) => void;
 }
 
@@ -79,7 +82,7 @@ export function table<Row>(name: string, columns: Column<Row>[], rows: Row[]): T
     type: "button",
     click: () => {
       const text = csv();
-      // A page from the disk may not use the clipboard in every browser: then it is a file.
+      // Some browsers deny the clipboard to a page from the disk. The text is then saved as a file.
       navigator.clipboard?.writeText(text).then(() => { copy.textContent = "copied"; }, () => download(`${name}.csv`, "text/csv", text)) ?? download(`${name}.csv`, "text/csv", text);
     },
   }, "copy as CSV");

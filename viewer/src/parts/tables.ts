@@ -1,4 +1,4 @@
-// The tables of a study, and which of their rows a component of the stack is about.
+// The tables of a study, and the components of the stack that each row is about.
 
 import { cpus, figure, percent, time, withInterval, bytes } from "../format.ts";
 import { kindOf } from "../pictures/curve.ts";
@@ -7,7 +7,7 @@ import type { PageStudy } from "../record/PageStudy.ts";
 import type { TraceView } from "../record/TraceView.ts";
 import { type Column, table, type TableHandle } from "./table.ts";
 
-/** A row knows of which components it tells. */
+/** Row with the keys of the components that the row is about. */
 interface Tagged {
   about: string[];
 }
@@ -19,13 +19,13 @@ function column<Row>(title: string, text: (row: Row) => string, value?: (row: Ro
   return value ? { title, text, value } : { title, text };
 }
 
-/** What a metric is called: its name and its unit, as far as it has them. */
+/** Title of a metric: its name and its unit, as far as the metric has them. */
 export function titleOf({ name, unit }: { name: string | null; unit: string | null }): string {
   if (name === null) return unit ?? "metric";
   return unit === null ? name : `${name} (${unit})`;
 }
 
-/** The measured points. */
+/** Table of the measured points. */
 export function points(study: PageStudy): TableHandle {
   const metric = study.view.points.find((point) => point.metric)?.metric;
   type Row = PageStudy["view"]["points"][number];
@@ -66,7 +66,9 @@ export function runs(study: PageStudy): TableHandle {
   ], study.runs);
 }
 
-/** The tables of one traced run, and the what-if ranking; `keep` shows the rows about a component. */
+/**
+ * Tables of one traced run, and the what-if ranking. `keep` shows only the rows about a component.
+ */
 export function traced(study: PageStudy, trace: TraceView): { tables: TableHandle[]; keep: (component: string | null) => void } {
   const tag = <T extends object>(row: T, about: string[]): T & Tagged => ({ ...row, about });
   const work = ["user_work", "kernel_work"];
@@ -131,7 +133,7 @@ export function traced(study: PageStudy, trace: TraceView): { tables: TableHandl
   };
 }
 
-/** The components that a change of the what-if ranking is about. */
+/** Components that a change in the what-if ranking is about. */
 function about(kind: GainKind): string[] {
   switch (kind) {
     case "disk":

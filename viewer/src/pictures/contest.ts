@@ -1,7 +1,7 @@
-// What locks do under contention: a picture for each length of hold and of time away from the lock, against the number of threads,
-// with a line for each lock.
+// Locks under contention: figures against the number of threads, with a line for each lock. Each
+// length of hold and of time away from the lock has a picture of its own.
 //
-// Draws what the view holds and computes no figure.
+// Draws the figures of the view and computes none.
 
 import * as Plot from "@observablehq/plot";
 
@@ -18,14 +18,14 @@ import { countTicks, logTicks } from "./ticks.ts";
 export type LockQuantity = "rate" | "share" | "burned" | "luck" | "wait";
 
 interface Shown {
-  /** On the axis. */
+  /** Label of the axis. */
   label: string;
-  /** Whether the axis is logarithmic, where all values can be. */
+  /** Whether the axis is logarithmic if all values are positive. */
   log: boolean;
   of: (value: number) => string;
-  /** Lines of one lock: what each is called, and its value and interval. */
+  /** Lines of one lock: the name, value and interval of each. */
   lines: (result: LockResult) => [string, number | null, [number, number] | null][];
-  /** What a line across says. */
+  /** Place and text of a line across the picture. */
   mark?: [number, string];
 }
 
@@ -45,7 +45,7 @@ export const LOCK_QUANTITIES: [LockQuantity, string][] = [
   ["wait", "longest wait"],
 ];
 
-/** What the marks of the pictures mean. */
+/** Meaning of the marks in the pictures. */
 export const CONTEST_KEY =
   "Solid lines with full circles: morecores' own locks; dashed lines with hollow circles: the system's. Bars: 95% intervals. " +
   "Circles of the same number of threads stand side by side; a name stands at the end of its line, of two at that of the luckiest thread. Each picture has a scale of its own.";
@@ -58,7 +58,7 @@ interface Drawn {
   interval: [number, number] | null;
 }
 
-/** The contests of one picture: those of the same hold and time away, by number of threads. */
+/** Contests of one picture: equal hold and time away, by number of threads. */
 export interface Contest {
   name: string;
   points: LockPoint[];
@@ -81,7 +81,7 @@ function drawn(points: LockPoint[], quantity: LockQuantity, on: Set<LockName>): 
 
 const threads = (count: number) => (count === 1 ? "1 thread" : `${count} threads`);
 
-/** What the picture shows, in a sentence, for who does not see it. */
+/** Content of the picture in a sentence, for readers who do not see it. */
 export function contestInWords({ name, points }: Contest, quantity: LockQuantity, on: Set<LockName>): string {
   const { label, of } = SHOWN[quantity];
   const all = drawn(points, quantity, on);
@@ -92,7 +92,7 @@ export function contestInWords({ name, points }: Contest, quantity: LockQuantity
   return `${label}, ${name}. ${lines.join("; ") || "Nothing to show"}.`;
 }
 
-/** How many CPUs are in a list in the kernel's format, `0-3,8`. */
+/** Number of CPUs in a list in the kernel's format, `0-3,8`. */
 export function cpuCount(list: string): number {
   return list.split(",").filter(Boolean).reduce((sum, range) => {
     const [first, last] = range.split("-").map(Number);
@@ -100,17 +100,20 @@ export function cpuCount(list: string): number {
   }, 0);
 }
 
-/** In pixels: the height of a picture, room for the names of lines, how far the circles of two locks are apart, and the least distance of names. */
+/**
+ * Lengths in pixels: height of a picture, room for the names of lines, distance between the circles
+ * of two locks, and least distance between names.
+ */
 const HEIGHT = 250;
 const NAMES = 104;
 const APART = 2.5;
 const LINE = 13;
 /** Margins around the axes, the inset of the counts and the size of the texts. */
 const [LEFT, TOP, BOTTOM, INSET, SIZE] = [62, 26, 40, 16, 12];
-/** From so narrow a picture on the names stand in the legend only. */
+/** Width in pixels below which the names stand only in the legend. */
 const NARROW = 250;
 
-/** The picture of one contest; `cpus` is how many its threads are pinned to. */
+/** Picture of one contest. `cpus` is the number of CPUs to which its threads are pinned. */
 export function contest({ points }: Contest, quantity: LockQuantity, on: Set<LockName>, order: LockName[], cpus: number, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
   const { label, of, mark, ...shown } = SHOWN[quantity];
   const all = drawn(points, quantity, on);
@@ -158,14 +161,17 @@ export function contest({ points }: Contest, quantity: LockQuantity, on: Set<Loc
       mark ? Plot.ruleY([mark[0]], { stroke: "currentColor", strokeOpacity: 0.5 }) : null,
       mark && named ? Plot.text([mark[0]], { y: (d: number) => d, frameAnchor: "left", dx: 3, dy: -7, textAnchor: "start", text: () => mark[1], fill: "currentColor", fillOpacity: 0.75 }) : null,
       ...marks,
-      // One for all circles: one a lock would show that many at once.
+      // One tip for all circles: with a tip for each lock, several tips would show at once.
       alive ? Plot.tip(all, Plot.pointer({ x: "threads", y: "value", title })) : null,
       named ? names(locks, all, shift, document) : null,
     ].filter((mark) => mark !== null),
   });
 }
 
-/** The name of each line at its end, moved apart where ends are close, with a thread to the end it is of. */
+/**
+ * Draws the name of each line at its end. Names move apart if the ends are close, and a thin line
+ * joins each name to its end.
+ */
 function names(locks: LockName[], all: Drawn[], shift: (lock: LockName) => number, document: Document): Plot.RenderFunction {
   return (_, scales, __, { height, marginBottom, marginTop, width, marginRight }) => {
     const y = scales.y as unknown as (value: number) => number;
@@ -187,7 +193,10 @@ function names(locks: LockName[], all: Drawn[], shift: (lock: LockName) => numbe
   };
 }
 
-/** Moves places, in ascending order, until neighbours are `distance` apart and all are between `top` and `bottom`, if they fit. */
+/**
+ * Moves places, in ascending order, until neighbours are `distance` apart and all are between `top`
+ * and `bottom`, if they fit.
+ */
 export function apart(places: { at: number }[], distance: number, top: number, bottom: number): void {
   for (let i = 0, least = top; i < places.length; i++, least = places[i - 1]!.at + distance) places[i]!.at = Math.max(places[i]!.at, least);
   for (let i = places.length - 1, most = bottom; i >= 0; i--, most = places[i + 1]!.at - distance) places[i]!.at = Math.min(places[i]!.at, most);

@@ -1,6 +1,8 @@
-// The speedup curve: what was measured, with intervals and every run, and what is predicted, with its band.
+// The speedup curve: the measured points with intervals and every run, and the prediction with its
+// band.
 //
-// Draws what the view holds; the only arithmetic is that of one run over the median of the smallest count.
+// Draws the figures of the view. The only arithmetic is the value of one run over the median of the
+// smallest count.
 
 import * as Plot from "@observablehq/plot";
 
@@ -15,7 +17,7 @@ import { axisTicks, countTicks } from "./ticks.ts";
 
 export type Quantity = "speedup" | "elapsed" | "efficiency" | "metric" | FurtherMetric;
 
-/** A metric that decides nothing, by its name. */
+/** Further metric by its name. No decision depends on it. */
 type FurtherMetric = `metric ${string}`;
 
 export interface CurveOptions {
@@ -23,10 +25,15 @@ export interface CurveOptions {
   log: boolean;
 }
 
-/** The largest CPU count over the smallest one from which axes are logarithmic; that of the terminal's curve. */
+/**
+ * Ratio of the largest to the smallest CPU count from which axes are logarithmic, as for the
+ * terminal's curve.
+ */
 const LOG_FROM = 8;
 
-/** In pixels: margins around the axes, insets from their ends, and the size of the texts. */
+/**
+ * Lengths in pixels: margins around the axes, insets from their ends, and the size of the texts.
+ */
 const [LEFT, RIGHT, TOP, BOTTOM, INSET_X, INSET_Y, SIZE] = [52, 20, 28, 44, 14, 8, 13];
 
 const BLUE = "#0072b2";
@@ -52,7 +59,7 @@ interface Predicted {
   band: [number, number];
 }
 
-/** Which quantities a study has; the metric only where it has one. */
+/** Quantities of a study; the metric only if the study has one. */
 export function quantities(study: PageStudy): [Quantity, string][] {
   const metric = study.view.points.find((point) => point.metric)?.metric;
   const all: [Quantity, string][] = [["speedup", "speedup"], ["elapsed", "elapsed"], ["efficiency", "efficiency"]];
@@ -61,7 +68,7 @@ export function quantities(study: PageStudy): [Quantity, string][] {
   return [...all, ...further.map(({ name }): [Quantity, string] => [`metric ${name}`, name])];
 }
 
-/** The place of a further metric in the plan; -1 where the study has none of this name. */
+/** Place of a further metric in the plan; -1 if the study has no metric of this name. */
 function placeOf(study: PageStudy, quantity: FurtherMetric): number {
   return (study.view.plan.further_metrics ?? []).findIndex(({ name }) => quantity === `metric ${name}`);
 }
@@ -70,7 +77,7 @@ function isFurther(quantity: Quantity): quantity is FurtherMetric {
   return quantity.startsWith("metric ");
 }
 
-/** What a kind of CPU is called; nothing where it is like the first. */
+/** Name of each kind of CPU; null if the kind is like the first CPU. */
 const KINDS: Record<CpuKind, string | null> = {
   first: null,
   core: null,
@@ -82,7 +89,7 @@ const KINDS: Record<CpuKind, string | null> = {
 
 const ALIKE = "whole cores";
 
-/** The kinds of CPU that a count adds, in words. */
+/** Kinds of CPU that a count adds, in words. */
 export function kindOf(point: PointView): string {
   const other = point.adds.map((kind) => KINDS[kind]).filter((kind) => kind !== null);
   return other.length > 0 ? `adds ${other.join(", ")}` : ALIKE;
@@ -101,7 +108,10 @@ function measured(study: PageStudy, quantity: Quantity): Measured[] {
   });
 }
 
-/** Each run by itself, as a speedup over the median of the smallest count where that is what is shown. */
+/**
+ * Single runs. If the picture shows speedups, a run is a speedup over the median of the smallest
+ * count.
+ */
 function dots(study: PageStudy, quantity: Quantity): Dot[] {
   const base = study.view.points[0];
   if (!base) return [];
@@ -123,7 +133,7 @@ function dots(study: PageStudy, quantity: Quantity): Dot[] {
     .filter((dot) => Number.isFinite(dot.value));
 }
 
-/** The prediction, beginning at the largest measured count. */
+/** Prediction, starting at the largest measured count. */
 function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
   const prediction = study.view.prediction;
   const last = study.view.points.at(-1);
@@ -141,7 +151,7 @@ function predicted(study: PageStudy, quantity: Quantity): Predicted[] {
   return points.length ? [{ cpus: last.cpus, value: start.value, band: start.interval ?? [start.value, start.value] }, ...points] : [];
 }
 
-/** What the picture shows, in a sentence, for who does not see it. */
+/** Content of the picture in a sentence, for readers who do not see it. */
 export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
   const of = quantity === "elapsed" ? time : quantity === "efficiency" ? percent : figure;
   return studies
@@ -154,20 +164,20 @@ export function curveInWords(studies: PageStudy[], quantity: Quantity): string {
 
 const LABELS: Record<Exclude<Quantity, FurtherMetric>, string> = { speedup: "speedup", elapsed: "elapsed (s)", efficiency: "efficiency", metric: "metric" };
 
-/** Whether the counts of these studies reach so far that axes are logarithmic unless somebody says otherwise. */
+/** Whether the range of CPU counts of these studies makes logarithmic axes the default. */
 export function isFar(studies: PageStudy[]): boolean {
   const counts = studies.flatMap((study) => [...study.view.points, ...(studies.length > 1 ? [] : study.view.prediction?.points ?? [])].map((point) => point.cpus));
   return Math.max(...counts) >= LOG_FROM * Math.min(...counts);
 }
 
-/** What the marks of the picture mean. */
+/** Meaning of the marks in the picture. */
 export function curveKey(studies: PageStudy[]): string {
   return studies.length > 1
     ? "Bars: 95% intervals. Small dots: single runs."
     : "Circles: whole cores; triangles: other kinds of CPU. Bars: 95% intervals. Small dots: single runs. Dashed, with its 90% band: predicted. Dotted: ideal.";
 }
 
-/** The picture. With several studies each is a line of its own and none is predicted. */
+/** Picture of the curve. With several studies each has a line of its own and no prediction. */
 export function curve(studies: PageStudy[], options: CurveOptions, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
   const { quantity, log } = options;
   const points = studies.flatMap((study) => measured(study, quantity));

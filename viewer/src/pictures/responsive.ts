@@ -2,7 +2,7 @@
 
 import { h } from "../dom.ts";
 
-/** A picture that is drawn anew wherever its place changes its width. */
+/** Picture that is redrawn after each change of its width on the page. */
 export function responsive(draw: (width: number) => Element, label: () => string): { element: HTMLElement; redraw: () => void } {
   const element = h("div", { class: "picture", role: "img" });
   let last = 0;
@@ -10,7 +10,8 @@ export function responsive(draw: (width: number) => Element, label: () => string
     if (last < 50) return;
     element.setAttribute("aria-label", label());
     const picture = draw(last);
-    // The picture as a whole is said in words; its parts say nothing to who does not see them (ARIA 1.2, 5.2.8.6).
+    // The label describes the whole picture in words. The picture's parts mean nothing to a screen
+    // reader (ARIA 1.2, 5.2.8.6).
     picture.setAttribute("aria-hidden", "true");
     element.replaceChildren(picture);
   };

@@ -1,16 +1,19 @@
-// Where a picture is drawn: on the page, where one can point at it, or on a sheet of its own.
+// The setting of a picture: on the page, with a pointer, or on a sheet of its own.
 
 export interface Setting {
   document: Document;
-  /** In CSS pixels. */
+  /** Width in CSS pixels. */
   width: number;
-  /** The colour behind it. */
+  /** Colour behind the picture. */
   ground: string;
-  /** Whether it answers to a pointer and brings a legend along, both of which need more than a drawing. */
+  /**
+   * Whether the picture reacts to a pointer and has a legend of its own. Both need more than a
+   * drawing.
+   */
   alive: boolean;
 }
 
-/** On the page, so wide. */
+/** Setting of a picture on the page, `width` CSS pixels wide. */
 export function onPage(width: number): Setting {
   return { document, width, ground: "var(--ground, white)", alive: true };
 }

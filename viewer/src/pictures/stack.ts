@@ -1,4 +1,5 @@
-// The speedup stack: a bar for each CPU count, its parts the speedup and the losses; what was gained is drawn below zero.
+// The speedup stack: a bar for each CPU count, split into the speedup and the losses. Gains are
+// drawn below zero.
 
 import * as Plot from "@observablehq/plot";
 
@@ -13,18 +14,21 @@ export function stackInWords(all: StackPart[]): string {
   return `Of ${cpus(most)}: ${shown.map((part) => `${part.name} ${part.cpus.toFixed(2)}`).join(", ")}.`;
 }
 
-/** The parts, each once, in the order of the bars, with its CPUs on each count: what the picture's colours mean. */
+/**
+ * Legend: each part once, in the order of the bars, with its CPUs on each count. The legend
+ * explains the picture's colours.
+ */
 export function stackLegend(all: StackPart[]): { key: string; name: string; figures: string }[] {
   const names = new Map(all.map((part) => [part.key, part.name]));
   return [...names].map(([key, name]) => ({ key, name, figures: all.filter((part) => part.key === key).map((part) => part.cpus.toFixed(2)).join(" · ") }));
 }
 
-/** What its figures are of. */
+/** Sentence that names the CPU counts to which the figures belong. */
 export function stackKey(all: StackPart[]): string {
   return `In CPUs, of ${[...new Set(all.map((part) => part.of))].join(" · ")}.`;
 }
 
-/** The picture; `choose` is told the key of a part that was clicked. */
+/** Picture of the stack. `choose` receives the key of a part that the reader clicks. */
 export function stack(all: StackPart[], { document, width, alive }: Setting, choose: (key: string) => void = () => {}): SVGSVGElement | HTMLElement {
   const counts = [...new Set(all.map((part) => part.of))];
   const keys = [...new Set(all.map((part) => part.key))];

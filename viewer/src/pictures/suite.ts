@@ -1,6 +1,7 @@
-// The classic benchmarks then and now: a line for each part of each benchmark, with the published and the measured speedup.
+// The classic benchmarks then and now: a line for each part of each benchmark, with the published
+// and the measured speedup.
 //
-// Draws the pairs that the summary holds and computes no figure.
+// Draws the pairs of the summary and computes no figure.
 
 import * as Plot from "@observablehq/plot";
 
@@ -15,17 +16,20 @@ import { logTicks } from "./ticks.ts";
 const BLUE = "#0072b2";
 const ORANGE = "#d55e00";
 
-/** The largest speedup over the smallest one from which the axis is logarithmic. */
+/** Ratio of the largest to the smallest speedup from which the axis is logarithmic. */
 const LOG_FROM = 8;
 
-/** In pixels: the size of the texts, the height of a line, room for the verdicts, and the width from which there is room for them. */
+/**
+ * Lengths in pixels: size of the texts, height of a line, room for the verdicts, least width of a
+ * picture with verdicts, and inset of the axis.
+ */
 const SIZE = 12;
 const LINE = 20;
 const VERDICTS = 104;
 const WIDE = 520;
 const INSET = 10;
 
-/** What the marks of the picture mean. */
+/** Meaning of the marks in the picture. */
 export const SUITE_KEY =
   "Hollow circles: published speedups over one CPU; full circles: those measured here, with their 95% intervals. Dotted: one CPU. " +
   "Both are on the CPU counts of the table; at the right the verdict.";
@@ -35,7 +39,7 @@ interface Line {
   verdict: string;
 }
 
-/** The rows with the words of their verdicts, the last column of the table. */
+/** Rows with the words of their verdicts, which are the last column of the table. */
 function lines({ summary, table }: SaidSuite): Line[] {
   const verdicts = table.columns.at(-1)?.cells ?? [];
   return summary.rows.map((row, i) => ({ row, verdict: verdicts[i] ?? "" }));
@@ -52,12 +56,12 @@ function inWords({ row, verdict }: Line): string {
   return `${study}: ${parts.filter(Boolean).join(", ")}`;
 }
 
-/** What the picture shows, in a sentence for each line, for readers who do not see it. */
+/** Content of the picture in a sentence for each line, for readers who do not see it. */
 export function suiteInWords(said: SaidSuite): string {
   return `Speedups then and now. ${lines(said).map(inWords).join("; ")}.`;
 }
 
-/** The picture. */
+/** Picture of the suite. */
 export function suitePicture(said: SaidSuite, { document, width, ground, alive }: Setting): SVGSVGElement | HTMLElement {
   const all = lines(said);
   const then = all.filter(({ row }) => row.then);

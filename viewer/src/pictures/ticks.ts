@@ -1,9 +1,9 @@
-// Labels of axes: values that are easy to read, at least two of them, and none upon another.
+// Labels of axes: values that are easy to read, at least two of them, without overlap.
 
-/** Least room of a label on an upright axis, in pixels. */
+/** Least room for a label on an upright axis, in pixels. */
 export const LINE_ROOM = 18;
 
-/** Fewest labels that are preferred: two only say where the axis ends. */
+/** Preferred minimum of labels. Two labels would show only the ends of the axis. */
 const ENOUGH = 3;
 
 /** Multiples of a power of ten that are labelled, coarse to fine. */
@@ -41,7 +41,10 @@ function candidates(low: number, high: number): number[][] {
   return [...sparse, ...dense, ...even];
 }
 
-/** Whether labels on a logarithmic axis of `length` pixels keep apart and differ; `room` is what each needs. */
+/**
+ * Whether labels on a logarithmic axis of `length` pixels differ and do not overlap. `room` returns
+ * the room of a label in pixels.
+ */
 function fits(ticks: number[], low: number, high: number, length: number, room: (label: string) => number, label: (value: number) => string): boolean {
   const at = (value: number) => (Math.log(value / low) / Math.log(high / low)) * length;
   const labels = ticks.map(label);
@@ -50,21 +53,22 @@ function fits(ticks: number[], low: number, high: number, length: number, room: 
 }
 
 /**
- * Where a logarithmic axis from `low` to `high` of `length` pixels is labelled: at as round values as three labels allow, otherwise at
- * two values; at its ends where no round values fit.
+ * Values of the labels on a logarithmic axis from `low` to `high` of `length` pixels. The values
+ * are as round as three labels allow, otherwise two values. The ends get the labels if no round
+ * values fit.
  */
 export function logTicks(low: number, high: number, length: number, label: (value: number) => string, room: (label: string) => number = () => LINE_ROOM): number[] {
   if (!(low > 0 && high > low && Number.isFinite(high))) return [low];
   const all = candidates(low, high);
   const fit = (ticks: number[]) => fits(ticks, low, high, length, room, label);
   const enough = (ticks: number[]) => ticks.length >= ENOUGH && fit(ticks);
-  // Of values that stand too close every second one, or every third.
+  // If the values stand too close, every second or every third of them remains.
   const thinned = all.flatMap((ticks) => [2, 3].map((every) => ticks.filter((_, i) => i % every === 0)));
   const best = all.find(enough) ?? thinned.find(enough) ?? all.find((ticks) => ticks.length === 2 && fit(ticks));
   return best ?? (fits([low, high], low, high, length, room, label) ? [low, high] : [high]);
 }
 
-/** As `logTicks`, at `preferred` values where three of them are on the axis. */
+/** Values of the labels as from `logTicks`; `preferred` values if three of them are on the axis. */
 export function axisTicks(low: number, high: number, length: number, preferred: number[], label: (value: number) => string): number[] {
   const within = preferred.filter(isWithin(low, high));
   const at = (value: number) => (Math.log(value / low) / Math.log(high / low)) * length;
@@ -72,7 +76,9 @@ export function axisTicks(low: number, high: number, length: number, preferred: 
   return shown.length >= ENOUGH ? shown : logTicks(low, high, length, label);
 }
 
-/** Labels of counts on an axis, without those that would stand upon another: the ends stay, then powers of two, then the others. */
+/**
+ * Labels of counts on an axis, without overlap. The ends stay, then powers of two, then the others.
+ */
 export function countTicks(counts: number[], at: (count: number) => number, room: (count: number) => number): number[] {
   const isPower = (count: number) => Number.isInteger(Math.log2(count));
   const ends = [counts[0]!, counts.at(-1)!];

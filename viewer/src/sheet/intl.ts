@@ -1,4 +1,5 @@
-// What Plot asks of Intl as it is loaded, where the engine has none. The pictures write their own figures and never use it.
+// The part of Intl that Plot needs at load time, for engines without Intl. The pictures format
+// their own figures and never use it.
 
 const plain = class {
   format(value: unknown): string {

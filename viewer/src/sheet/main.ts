@@ -1,4 +1,4 @@
-// The entry for drawing without a browser: evaluated by an engine that has the language and nothing around it.
+// The entry for drawing without a browser. The engine has the language and no web APIs.
 
 import "./intl.ts";
 
@@ -9,7 +9,7 @@ import type { PictureOrder } from "../record/PictureOrder.ts";
 import { sheet } from "./sheet.ts";
 
 declare global {
-  /** Draws what `order` asks for of `page`, both JSON, as an SVG file. */
+  /** Draws the picture that `order` requests from `page`, both JSON, as an SVG file. */
   var sheetOf: (page: string, order: string, stretches: Uint8Array | null) => string;
 }
 

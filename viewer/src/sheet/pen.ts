@@ -25,7 +25,7 @@ function short(value: number): number {
   return Number(value.toFixed(1));
 }
 
-/** The columns as closed outlines, one for each stretch of columns that have a height. */
+/** Closed outlines of the columns, one for each stretch of columns that have a height. */
 function outline(left: number, tops: Float64Array, heights: Float64Array): string {
   let d = "";
   let i = 0;

@@ -1,4 +1,5 @@
-// One picture of the page by itself: its title, the picture, what its colours and marks mean, and where it is from.
+// One picture of the page on its own: its title, the picture, the meaning of its colours and marks,
+// and the machine of its study.
 
 import { commandColours, componentColour, type Inks, INKS, seriesColour } from "../colours.ts";
 import { cpus } from "../format.ts";
@@ -14,7 +15,7 @@ import { cut } from "../timeline/cut.ts";
 import { svgPen } from "./pen.ts";
 import { svg, widthOf, wrapped } from "./svg.ts";
 
-/** Around all, and the sizes of the texts, in pixels. */
+/** Margin around the sheet and sizes of the texts, in pixels. */
 const MARGIN = 16;
 const TITLE = 17;
 const NAME = 13;
@@ -36,7 +37,10 @@ interface Content {
   notes: string[];
 }
 
-/** The picture that is asked for, of the studies of `page`; `stretches` are those of the first timeline, no longer compressed. */
+/**
+ * Draws the requested picture of the studies of `page`. `stretches` are the uncompressed stretches
+ * of the first timeline.
+ */
 export function sheet(document: Document, page: Page, order: PictureOrder, stretches: Uint8Array | null): Element {
   const inks = INKS[order.dark ? "dark" : "light"];
   const inner = order.width - 2 * MARGIN;
@@ -111,7 +115,7 @@ function contentOf({ studies, suite }: Page, order: PictureOrder, setting: Setti
   }
 }
 
-/** A picture of Plot's without what only a browser understands. */
+/** Picture from Plot without the parts that only a browser understands. */
 function plotted(picture: Element): { picture: Element; height: number } {
   picture.querySelector("style")?.remove();
   picture.removeAttribute("class");

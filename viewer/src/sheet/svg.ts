@@ -1,4 +1,5 @@
-// SVG elements from names, attributes and children, in a document that need not be a browser's. Text is only ever text.
+// SVG elements from names, attributes and children, in any document, of a browser or not. Text
+// stays text.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -9,20 +10,23 @@ export function svg(document: Document, name: string, attributes: Record<string,
   return element;
 }
 
-/** What XML cannot hold (XML 1.0, 2.2) is shown as what cannot be shown. */
+/** Replaces each character that XML cannot hold (XML 1.0, 2.2) by the replacement character. */
 export function printable(text: string): string {
   return text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\u{fffd}");
 }
 
-/** The share of its size that a letter of a sans-serif font is wide, on the safe side of the mean. */
+/**
+ * Width of a letter in a sans-serif font as a share of its size, rounded up from the mean for
+ * safety.
+ */
 const LETTER = 0.56;
 
-/** About how wide a text is: there is no font to ask. */
+/** Estimated width of a text: there is no font to measure with. */
 export function widthOf(text: string, size: number): number {
   return text.length * size * LETTER;
 }
 
-/** A text in lines of at most `width`. */
+/** Text in lines of at most `width`. */
 export function wrapped(text: string, width: number, size: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {

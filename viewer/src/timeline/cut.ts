@@ -1,6 +1,6 @@
-// Texts that have little room.
+// Texts for little room.
 
-/** As much of `text` as has room, with a mark where it is cut. */
+/** Cuts `text` to fit into `room` and marks the cut with an ellipsis. */
 export function cut(text: string, room: number, widthOf: (text: string) => number): string {
   if (widthOf(text) <= room) return text;
   let end = text.length;

@@ -1,6 +1,7 @@
-// The timeline: running threads by command, ready ones above them, against the CPU count; serial phases below.
+// The timeline: running threads by command, ready threads above them, against the CPU count; serial
+// phases below.
 //
-// Knows what is drawn where; what it is drawn on is the pen's.
+// Decides the content and the places. The pen knows the surface.
 
 import { plain, unitOf } from "../format.ts";
 import type { SerialPhase } from "../record/SerialPhase.ts";
@@ -9,14 +10,14 @@ import { type Lanes, means } from "./lanes.ts";
 import type { Pen } from "./pen.ts";
 import type { Window } from "./window.ts";
 
-/** How high the timeline is, in CSS pixels. */
+/** Height of the timeline, in CSS pixels. */
 export const HEIGHT = 280;
-/** Pixels left of the picture, for its axis. */
+/** Width left of the picture for its axis, in pixels. */
 export const LEFT = 34;
-/** Pixels below it: the axis of time, and the serial phases. */
+/** Height below the picture for the axis of time and the serial phases, in pixels. */
 const BELOW = 44;
 const ABOVE = 8;
-/** How much of the ink ready threads have. */
+/** Opacity of the ready threads, which are drawn in ink. */
 export const READY_OPACITY = 0.22;
 
 export interface Scene {
@@ -89,13 +90,13 @@ function phases(pen: Pen, scene: Scene, window: Window, { width, bottom }: Frame
   }
 }
 
-/** An instant on the axis, in the unit of its steps. */
+/** Text of an instant on the axis, in the unit of its steps. */
 export function axisTime(at: number, step: number): string {
   const [symbol, length] = unitOf(Math.max(step, 1e-9));
   return at === 0 ? "0" : `${plain(at / length)} ${symbol}`;
 }
 
-/** 1, 2 or 5 times a power of ten, at least `step`. */
+/** Smallest of 1, 2 or 5 times a power of ten that is at least `step`. */
 export function niceStep(step: number): number {
   const power = 10 ** Math.floor(Math.log10(step));
   return [1, 2, 5, 10].map((times) => times * power).find((nice) => nice >= step) ?? 10 * power;

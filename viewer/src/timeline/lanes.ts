@@ -1,8 +1,10 @@
-// Stretches of a traced run, as the page carries them, and how many overlapped in the mean between two instants.
+// Stretches of a traced run, as the page carries them, and their mean overlap between two instants.
 
 import type { PageTimeline } from "../record/PageTimeline.ts";
 
-/** One list of stretches: starts and ends, each ascending, in microseconds, with their running sums. */
+/**
+ * One list of stretches: starts and ends, each ascending, in microseconds, with their running sums.
+ */
 export interface Lane {
   starts: Float64Array;
   ends: Float64Array;
@@ -13,18 +15,18 @@ export interface Lane {
 export interface Lanes {
   commands: { name: string; lane: Lane }[];
   ready: Lane;
-  /** The end of the run, in microseconds. */
+  /** End of the run, in microseconds. */
   end: number;
 }
 
-/** Reads what `PageTimeline` describes. */
+/** Decodes the data that `PageTimeline` describes. */
 export async function decode(timeline: PageTimeline): Promise<Lanes> {
   const packed = Uint8Array.from(atob(timeline.data), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return unpacked(timeline, new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 
-/** The same from bytes that are no longer compressed. */
+/** Decodes the bytes after decompression. */
 export function unpacked(timeline: PageTimeline, bytes: Uint8Array): Lanes {
   let at = 0;
   const list = (count: number): [Float64Array, Float64Array] => {
@@ -32,7 +34,7 @@ export function unpacked(timeline: PageTimeline, bytes: Uint8Array): Lanes {
     const sums = new Float64Array(count + 1);
     let value = 0;
     for (let i = 0; i < count; i++) {
-      // LEB128; multiplied, since differences may be beyond 32 bits.
+      // LEB128. The code multiplies instead of shifting, because differences may exceed 32 bits.
       let scale = 1;
       for (;;) {
         const byte = bytes[at++]!;
@@ -55,7 +57,7 @@ export function unpacked(timeline: PageTimeline, bytes: Uint8Array): Lanes {
   return { commands: lanes.map((lane, i) => ({ name: timeline.commands[i]!, lane })), ready, end };
 }
 
-/** How many of `times` are at or before `instant`. */
+/** Number of `times` at or before `instant`. */
 export function countUntil(times: Float64Array, instant: number): number {
   let low = 0;
   let high = times.length;
@@ -67,14 +69,17 @@ export function countUntil(times: Float64Array, instant: number): number {
   return low;
 }
 
-/** Time spent in all stretches up to an instant: each counts from its start to its end or the instant. */
+/**
+ * Time spent in all stretches up to an instant. Each stretch counts from its start to its end or to
+ * the instant.
+ */
 export function timeUntil(lane: Lane, instant: number): number {
   const started = countUntil(lane.starts, instant);
   const ended = countUntil(lane.ends, instant);
   return started * instant - lane.startSums[started]! - (ended * instant - lane.endSums[ended]!);
 }
 
-/** The mean number of stretches that overlap in each of `columns` equal parts of `from` to `to`. */
+/** Mean number of stretches that overlap in each of `columns` equal parts of `from` to `to`. */
 export function means(lane: Lane, from: number, to: number, columns: number, into: Float64Array): Float64Array {
   const step = (to - from) / columns;
   let before = timeUntil(lane, from);

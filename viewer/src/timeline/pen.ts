@@ -1,17 +1,23 @@
-// What the timeline is drawn with: the few things that it needs of a canvas, so that it can be drawn into a file too.
+// The pen that draws the timeline: the few operations of a canvas that it needs, so that a file can
+// also be the target.
 
 export interface Pen {
-  /** A column a pixel wide at each x from `left` on, from its top, so many pixels high; those without height are left out. */
+  /**
+   * Draws a column one pixel wide at each x from `left` on, from its top, with its height in
+   * pixels. Columns without height are left out.
+   */
   columns: (left: number, tops: Float64Array, heights: Float64Array, colour: string, opacity: number) => void;
-  /** A level line in ink. */
+  /** Draws a horizontal line in ink. */
   line: (from: number, to: number, y: number, dashed: boolean) => void;
   box: (x: number, y: number, width: number, height: number, opacity: number) => void;
-  /** A text in ink: where `x` is of it, and where `y`. */
+  /**
+   * Draws a text in ink. `anchor` and `baseline` say to which point of the text `x` and `y` belong.
+   */
   text: (text: string, x: number, y: number, anchor: "start" | "middle" | "end", baseline: "top" | "middle") => void;
   widthOf: (text: string) => number;
 }
 
-/** Draws on a canvas, whose old picture it takes away. */
+/** Pen for a canvas. Clears the old picture first. */
 export function canvasPen(context: CanvasRenderingContext2D, width: number, height: number, ink: string): Pen {
   context.clearRect(0, 0, width, height);
   context.font = "12px system-ui, sans-serif";
@@ -22,7 +28,7 @@ export function canvasPen(context: CanvasRenderingContext2D, width: number, heig
     columns: (left, tops, heights, colour, opacity) => {
       context.fillStyle = colour;
       context.globalAlpha = opacity;
-      // Half a pixel more, so that nothing shines through between two parts of a column.
+      // The extra half pixel prevents gaps between two parts of a column.
       for (let i = 0; i < tops.length; i++) if (heights[i]! > 0) context.fillRect(left + i, tops[i]!, 1, heights[i]! + 0.5);
       context.fillStyle = ink;
       context.globalAlpha = 1;

@@ -1,4 +1,4 @@
-// The timeline of a traced run, to be looked at nearer: buttons, keys, wheel and drag.
+// The timeline of a traced run with zoom and pan: buttons, keys, wheel and drag.
 
 import { append, h } from "../dom.ts";
 import { cpus, time } from "../format.ts";
@@ -9,7 +9,7 @@ import { decode } from "./lanes.ts";
 import { canvasPen } from "./pen.ts";
 import { moved, type Window, zoomed } from "./window.ts";
 
-/** The element; it is drawn when it first comes into sight. */
+/** Element of the timeline. The first drawing happens when the element scrolls into view. */
 export function timelineView(timeline: PageTimeline, trace: TraceView | undefined, colours: Map<string, string>): HTMLElement {
   const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": inWords(timeline, trace) });
   const label = h("p", { class: "quiet", "aria-live": "polite" });
@@ -56,7 +56,7 @@ export function timelineView(timeline: PageTimeline, trace: TraceView | undefine
     }
   });
   canvas.addEventListener("wheel", (event) => {
-    // Without a key held the wheel scrolls the page, as everywhere.
+    // Without a modifier key the wheel scrolls the page, as everywhere.
     if (!event.ctrlKey && !event.shiftKey) return;
     event.preventDefault();
     if (event.ctrlKey) zoom(1.002 ** -event.deltaY, (event.offsetX - LEFT) / (canvas.clientWidth - LEFT));

@@ -1,11 +1,11 @@
-// The part of a run that is looked at: zoom and pan, never beyond the run, never nearer than can be told apart.
+// The visible part of a run: zoom and pan, never beyond the run, never below the resolution.
 
 export interface Window {
   from: number;
   to: number;
 }
 
-/** The shortest part that can be looked at, in microseconds: the times are whole ones. */
+/** Shortest visible part, in microseconds. The times are whole microseconds. */
 const NEAREST = 20;
 
 function within(window: Window, end: number): Window {
@@ -14,14 +14,16 @@ function within(window: Window, end: number): Window {
   return { from, to: from + length };
 }
 
-/** Nearer by `factor` (farther below 1), so that what is at the share `at` of the width stays there. */
+/**
+ * Zooms in by `factor` (out if below 1). The point at the share `at` of the width stays in place.
+ */
 export function zoomed(window: Window, end: number, factor: number, at: number): Window {
   const fixed = window.from + at * (window.to - window.from);
   const length = Math.max((window.to - window.from) / factor, Math.min(NEAREST, end));
   return within({ from: fixed - at * length, to: fixed + (1 - at) * length }, end);
 }
 
-/** Moved by a share of the width. */
+/** Moves the window by a share of its width. */
 export function moved(window: Window, end: number, share: number): Window {
   const by = share * (window.to - window.from);
   return within({ from: window.from + by, to: window.to + by }, end);
