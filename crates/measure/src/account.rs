@@ -1,7 +1,7 @@
 //! Cost of a run, from the counters around it, by the best estimator that this machine offers.
 //!
-//! docs/methods/measure.md, "User and system time", describes the order of the estimators, and the reason
-//! for getrusage as the last one.
+//! docs/methods/measure.md, "User and system time", describes the order of the estimators, and the
+//! reason for getrusage as the last one.
 
 use morecores_study::{Bytes, CpuEstimator, CpuTime, Nanos, Rusage, TreeUsage};
 use rustix::thread::ClockId;

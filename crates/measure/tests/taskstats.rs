@@ -1,5 +1,5 @@
-//! CPU time by exit records, on trees whose true CPU time is known. docs/methods/measure.md compares the
-//! estimators' splits into user and system time.
+//! CPU time by exit records, on trees whose true CPU time is known. docs/methods/measure.md
+//! compares the estimators' splits into user and system time.
 //!
 //! Exit records need root outside of containers.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]

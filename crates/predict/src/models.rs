@@ -2,8 +2,8 @@
 //! measured points.
 //!
 //! A model extrapolates to counts that were not measured. The contest decides by test which model
-//! to trust. `docs/methods/predict.md` lists the formulas and their sources. This module knows neither
-//! traces nor studies.
+//! to trust. `docs/methods/predict.md` lists the formulas and their sources. This module knows
+//! neither traces nor studies.
 
 mod contest;
 mod fit;

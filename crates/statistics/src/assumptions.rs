@@ -1,8 +1,8 @@
 //! Checks of the assumptions behind the intervals: runs are independent, and there are values near
 //! the median.
 //!
-//! The checks only detect; the report words the warnings. `docs/methods/measure.md` gives the measured loss
-//! of coverage after a failed check.
+//! The checks only detect; the report words the warnings. `docs/methods/measure.md` gives the
+//! measured loss of coverage after a failed check.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

@@ -1,7 +1,8 @@
 //! Interval of a median by exact order statistics.
 //!
 //! The method assumes only that the runs are independent and identically distributed, and nothing
-//! about the shape of the noise. `docs/methods/measure.md` gives the effects of drift and dependence.
+//! about the shape of the noise. `docs/methods/measure.md` gives the effects of drift and
+//! dependence.
 
 use crate::design::Design;
 use crate::summary::sorted;

@@ -25,8 +25,8 @@ const ACCURACY: f64 = 1e-10;
 /// Letters 4, 1986; Nyblom, ibid. 14, 1992). The interval holds the middle 95% of the quotient of
 /// the two medians. The method is a smoothed bootstrap of the median with the resampling carried
 /// out in full instead of drawn. It needs no seed, and the same runs give the same interval.
-/// `docs/methods/measure.md`, "Ratio of medians", gives the choice of the method, and its coverage beside
-/// that of the plain bootstrap.
+/// `docs/methods/measure.md`, "Ratio of medians", gives the choice of the method, and its coverage
+/// beside that of the plain bootstrap.
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
     let alpha = design.ratio_alpha(numerator.len())?.max(design.ratio_alpha(denominator.len())?);
     ratio_interval_missing(numerator, denominator, alpha)

@@ -1,8 +1,8 @@
 //! The idle rule: the cause to which each idle CPU was lost, at each instant of a run.
 //!
 //! One sweep over the changes of state in the order of time. Between two changes the rule
-//! (docs/methods/explain.md, "Idle rule") is a matter of a few counts, which the sweep keeps; nothing here
-//! looks at all threads at once.
+//! (docs/methods/explain.md, "Idle rule") is a matter of a few counts, which the sweep keeps;
+//! nothing here looks at all threads at once.
 
 mod result;
 

@@ -61,7 +61,8 @@ pub enum TaskstatsError {
 /// Asks whether the kernel has the family of taskstats.
 ///
 /// # Errors
-/// `ENOENT` without this family; `EAGAIN` without an answer, as in a sandbox that drops the question.
+/// `ENOENT` without this family; `EAGAIN` without an answer, as in a sandbox that drops the
+/// question.
 pub fn probe() -> Result<(), Errno> {
     let errno = |error| match error {
         TaskstatsError::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut => Errno::AGAIN,

@@ -1,6 +1,7 @@
 //! Noise with a known true median, for the coverage of intervals.
 //!
-//! The tests share this module with the example that prints the tables of `docs/methods/measure.md`.
+//! The tests share this module with the example that prints the tables of
+//! `docs/methods/measure.md`.
 // The tests and the example each use only a part of this module.
 #![allow(dead_code)]
 

@@ -32,8 +32,8 @@ const LIMIT_LEAST: Nanos = Nanos::from_millis(5_000);
 /// has waits that the timed runs lack. The value is a choice: twice the overhead that causes a
 /// warning.
 const SLOWER: f64 = 0.2;
-/// Least such difference in seconds. The tracer itself makes each run, however short, 0.1 to 0.2 ms longer
-/// (docs/methods/explain.md, "Speedup stack"): five times as much.
+/// Least such difference in seconds. The tracer itself makes each run, however short, 0.1 to 0.2 ms
+/// longer (docs/methods/explain.md, "Speedup stack"): five times as much.
 const SLOWER_BY: f64 = 0.001;
 /// Largest number of attempts at one trace.
 const ATTEMPTS: u32 = 3;
