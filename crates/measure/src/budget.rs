@@ -9,7 +9,7 @@ use morecores_study::{Nanos, Phase, Point, Run};
 use crate::executor::Trial;
 
 /// Assumed factor by which a traced run takes longer. A slower traced run is regarded as disturbed
-/// (docs/methods/measure.md, "Tracing cost": 1% to 10% on programs with hundreds of thousands of
+/// (docs/methods/explain.md, "Tracing cost": 1% to 10% on programs with hundreds of thousands of
 /// events a second).
 const TRACED: f64 = 1.2;
 

@@ -28,7 +28,7 @@ pub(super) struct SignalListener {
 impl SignalListener {
     /// Starts to listen, and answers each signal with `response`.
     pub(super) fn start(response: impl FnMut(i32) + Send + 'static) -> Result<Self> {
-        let mut signals = Signals::new(heeded()?).context("cannot watch for signals")?;
+        let mut signals = Signals::new(handled_signals()?).context("cannot watch for signals")?;
         let response: Arc<Mutex<Response>> = Arc::new(Mutex::new(Box::new(response)));
         let listener = Self { response: Arc::clone(&response) };
         thread::spawn(move || {
@@ -59,7 +59,7 @@ fn lock(response: &Mutex<Response>) -> MutexGuard<'_, Response> {
 /// Signals that end a command: those not ignored at the start of this process. `nohup` and shells
 /// without job control have a background process ignore them, so that it continues. Child processes
 /// inherit the ignored signals.
-fn heeded() -> Result<Vec<i32>> {
+fn handled_signals() -> Result<Vec<i32>> {
     let status = procfs::process::Process::myself().and_then(|myself| myself.status());
     let ignored = status.context("cannot read which signals are ignored")?.sigign;
     Ok([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect())
