@@ -20,11 +20,11 @@ pub const MIN_RUNS: usize = 6;
 pub(crate) const ALPHA: f64 = 0.05;
 
 /// Part of `ALPHA` that the look at six runs spends: 2/2^6. A quiet program can stop at that look.
-const FIRST_SPEND: f64 = 0.031_25;
+const FIRST_LOOK_ALPHA: f64 = 0.031_25;
 
 /// Probability below which a miss counts as impossible, to keep the recursion short. A study has
 /// far fewer than a million looks and positions.
-const NEGLIGIBLE: f64 = 1e-18;
+const NEGLIGIBLE_PROBABILITY: f64 = 1e-18;
 
 /// Way in which the number of runs was decided. Every interval needs it: with repeated looks until
 /// the numbers are acceptable, an ordinary 95% interval misses far more often than 5%.
@@ -84,8 +84,8 @@ pub(crate) fn looks() -> impl Iterator<Item = usize> {
 /// at once. The rest follows the square root of the number of runs, and is never spent completely.
 /// The exponent was chosen by simulation: a larger exponent serves quiet programs, a smaller one
 /// noisy programs (docs/methods/measure.md, "Stopping rule").
-fn spent_by(runs: usize) -> f64 {
-    ALPHA - (ALPHA - FIRST_SPEND) * (MIN_RUNS as f64 / runs as f64).sqrt()
+fn alpha_spent_by(runs: usize) -> f64 {
+    ALPHA - (ALPHA - FIRST_LOOK_ALPHA) * (MIN_RUNS as f64 / runs as f64).sqrt()
 }
 
 /// Distribution of the number of tosses on one side, for `runs` fair coins.
@@ -105,30 +105,30 @@ fn fixed_rank(runs: usize) -> usize {
 /// number, the runs ended for a reason other than their precision, and the rest of `ALPHA` is
 /// spent.
 fn sequential_rank(runs: usize, max_runs: usize) -> usize {
-    let mut walk = Walk::start();
+    let mut walk = RandomWalk::new();
     for look in looks().take_while(|&look| look < runs && look < max_runs) {
         walk.toss_until(look);
-        let rank = walk.rank_within(spent_by(look));
+        let rank = walk.largest_rank(alpha_spent_by(look));
         walk.absorb(rank);
     }
     walk.toss_until(runs);
     let stops_by_rule = runs < max_runs && looks().find(|&look| look >= runs) == Some(runs);
-    walk.rank_within(if stops_by_rule { spent_by(runs) } else { ALPHA })
+    walk.largest_rank(if stops_by_rule { alpha_spent_by(runs) } else { ALPHA })
 }
 
 /// Fair random walk. It holds the probability of each number of tosses on one side without a
 /// crossed boundary, and the probability that a boundary was crossed.
-struct Walk {
+struct RandomWalk {
     tosses: usize,
-    /// Number of tosses to which `chances[0]` belongs.
-    first: usize,
-    chances: Vec<f64>,
-    crossed: f64,
+    /// Number of tosses to which `probabilities[0]` belongs.
+    offset: usize,
+    probabilities: Vec<f64>,
+    crossing_probability: f64,
 }
 
-impl Walk {
-    fn start() -> Self {
-        Self { tosses: 0, first: 0, chances: vec![1.0], crossed: 0.0 }
+impl RandomWalk {
+    fn new() -> Self {
+        Self { tosses: 0, offset: 0, probabilities: vec![1.0], crossing_probability: 0.0 }
     }
 
     /// Tosses until there are `tosses` in all: the probabilities are convolved with those of the
@@ -139,36 +139,37 @@ impl Walk {
         let steps: Vec<f64> = (0..=new as u64).map(|k| coin.pmf(k)).collect();
         // Both distributions have a single peak, so that the negligible probabilities are at the
         // ends.
-        let low = steps.iter().take_while(|&&p| p < NEGLIGIBLE).count();
+        let low = steps.iter().take_while(|&&p| p < NEGLIGIBLE_PROBABILITY).count();
         let steps = &steps[low..steps.len() - low];
-        let mut chances = vec![0.0; self.chances.len() + steps.len() - 1];
-        for (i, p) in self.chances.iter().enumerate().filter(|(_, p)| **p > 0.0) {
-            for (sum, step) in chances[i..].iter_mut().zip(steps) {
+        let mut probabilities = vec![0.0; self.probabilities.len() + steps.len() - 1];
+        for (i, p) in self.probabilities.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+            for (sum, step) in probabilities[i..].iter_mut().zip(steps) {
                 *sum += p * step;
             }
         }
-        let ends = chances.iter().take_while(|&&p| p < NEGLIGIBLE).count();
-        self.chances = chances[ends..chances.len() - ends].to_vec();
-        self.first += low + ends;
+        let ends = probabilities.iter().take_while(|&&p| p < NEGLIGIBLE_PROBABILITY).count();
+        self.probabilities = probabilities[ends..probabilities.len() - ends].to_vec();
+        self.offset += low + ends;
         self.tosses = tosses;
     }
 
     /// Probability that exactly `count` tosses fell on one side or on the other, without a previous
     /// crossing.
-    fn on_either_side(&self, count: usize) -> f64 {
-        let chance = count.checked_sub(self.first).and_then(|i| self.chances.get(i)).copied().unwrap_or(0.0);
+    fn two_sided_probability(&self, count: usize) -> f64 {
+        let probability =
+            count.checked_sub(self.offset).and_then(|i| self.probabilities.get(i)).copied().unwrap_or(0.0);
         // The walk is always symmetric, because the coin is fair and the boundaries are symmetric.
-        if 2 * count == self.tosses { chance } else { 2.0 * chance }
+        if 2 * count == self.tosses { probability } else { 2.0 * probability }
     }
 
     /// Largest rank whose boundary keeps the probability of any crossing so far within `budget`.
-    fn rank_within(&self, budget: f64) -> usize {
+    fn largest_rank(&self, budget: f64) -> usize {
         // The first look spends its budget completely, and sums have rounding errors.
         let budget = budget + 1e-12;
-        let mut crossed = self.crossed;
+        let mut crossed = self.crossing_probability;
         (0..self.tosses.div_ceil(2))
             .take_while(|&count| {
-                crossed += self.on_either_side(count);
+                crossed += self.two_sided_probability(count);
                 crossed <= budget
             })
             .count()
@@ -176,11 +177,11 @@ impl Walk {
 
     /// Counts each outcome with fewer than `rank` tosses on a side as crossed.
     fn absorb(&mut self, rank: usize) {
-        self.crossed += (0..rank).map(|count| self.on_either_side(count)).sum::<f64>();
-        let cut = rank.saturating_sub(self.first).min(self.chances.len() / 2);
-        self.chances.truncate(self.chances.len() - cut);
-        self.chances.drain(..cut);
-        self.first += cut;
+        self.crossing_probability += (0..rank).map(|count| self.two_sided_probability(count)).sum::<f64>();
+        let cut = rank.saturating_sub(self.offset).min(self.probabilities.len() / 2);
+        self.probabilities.truncate(self.probabilities.len() - cut);
+        self.probabilities.drain(..cut);
+        self.offset += cut;
     }
 }
 
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_six_runs_bear_no_interval() {
+    fn fewer_than_six_runs_have_no_interval() {
         for runs in 0..6 {
             assert_eq!(Design::Fixed.rank(runs), None);
             assert_eq!(Design::Sequential { max_runs: 30 }.rank(runs), None);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_may_not_go_on_is_a_fixed_design() {
+    fn rule_with_one_look_is_a_fixed_design() {
         for runs in 6..10 {
             assert_eq!(Design::Sequential { max_runs: 6 }.rank(6), Design::Fixed.rank(6));
             assert!(Design::Sequential { max_runs: runs }.rank(runs).is_some());
@@ -248,15 +249,15 @@ mod tests {
         assert!(miss <= ALPHA, "{miss}");
         // A rank higher by one at the end would be too large: no part of `ALPHA` is wasted.
         let walk = {
-            let mut walk = Walk::start();
+            let mut walk = RandomWalk::new();
             for &(n, rank) in &boundaries {
                 walk.toss_until(n as usize);
                 walk.absorb(rank as usize);
             }
             walk
         };
-        assert!((walk.crossed - miss).abs() < 1e-12, "{} and {miss}", walk.crossed);
-        assert!(walk.rank_within(ALPHA) <= boundaries[3].1 as usize);
+        assert!((walk.crossing_probability - miss).abs() < 1e-12, "{} and {miss}", walk.crossing_probability);
+        assert!(walk.largest_rank(ALPHA) <= boundaries[3].1 as usize);
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_contains_the_median_whatever_the_order_and_the_scale(
+        fn interval_contains_the_median_for_any_order_and_scale(
             values in prop::collection::vec(prop_oneof![0.0..10.0, Just(3.0)], 6..80),
             design in designs(),
             turn in 0usize..80,

@@ -17,11 +17,11 @@ mod scaling;
 mod stopping;
 mod summary;
 
-pub use assumptions::{SerialCorrelation, serial_correlation, two_speeds};
+pub use assumptions::{SerialCorrelation, has_two_speeds, serial_correlation};
 pub use design::{Design, MIN_RUNS};
 pub use interval::{Interval, median_interval};
-pub use noise::{SameConfiguration, compare_same, noise_floor};
-pub use ratio::{ratio_interval, ratio_interval_missing};
+pub use noise::{AaTest, aa_test, noise_floor};
+pub use ratio::{ratio_interval, ratio_interval_with_alpha};
 pub use scaling::{Estimate, efficiency, serial_fraction, speedup};
 pub use stopping::{Decision, StoppingRule};
 pub use summary::{Summary, median, outliers};

@@ -15,13 +15,13 @@ use crate::summary::{median_of_sorted, sorted};
 const QUANTILE: f64 = 0.95;
 
 /// Maximum number of divisions drawn; the floor is then accurate to about a twentieth.
-const MOST_DRAWS: usize = 2000;
+const MAX_DRAWS: usize = 2000;
 
 /// Minimum number of divisions drawn, for samples so large that each division is expensive.
-const FEWEST_DRAWS: usize = 200;
+const MIN_DRAWS: usize = 200;
 
 /// Values processed over all divisions, to limit the time to some tens of milliseconds.
-const WORK: usize = 4_000_000;
+const MAX_VALUES_DRAWN: usize = 4_000_000;
 
 /// Relative difference, larger over smaller less one, between the medians of two samples like
 /// `values`. In 95% of cases, the difference stays within this floor if nothing changed between the
@@ -38,7 +38,7 @@ pub fn noise_floor(values: &[f64]) -> Option<f64> {
 
 /// Comparison of two samples of the same configuration (an A/A test).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SameConfiguration {
+pub struct AaTest {
     /// Relative difference of the two medians, `|ratio - 1|`, larger over smaller. Dimensionless.
     pub difference: f64,
     /// Bound on that difference in 95% of cases, if each run is in one of the samples at random.
@@ -52,11 +52,11 @@ pub struct SameConfiguration {
 /// A difference beyond the floor shows that the machine itself changed between the two samples
 /// (Fisher's permutation test, *The Design of Experiments*, 1935, at 5%). Intervals are then too
 /// narrow, because they assume independent runs.
-pub fn compare_same(first: &[f64], second: &[f64], seed: u64) -> Option<SameConfiguration> {
+pub fn aa_test(first: &[f64], second: &[f64], seed: u64) -> Option<AaTest> {
     let pooled = [first, second].concat();
-    let floor = chance_difference(&pooled, first.len(), second.len(), seed)?;
+    let floor = difference_quantile(&pooled, first.len(), second.len(), seed)?;
     let medians = median_of_sorted(&sorted(first)).zip(median_of_sorted(&sorted(second)));
-    medians.map(|(a, b)| SameConfiguration { difference: difference(a, b), floor })
+    medians.map(|(a, b)| AaTest { difference: difference(a, b), floor })
 }
 
 /// Relative excess of the larger value over the smaller value.
@@ -66,18 +66,18 @@ fn difference(a: f64, b: f64) -> f64 {
 
 /// 95% quantile of the difference between the medians of `first` and `second` values. The values
 /// are drawn at random, without replacement, from `values`.
-fn chance_difference(values: &[f64], first: usize, second: usize, seed: u64) -> Option<f64> {
+fn difference_quantile(values: &[f64], first: usize, second: usize, seed: u64) -> Option<f64> {
     let enough = values.len() >= MIN_RUNS && first.min(second) >= MIN_RUNS / 2;
     if !enough || !values.iter().all(|v| v.is_finite() && *v > 0.0) {
         return None;
     }
     let values = sorted(values);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let draws = (WORK / values.len()).clamp(FEWEST_DRAWS, MOST_DRAWS);
+    let draws = (MAX_VALUES_DRAWN / values.len()).clamp(MIN_DRAWS, MAX_DRAWS);
     let mut parts = (Vec::with_capacity(first), Vec::with_capacity(second));
     let mut differences: Vec<f64> = (0..draws)
         .filter_map(|_| {
-            divide(&values, first, second, &mut rng, &mut parts);
+            split_at_random(&values, first, second, &mut rng, &mut parts);
             Some(difference(median_of_sorted(&parts.0)?, median_of_sorted(&parts.1)?))
         })
         .collect();
@@ -89,7 +89,7 @@ fn chance_difference(values: &[f64], first: usize, second: usize, seed: u64) -> 
 /// Deals the sorted `values` at random: `first` values for one part, `second` for the other, and
 /// the rest for neither. All divisions have equal probability. Because the values are dealt in
 /// order, both parts are sorted.
-fn divide(
+fn split_at_random(
     values: &[f64],
     first: usize,
     second: usize,
@@ -119,23 +119,20 @@ mod tests {
         assert_eq!(noise_floor(&[2.0; 6]), Some(0.0));
         assert_eq!(noise_floor(&[2.0; 5]), None);
         assert_eq!(noise_floor(&[0.0; 6]), None);
-        assert_eq!(
-            compare_same(&[1.0; 3], &[1.0; 3], 1),
-            Some(SameConfiguration { difference: 0.0, floor: 0.0 })
-        );
-        assert_eq!(compare_same(&[1.0; 2], &[1.0; 9], 1), None);
+        assert_eq!(aa_test(&[1.0; 3], &[1.0; 3], 1), Some(AaTest { difference: 0.0, floor: 0.0 }));
+        assert_eq!(aa_test(&[1.0; 2], &[1.0; 9], 1), None);
     }
 
     #[test]
     fn a_machine_that_changed_is_beyond_the_floor() {
         let before: Vec<f64> = (0..10).map(|i| 1.0 + 0.001 * f64::from(i)).collect();
         let after: Vec<f64> = before.iter().map(|v| v * 1.02).collect();
-        let changed = compare_same(&before, &after, 7).unwrap();
+        let changed = aa_test(&before, &after, 7).unwrap();
         assert!(
             changed.difference > changed.floor && (changed.difference - 0.02).abs() < 1e-9,
             "{changed:?}"
         );
-        let same = compare_same(&before, &before, 7).unwrap();
+        let same = aa_test(&before, &before, 7).unwrap();
         assert!(same.difference == 0.0 && same.floor > 0.0, "{same:?}");
     }
 
@@ -144,7 +141,7 @@ mod tests {
     /// quantile, so that the quantile is its difference.
     #[test]
     fn the_quantile_is_that_of_all_divisions() {
-        let same = compare_same(&[1.0, 4.0, 6.0], &[2.0, 3.0, 5.0], 3).unwrap();
+        let same = aa_test(&[1.0, 4.0, 6.0], &[2.0, 3.0, 5.0], 3).unwrap();
         assert!((same.floor - 1.5).abs() < 1e-12 && (same.difference - 1.0 / 3.0).abs() < 1e-12, "{same:?}");
     }
 
@@ -157,9 +154,9 @@ mod tests {
             b in prop::collection::vec(0.9..1.1, 3..40),
             seed: u64,
         ) {
-            let same = compare_same(&a, &b, seed).unwrap();
+            let same = aa_test(&a, &b, seed).unwrap();
             let backwards = |values: &[f64]| values.iter().rev().map(|v| v * 4.0).collect::<Vec<_>>();
-            prop_assert_eq!(compare_same(&backwards(&a), &backwards(&b), seed), Some(same));
+            prop_assert_eq!(aa_test(&backwards(&a), &backwards(&b), seed), Some(same));
             prop_assert!((0.0..0.25).contains(&same.floor) && same.difference >= 0.0);
         }
 
@@ -167,7 +164,7 @@ mod tests {
         fn every_value_is_dealt_once(n in 6usize..40, seed: u64) {
             let values: Vec<f64> = (1..=n).map(|i| i as f64).collect();
             let mut parts = (Vec::new(), Vec::new());
-            divide(&values, n / 2, n - n / 2, &mut ChaCha8Rng::seed_from_u64(seed), &mut parts);
+            split_at_random(&values, n / 2, n - n / 2, &mut ChaCha8Rng::seed_from_u64(seed), &mut parts);
             prop_assert!(parts.0.is_sorted() && parts.1.is_sorted());
             prop_assert_eq!(sorted(&[&parts.0[..], &parts.1[..]].concat()), values);
         }

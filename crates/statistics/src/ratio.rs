@@ -29,20 +29,20 @@ const ACCURACY: f64 = 1e-10;
 /// beside that of the plain bootstrap.
 pub fn ratio_interval(numerator: &[f64], denominator: &[f64], design: Design) -> Option<Interval> {
     let alpha = design.ratio_alpha(numerator.len())?.max(design.ratio_alpha(denominator.len())?);
-    ratio_interval_missing(numerator, denominator, alpha)
+    ratio_interval_with_alpha(numerator, denominator, alpha)
 }
 
 /// Interval as in [`ratio_interval`], but with the probability `alpha` of missing the ratio. An end
 /// never lies beyond the quotients of the samples' extremes, because the samples support no such
 /// value.
-pub fn ratio_interval_missing(numerator: &[f64], denominator: &[f64], alpha: f64) -> Option<Interval> {
-    let above = median_points(numerator)?;
-    let below = median_points(denominator)?;
+pub fn ratio_interval_with_alpha(numerator: &[f64], denominator: &[f64], alpha: f64) -> Option<Interval> {
+    let numerators = median_points(numerator)?;
+    let denominators = median_points(denominator)?;
     let tail = (alpha / 2.0 * (POINTS * POINTS) as f64) as usize;
-    let lo = tail_quotient(&above, &below, tail);
+    let lo = tail_quotient(&numerators, &denominators, tail);
     // The largest quotients are the reciprocals of the smallest inverse quotients. The method is
     // therefore the same for both ends, and swapping the samples inverts the interval.
-    let hi = 1.0 / tail_quotient(&below, &above, tail);
+    let hi = 1.0 / tail_quotient(&denominators, &numerators, tail);
     Some(Interval { lo, hi: hi.max(lo) })
 }
 
@@ -60,20 +60,23 @@ fn median_points(values: &[f64]) -> Option<Vec<f64>> {
     let mut rank = 0;
     let (mut tail, mut next_tail) = (0.0, coin.pmf(0));
     for point in 0..POINTS / 2 {
-        let chance = (point as f64 + 0.5) / POINTS as f64;
-        while next_tail <= chance && 2 * rank < runs {
+        let probability = (point as f64 + 0.5) / POINTS as f64;
+        while next_tail <= probability && 2 * rank < runs {
             rank += 1;
             tail = next_tail;
             next_tail += coin.pmf(rank as u64);
         }
         // The sample gives no information below its smallest value, so the smallest value
         // represents that range.
-        let weight =
-            if rank == 0 { 1.0 } else { interpolation(runs, rank, (chance - tail) / (next_tail - tail)) };
-        let between = |near: usize, far: usize| values[near] + weight * (values[far] - values[near]);
+        let weight = if rank == 0 {
+            1.0
+        } else {
+            interpolation(runs, rank, (probability - tail) / (next_tail - tail))
+        };
+        let interpolate = |near: usize, far: usize| values[near] + weight * (values[far] - values[near]);
         let rank_below = rank.saturating_sub(1);
-        lower.push(between(rank_below, rank));
-        upper.push(between(runs - 1 - rank_below, runs - 1 - rank));
+        lower.push(interpolate(rank_below, rank));
+        upper.push(interpolate(runs - 1 - rank_below, runs - 1 - rank));
     }
     lower.extend(upper.into_iter().rev());
     Some(lower)
@@ -88,27 +91,27 @@ fn interpolation(runs: usize, rank: usize, share: f64) -> f64 {
     (runs - rank) * share / (rank + (runs - 2.0 * rank) * share)
 }
 
-/// Quotient of rank `tail`, in ascending order, among all quotients of a point of `above` and a
-/// point of `below`. The search bisects the range. Each step counts the quotients up to the middle
-/// in one sweep over both lists.
-fn tail_quotient(above: &[f64], below: &[f64], tail: usize) -> f64 {
-    let mut lo = above[0] / below[POINTS - 1];
-    let mut hi = above[POINTS - 1] / below[0];
-    let at_or_under = |ratio: f64| {
+/// Quotient of rank `tail`, in ascending order, among all quotients of a point of `numerators` and
+/// a point of `denominators`. The search bisects the range. Each step counts the quotients up to
+/// the middle in one sweep over both lists.
+fn tail_quotient(numerators: &[f64], denominators: &[f64], tail: usize) -> f64 {
+    let mut lo = numerators[0] / denominators[POINTS - 1];
+    let mut hi = numerators[POINTS - 1] / denominators[0];
+    let count_up_to = |ratio: f64| {
         let mut count = 0;
-        let mut fits = 0;
-        for point in below {
+        let mut at_or_below = 0;
+        for point in denominators {
             let limit = ratio * point;
-            while fits < above.len() && above[fits] <= limit {
-                fits += 1;
+            while at_or_below < numerators.len() && numerators[at_or_below] <= limit {
+                at_or_below += 1;
             }
-            count += fits;
+            count += at_or_below;
         }
         count
     };
     while hi - lo > ACCURACY * hi {
         let middle = lo + (hi - lo) / 2.0;
-        if at_or_under(middle) >= tail.max(1) {
+        if count_up_to(middle) >= tail.max(1) {
             hi = middle;
         } else {
             lo = middle;

@@ -19,14 +19,14 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
-/// Speedup of the runs `here` over the runs `base` at one CPU, as a ratio of medians: `T(1)/T(n)`
+/// Speedup of the runs `runs` over the runs `base` at one CPU, as a ratio of medians: `T(1)/T(n)`
 /// for times, `X(n)/X(1)` for rates. `None` if either sample is empty or has a median that is not
 /// positive. `base` and `here` must be different runs: the base has no measured speedup over
 /// itself, and its point is 1 by definition.
-pub fn speedup(base: &[f64], here: &[f64], better: Better, design: Design) -> Option<Estimate> {
+pub fn speedup(base: &[f64], runs: &[f64], better: Better, design: Design) -> Option<Estimate> {
     let (numerator, denominator) = match better {
-        Better::Lower => (base, here),
-        Better::Higher => (here, base),
+        Better::Lower => (base, runs),
+        Better::Higher => (runs, base),
     };
     let value = median(numerator)? / median(denominator)?;
     let interval = ratio_interval(numerator, denominator, design);
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn exactly(value: f64) -> Estimate {
+    fn exact_estimate(value: f64) -> Estimate {
         Estimate { value, interval: None }
     }
 
@@ -74,25 +74,25 @@ mod tests {
     }
 
     #[test]
-    fn amdahls_law_gives_its_serial_part_back() {
+    fn serial_fraction_recovers_amdahls_serial_part() {
         for cpus in [2, 3, 16, 256] {
             for serial in [0.0, 0.05, 0.5, 1.0] {
                 let s = 1.0 / (serial + (1.0 - serial) / f64::from(cpus));
-                assert!((serial_fraction(exactly(s), cpus).unwrap().value - serial).abs() < 1e-12);
+                assert!((serial_fraction(exact_estimate(s), cpus).unwrap().value - serial).abs() < 1e-12);
             }
         }
     }
 
     #[test]
-    fn one_cpu_has_no_serial_fraction_and_no_cpu_nothing() {
-        assert_eq!(serial_fraction(exactly(1.0), 1), None);
-        assert_eq!(serial_fraction(exactly(1.0), 0), None);
-        assert_eq!(efficiency(exactly(1.0), 0), None);
-        assert_eq!(efficiency(exactly(1.0), 1), Some(exactly(1.0)));
+    fn one_cpu_has_no_serial_fraction_and_no_cpu_no_efficiency() {
+        assert_eq!(serial_fraction(exact_estimate(1.0), 1), None);
+        assert_eq!(serial_fraction(exact_estimate(1.0), 0), None);
+        assert_eq!(efficiency(exact_estimate(1.0), 0), None);
+        assert_eq!(efficiency(exact_estimate(1.0), 1), Some(exact_estimate(1.0)));
     }
 
     #[test]
-    fn a_rate_is_the_other_way_round() {
+    fn rate_inverts_the_speedup() {
         let s = speedup(&[100.0], &[250.0], Better::Higher, Design::Fixed).unwrap();
         assert_eq!(s.value, 2.5);
         assert_eq!(speedup(&[0.0], &[1.0], Better::Higher, Design::Fixed), None);
@@ -103,10 +103,10 @@ mod tests {
         #[test]
         fn intervals_stay_in_order_around_their_value(
             base in prop::collection::vec(0.9..1.1, 6..20),
-            here in prop::collection::vec(0.3..0.5, 6..20),
+            runs in prop::collection::vec(0.3..0.5, 6..20),
             cpus in 2u32..64,
         ) {
-            let s = speedup(&base, &here, Better::Lower, Design::Fixed).unwrap();
+            let s = speedup(&base, &runs, Better::Lower, Design::Fixed).unwrap();
             for e in [s, efficiency(s, cpus).unwrap(), serial_fraction(s, cpus).unwrap()] {
                 let i = e.interval.unwrap();
                 prop_assert!(i.lo <= i.hi && i.lo <= e.value + 1e-9 && e.value <= i.hi + 1e-9);

@@ -15,7 +15,7 @@ use crate::summary::{median_of_sorted, sorted};
 
 /// Probability that the number of rounds lies in the displayed range, if the noise is the only
 /// unknown. A range with a higher probability would be too wide to inform a waiting person.
-const LIKELY: f64 = 0.5;
+const RANGE_PROBABILITY: f64 = 0.5;
 
 /// Stopping rule for rounds of runs, with one run at every point per round. The rounds end when the
 /// 95% interval of every point's median is within `precision` of the median, or after `max_runs`
@@ -44,7 +44,7 @@ pub enum Decision {
 
 impl StoppingRule {
     /// Rule of a plan; `None` if the plan has only a number of runs.
-    pub fn of_stop(stop: &Stop) -> Option<Self> {
+    pub fn from_stop(stop: &Stop) -> Option<Self> {
         let (min_runs, max_runs) = (stop.min_runs as usize, stop.max_runs as usize);
         stop.precision.map(|precision| Self { precision, min_runs, max_runs })
     }
@@ -74,8 +74,9 @@ impl StoppingRule {
         if !exhausted && !samples.is_empty() && !self.is_look(common) {
             return Decision::Continue;
         }
-        let judged = |sample: &&[f64]| self.is_precise(if exhausted { sample } else { &sample[..common] });
-        match samples.iter().all(judged) {
+        let is_precise_enough =
+            |sample: &&[f64]| self.is_precise(if exhausted { sample } else { &sample[..common] });
+        match samples.iter().all(is_precise_enough) {
             true => Decision::Precise,
             false if exhausted => Decision::RunsExhausted,
             false => Decision::Continue,
@@ -88,14 +89,15 @@ impl StoppingRule {
     /// `max_runs`. Before the second round, the range is from the next look to `max_runs`. From the
     /// sixth round on, each point is judged by its own noise; before that, by the noise of all
     /// points together.
-    pub fn rounds_expected(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
+    pub fn expected_rounds(&self, samples: &[&[f64]]) -> RangeInclusive<usize> {
         let rounds = samples.iter().map(|s| s.len()).min().unwrap_or(0);
         let own = samples.iter().filter_map(|sample| Some((self.noise(&sorted(sample))?, sample.len() - 1)));
         let noisiest = own.max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((noise, freedom)) = noisiest.or_else(|| pooled_noise(samples)) else {
+        let Some((noise, degrees_of_freedom)) = noisiest.or_else(|| pooled_noise(samples)) else {
             return self.next_look(rounds)..=self.max_runs;
         };
-        let [least, most] = likely_factors(freedom).map(|factor| self.runs_for(factor * noise, rounds));
+        let [least, most] = deviation_factors(degrees_of_freedom)
+            .map(|factor| self.rounds_until_precise(factor * noise, rounds));
         least..=most
     }
 
@@ -118,14 +120,14 @@ impl StoppingRule {
     fn noise(&self, sorted: &[f64]) -> Option<f64> {
         let interval = interval_of_sorted(sorted, Design::Fixed)?;
         let relative = interval.half_width() / median_of_sorted(sorted)?.abs();
-        Some(relative * (sorted.len() as f64).sqrt() / deviations(Design::Fixed, sorted.len())?)
+        Some(relative * (sorted.len() as f64).sqrt() / standard_errors(Design::Fixed, sorted.len())?)
     }
 
     /// First look after `rounds` that is precise enough with this `noise`.
-    fn runs_for(&self, noise: f64, rounds: usize) -> usize {
+    fn rounds_until_precise(&self, noise: f64, rounds: usize) -> usize {
         let wide = |look: &usize| {
-            let deviations = deviations(self.design(), *look).unwrap_or(f64::INFINITY);
-            deviations * noise / (*look as f64).sqrt() > self.precision
+            let errors = standard_errors(self.design(), *look).unwrap_or(f64::INFINITY);
+            errors * noise / (*look as f64).sqrt() > self.precision
         };
         let mut look = self.next_look(rounds);
         while look < self.max_runs && wide(&look) {
@@ -139,28 +141,30 @@ impl StoppingRule {
 /// serves while no point has enough runs for an interval; `None` before the second round. For the
 /// median of normal values, the noise is sqrt(pi/2) standard deviations.
 fn pooled_noise(samples: &[&[f64]]) -> Option<(f64, usize)> {
-    let (mut squares, mut freedom) = (0.0, 0);
+    let (mut squares, mut degrees_of_freedom) = (0.0, 0);
     for sample in samples.iter().filter(|sample| sample.len() > 1) {
         let mean = sample.iter().sum::<f64>() / sample.len() as f64;
         squares += sample.iter().map(|value| (value / mean - 1.0).powi(2)).sum::<f64>();
-        freedom += sample.len() - 1;
+        degrees_of_freedom += sample.len() - 1;
     }
-    let noise = (PI / 2.0 * squares / freedom as f64).sqrt();
-    noise.is_finite().then_some((noise, freedom))
+    let noise = (PI / 2.0 * squares / degrees_of_freedom as f64).sqrt();
+    noise.is_finite().then_some((noise, degrees_of_freedom))
 }
 
-/// Range of factors by which a standard deviation with `freedom` degrees of freedom may be off,
-/// with a probability of 0.5.
-fn likely_factors(freedom: usize) -> [f64; 2] {
-    let freedom = freedom.max(1) as f64;
-    let tail = (1.0 - LIKELY) / 2.0;
-    let factor =
-        |share| ChiSquared::new(freedom).map_or(1.0, |chi| (freedom / chi.inverse_cdf(share)).sqrt());
+/// Range of factors by which a standard deviation with `degrees_of_freedom` degrees of freedom may
+/// be off, with a probability of 0.5.
+fn deviation_factors(degrees_of_freedom: usize) -> [f64; 2] {
+    let degrees_of_freedom = degrees_of_freedom.max(1) as f64;
+    let tail = (1.0 - RANGE_PROBABILITY) / 2.0;
+    let factor = |share| {
+        ChiSquared::new(degrees_of_freedom)
+            .map_or(1.0, |chi| (degrees_of_freedom / chi.inverse_cdf(share)).sqrt())
+    };
     [factor(1.0 - tail), factor(tail)]
 }
 
 /// Half-width of the interval of `design` at `runs`, in standard errors.
-fn deviations(design: Design, runs: usize) -> Option<f64> {
+fn standard_errors(design: Design, runs: usize) -> Option<f64> {
     Some(Normal::standard().inverse_cdf(1.0 - design.pointwise_alpha(runs.max(MIN_RUNS))? / 2.0))
 }
 
@@ -171,21 +175,21 @@ mod tests {
     const RULE: StoppingRule = StoppingRule { precision: 0.01, min_runs: 6, max_runs: 30 };
 
     /// Creates `runs` values around 1; the extreme values are `spread` away on either side.
-    fn noisy(runs: usize, spread: f64) -> Vec<f64> {
+    fn spread_values(runs: usize, spread: f64) -> Vec<f64> {
         (0..runs).map(|i| 1.0 + spread * (2.0 * (i * 7 % runs) as f64 / (runs - 1) as f64 - 1.0)).collect()
     }
 
     #[test]
     fn a_quiet_program_stops_at_six() {
-        let quiet = noisy(6, 0.009);
+        let quiet = spread_values(6, 0.009);
         assert_eq!(RULE.decide(&[&quiet[..5]]), Decision::Continue);
         assert_eq!(RULE.decide(&[&quiet, &quiet]), Decision::Precise);
-        assert_eq!(RULE.rounds_expected(&[&quiet[..5], &[1.0; 6]]), 6..=6, "a look that is still to come");
+        assert_eq!(RULE.expected_rounds(&[&quiet[..5], &[1.0; 6]]), 6..=6, "a look that is still to come");
     }
 
     #[test]
     fn every_point_must_be_precise() {
-        assert_eq!(RULE.decide(&[&noisy(6, 0.009), &noisy(6, 0.02)]), Decision::Continue);
+        assert_eq!(RULE.decide(&[&spread_values(6, 0.009), &spread_values(6, 0.02)]), Decision::Continue);
     }
 
     #[test]
@@ -201,8 +205,8 @@ mod tests {
 
     #[test]
     fn the_last_round_ends_it() {
-        assert_eq!(RULE.decide(&[&noisy(30, 0.5)]), Decision::RunsExhausted);
-        assert_eq!(RULE.decide(&[&noisy(30, 0.009)]), Decision::Precise);
+        assert_eq!(RULE.decide(&[&spread_values(30, 0.5)]), Decision::RunsExhausted);
+        assert_eq!(RULE.decide(&[&spread_values(30, 0.009)]), Decision::Precise);
         let few = StoppingRule { max_runs: 4, ..RULE };
         assert_eq!(few.decide(&[&[1.0; 4]]), Decision::RunsExhausted);
     }
@@ -220,31 +224,31 @@ mod tests {
     }
 
     #[test]
-    fn more_runs_can_be_asked_for() {
+    fn minimum_of_runs_is_respected() {
         let rule = StoppingRule { min_runs: 10, ..RULE };
         assert_eq!(rule.decide(&[&[1.0; 9]]), Decision::Continue);
         assert_eq!(rule.decide(&[&[1.0; 14]]), Decision::Precise);
     }
 
     #[test]
-    fn more_rounds_are_expected_of_more_noise_up_to_the_maximum() {
+    fn more_noise_needs_more_rounds_up_to_the_maximum() {
         let rule = StoppingRule { max_runs: 1000, ..RULE };
         let expected =
-            [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.rounds_expected(&[&noisy(21, spread)]));
+            [0.005, 0.01, 0.02, 0.04, 0.08].map(|spread| rule.expected_rounds(&[&spread_values(21, spread)]));
         let [least, most] = [&expected.clone().map(|e| *e.start()), &expected.clone().map(|e| *e.end())];
         assert!(least.is_sorted() && most.is_sorted(), "{expected:?}");
         assert!(expected[0] == (32..=32) && *expected[4].start() > 100, "{expected:?}");
-        assert_eq!(RULE.rounds_expected(&[&noisy(21, 0.5)]), 30..=30);
+        assert_eq!(RULE.expected_rounds(&[&spread_values(21, 0.5)]), 30..=30);
     }
 
     #[test]
-    fn two_rounds_tell_quiet_programs_from_noisy_ones() {
-        assert_eq!(RULE.rounds_expected(&[&[1.0], &[0.5]]), 6..=30, "one run each tells nothing");
-        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.0005], &[0.5, 0.5002]]), 6..=6);
-        assert_eq!(RULE.rounds_expected(&[&[1.0, 1.3], &[0.5, 0.6]]), 30..=30);
-        let between = RULE.rounds_expected(&[&[1.0, 1.02], &[0.5, 0.5]]);
+    fn two_rounds_distinguish_quiet_and_noisy_programs() {
+        assert_eq!(RULE.expected_rounds(&[&[1.0], &[0.5]]), 6..=30, "one run each tells nothing");
+        assert_eq!(RULE.expected_rounds(&[&[1.0, 1.0005], &[0.5, 0.5002]]), 6..=6);
+        assert_eq!(RULE.expected_rounds(&[&[1.0, 1.3], &[0.5, 0.6]]), 30..=30);
+        let between = RULE.expected_rounds(&[&[1.0, 1.02], &[0.5, 0.5]]);
         assert!(*between.start() < *between.end(), "{between:?}");
         // A metric of zero has no relative noise.
-        assert_eq!(RULE.rounds_expected(&[&[0.0, 0.0]]), 6..=30);
+        assert_eq!(RULE.expected_rounds(&[&[0.0, 0.0]]), 6..=30);
     }
 }

@@ -58,7 +58,7 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises `values`; `None` for no values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let (min, max) = values
             .iter()
@@ -92,17 +92,17 @@ mod tests {
     #[test]
     fn no_values_have_no_summary() {
         assert_eq!(median(&[]), None);
-        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::from_values(&[]), None);
         assert!(outliers(&[]).is_empty());
     }
 
     #[test]
-    fn the_middle_of_odd_and_even_samples() {
+    fn median_of_odd_and_even_samples() {
         assert_eq!(median(&[3.0]), Some(3.0));
         assert_eq!(median(&[3.0, 1.0]), Some(2.0));
         assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
         assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
-        let summary = Summary::of(&[4.0, 1.0, 1.0, 2.0]).unwrap();
+        let summary = Summary::from_values(&[4.0, 1.0, 1.0, 2.0]).unwrap();
         assert_eq!(summary, Summary { runs: 4, median: 1.5, mean: 2.0, min: 1.0, max: 4.0 });
     }
 
@@ -129,12 +129,12 @@ mod tests {
 
         #[test]
         fn a_summary_is_in_order_and_scales(values in prop::collection::vec(1e-3..1e3, 1..60), power in -8i32..8) {
-            let s = Summary::of(&values).unwrap();
+            let s = Summary::from_values(&values).unwrap();
             prop_assert!(s.min <= s.median && s.median <= s.max && s.min <= s.mean && s.mean <= s.max);
             // A power of two scales without rounding.
             let factor = 2f64.powi(power);
             let scaled: Vec<f64> = values.iter().map(|v| v * factor).collect();
-            prop_assert_eq!(Summary::of(&scaled).unwrap().median, s.median * factor);
+            prop_assert_eq!(Summary::from_values(&scaled).unwrap().median, s.median * factor);
             prop_assert_eq!(outliers(&scaled), outliers(&values));
         }
 

@@ -7,21 +7,21 @@
 use morecores_statistics::{Design, StoppingRule, median_interval, ratio_interval};
 
 mod support;
-use support::{Noise, trials, until_stopped};
+use support::{Noise, measure_until_stopped, run_trials};
 
 /// Coverage that the product promises for an interval called 95%.
-const PROMISED: f64 = 0.94;
+const PROMISED_COVERAGE: f64 = 0.94;
 const TRIALS: usize = 2000;
 
 #[test]
-fn of_a_median_at_6_10_and_30_runs() {
-    for (name, noise) in Noise::three(0.05) {
+fn median_interval_covers_at_6_10_and_30_runs() {
+    for (name, noise) in Noise::normal_lognormal_bimodal(0.05) {
         for runs in [6, 10, 30] {
-            let shown = trials(TRIALS, 1, |rng, shown| {
-                let values = noise.runs(runs, rng);
-                shown.add(median_interval(&values, Design::Fixed).unwrap(), noise.median(), runs);
+            let results = run_trials(TRIALS, 1, |rng, results| {
+                let values = noise.draw_runs(runs, rng);
+                results.add(median_interval(&values, Design::Fixed).unwrap(), noise.median(), runs);
             });
-            assert!(shown.coverage() >= PROMISED, "{name}, {runs} runs: {shown:?}");
+            assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {runs} runs: {results:?}");
         }
     }
 }
@@ -30,30 +30,33 @@ fn of_a_median_at_6_10_and_30_runs() {
 /// speeds. That noise is the worst case of a rule that looks after every round with ordinary
 /// intervals (81% at 100 runs).
 #[test]
-fn of_a_median_under_the_stopping_rule() {
+fn median_interval_covers_under_the_stopping_rule() {
     let even = Noise::Bimodal { slow: 0.49, gap: 0.1, sd: 0.002 };
-    let noises = [0.005, 0.01, 0.02].into_iter().flat_map(Noise::three).chain([("two speeds", even)]);
+    let noises = [0.005, 0.01, 0.02]
+        .into_iter()
+        .flat_map(Noise::normal_lognormal_bimodal)
+        .chain([("two speeds", even)]);
     let rule = StoppingRule { precision: 0.01, min_runs: 6, max_runs: 50 };
     for (name, noise) in noises {
-        let shown = trials(TRIALS, 2, |rng, shown| {
-            let point = &until_stopped(&rule, &[noise], rng)[0];
-            shown.add(median_interval(point, rule.design()).unwrap(), noise.median(), point.len());
+        let results = run_trials(TRIALS, 2, |rng, results| {
+            let point = &measure_until_stopped(&rule, &[noise], rng)[0];
+            results.add(median_interval(point, rule.design()).unwrap(), noise.median(), point.len());
         });
-        assert!(shown.coverage() >= PROMISED, "{name} {noise:?}: {shown:?}");
+        assert!(results.coverage() >= PROMISED_COVERAGE, "{name} {noise:?}: {results:?}");
     }
 }
 
 /// Runs a quarter of the trials, because a ratio is slow to compute without optimisation; the
 /// example runs all trials.
 #[test]
-fn of_a_ratio_at_6_10_and_30_runs() {
-    for (name, noise) in Noise::three(0.05) {
+fn ratio_interval_covers_at_6_10_and_30_runs() {
+    for (name, noise) in Noise::normal_lognormal_bimodal(0.05) {
         for runs in [6, 10, 30] {
-            let shown = trials(TRIALS / 4, 3, |rng, shown| {
-                let (base, here) = (noise.runs(runs, rng), noise.runs(runs, rng));
-                shown.add(ratio_interval(&base, &here, Design::Fixed).unwrap(), 1.0, runs);
+            let results = run_trials(TRIALS / 4, 3, |rng, results| {
+                let (base, here) = (noise.draw_runs(runs, rng), noise.draw_runs(runs, rng));
+                results.add(ratio_interval(&base, &here, Design::Fixed).unwrap(), 1.0, runs);
             });
-            assert!(shown.coverage() >= PROMISED, "{name}, {runs} runs: {shown:?}");
+            assert!(results.coverage() >= PROMISED_COVERAGE, "{name}, {runs} runs: {results:?}");
         }
     }
 }

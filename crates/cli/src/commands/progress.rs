@@ -152,7 +152,7 @@ impl Progress {
         let all = stop.max_runs as usize;
         let samples = state.so_far.samples();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-        StoppingRule::of_stop(stop).map_or(all..=all, |rule| rule.rounds_expected(&samples))
+        StoppingRule::from_stop(stop).map_or(all..=all, |rule| rule.expected_rounds(&samples))
     }
 
     /// Time left; none before the first run has ended.

@@ -158,7 +158,7 @@ fn measure(
         set_up => set_up.map_err(anyhow::Error::from),
     };
     let swept = set_up.and_then(|()| {
-        let rule = StoppingRule::of_stop(&header.plan.stop);
+        let rule = StoppingRule::from_stop(&header.plan.stop);
         let mut enough = |samples: &[Vec<f64>]| {
             let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
             rule.is_some_and(|rule| rule.decide(&samples) == Decision::Precise)

@@ -28,7 +28,7 @@ pub(crate) enum Noise {
 
 impl Noise {
     /// Normal, lognormal and bimodal noise, each of about this spread.
-    pub(crate) fn three(spread: f64) -> [(&'static str, Self); 3] {
+    pub(crate) fn normal_lognormal_bimodal(spread: f64) -> [(&'static str, Self); 3] {
         [
             ("normal", Self::Normal { sd: spread }),
             ("lognormal", Self::Lognormal { sigma: spread }),
@@ -39,11 +39,11 @@ impl Noise {
     /// Draws one run.
     pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         match self {
-            Self::Normal { sd } => 1.0 + sd * normal(rng),
-            Self::Lognormal { sigma } => (sigma * normal(rng)).exp(),
+            Self::Normal { sd } => 1.0 + sd * draw_normal(rng),
+            Self::Lognormal { sigma } => (sigma * draw_normal(rng)).exp(),
             Self::Bimodal { slow, gap, sd } => {
                 let mode = if rng.random::<f64>() < slow { 1.0 + gap } else { 1.0 };
-                mode + sd * normal(rng)
+                mode + sd * draw_normal(rng)
             }
             Self::Exponential { mean } => 1.0 - mean * (1.0 - rng.random::<f64>()).ln(),
             Self::None => 1.0,
@@ -51,7 +51,7 @@ impl Noise {
     }
 
     /// Draws several runs.
-    pub(crate) fn runs(self, runs: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    pub(crate) fn draw_runs(self, runs: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         (0..runs).map(|_| self.draw(rng)).collect()
     }
 
@@ -77,7 +77,7 @@ impl Noise {
 }
 
 /// Draws a standard normal number.
-pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn draw_normal(rng: &mut ChaCha8Rng) -> f64 {
     // Box & Muller 1958; one minus a number below one is never zero.
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
@@ -85,7 +85,7 @@ pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 /// Generator of a trial. Trials differ by their number alone, so that a table row can be repeated
 /// by itself.
-pub(crate) fn generator(seed: u64, trial: usize) -> ChaCha8Rng {
+pub(crate) fn trial_generator(seed: u64, trial: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(trial as u64);
     rng
@@ -93,31 +93,31 @@ pub(crate) fn generator(seed: u64, trial: usize) -> ChaCha8Rng {
 
 /// Results of some trials of an interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct TrialResults {
     /// Number of trials.
     pub(crate) trials: usize,
     /// Number of trials whose interval held the true value.
-    pub(crate) held: usize,
+    pub(crate) covering: usize,
     /// Sum of the widths.
     pub(crate) width: f64,
     /// Sum of the runs of one point.
     pub(crate) runs: usize,
 }
 
-impl Shown {
+impl TrialResults {
     /// Counts the interval of one trial.
     pub(crate) fn add(&mut self, interval: Interval, truth: f64, runs: usize) {
         // The ends of a ratio are found to 1e-10.
         let slack = 1e-9 * truth;
         self.trials += 1;
-        self.held += usize::from(interval.lo - slack <= truth && truth <= interval.hi + slack);
+        self.covering += usize::from(interval.lo - slack <= truth && truth <= interval.hi + slack);
         self.width += interval.hi - interval.lo;
         self.runs += runs;
     }
 
     /// Share of trials whose interval held the true value.
     pub(crate) fn coverage(&self) -> f64 {
-        self.held as f64 / self.trials as f64
+        self.covering as f64 / self.trials as f64
     }
 
     /// Mean width, in the unit of the interval.
@@ -132,23 +132,31 @@ impl Shown {
 }
 
 /// Runs `trials` trials of `trial`, each with its own generator.
-pub(crate) fn trials(trials: usize, seed: u64, mut trial: impl FnMut(&mut ChaCha8Rng, &mut Shown)) -> Shown {
-    let mut shown = Shown::default();
+pub(crate) fn run_trials(
+    trials: usize,
+    seed: u64,
+    mut trial: impl FnMut(&mut ChaCha8Rng, &mut TrialResults),
+) -> TrialResults {
+    let mut results = TrialResults::default();
     for number in 0..trials {
-        trial(&mut generator(seed, number), &mut shown);
+        trial(&mut trial_generator(seed, number), &mut results);
     }
-    shown
+    results
 }
 
 /// Measures points with these noises, round by round, until `rule` stops.
-pub(crate) fn until_stopped(rule: &StoppingRule, noises: &[Noise], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+pub(crate) fn measure_until_stopped(
+    rule: &StoppingRule,
+    noises: &[Noise],
+    rng: &mut ChaCha8Rng,
+) -> Vec<Vec<f64>> {
     let mut points = vec![Vec::new(); noises.len()];
     let mut rounds = 0;
     loop {
         // Between looks, the rule continues for any values; a test of the rule shows this.
         let next = rule.next_look(rounds);
         for (point, noise) in points.iter_mut().zip(noises) {
-            point.extend(noise.runs(next - rounds, rng));
+            point.extend(noise.draw_runs(next - rounds, rng));
         }
         rounds = next;
         let samples: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();

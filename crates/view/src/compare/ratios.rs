@@ -12,7 +12,7 @@ use morecores_statistics::Design;
 use morecores_statistics::Interval;
 use morecores_statistics::median;
 use morecores_statistics::noise_floor;
-use morecores_statistics::ratio_interval_missing;
+use morecores_statistics::ratio_interval_with_alpha;
 
 /// Runs of both studies at one CPU count.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl<'a> Verdicts<'a> {
         let value = median(above).zip(median(below)).map_or(f64::NAN, |(a, b)| a / b);
         let alpha = of_above.ratio_alpha(above.len()).zip(of_below.ratio_alpha(below.len()));
         let interval = alpha.and_then(|(a, b)| {
-            ratio_interval_missing(above, below, a.max(b) / f64::from(self.ratios.max(1)))
+            ratio_interval_with_alpha(above, below, a.max(b) / f64::from(self.ratios.max(1)))
         });
         (value, interval)
     }

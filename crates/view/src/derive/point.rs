@@ -195,7 +195,7 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 fn summary(values: &[f64], design: Design) -> SummaryView {
     let ci95 = median_interval(values, design).map(ends);
-    match Summary::of(values) {
+    match Summary::from_values(values) {
         Some(Summary { median, mean, min, max, .. }) => SummaryView { median, mean, min, max, ci95 },
         None => SummaryView { median: 0.0, mean: 0.0, min: 0.0, max: 0.0, ci95 },
     }

@@ -14,9 +14,9 @@ use crate::memory::killed_for_memory;
 use crate::others::Others;
 use crate::sample::Sample;
 use morecores_statistics::MIN_RUNS;
-use morecores_statistics::compare_same;
+use morecores_statistics::aa_test;
+use morecores_statistics::{has_two_speeds, serial_correlation};
 use morecores_statistics::{median, outliers};
-use morecores_statistics::{serial_correlation, two_speeds};
 
 /// Share of the CPUs' time that may be lost without a warning. A smaller share cannot move a
 /// speedup by more than the default precision.
@@ -158,7 +158,7 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
         warnings.push(Warning::FirstRunDiffers { cpus, ratio });
     }
     let (before, after) = values.split_at(values.len() / 2);
-    let changed = compare_same(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
+    let changed = aa_test(before, after, study.header.plan.seed).filter(|c| c.difference > c.floor);
     let drift =
         changed.filter(|c| c.difference > NEGLIGIBLE).and_then(|_| Some(median(after)? / median(before)?));
     if let Some(ratio) = drift {
@@ -166,11 +166,11 @@ fn of_runs(study: &Study, sample: &Sample<'_>, point: &PointView, warnings: &mut
         warnings.push(Warning::Drift { cpus, ratio });
         return;
     }
-    if let Some(correlation) = serial_correlation(&values).filter(|c| c.chance < DEPENDENT) {
+    if let Some(correlation) = serial_correlation(&values).filter(|c| c.p_value < DEPENDENT) {
         warnings.push(Warning::DependentRuns { cpus, correlation: correlation.coefficient });
     }
     let wide = summary.ci95.is_some_and(|[low, high]| high - low > NEGLIGIBLE * summary.median);
-    if wide && two_speeds(&without_outliers(&values)) {
+    if wide && has_two_speeds(&without_outliers(&values)) {
         warnings.push(Warning::TwoSpeeds { cpus });
     }
 }

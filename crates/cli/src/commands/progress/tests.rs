@@ -90,7 +90,7 @@ impl Keeper for Watcher<'_> {
         let samples = self.so_far.samples();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         let stop = &self.plan.stop;
-        let rounds = StoppingRule::of_stop(stop).expect("a rule").rounds_expected(&samples);
+        let rounds = StoppingRule::from_stop(stop).expect("a rule").expected_rounds(&samples);
         let outlook = Outlook {
             plan: self.plan,
             costs: &self.costs,
@@ -130,7 +130,7 @@ fn left_is_true(noise: f64, time: Option<u64>, rounds: u32) {
         began: Nanos::ZERO,
         said: Vec::new(),
     };
-    let rule = StoppingRule::of_stop(&plan.stop).expect("a rule");
+    let rule = StoppingRule::from_stop(&plan.stop).expect("a rule");
     let mut enough = |samples: &[Vec<f64>]| {
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
         rule.decide(&samples) == morecores_statistics::Decision::Precise
