@@ -37,18 +37,18 @@ fn main() {
         memory();
     }
     if wanted == "corpus" {
-        score::of_corpus(corpus::TUNING, each());
+        score::score_corpus(corpus::TUNING, prints_each());
     } else if wants("scoring") {
-        score::of_corpus(corpus::SCORING, each());
+        score::score_corpus(corpus::SCORING, prints_each());
     }
     if wants("machine") {
         quiet();
-        of_machine();
+        score_machine();
     }
 }
 
 /// Whether to print every outcome of the corpus.
-fn each() -> bool {
+fn prints_each() -> bool {
     std::env::args().any(|argument| argument == "each")
 }
 
@@ -76,7 +76,7 @@ const COMMANDS: [(&str, &str, &str); 15] = [
     ("gzip by xargs", "", "sh -c 'ls PIECES/* | xargs -P{n} -n1 gzip -kc > /dev/null'"),
 ];
 
-fn of_machine() {
+fn score_machine() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, text(FILE)).unwrap();
@@ -100,8 +100,8 @@ fn of_machine() {
         let _ = std::fs::remove_dir_all(&study);
         match on_two(&study, &fill(prepare), &fill(command)) {
             Ok((found, measured, [of_one, of_two])) => {
-                if let Some(outcome) = Outcome::of((*name).to_owned(), &found, measured) {
-                    let line = outcome.line();
+                if let Some(outcome) = Outcome::from_prediction((*name).to_owned(), &found, measured) {
+                    let line = outcome.render_line();
                     println!("  {line} (1 CPU known to {:.1}%, 2 to {:.1}%)", 100.0 * of_one, 100.0 * of_two);
                     open.push(of_one.hypot(of_two));
                     outcomes.push(outcome);
@@ -110,7 +110,7 @@ fn of_machine() {
             Err(reason) => println!("  {name}: skipped: {reason}"),
         }
     }
-    score::print(
+    score::print_score(
         "this machine, 1 to 2 CPUs",
         &outcomes,
         Some(Target { median: 1.5, p90: 5.0, covered: 83.0, width: 20.0 }),
@@ -258,10 +258,10 @@ fn memory() {
         let decoded = read_trace_events(&study, header).unwrap();
         most = most.max(decoded.events.len());
         let view = trace_view(header, &decoded, &read.header.host.arch);
-        programs.extend(TracedProgram::of(header, &decoded, &view));
+        programs.extend(TracedProgram::from_trace(header, &decoded, &view));
         views.push(view);
     }
-    let evidence = Evidence::of(&morecores_view::view(&read, &views), programs, true, None);
+    let evidence = Evidence::from_view(&morecores_view::view(&read, &views), programs, true, None);
     std::hint::black_box(forecast(&evidence, &[8]).unwrap());
     let taken = (kib(|status| status.vmhwm) - before) * 1024;
     let bytes = most * size_of::<Event>();

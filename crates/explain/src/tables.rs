@@ -10,7 +10,6 @@ mod culprits;
 mod lanes;
 mod locks;
 mod phases;
-mod profile;
 mod programs;
 mod waiting;
 mod workers;
@@ -18,7 +17,7 @@ mod workers;
 use morecores_study::trace::{Decoded, EventKind, TraceHeader, TraceSource};
 use morecores_view::TraceView;
 
-use crate::trace::{Timeline, account, causes, idle};
+use crate::trace::{Timeline, account, apply_idle_rule, causes};
 pub use lanes::{Lane, Lanes, lanes};
 use programs::Programs;
 
@@ -27,15 +26,15 @@ use programs::Programs;
 /// has. `arch` is the architecture of the traced machine. It decides the names of the system calls.
 pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceView {
     let timeline = Timeline::new(header, &decoded.events);
-    let accounting = account(header, &timeline, idle(&timeline, &causes(&timeline)));
-    let shares = &accounting.shares;
-    let programs = Programs::of(&timeline);
-    let moments = concurrency::moments(&timeline);
-    let phases = phases::phases(header, &timeline, &programs, &moments, &accounting.idle.silences);
-    let lock_times = accounting.locks_are_traced.then(|| waiting::lock_times(&timeline));
-    let commands = commands::commands(header, &timeline, shares, &programs, lock_times.as_deref());
+    let accounting = account(header, &timeline, apply_idle_rule(&timeline, &causes(&timeline)));
+    let span_parts = &accounting.span_parts;
+    let programs = Programs::from_timeline(&timeline);
+    let concurrency = concurrency::concurrency_spans(&timeline);
+    let phases = phases::phases(header, &timeline, &programs, &concurrency, &accounting.idle.blocked_periods);
+    let lock_wait_times = accounting.locks_are_traced.then(|| waiting::lock_wait_times(&timeline));
+    let commands = commands::commands(header, &timeline, span_parts, &programs, lock_wait_times.as_deref());
     let lost = header.lost.iter().map(|loss| loss.dropped).sum::<u64>() + header.missed;
-    let lost = lost + missing(header, decoded);
+    let lost = lost + missing_events(header, decoded);
     TraceView {
         cpus: header.run.cpus,
         n: header.run.n,
@@ -44,7 +43,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         elapsed_s: timeline.elapsed().as_secs_f64(),
         overhead: None,
         events: header.events,
-        lost_events: lost.max(timeline.lost),
+        lost_events: lost.max(timeline.lost_events),
         misfits: timeline.misfits,
         components: accounting.components,
         unexplained_by_cpu: accounting.unexplained,
@@ -56,7 +55,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         kernel_ratio_estimator: accounting.kernel_ratio_estimator,
         waiting_ratio: commands.waiting_ratio,
         lock_ratio: None,
-        parallelism: profile::parallelism(&moments, header.run.cpus),
+        parallelism: concurrency::parallelism(&concurrency, header.run.cpus),
         workers: workers::workers(&timeline),
         serial_phases: phases.phases,
         serial_gap_s: phases.gap.as_secs_f64(),
@@ -65,8 +64,8 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
         commands: commands.rows,
         locks: locks::locks(header, &timeline),
         culprits: culprits::culprits(&timeline, &programs, &accounting.idle.charges, arch),
-        others: culprits::others(&timeline, shares, &programs),
-        untold_others_s: untold_others(header),
+        others: culprits::other_programs(&timeline, span_parts, &programs),
+        untold_others_s: other_programs_s(header),
         behind_user_lock: accounting.idle.times.behind_user_lock,
         untraced: header.untraced.clone(),
     }
@@ -74,7 +73,7 @@ pub fn trace_view(header: &TraceHeader, decoded: &Decoded, arch: &str) -> TraceV
 
 /// CPU time of other programs by the CPUs' counters, where the events do not show it: perf events
 /// cover the command alone.
-fn untold_others(header: &TraceHeader) -> Option<f64> {
+fn other_programs_s(header: &TraceHeader) -> Option<f64> {
     let around = header.run.surroundings.as_ref().filter(|_| header.source == TraceSource::Perf)?;
     let ours = around.tree_ns.as_secs_f64() + around.own_ns.as_secs_f64();
     Some((around.busy_allotted_ns.as_secs_f64() - ours).max(0.0))
@@ -83,7 +82,8 @@ fn untold_others(header: &TraceHeader) -> Option<f64> {
 /// Number of events that were written and are now missing, because the stream was cut off or is
 /// damaged. For a trace that lost events while it was recorded, the number includes the `Lost`
 /// records.
-fn missing(header: &TraceHeader, decoded: &Decoded) -> u64 {
-    let there = decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
-    header.events.saturating_sub(there as u64 + decoded.unknown_events)
+fn missing_events(header: &TraceHeader, decoded: &Decoded) -> u64 {
+    let decoded_events =
+        decoded.events.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })).count();
+    header.events.saturating_sub(decoded_events as u64 + decoded.unknown_events)
 }

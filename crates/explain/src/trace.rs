@@ -6,30 +6,30 @@
 
 mod build;
 mod call;
+mod call_counts;
 mod causes;
 mod changes;
 mod components;
-mod forest;
 mod futexes;
 mod holders;
 mod idle;
-mod labels;
 mod lock_spans;
-mod shares;
+mod span_parts;
 mod ticks;
 mod timeline;
+mod wait_forest;
 
 pub use call::call_name;
 pub use causes::{Cause, causes};
 pub use components::{Accounting, account};
-pub use futexes::{FutexId, FutexUse, futex, futex_uses};
-pub use holders::{Held, WaitsOf, held};
+pub use futexes::{FutexId, FutexUse, awaited_futex, futex_uses};
+pub use holders::{LockHold, WaitsByThread, lock_holds};
 pub use lock_spans::{LockSpan, lock_spans};
-pub(crate) use shares::Shares;
-pub(crate) use ticks::ticks;
+pub(crate) use span_parts::SpanParts;
+pub(crate) use ticks::tick_spans;
 
-pub use idle::{Charge, Idle, IdleTimes, Silence, idle};
+pub use idle::{BlockedPeriod, Charge, IdleAccounting, IdleTimes, apply_idle_rule};
 pub use timeline::{
-    CallMade, Confinement, CpuTimeline, LockWait, Named, Naming, Occupant, Sampled, Segment, Source, State,
-    Stretch, Thread, ThreadId, Timeline, Wait, WaitId, Wake, WorkDone,
+    CallRecord, Confinement, CpuSample, CpuSpan, CpuTimeline, LockWait, NameOrigin, Occupant, Segment,
+    Source, State, Thread, ThreadId, ThreadName, Timeline, Wait, WaitId, Wake, WorkItem,
 };

@@ -2,26 +2,26 @@
 //! event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
+mod event_trace;
 #[path = "../../view/tests/studies/mod.rs"]
 mod studies;
-mod traced;
 
+use event_trace::{EventTrace, PEER, ROOT, S, accounts, assert_near, command, two_command_trace};
 use morecores_study::trace::*;
 use morecores_study::*;
 use morecores_view::*;
 use proptest::prelude::*;
-use traced::{PEER, ROOT, S, Traced, accounts, build, command, near};
 
 #[test]
 fn commands_have_exact_cpu_time_and_calls() {
-    let view = build().view();
+    let view = two_command_trace().view();
     let rows: Vec<(&str, u64)> = view.commands.iter().map(|c| (&*c.name, c.calls)).collect();
     assert_eq!(rows, [("main", 1), ("cc1", 1)]);
-    near(command(&view, "main").cpu_s, 8.0);
-    near(command(&view, "cc1").cpu_s, 5.0);
-    near(command(&view, "cc1").cpu_ratio, 5.0 / 13.0);
-    near(command(&view, "main").kernel_ratio.unwrap(), 0.25);
-    near(command(&view, "cc1").kernel_ratio.unwrap(), 0.2);
+    assert_near(command(&view, "main").cpu_s, 8.0);
+    assert_near(command(&view, "cc1").cpu_s, 5.0);
+    assert_near(command(&view, "cc1").cpu_ratio, 5.0 / 13.0);
+    assert_near(command(&view, "main").kernel_ratio.unwrap(), 0.25);
+    assert_near(command(&view, "cc1").kernel_ratio.unwrap(), 0.2);
     assert_eq!(command(&view, "cc1").waiting_ratio, Some(0.0));
 }
 
@@ -29,7 +29,7 @@ fn commands_have_exact_cpu_time_and_calls() {
 #[test]
 fn the_kernel_ratios_error_is_that_of_its_ticks() {
     let error = |user, system| {
-        let mut t = Traced::new(1, S);
+        let mut t = EventTrace::new(1, S);
         t.exit(S, 0, ROOT, accounts(user, system));
         t.die(S, 0, 0);
         let view = t.view();
@@ -38,19 +38,19 @@ fn the_kernel_ratios_error_is_that_of_its_ticks() {
     };
     // 10,000 ticks of 4 ms.
     let (ratio, many) = error(30 * S, 10 * S).unwrap();
-    near(ratio, 0.25);
+    assert_near(ratio, 0.25);
     assert!((many - (0.25 * 0.75 / 1e4_f64).sqrt()).abs() < 1e-6, "{many}");
     let (ratio, one) = error(0, 4_000).unwrap();
-    near(ratio, 1.0);
-    near(one, 0.25);
+    assert_near(ratio, 1.0);
+    assert_near(one, 0.25);
     assert_eq!(error(0, 0), None);
 }
 
 /// A shell forks twice; one child becomes `cc1`, and then `as`, the other stays a shell. A thread
 /// is no call.
 #[test]
-fn processes_are_called_by_the_program_they_become() {
-    let mut t = Traced::new(2, 10 * S);
+fn processes_are_calls_of_their_program() {
+    let mut t = EventTrace::new(2, 10 * S);
     t.fork(S, 0, ROOT, 101);
     t.wake(S, 0, 101, ROOT);
     t.sleep(S, 1, 101);
@@ -68,17 +68,17 @@ fn processes_are_called_by_the_program_they_become() {
     // The shell: ten seconds itself, one before the first child's exec, four of the second child.
     assert_eq!(rows, [("main", 2, 15.0), ("cc1", 1, 3.0), ("as", 1, 1.0)]);
     // Between the two execs: one second of user ticks and two seconds of system ticks.
-    near(command(&view, "cc1").kernel_ratio.unwrap(), 2.0 / 3.0);
-    near(command(&view, "as").kernel_ratio.unwrap(), 1.0);
+    assert_near(command(&view, "cc1").kernel_ratio.unwrap(), 2.0 / 3.0);
+    assert_near(command(&view, "as").kernel_ratio.unwrap(), 1.0);
     // Only the child's first second is recorded for the shell: the shell outlives the trace.
-    near(command(&view, "main").kernel_ratio.unwrap(), 0.0);
+    assert_near(command(&view, "main").kernel_ratio.unwrap(), 0.0);
 }
 
 /// The second thread of a process execs and takes the number of the first: one process with one
 /// more call.
 #[test]
-fn a_program_begun_by_a_second_thread_is_one_call() {
-    let mut t = Traced::new(2, 10 * S);
+fn exec_by_a_second_thread_is_one_call() {
+    let mut t = EventTrace::new(2, 10 * S);
     t.thread(2 * S, 0, ROOT, 101, ROOT);
     t.wake(2 * S, 0, 101, ROOT);
     t.sleep(2 * S, 1, 101);
@@ -93,14 +93,14 @@ fn a_program_begun_by_a_second_thread_is_one_call() {
     let view = t.view();
     let rows: Vec<(&str, u64)> = view.commands.iter().map(|c| (&*c.name, c.calls)).collect();
     assert_eq!(rows, [("java", 1), ("main", 1)]);
-    near(command(&view, "java").cpu_s, 6.0);
-    near(command(&view, "main").cpu_s, 6.0);
+    assert_near(command(&view, "java").cpu_s, 6.0);
+    assert_near(command(&view, "main").cpu_s, 6.0);
 }
 
 /// A thread's own name makes no row: its time belongs to its program.
 #[test]
 fn threads_run_their_processes_program() {
-    let mut t = Traced::new(2, 4 * S);
+    let mut t = EventTrace::new(2, 4 * S);
     t.thread(S, 0, ROOT, 101, ROOT);
     t.events.push(Event {
         at: t.events.last().unwrap().at,
@@ -112,46 +112,46 @@ fn threads_run_their_processes_program() {
     let view = t.view();
     let rows: Vec<(&str, u64)> = view.commands.iter().map(|c| (&*c.name, c.calls)).collect();
     assert_eq!(rows, [("main", 1)]);
-    near(view.commands[0].cpu_s, 7.0);
+    assert_near(view.commands[0].cpu_s, 7.0);
 }
 
 /// Steal and interrupts are no CPU time of the command.
 #[test]
-fn what_the_kernel_did_not_account_is_not_counted() {
-    let mut t = Traced::new(1, 4 * S);
+fn unaccounted_time_is_not_counted() {
+    let mut t = EventTrace::new(1, 4 * S);
     t.sleep(2 * S, 0, 0);
     let EventKind::Switch(switch) = &mut t.events.last_mut().unwrap().kind else { panic!() };
     switch.prev_runtime = Nanos(1_500_000_000);
     switch.interrupts = Nanos(250_000_000);
     let unaccounted = t.events.clone();
-    near(t.view().commands[0].cpu_s, 1.25);
+    assert_near(t.view().commands[0].cpu_s, 1.25);
     // A kernel that subtracts interrupts itself.
-    let mut t = Traced::new(1, 4 * S);
+    let mut t = EventTrace::new(1, 4 * S);
     t.events = unaccounted;
     t.header.interrupts_accounted = true;
-    near(t.view().commands[0].cpu_s, 1.5);
+    assert_near(t.view().commands[0].cpu_s, 1.5);
 }
 
 /// The idle rule's result by command: while `cc1` waited for no thread, `main` had a CPU beside an
 /// idle one.
 #[test]
 fn culprits_are_commands_and_add_up_to_the_component() {
-    let view = build().view();
+    let view = two_command_trace().view();
     // `main` alone for four seconds and for one at the end, `cc1` for two while `main` waited for
     // it.
     let found: Vec<(&str, f64)> = view.culprits.iter().map(|c| (&*c.name, c.lost_cpus)).collect();
     assert_eq!(found.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["main", "cc1"]);
-    near(found[0].1, 5.0);
-    near(found[1].1, 2.0);
-    near(view.components.idle_too_little_work_s, 7.0);
+    assert_near(found[0].1, 5.0);
+    assert_near(found[1].1, 2.0);
+    assert_near(view.components.idle_too_little_work_s, 7.0);
     assert_eq!(view.culprits[1].waiting_in.as_deref(), Some("wait4"));
-    near(view.components.unexplained_s, 0.0);
+    assert_near(view.components.unexplained_s, 0.0);
 }
 
 /// Processes have their program's name, kernel threads their own name; thread 77 is unknown.
 #[test]
-fn others_are_named_with_what_they_took() {
-    let mut t = Traced::new(1, 8 * S);
+fn others_have_names_and_times() {
+    let mut t = EventTrace::new(1, 8 * S);
     let known = |tid, process, name: &str, kernel| KnownThread {
         tid: Tid(tid),
         process: Tid(process),
@@ -167,14 +167,14 @@ fn others_are_named_with_what_they_took() {
     let view = t.view();
     let others: Vec<(&str, f64)> = view.others.iter().map(|(name, s)| (&**name, *s)).collect();
     assert_eq!(others, [("daemon", 3.0), ("kworker/0:1", 0.5), ("unknown", 0.5)]);
-    near(view.components.other_processes_s, 4.0);
+    assert_near(view.components.other_processes_s, 4.0);
 }
 
 /// Five samples of a thread that ran for a whole second: three in user mode, two of them in a tight
 /// loop, and two in the kernel, one of them in `sched_yield`.
 #[test]
 fn spinning_is_a_share_of_the_work_in_each_mode() {
-    let mut t = Traced::new(1, S);
+    let mut t = EventTrace::new(1, S);
     t.sample(5_000, 0, ROOT, SampleMode::User, true);
     t.sample(10_000, 0, ROOT, SampleMode::User, true);
     t.sample(15_000, 0, ROOT, SampleMode::User, false);
@@ -182,24 +182,24 @@ fn spinning_is_a_share_of_the_work_in_each_mode() {
     t.sample(22_000, 0, ROOT, SampleMode::Kernel, false);
     t.sample(25_000, 0, PEER, SampleMode::User, true);
     let view = t.view();
-    near(view.components.user_work_s, 0.6);
-    near(view.user_spin_s.unwrap(), 0.6 * 2.0 / 3.0 + 0.4 / 2.0);
-    assert_eq!(build().view().user_spin_s, None);
+    assert_near(view.components.user_work_s, 0.6);
+    assert_near(view.user_spin_s.unwrap(), 0.6 * 2.0 / 3.0 + 0.4 / 2.0);
+    assert_eq!(two_command_trace().view().user_spin_s, None);
 }
 
 /// The run has no source for the kernel ratio: no tick, no sample, and no account of the run.
 #[test]
-fn work_that_was_not_told_apart_is_user_work_and_no_kernel_work() {
-    let mut t = Traced::new(1, S);
+fn undivided_work_is_user_work() {
+    let mut t = EventTrace::new(1, S);
     (t.header.run.cpu.user_ns, t.header.run.cpu.system_ns) = (Nanos::ZERO, Nanos::ZERO);
     let view = t.view();
     assert_eq!((view.kernel_ratio, view.components.kernel_work_s), (None, None));
-    near(view.components.user_work_s, 1.0);
+    assert_near(view.components.user_work_s, 1.0);
 }
 
 #[test]
-fn switches_alone_tell_no_causes() {
-    let mut t = build();
+fn switches_alone_show_no_causes() {
+    let mut t = two_command_trace();
     t.header.source = TraceSource::Perf;
     t.header.stack_share = None;
     let c = t.view().components;
@@ -210,9 +210,9 @@ fn switches_alone_tell_no_causes() {
 
 /// A thread without a creation, one without an arrival, and a wait without an end.
 #[test]
-fn what_does_not_fit_together_is_counted() {
-    assert_eq!(build().view().misfits, Misfits::default());
-    let mut t = Traced::new(1, 4 * S);
+fn contradictions_are_counted() {
+    assert_eq!(two_command_trace().view().misfits, Misfits::default());
+    let mut t = EventTrace::new(1, 4 * S);
     t.sleep(S, 0, 0);
     t.sleep(2 * S, 0, ROOT);
     t.wake(3 * S, 0, 77, ROOT);
@@ -222,25 +222,25 @@ fn what_does_not_fit_together_is_counted() {
 /// A thread is accounted more than the elapsed time, on a CPU that was idle before. The surplus is
 /// reported, and no component includes it.
 #[test]
-fn what_was_accounted_beyond_the_time_there_was_is_told_apart() {
-    let mut t = Traced::new(2, 4 * S);
+fn surplus_accounting_is_reported_apart() {
+    let mut t = EventTrace::new(2, 4 * S);
     t.sleep(2 * S, 0, 0);
     let EventKind::Switch(switch) = &mut t.events.last_mut().unwrap().kind else { panic!() };
     switch.prev_runtime = Nanos(2_100_000_000);
     let view = t.view();
-    near(view.overaccounted_s, 0.1);
-    near(view.components.user_work_s + view.components.kernel_work_s.unwrap(), 2.0);
-    near(view.components.unexplained_s, 0.0);
+    assert_near(view.overaccounted_s, 0.1);
+    assert_near(view.components.user_work_s + view.components.kernel_work_s.unwrap(), 2.0);
+    assert_near(view.components.unexplained_s, 0.0);
     assert_eq!(view.unexplained_by_cpu, [(CpuId(0), 0.0), (CpuId(1), 0.0)]);
-    near(build().view().overaccounted_s, 0.0);
+    assert_near(two_command_trace().view().overaccounted_s, 0.0);
 }
 
 /// Perf events cover the command alone: the time of other programs is known from the CPUs'
 /// counters, and only as a sum.
 #[test]
-fn what_others_did_unseen_is_told_by_the_counters() {
+fn counters_show_untraced_programs() {
     let untold = |source: TraceSource, watched: bool| {
-        let mut t = Traced::new(2, 4 * S);
+        let mut t = EventTrace::new(2, 4 * S);
         t.header.source = source;
         let around = t.header.run.surroundings.as_mut().unwrap();
         around.own_ns = Nanos(100_000_000);
@@ -249,43 +249,43 @@ fn what_others_did_unseen_is_told_by_the_counters() {
         t.view().untold_others_s
     };
     assert_eq!(untold(TraceSource::Bpf, true), None, "they are in the trace");
-    near(untold(TraceSource::Perf, true).unwrap(), 1.0);
+    assert_near(untold(TraceSource::Perf, true).unwrap(), 1.0);
     assert_eq!(untold(TraceSource::Perf, false), None);
 }
 
 /// The table and the components share one definition: time accounted to the wrong thread is
 /// returned within a busy period.
 #[test]
-fn commands_and_others_take_what_the_components_say() {
-    let mut t = Traced::new(1, 6 * S);
+fn commands_and_others_agree_with_the_components() {
+    let mut t = EventTrace::new(1, 6 * S);
     t.leave(2 * S, 0, Left::Preempted, PEER);
     let EventKind::Switch(switch) = &mut t.events.last_mut().unwrap().kind else { panic!() };
     switch.prev_runtime = Nanos(2_300_000_000);
     t.sleep(5 * S, 0, 0);
     let view = t.view();
     let work = view.components.user_work_s + view.components.kernel_work_s.unwrap();
-    near(command(&view, "main").cpu_s, work);
-    near(view.others.iter().map(|(_, seconds)| seconds).sum(), view.components.other_processes_s);
+    assert_near(command(&view, "main").cpu_s, work);
+    assert_near(view.others.iter().map(|(_, seconds)| seconds).sum(), view.components.other_processes_s);
 }
 
 #[test]
 fn losses_are_those_of_the_buffers_or_those_in_the_stream() {
-    let mut t = build();
+    let mut t = two_command_trace();
     t.header.lost = vec![CpuLoss { cpu: CpuId(0), dropped: 5 }, CpuLoss { cpu: CpuId(1), dropped: 1 }];
     t.header.missed = 2;
     assert_eq!(t.view().lost_events, 8);
-    let mut t = build();
+    let mut t = two_command_trace();
     t.events.insert(4, Event { kind: EventKind::Lost { events: 9 }, ..t.events[3].clone() });
     assert_eq!(t.view().lost_events, 9);
 }
 
 /// The stream is cut off, also before the first event: the header holds the number of events.
 #[test]
-fn events_that_are_gone_are_lost() {
-    let mut t = build();
+fn missing_events_are_lost() {
+    let mut t = two_command_trace();
     t.header.events = t.events.len() as u64;
     for left in [0, 1, t.events.len()] {
-        assert_eq!(t.read(left).lost_events, (t.events.len() - left) as u64);
+        assert_eq!(t.view_first(left).lost_events, (t.events.len() - left) as u64);
     }
     let nothing = read_events(std::io::empty()).unwrap();
     let view = morecores_explain::trace_view(&t.header, &nothing, "any");
@@ -305,7 +305,7 @@ proptest! {
     /// For any events, nothing panics, shares add up, and the division loses and invents no wait.
     #[test]
     fn sums_hold_for_any_events(events in prop::collection::vec(any_event(), 0..120)) {
-        let mut t = Traced::new(2, S);
+        let mut t = EventTrace::new(2, S);
         t.stack(1, &["_raw_spin_lock", "alpha"]);
         t.stack(2, &["_raw_spin_lock", "beta"]);
         // The idle loop, the daemon, the main process and its children.

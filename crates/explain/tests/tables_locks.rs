@@ -2,18 +2,18 @@
 //! is set event by event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
+mod event_trace;
 #[path = "../../view/tests/studies/mod.rs"]
 mod studies;
-mod traced;
 
+use event_trace::{EventTrace, PEER, ROOT, S, assert_near, command};
 use morecores_study::trace::*;
-use traced::{PEER, ROOT, S, Traced, command, near};
 
 /// One second of waiting for a mutex: 0.25 s spinning, 0.5 s asleep, and 0.25 s on the way to a
 /// CPU, which is no wait.
 #[test]
 fn waiting_is_spinning_and_sleeping_until_the_wake() {
-    let mut t = Traced::new(1, 4 * S);
+    let mut t = EventTrace::new(1, 4 * S);
     t.sleep(S, 0, PEER);
     t.wake(S + S / 2, 0, ROOT, PEER);
     t.sleep(S + 3 * S / 4, 0, ROOT);
@@ -21,30 +21,30 @@ fn waiting_is_spinning_and_sleeping_until_the_wake() {
     let view = t.view();
     let [lock] = &view.locks[..] else { panic!("{:?}", view.locks) };
     assert_eq!((&*lock.kind, &*lock.symbol, &lock.caller, lock.count), ("mutex", "unknown", &None, 1));
-    near(lock.wait_s, 0.75);
-    near(lock.spin_s, 0.25);
-    near(lock.max_wait_s, 0.75);
+    assert_near(lock.wait_s, 0.75);
+    assert_near(lock.spin_s, 0.25);
+    assert_near(lock.max_wait_s, 0.75);
     // CPU time: the first second, a quarter of it spinning, and the last 2.25 s.
-    near(command(&view, "main").cpu_s, 3.25);
-    near(view.waiting_ratio.unwrap(), 0.75 / 3.75);
+    assert_near(command(&view, "main").cpu_s, 3.25);
+    assert_near(view.waiting_ratio.unwrap(), 0.75 / 3.75);
     assert_eq!(view.commands[0].waiting_ratio, view.waiting_ratio);
 }
 
 #[test]
 fn nested_waits_count_once_in_the_ratio_and_each_in_the_table() {
-    let mut t = Traced::new(1, 4 * S);
+    let mut t = EventTrace::new(1, 4 * S);
     t.contended(2 * S, 0, ROOT, 8, S / 2);
     t.contended(2 * S + S / 2, 0, ROOT, 7, S + S / 2);
     t.contended(3 * S, 0, ROOT, 9, S / 4);
     let view = t.view();
-    near(view.waiting_ratio.unwrap(), (1.5 + 0.25) / 4.0);
+    assert_near(view.waiting_ratio.unwrap(), (1.5 + 0.25) / 4.0);
     assert_eq!(view.locks.iter().map(|lock| lock.count).sum::<u64>(), 3);
-    near(view.locks.iter().map(|lock| lock.wait_s).sum(), 2.25);
+    assert_near(view.locks.iter().map(|lock| lock.wait_s).sum(), 2.25);
 }
 
 #[test]
 fn waits_of_others_are_not_the_commands() {
-    let mut t = Traced::new(1, 4 * S);
+    let mut t = EventTrace::new(1, 4 * S);
     t.sleep(S, 0, PEER);
     t.contended(2 * S, 0, PEER, 7, S / 2);
     let view = t.view();
@@ -55,13 +55,13 @@ fn waits_of_others_are_not_the_commands() {
 
 #[test]
 fn a_ratio_that_was_not_traced_is_null() {
-    let mut t = Traced::new(1, S);
+    let mut t = EventTrace::new(1, S);
     t.header.stack_share = None;
     let view = t.view();
     assert_eq!((view.waiting_ratio, view.commands[0].waiting_ratio), (None, None));
     let c = view.components;
     assert_eq!((c.kernel_lock_spin_s, c.idle_kernel_lock_s), (None, None));
-    let looked = Traced::new(1, S).view().components;
+    let looked = EventTrace::new(1, S).view().components;
     assert_eq!((looked.kernel_lock_spin_s, looked.idle_kernel_lock_s), (Some(0.0), Some(0.0)));
 }
 
@@ -70,14 +70,14 @@ fn a_ratio_that_was_not_traced_is_null() {
 /// were. Long waits have a row by their stacks alone.
 #[test]
 fn short_waits_without_a_stack_go_to_the_callers_of_their_lock() {
-    let mut t = Traced::new(1, S);
+    let mut t = EventTrace::new(1, S);
     t.stack(
         1,
         &["__traceiter_contention_end", "native_queued_spin_lock_slowpath", "_raw_spin_lock", "alpha"],
     );
     t.stack(2, &["native_queued_spin_lock_slowpath", "_raw_spin_lock", "beta"]);
     let mut us = 1_000;
-    let mut wait = |t: &mut Traced, lock: u64, waited: u64, stack: Option<u32>| {
+    let mut wait = |t: &mut EventTrace, lock: u64, waited: u64, stack: Option<u32>| {
         us += 1_000;
         t.contended(us, 0, ROOT, lock, waited).stack = stack;
     };
@@ -98,11 +98,11 @@ fn short_waits_without_a_stack_go_to_the_callers_of_their_lock() {
         rows,
         [("_raw_spin_lock", Some("beta"), 12), ("_raw_spin_lock", Some("alpha"), 33), ("unknown", None, 5)]
     );
-    near(view.locks[0].wait_s, 522e-6);
-    near(view.locks[1].wait_s, 66e-6);
-    near(view.locks[2].wait_s, 20e-6);
-    near(view.locks[0].max_wait_s, 500e-6);
-    near(view.locks[1].max_wait_s, 2e-6);
+    assert_near(view.locks[0].wait_s, 522e-6);
+    assert_near(view.locks[1].wait_s, 66e-6);
+    assert_near(view.locks[2].wait_s, 20e-6);
+    assert_near(view.locks[0].max_wait_s, 500e-6);
+    assert_near(view.locks[1].max_wait_s, 2e-6);
     assert!(view.locks.iter().all(|lock| lock.wait_s == lock.spin_s && lock.kind == "spinlock"));
 }
 
@@ -111,7 +111,7 @@ fn short_waits_without_a_stack_go_to_the_callers_of_their_lock() {
 #[test]
 fn short_waits_of_locks_never_sampled_go_to_the_callers_of_their_kind() {
     let storm = |sampled: u64| {
-        let mut t = Traced::new(1, S);
+        let mut t = EventTrace::new(1, S);
         t.stack(1, &["_raw_spin_lock", "dput"]);
         t.stack(2, &["_raw_spin_lock", "d_alloc"]);
         for lock in 0..sampled * 10 {
@@ -130,7 +130,7 @@ fn short_waits_of_locks_never_sampled_go_to_the_callers_of_their_kind() {
 
 #[test]
 fn known_locks_have_their_own_name() {
-    let mut t = Traced::new(1, S);
+    let mut t = EventTrace::new(1, S);
     t.stack(1, &["rwsem_down_write_slowpath", "down_write_killable", "vm_mmap_pgoff"]);
     let wait = t.contended(5_000, 0, ROOT, 3, 100);
     wait.flags = LockFlags(LockFlags::WRITE);

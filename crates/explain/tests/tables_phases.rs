@@ -1,79 +1,79 @@
 //! Parallelism and serial phases of a traced run, on traces whose truth is set event by event.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in its helpers")]
 
+mod event_trace;
 #[path = "../../view/tests/studies/mod.rs"]
 mod studies;
-mod traced;
 
+use event_trace::{EventTrace, PEER, ROOT, S, assert_all_near, assert_near, two_command_trace};
 use morecores_study::trace::*;
 use morecores_view::*;
-use traced::{PEER, ROOT, S, Traced, all_near, build, near};
 
 #[test]
-fn a_profile_tells_how_many_ran() {
-    let view = build().view();
-    near(view.elapsed_s, 10.0);
-    all_near(&view.parallelism.running, &[0.0, 0.7, 0.3]);
-    all_near(&view.parallelism.runnable, &[0.0, 0.7, 0.3]);
+fn profile_counts_running_threads() {
+    let view = two_command_trace().view();
+    assert_near(view.elapsed_s, 10.0);
+    assert_all_near(&view.parallelism.running, &[0.0, 0.7, 0.3]);
+    assert_all_near(&view.parallelism.runnable, &[0.0, 0.7, 0.3]);
 }
 
 #[test]
 fn runnable_threads_are_in_the_second_profile_alone_and_many_are_folded() {
     // On one CPU, eight threads share it from the first second to the end, and seven of them are
     // always runnable.
-    let mut t = Traced::new(1, 2 * S);
+    let mut t = EventTrace::new(1, 2 * S);
     for tid in 101..108 {
         t.fork(S, 0, ROOT, tid);
         t.wake(S, 0, tid, ROOT);
     }
     let view = t.view();
-    all_near(&view.parallelism.running, &[0.0, 1.0]);
-    all_near(&view.parallelism.runnable, &[0.0, 0.5, 0.0, 0.0, 0.5]);
+    assert_all_near(&view.parallelism.running, &[0.0, 1.0]);
+    assert_all_near(&view.parallelism.runnable, &[0.0, 0.5, 0.0, 0.0, 0.5]);
 }
 
 #[test]
 fn serial_phases_have_culprits_and_make_the_serial_part() {
-    let view = build().view();
+    let view = two_command_trace().view();
     let phases: Vec<(f64, f64, &str)> =
         view.serial_phases.iter().map(|p| (p.start_s, p.duration_s, &*p.culprit)).collect();
     // The second phase has `cc1` for two seconds and `main` for one.
     assert_eq!(phases, [(0.0, 4.0, "main"), (7.0, 3.0, "cc1")]);
-    near(view.parts.serial_s, 7.0);
-    near(view.parts.parallel_s, 3.0);
+    assert_near(view.parts.serial_s, 7.0);
+    assert_near(view.parts.parallel_s, 3.0);
     assert_eq!((view.serial_minimum_s, view.serial_gap_s), (0.01, 0.001));
 }
 
-/// Trace in which `main` is alone for a second, except for turns of `beside` µs with a second
+/// Trace in which `main` is alone for a second, except for turns of `turn_us` µs with a second
 /// thread, one every 10 ms from 10 ms on.
-fn interrupted(beside: u64) -> TraceView {
-    let mut t = Traced::new(2, S);
+fn interrupted_trace(turn_us: u64) -> TraceView {
+    let mut t = EventTrace::new(2, S);
     t.fork(0, 0, ROOT, 101);
     for turn in 1..100 {
         let begin = turn * 10_000;
         t.wake(begin, 0, 101, ROOT);
         t.sleep(begin, 1, 101);
-        t.sleep(begin + beside, 1, 0);
+        t.sleep(begin + turn_us, 1, 0);
     }
     t.view()
 }
 
 #[test]
 fn short_gaps_do_not_divide_a_phase_and_long_ones_do() {
-    let short = interrupted(900);
+    let short = interrupted_trace(900);
     assert_eq!(short.serial_phases.len(), 1, "{:?}", short.serial_phases);
-    near(short.serial_phases[0].duration_s, 1.0);
+    assert_near(short.serial_phases[0].duration_s, 1.0);
     // The turns are longer than the gap, and the time between them is shorter than a phase, except
     // for the first 10 ms.
-    let long = interrupted(1_100);
+    let long = interrupted_trace(1_100);
     assert_eq!(long.serial_phases.len(), 1, "{:?}", long.serial_phases);
-    near(long.serial_phases[0].duration_s, 0.01);
+    assert_near(long.serial_phases[0].duration_s, 0.01);
 }
 
 /// Two threads run half of the time, in turns of 100 µs: this is no serial phase, however short
 /// the gaps are.
 #[test]
 fn gaps_may_not_add_up_to_much_of_a_phase() {
-    let mut t = Traced::new(2, S);
+    let mut t = EventTrace::new(2, S);
     t.fork(0, 0, ROOT, 101);
     for turn in 0..5_000 {
         let begin = turn * 200;
@@ -83,7 +83,7 @@ fn gaps_may_not_add_up_to_much_of_a_phase() {
     }
     let view = t.view();
     assert_eq!(view.serial_phases, []);
-    all_near(&view.parallelism.running, &[0.0, 0.5, 0.5]);
+    assert_all_near(&view.parallelism.running, &[0.0, 0.5, 0.5]);
 }
 
 /// Two processes pass a byte to each other: 2 µs of work, then 30 µs until the other process's
@@ -91,7 +91,7 @@ fn gaps_may_not_add_up_to_much_of_a_phase() {
 #[test]
 fn a_relay_is_one_serial_phase() {
     // The trace ends in a moment of work, since the way to a CPU is no end of a phase.
-    let mut t = Traced::new(2, S + 1);
+    let mut t = EventTrace::new(2, S + 1);
     t.fork(0, 0, ROOT, 101);
     let mut us = 0;
     while us + 64 <= S {
@@ -105,17 +105,17 @@ fn a_relay_is_one_serial_phase() {
     }
     let view = t.view();
     assert_eq!(view.serial_phases.len(), 1);
-    near(view.serial_phases[0].duration_s, 1.000_001);
-    near(view.parts.parallel_s, 0.0);
+    assert_near(view.serial_phases[0].duration_s, 1.000_001);
+    assert_near(view.parts.parallel_s, 0.0);
 }
 
 #[test]
-fn what_ends_a_silence_is_the_culprit_where_nothing_runs() {
+fn cause_that_ends_a_blocked_period_is_the_culprit() {
     let culprit = |waker: Waker| {
-        let mut t = Traced::new(1, 10 * S);
+        let mut t = EventTrace::new(1, 10 * S);
         t.header.interrupts.insert(24, "virtio0-req.0".into());
         t.sleep(S, 0, 0);
-        t.woken(9 * S, 0, ROOT, waker);
+        t.wake_by(9 * S, 0, ROOT, waker);
         t.sleep(9 * S, 0, ROOT);
         let view = t.view();
         assert_eq!(view.serial_phases.len(), 1);
@@ -133,7 +133,7 @@ fn what_ends_a_silence_is_the_culprit_where_nothing_runs() {
 /// A command that only slept until its time limit.
 #[test]
 fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
-    let mut t = Traced::new(1, 10 * S);
+    let mut t = EventTrace::new(1, 10 * S);
     let thread =
         |tid| KnownThread { tid: Tid(tid), process: Tid(60), name: "morecores".into(), kernel: false };
     t.header.known.extend([thread(60), thread(61)]);
@@ -148,20 +148,20 @@ fn the_tracer_that_ends_a_run_is_not_blamed_for_it() {
 #[test]
 fn bounds_of_phases_follow_the_length_of_the_run() {
     let bounds = |us| {
-        let view = Traced::new(1, us).view();
+        let view = EventTrace::new(1, us).view();
         (view.serial_minimum_s, view.serial_gap_s)
     };
     assert_eq!(bounds(S / 10), (0.005, 0.000_5));
     assert_eq!(bounds(S), (0.01, 0.001));
     assert_eq!(bounds(100 * S), (0.1, 0.01));
-    let nothing = Traced::new(1, 0).view();
+    let nothing = EventTrace::new(1, 0).view();
     assert_eq!((nothing.serial_phases.len(), nothing.parallelism.running.len()), (0, 0));
 }
 
 /// Trace on one CPU in which `threads` threads of `name` and the main thread share the CPU for the
 /// second half of two seconds, in turns of `slice` µs.
-fn pool(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> Traced {
-    let mut t = Traced::new(1, 2 * S);
+fn pool_trace(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> EventTrace {
+    let mut t = EventTrace::new(1, 2 * S);
     for tid in 101..101 + threads {
         t.thread(S, 0, ROOT, tid, ROOT);
         let name = Comm::new(&name(tid));
@@ -176,23 +176,23 @@ fn pool(threads: u32, slice: u64, name: impl Fn(u32) -> String) -> Traced {
 
 #[test]
 fn a_pool_has_as_many_workers_as_are_ready_at_once() {
-    let found = |t: Traced| t.view().workers.map(|workers| (workers.name, workers.threads));
+    let found = |t: EventTrace| t.view().workers.map(|workers| (workers.name, workers.threads));
     let named = |name: &str| Some((name.to_owned(), 3));
-    assert_eq!(found(pool(3, 4_000, |_| "spinner".to_owned())), named("spinner"));
-    assert_eq!(found(pool(3, 4_000, |_| "python3".to_owned())), named("python3"));
+    assert_eq!(found(pool_trace(3, 4_000, |_| "spinner".to_owned())), named("spinner"));
+    assert_eq!(found(pool_trace(3, 4_000, |_| "python3".to_owned())), named("python3"));
     // The threads' names end in numbers. All threads are ready in every time slice.
-    assert_eq!(found(pool(3, 4_000, |tid| format!("rayon-{tid}"))), named("rayon-"));
+    assert_eq!(found(pool_trace(3, 4_000, |tid| format!("rayon-{tid}"))), named("rayon-"));
     // Stages of a pipe, each with another name.
     let stage = |tid| ["tar", "gzip", "tee"][tid as usize % 3].to_owned();
-    assert_eq!(found(pool(3, 4_000, stage)), None);
-    assert_eq!(found(build()), None, "one after the other");
+    assert_eq!(found(pool_trace(3, 4_000, stage)), None);
+    assert_eq!(found(two_command_trace()), None, "one after the other");
 }
 
 /// Two processes send each other messages: the waking one is ready beside the other, for 300 µs
 /// each time.
 #[test]
 fn threads_that_take_turns_are_no_pool() {
-    let mut t = Traced::new(1, S);
+    let mut t = EventTrace::new(1, S);
     t.fork(0, 0, ROOT, 101);
     let mut on = ROOT;
     for turn in (1_000..S).step_by(400) {

@@ -1,61 +1,61 @@
 //! Compares the sweep's idle rule with the rule as documented, evaluated from scratch at every
 //! instant.
 
-mod script;
+mod schedule_trace;
 
 use std::collections::BTreeSet;
 
 use morecores_explain::trace::{
-    Cause, IdleTimes, Occupant, State, ThreadId, Timeline, account, causes, idle,
+    Cause, IdleTimes, Occupant, State, ThreadId, Timeline, account, apply_idle_rule, causes,
 };
 use morecores_study::trace::{
     Call, Event, EventKind, HeldBy, Interrupt, Left, Object, Switch, Tid, TraceSource, Waker, Waking,
 };
 use morecores_study::{CpuId, CpuSet, Nanos};
 use proptest::prelude::*;
-use script::{ROOT, STRANGER, Script, at};
+use schedule_trace::{ROOT, STRANGER, ScheduleTrace, at};
 
 /// End of a thread's chain at an instant.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum ChainEnd {
     Absorbs(usize),
     Nothing,
 }
 
 /// State of a thread at an instant: that of its segment that covers the instant, if any.
-fn doing(timeline: &Timeline, id: ThreadId, now: Nanos) -> Option<State> {
+fn state_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> Option<State> {
     timeline.thread(id).segments.iter().find(|s| s.from <= now && now < s.to).map(|s| s.state)
 }
 
 /// Rule 2, by walking the chain.
-fn end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> End {
+fn chain_end(timeline: &Timeline, causes: &[Cause], id: ThreadId, now: Nanos) -> ChainEnd {
     let mut seen = BTreeSet::new();
     let mut id = id;
     while seen.insert(id) {
         let thread = timeline.thread(id);
-        match doing(timeline, id, now) {
+        match state_at(timeline, id, now) {
             Some(State::Blocked(wait)) => match causes[wait.index()] {
-                Cause::KernelLock => return End::Absorbs(0),
-                Cause::UserLock => return End::Absorbs(1),
-                Cause::Disk => return End::Absorbs(2),
-                Cause::Peer => return End::Absorbs(3),
-                Cause::Device => return End::Absorbs(4),
-                Cause::Rcu => return End::Absorbs(5),
-                Cause::Uninterruptible => return End::Absorbs(6),
+                Cause::KernelLock => return ChainEnd::Absorbs(0),
+                Cause::UserLock => return ChainEnd::Absorbs(1),
+                Cause::Disk => return ChainEnd::Absorbs(2),
+                Cause::Peer => return ChainEnd::Absorbs(3),
+                Cause::Device => return ChainEnd::Absorbs(4),
+                Cause::Rcu => return ChainEnd::Absorbs(5),
+                Cause::Uninterruptible => return ChainEnd::Absorbs(6),
                 Cause::Thread(on) => id = on,
-                Cause::Timer | Cause::Endless | Cause::Unknown => return End::Nothing,
+                Cause::Timer | Cause::Endless | Cause::Unknown => return ChainEnd::Nothing,
             },
-            Some(State::Running { .. } | State::Runnable | State::Held(_)) => return End::Nothing,
+            Some(State::Running { .. } | State::Runnable | State::Held(_)) => return ChainEnd::Nothing,
             None => {
                 let yet_to_come = thread.segments.first().is_some_and(|s| s.from > now);
                 match thread.parent.filter(|_| yet_to_come || thread.segments.is_empty()) {
                     Some(parent) if timeline.thread(parent).in_tree => id = parent,
-                    _ => return End::Nothing,
+                    _ => return ChainEnd::Nothing,
                 }
             }
         }
     }
-    End::Nothing
+    ChainEnd::Nothing
 }
 
 fn allowed_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> CpuSet {
@@ -64,15 +64,15 @@ fn allowed_at(timeline: &Timeline, id: ThreadId, now: Nanos) -> CpuSet {
 }
 
 /// The idle rule, evaluated instant by instant.
-fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
+fn rule_by_definition(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
     let tree: Vec<ThreadId> = timeline.tree().map(|(id, _)| id).collect();
     let mut instants: BTreeSet<Nanos> = [timeline.began, timeline.ended].into();
     instants.extend(timeline.threads.iter().flat_map(|t| &t.segments).flat_map(|s| [s.from, s.to]));
-    instants.extend(timeline.cpus.iter().flat_map(|c| &c.stretches).flat_map(|s| [s.from, s.to]));
+    instants.extend(timeline.cpus.iter().flat_map(|c| &c.spans).flat_map(|s| [s.from, s.to]));
     instants.extend(timeline.confinements.iter().map(|c| c.at.max(timeline.began)));
     let instants: Vec<_> = instants.into_iter().collect();
     let active = |id: &ThreadId, now| {
-        matches!(doing(timeline, *id, now), Some(State::Running { .. } | State::Runnable | State::Held(_)))
+        matches!(state_at(timeline, *id, now), Some(State::Running { .. } | State::Runnable | State::Held(_)))
     };
     let mut times = IdleTimes::default();
     for (index, pair) in instants.windows(2).enumerate() {
@@ -80,10 +80,10 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
         let mut idle = CpuSet::new();
         let mut lost = 0.0;
         for cpu in timeline.cpus.iter().filter(|cpu| cpu.allotted) {
-            let stretch = cpu.stretches.iter().find(|s| s.from <= now && now < s.to).expect("no gap");
-            if stretch.who == Occupant::Idle {
+            let span = cpu.spans.iter().find(|s| s.from <= now && now < s.to).expect("no gap");
+            if span.occupant == Occupant::Idle {
                 idle.insert(cpu.cpu);
-                lost += length * (1.0 - stretch.interrupts.as_secs_f64() / stretch.length().as_secs_f64());
+                lost += length * (1.0 - span.interrupts.as_secs_f64() / span.length().as_secs_f64());
             }
         }
         if idle.is_empty() {
@@ -94,9 +94,9 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
             let by = next.and_then(|later| {
                 let id = tree.iter().find(|id| active(id, *later)).expect("one is");
                 let segments = &timeline.thread(*id).segments;
-                let place =
+                let index =
                     segments.iter().position(|s| s.from <= *later && *later < s.to).expect("it is active");
-                let before = segments[..place].last().filter(|s| s.to == *later)?;
+                let before = segments[..index].last().filter(|s| s.to == *later)?;
                 match before.state {
                     State::Blocked(wait) => Some(causes[wait.index()]),
                     _ => None,
@@ -104,8 +104,8 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
             });
             let waiting = |class: usize| {
                 let at_end = |id: &&ThreadId| {
-                    matches!(doing(timeline, **id, now), Some(State::Blocked(_)))
-                        && end(timeline, causes, **id, now) == End::Absorbs(class)
+                    matches!(state_at(timeline, **id, now), Some(State::Blocked(_)))
+                        && chain_end(timeline, causes, **id, now) == ChainEnd::Absorbs(class)
                 };
                 tree.iter().filter(at_end).count() as f64
             };
@@ -132,7 +132,7 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
         }
         let (mut held, mut scheduling, mut pinned, mut members) = (0.0, 0.0, 0.0, [0.0; 7]);
         for id in &tree {
-            match doing(timeline, *id, now) {
+            match state_at(timeline, *id, now) {
                 Some(State::Runnable | State::Held(_))
                     if allowed_at(timeline, *id, now).intersection(&idle).is_empty() =>
                 {
@@ -141,7 +141,7 @@ fn brute_force(timeline: &Timeline, causes: &[Cause]) -> IdleTimes {
                 Some(State::Held(_)) => held += 1.0,
                 Some(State::Runnable) => scheduling += 1.0,
                 Some(State::Blocked(_)) => {
-                    if let End::Absorbs(class) = end(timeline, causes, *id, now) {
+                    if let ChainEnd::Absorbs(class) = chain_end(timeline, causes, *id, now) {
                         members[class] += 1.0;
                     }
                 }
@@ -183,32 +183,32 @@ enum Step {
     /// This thread makes another one.
     Fork { parent: usize },
     /// This thread may use these CPUs only.
-    Confine { who: usize, cpus: u8 },
+    Confine { choice: usize, cpus: u8 },
     /// This thread is held back, now or at its next switch.
-    Hold { who: usize },
+    Hold { choice: usize },
     /// This thread had been waiting for a kernel lock.
-    Contention { who: usize, waited: u64 },
+    Contention { choice: usize, waited: u64 },
     /// Events of a CPU are lost.
     Lose { cpu: u32 },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..3_u32, 0..9_usize, 0..6_u8, 0..3_u64)
             .prop_map(|(cpu, choice, left, object)| Step::Switch { cpu, choice, left, object }),
         6 => (0..9_usize, 0..9_u8, 0..9_usize, any::<bool>())
             .prop_map(|(choice, by, waker, io)| Step::Wake { choice, by, waker, io }),
         2 => (0..9_usize).prop_map(|parent| Step::Fork { parent }),
-        1 => (0..9_usize, 1..8_u8).prop_map(|(who, cpus)| Step::Confine { who, cpus }),
-        2 => (0..9_usize).prop_map(|who| Step::Hold { who }),
-        1 => (0..9_usize, 1..2000_u64).prop_map(|(who, waited)| Step::Contention { who, waited }),
+        1 => (0..9_usize, 1..8_u8).prop_map(|(choice, cpus)| Step::Confine { choice, cpus }),
+        2 => (0..9_usize).prop_map(|choice| Step::Hold { choice }),
+        1 => (0..9_usize, 1..2000_u64).prop_map(|(choice, waited)| Step::Contention { choice, waited }),
         1 => (0..3_u32).prop_map(|cpu| Step::Lose { cpu }),
     ]
 }
 
 /// Plays the steps on three CPUs, the first two of them allotted, and returns the events of such a
 /// machine.
-fn play(steps: &[(u16, Step)]) -> Vec<Event> {
+fn simulate_steps(steps: &[(u16, Step)]) -> Vec<Event> {
     let mut now = at(0.0);
     let mut events: Vec<Event> = Vec::new();
     let mut running: [Option<u32>; 3] = [None; 3];
@@ -218,7 +218,7 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
     let pick = |list: &[u32], choice: usize| (!list.is_empty()).then(|| list[choice % list.len()]);
     for (gap, step) in steps {
         now += Nanos(u64::from(*gap));
-        let mut put = |cpu: u32, kind| events.push(Event { at: now, cpu: CpuId(cpu), kind });
+        let mut push = |cpu: u32, kind| events.push(Event { at: now, cpu: CpuId(cpu), kind });
         let alive: Vec<u32> = running.iter().flatten().chain(&runnable).chain(&sleeping).copied().collect();
         match *step {
             Step::Switch { cpu, choice, left, object } => {
@@ -238,9 +238,9 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
                         Left::Dead => {}
                         _ => sleeping.push(prev),
                     }
-                    put(cpu, EventKind::Awaits { tid: Tid(prev), object: Object::Futex(object) });
+                    push(cpu, EventKind::Awaits { tid: Tid(prev), object: Object::Futex(object) });
                 }
-                put(
+                push(
                     cpu,
                     EventKind::Switch(Switch {
                         prev: prev.map_or(Tid::IDLE, Tid),
@@ -267,32 +267,32 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
                     4 => Waker::Unknown,
                     _ => Waker::Thread(thread),
                 };
-                put(0, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: io }));
+                push(0, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: io }));
             }
             Step::Fork { parent } => {
                 let Some(parent) = pick(&alive, parent) else { continue };
                 made += 1;
                 let (parent, child) = (Tid(parent), Tid(made));
-                put(0, EventKind::Fork(morecores_study::trace::Fork { parent, child, process: Tid(ROOT) }));
+                push(0, EventKind::Fork(morecores_study::trace::Fork { parent, child, process: Tid(ROOT) }));
                 let by = Waker::Thread(parent);
-                put(0, EventKind::Waking(Waking { tid: child, by, io_wait: false }));
+                push(0, EventKind::Waking(Waking { tid: child, by, io_wait: false }));
                 runnable.push(made);
             }
-            Step::Confine { who, cpus } => {
-                let Some(tid) = pick(&alive, who) else { continue };
+            Step::Confine { choice, cpus } => {
+                let Some(tid) = pick(&alive, choice) else { continue };
                 let allowed = (0..3).filter(|cpu| cpus & (1 << cpu) != 0).map(CpuId).collect();
-                put(0, EventKind::Confined { tid: Tid(tid), allowed });
+                push(0, EventKind::Confined { tid: Tid(tid), allowed });
             }
-            Step::Hold { who } => {
-                let Some(tid) = pick(&alive, who) else { continue };
-                put(0, EventKind::Held { tid: Tid(tid), by: HeldBy::Quota });
+            Step::Hold { choice } => {
+                let Some(tid) = pick(&alive, choice) else { continue };
+                push(0, EventKind::Held { tid: Tid(tid), by: HeldBy::Quota });
             }
-            Step::Contention { who, waited } => {
-                let Some((cpu, tid)) = (0..).zip(running).filter_map(|(c, t)| Some((c, t?))).nth(who % 3)
+            Step::Contention { choice, waited } => {
+                let Some((cpu, tid)) = (0..).zip(running).filter_map(|(c, t)| Some((c, t?))).nth(choice % 3)
                 else {
                     continue;
                 };
-                put(
+                push(
                     cpu,
                     EventKind::Contention(morecores_study::trace::Contention {
                         tid: Tid(tid),
@@ -306,9 +306,9 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
             }
             Step::Lose { cpu } => {
                 // The last events of this CPU are lost.
-                let told = events.len();
+                let count = events.len();
                 let mut lost = 0;
-                for index in (0..told).rev().take(3) {
+                for index in (0..count).rev().take(3) {
                     if events[index].cpu.0 == cpu {
                         events.remove(index);
                         lost += 1;
@@ -326,11 +326,11 @@ fn play(steps: &[(u16, Step)]) -> Vec<Event> {
 proptest! {
 
     #[test]
-    fn the_sweep_is_the_rule(steps in prop::collection::vec((0..1000_u16, step()), 1..120), perf in any::<bool>()) {
+    fn incremental_rule_equals_its_definition(steps in prop::collection::vec((0..1000_u16, any_step()), 1..120), perf in any::<bool>()) {
         let elapsed: u64 = steps.iter().map(|(gap, _)| u64::from(*gap)).sum::<u64>() + 500;
-        let mut script = Script::new(2, elapsed as f64 / 1e6);
+        let mut script = ScheduleTrace::new(2, elapsed as f64 / 1e6);
         let mut events = script.events();
-        events.extend(play(&steps));
+        events.extend(simulate_steps(&steps));
         if perf {
             script.header.source = TraceSource::Perf;
             events.retain(|event| !matches!(event.kind, EventKind::Waking(_) | EventKind::Contention(_)));
@@ -338,8 +338,8 @@ proptest! {
         events.sort_by_key(|event| event.at);
         let timeline = Timeline::new(&script.header, &events);
         let causes = causes(&timeline);
-        let swept = idle(&timeline, &causes);
-        let truth = brute_force(&timeline, &causes);
+        let swept = apply_idle_rule(&timeline, &causes);
+        let truth = rule_by_definition(&timeline, &causes);
 
         let pairs = |t: &IdleTimes| {
             let ready = [t.held, t.scheduling, t.pinned];
@@ -353,22 +353,22 @@ proptest! {
         let charged: f64 = swept.charges.iter().map(|charge| charge.seconds).sum();
         prop_assert!((charged - swept.times.too_little_work).abs() < 1e-12);
 
-        // Every CPU's stretches cover the window, and no thread is in two places.
+        // Every CPU's spans cover the window, and no thread is in two places.
         for cpu in &timeline.cpus {
-            prop_assert_eq!(cpu.stretches.first().map(|s| s.from), Some(timeline.began));
-            prop_assert_eq!(cpu.stretches.last().map(|s| s.to), Some(timeline.ended));
-            prop_assert!(cpu.stretches.windows(2).all(|pair| pair[0].to == pair[1].from));
+            prop_assert_eq!(cpu.spans.first().map(|s| s.from), Some(timeline.began));
+            prop_assert_eq!(cpu.spans.last().map(|s| s.to), Some(timeline.ended));
+            prop_assert!(cpu.spans.windows(2).all(|pair| pair[0].to == pair[1].from));
         }
         for thread in &timeline.threads {
             prop_assert!(thread.segments.windows(2).all(|pair| pair[0].to <= pair[1].from));
         }
         let running: Nanos = timeline.threads.iter().map(|thread| thread.on_cpu()).sum();
-        let occupied: Nanos = timeline.cpus.iter().flat_map(|cpu| &cpu.stretches)
-            .filter(|s| matches!(s.who, Occupant::Thread(_))).map(|s| s.length()).sum();
+        let occupied: Nanos = timeline.cpus.iter().flat_map(|cpu| &cpu.spans)
+            .filter(|s| matches!(s.occupant, Occupant::Thread(_))).map(|s| s.length()).sum();
         prop_assert_eq!(running, occupied);
 
-        let lost: Nanos = timeline.cpus.iter().filter(|cpu| cpu.allotted).flat_map(|cpu| &cpu.stretches)
-            .filter(|s| s.who == Occupant::Lost).map(|s| s.length().since(s.interrupts)).sum();
+        let lost: Nanos = timeline.cpus.iter().filter(|cpu| cpu.allotted).flat_map(|cpu| &cpu.spans)
+            .filter(|s| s.occupant == Occupant::Lost).map(|s| s.length().since(s.interrupts)).sum();
         let accounting = account(&script.header, &timeline, swept);
         let unexplained = accounting.components.unexplained_s;
         prop_assert!((unexplained - lost.as_secs_f64()).abs() < 1e-12, "{unexplained} {lost:?}");

@@ -11,7 +11,7 @@ mod score;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let asked = |word: &str| std::env::args().any(|argument| argument == word);
-    let seeds = if asked("more") { corpus::MORE_TUNING } else { corpus::TUNING };
-    if score::of_corpus(seeds, asked("each")) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let has_argument = |word: &str| std::env::args().any(|argument| argument == word);
+    let seeds = if has_argument("more") { corpus::MORE_TUNING } else { corpus::TUNING };
+    if score::score_corpus(seeds, has_argument("each")) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

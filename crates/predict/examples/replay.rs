@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use morecores_explain::trace::Timeline;
-use morecores_predict::demand::{calibrated, demands, lock_uses, with_locks};
+use morecores_predict::demand::{Demands, add_locks, calibrate_locks, lock_uses};
 use morecores_predict::replay::{Machine, replay};
 use morecores_study::{Nanos, Study, read_trace_events};
 
@@ -19,16 +19,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counts: Vec<u32> = counts.split(',').map(str::parse).collect::<Result<_, _>>()?;
     for header in &Study::read(path)?.traces {
         let timeline = Timeline::new(header, &read_trace_events(path, header)?.events);
-        let Some(demands) = demands(&timeline) else { continue };
+        let Some(demands) = Demands::from_timeline(&timeline) else { continue };
         let locks = lock_uses(&timeline, &demands);
         let any = Machine::new(header.run.cpus);
-        let traced_on = Machine {
+        let traced_machine = Machine {
             slice: demands.slice.unwrap_or(any.slice),
             wake_latency: demands.wake_latency.or(header.wake_latency_ns).unwrap_or(Nanos::ZERO),
             ..any
         };
-        let locks = calibrated(&demands.program, &locks, &traced_on, 2000);
-        let program = with_locks(&demands.program, &locks, 2000);
+        let locks = calibrate_locks(&demands.program, &locks, &traced_machine, 2000);
+        let program = add_locks(&demands.program, &locks, 2000);
         let bounds = demands.program.bounds();
         println!(
             "{} CPUs, n {}: traced {:.3} s; {} threads, {} steps, {} locks; work {:.3} s, span {:.3} s",
@@ -53,12 +53,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         for &cpus in &counts {
             let begin = Instant::now();
-            let replayed = replay(&program, &Machine { cpus, ..traced_on.clone() });
+            let replayed = replay(&program, &Machine { cpus, ..traced_machine.clone() });
             println!(
                 "  on {cpus:3}: {:.3} s, alone {:.3} s, {} forced, in {:.1} ms",
                 replayed.elapsed.as_secs_f64(),
-                replayed.alone.as_secs_f64(),
-                replayed.forced,
+                replayed.serial.as_secs_f64(),
+                replayed.forced_waits,
                 begin.elapsed().as_secs_f64() * 1e3,
             );
         }

@@ -1,21 +1,21 @@
 //! Closed forms of elapsed time against CPU count: the field's standard models, each fitted to the
 //! measured points.
 //!
-//! A model extrapolates to counts that were not measured. The contest decides by test which model
-//! to trust. `docs/methods/predict.md` lists the formulas and their sources. This module knows
+//! A model extrapolates to counts that were not measured. The average of the models weighs each one
+//! by tests. `docs/methods/predict.md` lists the formulas and their sources. This module knows
 //! neither traces nor studies.
 
-mod contest;
+mod average;
 mod fit;
 mod locks;
 mod network;
 mod trend;
 mod usl;
 
-pub use contest::{Contest, Entry, Form, contest};
-pub use locks::{Jobs, KernelLock, LockShare};
-pub use network::{Loaded, birth_death, mean_value_analysis};
-pub use trend::{Trend, gustafson, karp_flatt_trend};
+pub use average::{Candidate, Form, ModelAverage, average_models};
+pub use locks::{JobModel, KernelLock, LockShare};
+pub use network::{NetworkSolution, birth_death, mean_value_analysis};
+pub use trend::{Trend, gustafson_speedup, karp_flatt_trend};
 pub use usl::Usl;
 
 /// Measured point: the median elapsed time on a number of CPUs.

@@ -12,10 +12,10 @@ mod program;
 mod waiting;
 
 pub use bounds::Bounds;
-pub use engine::{Replayed, replay};
+pub use engine::{ReplayResult, replay};
 pub use inflation::{Inflation, Shape};
 pub use machine::Machine;
-pub use program::{Bag, LockPolicy, Program, Script, Step};
+pub use program::{LockPolicy, Program, Script, SharedWork, Step};
 
 /// Number of a thread in the program.
-type Id = u32;
+type ThreadNumber = u32;

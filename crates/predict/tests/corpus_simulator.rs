@@ -22,13 +22,13 @@ const STYLES: [Style; 7] = [
 fn program(style: Style, jobs: Vec<Job>) -> Program {
     Program {
         seed: 1,
-        phases: vec![Phase::Parallel { style, handing: 0.0, jobs }],
+        phases: vec![Phase::Parallel { style, handout_cost: 0.0, jobs }],
         locks: Vec::new(),
         device: None,
         memory: Memory::default(),
         noise: 0.0,
         system: 0.1,
-        gear: Gear::FREE,
+        machine_costs: MachineCosts::FREE,
     }
 }
 
@@ -38,7 +38,7 @@ fn equal(jobs: usize, ms: f64) -> Vec<Job> {
 
 /// Elapsed time in milliseconds on `cpus` CPUs with `n` for `{n}`.
 fn elapsed(program: &Program, cpus: u32, n: u32) -> f64 {
-    simulate(program, Size { cpus, n }, 7, Watch::Untraced).elapsed.0 as f64 / MS
+    simulate(program, Size { cpus, n }, 7, TraceDetail::Untraced).elapsed.0 as f64 / MS
 }
 
 #[track_caller]
@@ -72,7 +72,7 @@ fn n_limits_the_jobs_at_once_and_cpus_the_threads() {
 #[test]
 fn cpus_are_shared_in_slices() {
     let program = program(Style::Dealt, equal(3, 30.0));
-    let trace = trace(&program, Size { cpus: 1, n: 3 }, 0, Watch::Traced);
+    let trace = trace(&program, Size { cpus: 1, n: 3 }, 0, TraceDetail::Traced);
     let ends: Vec<f64> = trace
         .events
         .iter()
@@ -133,7 +133,7 @@ fn a_lock_s_holds_do_not_overlap() {
 fn only_a_spinlock_s_waiters_keep_their_cpus() {
     let run = |kind| {
         let size = Size { cpus: 8, n: 8 };
-        simulate(&locked(Style::Dealt, kind, 0.0), size, 7, Watch::Untraced)
+        simulate(&locked(Style::Dealt, kind, 0.0), size, 7, TraceDetail::Untraced)
     };
     for kind in [LockKind::Futex, LockKind::Sleep] {
         let slept = run(kind);
@@ -162,14 +162,14 @@ fn a_device_serves_one_after_the_other() {
         let mut program = program(style, vec![job; 16]);
         program.device = Some(Device { interrupt: 24 });
         between(elapsed(&program, 1, 1), 176.0, 176.001);
-        let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, Watch::Untraced);
+        let run = simulate(&program, Size { cpus: 16, n: 16 }, 7, TraceDetail::Untraced);
         between(run.elapsed.0 as f64 / MS, 160.1, 162.0);
         assert_eq!(run.served, Nanos(160 * MS as u64));
     }
 }
 
 #[test]
-fn memory_slows_down_all_who_work() {
+fn memory_slows_down_all_working_threads() {
     for style in STYLES {
         let mut program = program(style, equal(16, 10.0));
         program.memory = Memory { a: 0.8 / 15.0, p: 1.0, b: 0.0 };
@@ -185,24 +185,25 @@ fn memory_slows_down_all_who_work() {
 }
 
 #[test]
-fn what_the_machine_does_takes_its_time() {
+fn machine_costs_take_time() {
     let mut program = program(Style::Processes { shell: false }, equal(4, 10.0));
-    program.gear = Gear { fork: 0.1 * MS, exec: 0.3 * MS, exit: 0.2 * MS, ..Gear::FREE };
+    program.machine_costs =
+        MachineCosts { fork: 0.1 * MS, exec: 0.3 * MS, exit: 0.2 * MS, ..MachineCosts::FREE };
     // Four jobs run in a row, followed by the main process's own exit.
     between(elapsed(&program, 1, 1), 4.0 * 10.6 + 0.2, 42.601);
     // The last job is forked after the three before it, and nothing else delays it.
     between(elapsed(&program, 4, 4), 4.0 * 0.1 + 10.5 + 0.2, 11.101);
-    program.gear = Gear { wake_latency: 20_000, ..Gear::FREE };
+    program.machine_costs = MachineCosts { wake_latency: 20_000, ..MachineCosts::FREE };
     // Each job starts with up to twice the wake-up latency, and so does the main process at the
     // end.
     between(elapsed(&program, 4, 4), 10.04, 10.08);
 }
 
 #[test]
-fn work_done_is_work_asked_for() {
+fn completed_work_equals_requested_work() {
     for mut program in corpus(TUNING).step_by(4) {
         for size in [Size { cpus: 1, n: 1 }, Size { cpus: 4, n: 4 }, Size { cpus: 3, n: 8 }] {
-            let run = simulate(&program, size, 3, Watch::Untraced);
+            let run = simulate(&program, size, 3, TraceDetail::Untraced);
             between(run.done / run.demanded, 1.0 - 1e-9, 1.0 + 1e-9);
             assert!(run.demanded > run.own, "the machine does something, too: {program}");
             between(run.own / program.demand(), 0.97, 1.03);
@@ -213,7 +214,7 @@ fn work_done_is_work_asked_for() {
         }
         program.noise = 0.0;
         program.memory = Memory::default();
-        let run = simulate(&program, Size { cpus: 8, n: 8 }, 3, Watch::Untraced);
+        let run = simulate(&program, Size { cpus: 8, n: 8 }, 3, TraceDetail::Untraced);
         between(run.own / program.demand(), 1.0 - 1e-9, 1.0 + 1e-9);
         // Each step ends on a whole nanosecond.
         let cpu: f64 = run.threads.iter().map(|(_, time)| time.0 as f64).sum();
@@ -222,24 +223,25 @@ fn work_done_is_work_asked_for() {
 }
 
 #[test]
-fn a_run_is_told_by_its_seed() {
-    let program = generate(3);
-    assert_eq!(program, generate(3));
-    assert_ne!(program, generate(4));
-    let run = |cpus, n, seed| simulate(&program, Size { cpus, n }, seed, Watch::Untraced).elapsed;
+fn seed_determines_the_run() {
+    let program = generate_program(3);
+    assert_eq!(program, generate_program(3));
+    assert_ne!(program, generate_program(4));
+    let run = |cpus, n, seed| simulate(&program, Size { cpus, n }, seed, TraceDetail::Untraced).elapsed;
     assert_eq!(run(4, 4, 1), run(4, 4, 1));
     let others = [run(4, 4, 2), run(4, 3, 1), run(3, 4, 1)];
     assert!(!others.contains(&run(4, 4, 1)));
 }
 
 #[test]
-fn noise_is_as_large_as_it_says() {
+fn noise_has_its_stated_size() {
     let mut program = program(Style::Dealt, Vec::new());
     program.phases = vec![Phase::Serial(vec![Step::Work(10.0 * MS)])];
     program.noise = 0.02;
     let runs: Vec<f64> = (0..400)
         .map(|seed| {
-            simulate(&program, Size { cpus: 1, n: 1 }, seed, Watch::Untraced).elapsed.0 as f64 / (10.0 * MS)
+            simulate(&program, Size { cpus: 1, n: 1 }, seed, TraceDetail::Untraced).elapsed.0 as f64
+                / (10.0 * MS)
         })
         .collect();
     let mean = runs.iter().sum::<f64>() / 400.0;

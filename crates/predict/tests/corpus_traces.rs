@@ -7,7 +7,7 @@ mod corpus;
 use std::collections::{HashMap, HashSet};
 
 use corpus::{Phase, *};
-use morecores_explain::trace::{Accounting, Timeline, account, causes, idle};
+use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, causes};
 use morecores_study::trace::*;
 use morecores_study::*;
 use morecores_view::*;
@@ -20,23 +20,29 @@ fn sizes() -> [Size; 5] {
 
 fn accounting(trace: &Trace) -> Accounting {
     let timeline = Timeline::new(&trace.header, &trace.events);
-    let idle = idle(&timeline, &causes(&timeline));
+    let idle = apply_idle_rule(&timeline, &causes(&timeline));
     account(&trace.header, &timeline, idle)
 }
 
 #[test]
-fn traces_fit_together_and_tell_the_simulator_s_times() {
-    for (program, watch) in corpus(TUNING).step_by(7).zip([Watch::Traced, Watch::Exact].into_iter().cycle()) {
+fn traces_are_consistent_and_show_the_simulated_times() {
+    for (program, mode) in
+        corpus(TUNING).step_by(7).zip([TraceDetail::Traced, TraceDetail::Exact].into_iter().cycle())
+    {
         for size in sizes() {
-            let run = simulate(&program, size, 11, watch);
+            let run = simulate(&program, size, 11, mode);
             let trace = run.trace.expect("watched");
             assert_eq!(trace.header.run.elapsed_ns, run.elapsed);
             let timeline = Timeline::new(&trace.header, &trace.events);
-            assert_eq!((timeline.misfits, timeline.lost), (Misfits::default(), 0), "{program} {size:?}");
+            assert_eq!(
+                (timeline.misfits, timeline.lost_events),
+                (Misfits::default(), 0),
+                "{program} {size:?}"
+            );
             assert_eq!(timeline.elapsed(), run.elapsed);
-            let told: Vec<(Tid, Nanos)> =
+            let cpu_times: Vec<(Tid, Nanos)> =
                 timeline.tree().map(|(_, thread)| (thread.tid, thread.on_cpu())).collect();
-            assert_eq!(told, run.threads, "{program} {size:?}");
+            assert_eq!(cpu_times, run.threads, "{program} {size:?}");
             let accounting = accounting(&trace);
             let all = run.elapsed.as_secs_f64() * f64::from(size.cpus);
             let components = &accounting.components;
@@ -48,19 +54,19 @@ fn traces_fit_together_and_tell_the_simulator_s_times() {
             let slept = |event: &&Event| matches!(&event.kind, EventKind::Switch(switch) if switch.left == Left::Uninterruptible);
             let sleeps = trace.events.iter().filter(slept).count() as f64;
             let spun = components.kernel_lock_spin_s.unwrap() - run.spun.as_secs_f64();
-            let most = sleeps * program.memory.slowdown(16) * program.gear.switch / 1e9;
+            let most = sleeps * program.memory.slowdown(16) * program.machine_costs.switch / 1e9;
             assert!((-1e-6..most + 1e-6).contains(&spun), "{program} {size:?}: {spun} of {most}");
         }
     }
 }
 
 #[test]
-fn to_watch_changes_nothing() {
+fn tracing_changes_nothing() {
     for program in corpus(TUNING).step_by(25) {
         for size in sizes() {
-            let elapsed = simulate(&program, size, 5, Watch::Untraced).elapsed;
-            let plain = simulate(&program, size, 5, Watch::Traced);
-            let exact = simulate(&program, size, 5, Watch::Exact);
+            let elapsed = simulate(&program, size, 5, TraceDetail::Untraced).elapsed;
+            let plain = simulate(&program, size, 5, TraceDetail::Traced);
+            let exact = simulate(&program, size, 5, TraceDetail::Exact);
             assert_eq!((plain.elapsed, exact.elapsed), (elapsed, elapsed));
             let (plain, exact) = (plain.trace.unwrap(), exact.trace.unwrap());
             assert_eq!(plain.header.source, TraceSource::Bpf);
@@ -85,7 +91,7 @@ fn program_is_quiet(trace: &Trace) -> bool {
 #[test]
 fn a_trace_survives_its_stream() {
     for program in corpus(TUNING).step_by(50) {
-        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Exact);
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Exact);
         let mut writer = StreamWriter::new(Vec::new()).unwrap();
         for cpu in 0..4 {
             let of_cpu: Vec<Event> =
@@ -98,17 +104,17 @@ fn a_trace_survives_its_stream() {
 }
 
 #[test]
-fn exact_traces_name_who_was_waited_for_and_what_was_called() {
+fn exact_traces_name_reaped_children_and_call_objects() {
     let mut waited_for = 0;
     for program in corpus(TUNING).step_by(9) {
-        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Exact);
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Exact);
         let mut parents = HashMap::new();
         let mut ended = HashSet::new();
-        let (mut born, mut begun) = (HashSet::new(), HashSet::from([trace.header.root]));
+        let (mut created, mut started) = (HashSet::new(), HashSet::from([trace.header.root]));
         for event in &trace.events {
             match &event.kind {
                 EventKind::Fork(fork) => {
-                    born.insert(fork.child);
+                    created.insert(fork.child);
                     if fork.process == fork.child {
                         parents.insert(fork.child, fork.parent);
                     }
@@ -116,9 +122,9 @@ fn exact_traces_name_who_was_waited_for_and_what_was_called() {
                 // The call returns the child's number in the parent, and zero in the child.
                 EventKind::SystemCall(call) if call.number == 56 => {
                     let child = if call.result == 0 { call.tid } else { Tid(call.result as u32) };
-                    assert!(born.contains(&child), "{call:?}");
+                    assert!(created.contains(&child), "{call:?}");
                     if call.result == 0 {
-                        begun.insert(child);
+                        started.insert(child);
                     }
                 }
                 EventKind::Switch(switch) if switch.left == Left::Dead => {
@@ -142,7 +148,7 @@ fn exact_traces_name_who_was_waited_for_and_what_was_called() {
                 _ => {}
             }
         }
-        assert_eq!(born, begun, "{program}");
+        assert_eq!(created, started, "{program}");
         // Nobody reaps the main process in these traces.
         assert_eq!(parents.into_keys().collect::<Vec<_>>(), [trace.header.root]);
     }
@@ -154,7 +160,7 @@ fn exact_traces_name_who_was_waited_for_and_what_was_called() {
 fn each_futex_wait_is_announced() {
     let mut announced = 0;
     for program in corpus(TUNING).step_by(9) {
-        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, Watch::Traced);
+        let trace = trace(&program, Size { cpus: 4, n: 4 }, 0, TraceDetail::Traced);
         let mut awaits: HashMap<CpuId, (Nanos, Tid)> = HashMap::new();
         for event in &trace.events {
             match &event.kind {
@@ -163,9 +169,9 @@ fn each_futex_wait_is_announced() {
                     announced += 1;
                 }
                 EventKind::Switch(switch) => {
-                    let told = awaits.remove(&event.cpu);
+                    let announced_wait = awaits.remove(&event.cpu);
                     let futex = switch.call == Call::Number(202);
-                    assert_eq!(told, futex.then_some((event.at, switch.prev)), "{program}");
+                    assert_eq!(announced_wait, futex.then_some((event.at, switch.prev)), "{program}");
                 }
                 _ => assert!(!awaits.contains_key(&event.cpu), "{program}: between the two"),
             }
@@ -175,15 +181,15 @@ fn each_futex_wait_is_announced() {
 }
 
 #[test]
-fn ticks_tell_the_share_of_the_kernel() {
-    let mut program = generate(0);
-    program.gear = Gear::FREE;
+fn ticks_show_the_kernel_ratio() {
+    let mut program = generate_program(0);
+    program.machine_costs = MachineCosts::FREE;
     program.locks.clear();
     program.device = None;
     program.system = 0.3;
     let job: Job = vec![Step::Work(20.0 * MS); 20];
-    program.phases = vec![Phase::Parallel { style: Style::Dealt, handing: 0.0, jobs: vec![job; 8] }];
-    let trace = trace(&program, Size { cpus: 2, n: 2 }, 0, Watch::Traced);
+    program.phases = vec![Phase::Parallel { style: Style::Dealt, handout_cost: 0.0, jobs: vec![job; 8] }];
+    let trace = trace(&program, Size { cpus: 2, n: 2 }, 0, TraceDetail::Traced);
     let ratio = accounting(&trace).kernel_ratio.unwrap();
     // With some 800 ticks, the bound is four standard errors.
     assert!((ratio - 0.3).abs() < 0.065, "{ratio}");
@@ -196,40 +202,40 @@ fn ticks_tell_the_share_of_the_kernel() {
 fn bare(style: Style, job: Job) -> Program {
     Program {
         seed: 1,
-        phases: vec![Phase::Parallel { style, handing: 0.0, jobs: vec![job; 16] }],
+        phases: vec![Phase::Parallel { style, handout_cost: 0.0, jobs: vec![job; 16] }],
         locks: Vec::new(),
         device: None,
         memory: Memory::default(),
         noise: 0.01,
         system: 0.1,
-        gear: Gear { wake_latency: 2_000, switch: 500.0, call: 500.0, ..Gear::FREE },
+        machine_costs: MachineCosts { wake_latency: 2_000, switch: 500.0, call: 500.0, ..MachineCosts::FREE },
     }
 }
 
 /// Share of one component in the idle time.
-fn share(trace: &Trace, of: fn(&Components) -> Option<f64>) -> f64 {
+fn share(trace: &Trace, component: fn(&Components) -> Option<f64>) -> f64 {
     let accounting = accounting(trace);
-    of(&accounting.components).unwrap() / accounting.idle.times.total()
+    component(&accounting.components).unwrap() / accounting.idle.times.total()
 }
 
 #[test]
-fn a_trace_tells_what_the_program_is_limited_by() {
+fn trace_shows_the_limit_of_the_program() {
     let size = Size { cpus: 8, n: 8 };
     let hold = |lock| [Step::Work(MS), Step::Hold { lock, before: 0.0, held: MS }].repeat(10);
     let with_lock =
         |kind| Program { locks: vec![Lock { kind, growth: 0.0 }], ..bare(Style::ThreadPool, hold(0)) };
-    let told = |program: &Program| trace(program, size, 0, Watch::Traced);
+    let traced = |program: &Program| trace(program, size, 0, TraceDetail::Traced);
 
-    assert!(share(&told(&with_lock(LockKind::Futex)), |c| c.idle_user_lock_s) > 0.9);
-    assert!(share(&told(&with_lock(LockKind::Sleep)), |c| c.idle_kernel_lock_s) > 0.9);
-    let spins = accounting(&told(&with_lock(LockKind::Spin))).components;
+    assert!(share(&traced(&with_lock(LockKind::Futex)), |c| c.idle_user_lock_s) > 0.9);
+    assert!(share(&traced(&with_lock(LockKind::Sleep)), |c| c.idle_kernel_lock_s) > 0.9);
+    let spins = accounting(&traced(&with_lock(LockKind::Spin))).components;
     assert!(spins.kernel_lock_spin_s.unwrap() > 0.6, "{spins:?}");
 
     let mut device = bare(Style::ProcessPool, [Step::Work(0.1 * MS), Step::Request(MS)].repeat(10));
     device.device = Some(Device { interrupt: 24 });
-    assert!(share(&told(&device), |c| c.idle_disk_s) > 0.9);
+    assert!(share(&traced(&device), |c| c.idle_disk_s) > 0.9);
 
     let mut serial = bare(Style::Team { dynamic: true }, vec![Step::Work(MS)]);
     serial.phases.insert(0, Phase::Serial(vec![Step::Work(30.0 * MS)]));
-    assert!(share(&told(&serial), |c| Some(c.idle_too_little_work_s)) > 0.9);
+    assert!(share(&traced(&serial), |c| Some(c.idle_too_little_work_s)) > 0.9);
 }

@@ -5,8 +5,8 @@
 //! relative to the published value.
 #![allow(clippy::print_stdout)] // The table, for `--nocapture`.
 
-use morecores_predict::forecast::{Evidence, Measured, forecast};
-use morecores_predict::models::{Jobs, LockShare, Model, Point, Usl, contest};
+use morecores_predict::forecast::{Evidence, MeasuredPoint, forecast};
+use morecores_predict::models::{JobModel, LockShare, Model, Point, Usl, average_models};
 use morecores_study::published::{Printed, Published, PublishedRow};
 use morecores_view::Abstention;
 
@@ -14,7 +14,7 @@ use morecores_view::Abstention;
 /// the last digit of a time of some 100 s.
 const NOISE: f64 = 0.005;
 
-fn rows() -> Published {
+fn published_facts() -> Published {
     Published::read().expect("the facts are part of the build")
 }
 
@@ -38,45 +38,45 @@ fn speedups(published: &Published, test: &str, cpus: &[u32]) -> Vec<Point> {
 }
 
 /// Asserts that the prediction from all points but the last is within `bound` of the last point.
-fn predicts(what: &str, mut points: Vec<Point>, held: Option<LockShare>, bound: f64) {
+fn assert_predicts(label: &str, mut points: Vec<Point>, lock_share: Option<LockShare>, bound: f64) {
     let largest = points.pop().expect("points");
-    let contest = contest(&points, held, NOISE).expect("a model");
-    let error = contest.elapsed(largest.cpus) / largest.elapsed - 1.0;
-    let share = |entry: &morecores_predict::models::Entry| {
-        format!("{} {:.0}%", entry.form.name(), 100.0 * entry.weight)
+    let average = average_models(&points, lock_share, NOISE).expect("a model");
+    let error = average.elapsed(largest.cpus) / largest.elapsed - 1.0;
+    let share = |candidate: &morecores_predict::models::Candidate| {
+        format!("{} {:.0}%", candidate.form.name(), 100.0 * candidate.weight)
     };
-    let shares: Vec<_> = contest.entries.iter().map(share).collect();
+    let shares: Vec<_> = average.candidates.iter().map(share).collect();
     println!(
-        "{what}: {:+.2}% at {} CPUs (at most {:.1}%; {})",
+        "{label}: {:+.2}% at {} CPUs (at most {:.1}%; {})",
         100.0 * error,
         largest.cpus,
         100.0 * bound,
         shares.join(", ")
     );
-    assert!(error.abs() <= bound, "{what}: {error}");
+    assert!(error.abs() <= bound, "{label}: {error}");
 }
 
 #[test]
 fn matrix_multiply() {
-    let published = rows();
+    let published = published_facts();
     // The paper prints "less than 0.1" percent, and 254 s and 257 s on one CPU.
-    let share = Some(LockShare::held(0.001, 254.0, 257.0));
-    predicts("matrix multiply, 1-3 to 4", times(&published, "T2", &[1, 2, 3, 4]), share, 0.01);
-    predicts("matrix multiply, 1-2 to 4", times(&published, "T2", &[1, 2, 4]), share, 0.01);
+    let share = Some(LockShare::from_ratio(0.001, 254.0, 257.0));
+    assert_predicts("matrix multiply, 1-3 to 4", times(&published, "T2", &[1, 2, 3, 4]), share, 0.01);
+    assert_predicts("matrix multiply, 1-2 to 4", times(&published, "T2", &[1, 2, 4]), share, 0.01);
 }
 
 #[test]
 fn parallel_make() {
-    let published = rows();
+    let published = published_facts();
     let one = |id| row(&published, id).elapsed_s().expect("a time");
-    let share = Some(LockShare::held(0.0409, one("003.T4.1CPU"), one("003.T4.1CPUSMP")));
-    predicts("parallel make, 1-2 to 4", times(&published, "T4", &[1, 2, 4]), share, 0.03);
-    predicts("parallel make, 1-3 to 4", times(&published, "T4", &[1, 2, 3, 4]), share, 0.015);
+    let share = Some(LockShare::from_ratio(0.0409, one("003.T4.1CPU"), one("003.T4.1CPUSMP")));
+    assert_predicts("parallel make, 1-2 to 4", times(&published, "T4", &[1, 2, 4]), share, 0.03);
+    assert_predicts("parallel make, 1-3 to 4", times(&published, "T4", &[1, 2, 3, 4]), share, 0.015);
 }
 
 #[test]
 fn waits_for_the_kernel_lock_of_a_parallel_make() {
-    let published = rows();
+    let published = published_facts();
     let waiting = |cpus: u32| match row(&published, &format!("003.T4.{cpus}CPU")).waiting_ratio_percent {
         Some(Printed::Number(percent)) => Some(percent / 100.0),
         _ => None,
@@ -87,7 +87,7 @@ fn waits_for_the_kernel_lock_of_a_parallel_make() {
     let truth = waiting(4).expect("a waiting ratio");
     for from in [&[1, 2][..], &[1, 2, 3]] {
         // `make -j4` runs four jobs at once.
-        let found = Jobs::fit(&known(from), 4).expect("waits").waiting_ratio(4);
+        let found = JobModel::fit(&known(from), 4).expect("waits").waiting_ratio(4);
         let error = found / truth - 1.0;
         println!(
             "waiting ratio of make -j4 from {from:?}: {:.2}%, published {:.2}%",
@@ -100,9 +100,9 @@ fn waits_for_the_kernel_lock_of_a_parallel_make() {
 
 #[test]
 fn dg_ux_multiuser() {
-    let published = rows();
+    let published = published_facts();
     for test in ["T4.avg", "T4.max"] {
-        predicts(
+        assert_predicts(
             &format!("DG/UX multiuser ({test})"),
             speedups(&published, test, &[1, 2, 4, 8]),
             None,
@@ -113,17 +113,22 @@ fn dg_ux_multiuser() {
 
 #[test]
 fn dg_ux_kernel_build() {
-    predicts("DG/UX kernel build, parallel part", speedups(&rows(), "T3.par", &[1, 2, 4, 8]), None, 0.05);
+    assert_predicts(
+        "DG/UX kernel build, parallel part",
+        speedups(&published_facts(), "T3.par", &[1, 2, 4, 8]),
+        None,
+        0.05,
+    );
 }
 
 /// Asserts that the forecast of the largest count from the others gives only a band, and returns
 /// its reason.
-fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>) -> Abstention {
+fn assert_abstains(label: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>) -> Abstention {
     let largest = points.pop().expect("points");
     // The times are printed to 0.01 s.
     let measured = |point: Point| {
         let error = 0.005 / point.elapsed;
-        Measured {
+        MeasuredPoint {
             cpus: point.cpus,
             elapsed: point.elapsed,
             error,
@@ -138,37 +143,40 @@ fn abstains(what: &str, mut points: Vec<Point>, busy_devices: Vec<(String, f64)>
     let point = &found.points[0];
     let [least, most] = point.elapsed_band90_s.expect("a band of time");
     println!(
-        "{what}: abstains; {least:.2} to {most:.2} s at {} CPUs, published {:.2} s",
+        "{label}: abstains; {least:.2} to {most:.2} s at {} CPUs, published {:.2} s",
         largest.cpus, largest.elapsed
     );
-    assert!(point.elapsed_s.is_none() && point.speedup.is_none(), "{what}: {point:?}");
-    assert!(least <= largest.elapsed && largest.elapsed <= most, "{what}: {point:?}");
+    assert!(point.elapsed_s.is_none() && point.speedup.is_none(), "{label}: {point:?}");
+    assert!(least <= largest.elapsed && largest.elapsed <= most, "{label}: {point:?}");
     found.abstained.expect("a reason")
 }
 
 #[test]
 fn web_server() {
-    let published = rows();
+    let published = published_facts();
     // According to the source, the network interface was the limit in these tables.
     let wire = || vec![("the wire".to_owned(), 1.0)];
     for table in ["T8", "T9"] {
-        let two = abstains(
+        let two = assert_abstains(
             &format!("web server ({table}), 1-2 to 4"),
             times(&published, table, &[1, 2, 4]),
             vec![],
         );
         assert!(matches!(two, Abstention::SteepFromTwoPoints { .. }), "{two:?}");
         let counts = [1, 2, 3, 4];
-        let all =
-            abstains(&format!("web server ({table}), 1-3 to 4"), times(&published, table, &counts), wire());
+        let all = assert_abstains(
+            &format!("web server ({table}), 1-3 to 4"),
+            times(&published, table, &counts),
+            wire(),
+        );
         assert!(matches!(all, Abstention::Saturated { .. }), "{all:?}");
     }
 }
 
-/// Compares the mean and worst errors of the contest and of a plain law at the largest counts.
+/// Compares the mean and worst errors of the average and of a plain law at the largest counts.
 #[test]
-fn together_they_beat_the_universal_scalability_law() {
-    let published = rows();
+fn average_beats_the_universal_scalability_law() {
+    let published = published_facts();
     let counts = [1, 2, 3, 4];
     let sets = [
         times(&published, "T2", &counts),
@@ -180,9 +188,11 @@ fn together_they_beat_the_universal_scalability_law() {
     let (mut ours, mut law) = (Vec::new(), Vec::new());
     for mut points in sets {
         let largest = points.pop().expect("points");
-        let missed = |elapsed: f64| (elapsed / largest.elapsed - 1.0).abs();
-        ours.push(missed(contest(&points, None, NOISE).expect("a model").elapsed(largest.cpus)));
-        law.push(missed(Usl::fit(&points).expect("a fit").elapsed(largest.cpus)));
+        let relative_error = |elapsed: f64| (elapsed / largest.elapsed - 1.0).abs();
+        ours.push(relative_error(
+            average_models(&points, None, NOISE).expect("a model").elapsed(largest.cpus),
+        ));
+        law.push(relative_error(Usl::fit(&points).expect("a fit").elapsed(largest.cpus)));
     }
     let score = |errors: &[f64]| {
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use morecores_explain::trace::Timeline;
 use morecores_explain::trace_view;
-use morecores_predict::demand::demands;
+use morecores_predict::demand::Demands;
 use morecores_predict::replay::{Machine, replay};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{Nanos, read_trace_events};
@@ -25,14 +25,14 @@ fn a_real_program_takes_as_long_in_a_replay_as_it_did() {
         let header: TraceHeader = serde_json::from_slice(&header).expect("a header");
         let decoded = read_trace_events(&path, &header).expect("its events");
         let timeline = Timeline::new(&header, &decoded.events);
-        let demands = demands(&timeline).expect("the main process is in the trace");
+        let demands = Demands::from_timeline(&timeline).expect("the main process is in the trace");
         let machine = Machine {
             slice: demands.slice.unwrap_or(Machine::new(1).slice),
             wake_latency: demands.wake_latency.unwrap_or(Nanos::ZERO),
             ..Machine::new(header.run.cpus)
         };
         let replayed = replay(&demands.program, &machine);
-        assert_eq!(replayed.forced, 0, "{program} {name}: threads wait for each other without end");
+        assert_eq!(replayed.forced_waits, 0, "{program} {name}: threads wait for each other without end");
 
         let error = replayed.elapsed.as_secs_f64() / timeline.elapsed().as_secs_f64() - 1.0;
         let went = trace_view(&header, &decoded, "x86_64").components;

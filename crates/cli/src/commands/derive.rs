@@ -5,7 +5,7 @@ use std::path::Path;
 
 use morecores_explain::trace_view;
 use morecores_machine::clock;
-use morecores_predict::forecast::{Evidence, MemoryRoom, TracedProgram, forecast, what_if};
+use morecores_predict::forecast::{Evidence, MemoryBudget, TracedProgram, forecast, what_if};
 use morecores_study::trace::TraceHeader;
 use morecores_study::{
     Bytes, Command, Header, Host, Plan, STUDY_SCHEMA, Study, StudyError, read_trace_events,
@@ -54,7 +54,7 @@ pub(super) fn read(study: &Study, path: &Path) -> Derived {
         match read_trace_events(path, header) {
             Ok(decoded) => {
                 let view = trace_view(header, &decoded, &study.header.host.arch);
-                programs.extend(TracedProgram::of(header, &decoded, &view));
+                programs.extend(TracedProgram::from_trace(header, &decoded, &view));
                 views.push(view);
             }
             Err(error) => unread.push(error.to_string()),
@@ -116,8 +116,8 @@ pub(super) fn evidence(
 ) -> Evidence {
     let limit = memory.map(|memory| memory.0).or_else(|| memory::limit(study));
     let room = memory::demand(study, from).zip(limit);
-    let memory = room.map(|(demand, limit)| MemoryRoom { demand, limit: limit as f64 });
-    Evidence { memory, ..Evidence::of(view, programs, is_told_n(study), from) }
+    let memory = room.map(|(demand, limit)| MemoryBudget { demand, limit: limit as f64 });
+    Evidence { memory, ..Evidence::from_view(view, programs, is_told_n(study), from) }
 }
 
 /// Prediction for the default CPU counts; none if the evidence supports no count.

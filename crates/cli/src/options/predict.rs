@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use morecores_machine::counts::CountsError;
-use morecores_predict::forecast::Change;
+use morecores_predict::forecast::WhatIfChange;
 use morecores_report::{Price, cpus};
 use morecores_study::Bytes;
 use morecores_view::View;
@@ -104,7 +104,7 @@ pub(crate) fn default_targets(view: &View, largest: u32) -> Vec<u32> {
 #[derive(Debug)]
 pub(crate) struct WhatIfOptions {
     /// Requested changes. An empty list requests all possible changes.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<WhatIfChange>,
     pub(crate) cpus: Option<Vec<u32>>,
 }
 
@@ -112,17 +112,17 @@ impl WhatIfOptions {
     /// Reads the arguments.
     pub(crate) fn new(args: &WhatIfArgs) -> Result<Self> {
         let without = args.without.iter().map(|what| match what.as_str() {
-            "disk" => Change::WithoutDisk,
-            "serial" => Change::WithoutSerial,
-            name => Change::Without(name.to_owned()),
+            "disk" => WhatIfChange::RemoveDisk,
+            "serial" => WhatIfChange::RemoveSerial,
+            name => WhatIfChange::RemoveNamed(name.to_owned()),
         });
-        let mut changes: Vec<Change> = without.collect();
+        let mut changes: Vec<WhatIfChange> = without.collect();
         for text in &args.faster {
             let wrong = || anyhow!("--faster `{text}`: write a command and how much faster, like ld=2x");
             let (command, factor) = text.rsplit_once('=').ok_or_else(wrong)?;
             let factor: f64 = factor.trim_end_matches(['x', '×']).parse().map_err(|_| wrong())?;
             ensure!(factor.is_finite() && factor > 1.0 && !command.is_empty(), wrong());
-            changes.push(Change::Faster { command: command.to_owned(), factor });
+            changes.push(WhatIfChange::SpeedUp { command: command.to_owned(), factor });
         }
         let cpus = args.cpus.as_deref().map(|text| list("--cpus", text)).transpose()?;
         Ok(Self { changes, cpus })

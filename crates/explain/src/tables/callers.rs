@@ -5,7 +5,7 @@ use morecores_study::trace::KernelFrame;
 /// Prefixes of function names that are above the lock primitive only because the stack was taken:
 /// tracepoints (`__traceiter_contention_begin`), BPF programs and trampolines (named by the kernel
 /// itself since Linux 5.13, their helpers in kernel/bpf/), and ftrace.
-const TRACING: &[&str] = &[
+const TRACING_PREFIXES: &[&str] = &[
     "__bpf_",
     "__traceiter_",
     "bpf_",
@@ -18,13 +18,13 @@ const TRACING: &[&str] = &[
 ];
 
 /// Functions that sleep on behalf of a lock primitive. They are above it on the stack, never below.
-const SLEEPING: &[&str] =
+const SLEEP_FUNCTIONS: &[&str] =
     &["__schedule", "io_schedule", "preempt_schedule", "schedule", "schedule_preempt_disabled"];
 
 /// Prefixes of lock primitives' names: kernel/locking/, kernel/sched/core.c for a runqueue's lock,
 /// lib/lockref.c, arch/x86/kernel/{kvm,paravirt}.c for spinlocks under a hypervisor. `down` without
 /// an underscore is the semaphore's own function and is compared as a whole.
-const PRIMITIVES: &[&str] = &[
+const LOCK_PRIMITIVES: &[&str] = &[
     "__down",
     "__mutex_",
     "__percpu_down_",
@@ -69,7 +69,7 @@ const PRIMITIVES: &[&str] = &[
 
 /// Place in the kernel at which a thread waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct LockSite<'a> {
     /// Lock function that the caller called; none if the stack shows no known one.
     pub(super) primitive: Option<&'a str>,
     /// First function that is no lock primitive; none if the stack ends before it.
@@ -77,21 +77,23 @@ pub(super) struct Place<'a> {
 }
 
 /// Reads a stack, innermost function first.
-pub(super) fn place(stack: &[KernelFrame]) -> Place<'_> {
-    let above = stack.iter().position(|frame| !is_above(&frame.symbol)).unwrap_or(stack.len());
-    let locking = stack[above..].iter().take_while(|frame| is_primitive(&frame.symbol)).count();
-    let symbol = |index: usize| stack.get(index).map(|frame| plain(&frame.symbol));
-    Place {
-        primitive: if locking > 0 { symbol(above + locking - 1) } else { None },
-        caller: symbol(above + locking),
+pub(super) fn lock_site(stack: &[KernelFrame]) -> LockSite<'_> {
+    let skipped = stack.iter().position(|frame| !is_above_primitive(&frame.symbol)).unwrap_or(stack.len());
+    let primitives = stack[skipped..].iter().take_while(|frame| is_primitive(&frame.symbol)).count();
+    let symbol = |index: usize| stack.get(index).map(|frame| strip_clone_suffix(&frame.symbol));
+    LockSite {
+        primitive: if primitives > 0 { symbol(skipped + primitives - 1) } else { None },
+        caller: symbol(skipped + primitives),
     }
 }
 
 /// Whether a function is above the lock primitive. A function without a name is a BPF program if it
 /// is above all others, and a module's function elsewhere.
-fn is_above(symbol: &str) -> bool {
+fn is_above_primitive(symbol: &str) -> bool {
     let begins = |prefix: &&str| symbol.starts_with(*prefix);
-    is_address(symbol) || TRACING.iter().any(begins) || SLEEPING.contains(&plain(symbol))
+    is_address(symbol)
+        || TRACING_PREFIXES.iter().any(begins)
+        || SLEEP_FUNCTIONS.contains(&strip_clone_suffix(symbol))
 }
 
 /// Whether a symbol is a kernel address: 16 digits, with or without a prefix.
@@ -101,54 +103,54 @@ fn is_address(symbol: &str) -> bool {
 }
 
 fn is_primitive(symbol: &str) -> bool {
-    PRIMITIVES.iter().any(|prefix| symbol.starts_with(prefix)) || plain(symbol) == "down"
+    LOCK_PRIMITIVES.iter().any(|prefix| symbol.starts_with(prefix)) || strip_clone_suffix(symbol) == "down"
 }
 
 /// Name without the compiler's suffix for a clone: `.isra.0`, `.constprop.0`, `.llvm.…`.
-fn plain(symbol: &str) -> &str {
-    symbol.split_once('.').map_or(symbol, |(plain, _)| plain)
+fn strip_clone_suffix(symbol: &str) -> &str {
+    symbol.split_once('.').map_or(symbol, |(name, _)| name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(symbols: &str) -> (Option<String>, Option<String>) {
+    fn read_stack(symbols: &str) -> (Option<String>, Option<String>) {
         let stack: Vec<KernelFrame> = symbols
             .split_whitespace()
             .map(|symbol| KernelFrame { symbol: symbol.to_owned(), offset: 0 })
             .collect();
-        let place = place(&stack);
-        (place.primitive.map(str::to_owned), place.caller.map(str::to_owned))
+        let site = lock_site(&stack);
+        (site.primitive.map(str::to_owned), site.caller.map(str::to_owned))
     }
 
-    fn expect(symbols: &str, primitive: &str, caller: &str) {
-        assert_eq!(read(symbols), (Some(primitive.to_owned()), Some(caller.to_owned())), "{symbols}");
+    fn assert_site(symbols: &str, primitive: &str, caller: &str) {
+        assert_eq!(read_stack(symbols), (Some(primitive.to_owned()), Some(caller.to_owned())), "{symbols}");
     }
 
     #[test]
     fn tracing_and_primitives_are_skipped() {
-        expect(
+        assert_site(
             "bpf_prog_4a_on_end bpf_trace_run2 __bpf_trace_contention_end __traceiter_contention_end \
              native_queued_spin_lock_slowpath _raw_spin_lock d_alloc lookup_open",
             "_raw_spin_lock",
             "d_alloc",
         );
-        expect(
+        assert_site(
             "0xffffffffc0001234 bpf_trampoline_6442 __pv_queued_spin_lock_slowpath _raw_spin_lock_irqsave \
              prepare_to_wait_event pipe_read",
             "_raw_spin_lock_irqsave",
             "prepare_to_wait_event",
         );
-        expect(
+        assert_site(
             "rwsem_down_write_slowpath down_write_killable vm_mmap_pgoff",
             "down_write_killable",
             "vm_mmap_pgoff",
         );
-        expect("__mutex_lock.constprop.0 mutex_lock pipe_write vfs_write", "mutex_lock", "pipe_write");
-        expect("__mutex_lock.constprop.0 sync_inodes_sb.part.0", "__mutex_lock", "sync_inodes_sb");
-        expect("__down_common.isra.0 down console_lock", "down", "console_lock");
-        expect(
+        assert_site("__mutex_lock.constprop.0 mutex_lock pipe_write vfs_write", "mutex_lock", "pipe_write");
+        assert_site("__mutex_lock.constprop.0 sync_inodes_sb.part.0", "__mutex_lock", "sync_inodes_sb");
+        assert_site("__down_common.isra.0 down console_lock", "down", "console_lock");
+        assert_site(
             "native_queued_spin_lock_slowpath _raw_spin_lock lockref_get_not_dead __legitimize_path",
             "lockref_get_not_dead",
             "__legitimize_path",
@@ -157,13 +159,13 @@ mod tests {
 
     /// The scheduler is above a primitive that sleeps, and below a primitive that it takes itself.
     #[test]
-    fn the_scheduler_may_be_either() {
-        expect(
+    fn scheduler_can_be_above_or_below_a_primitive() {
+        assert_site(
             "__schedule schedule_preempt_disabled __mutex_lock mutex_lock pipe_read",
             "mutex_lock",
             "pipe_read",
         );
-        expect(
+        assert_site(
             "native_queued_spin_lock_slowpath _raw_spin_lock raw_spin_rq_lock_nested __schedule schedule",
             "raw_spin_rq_lock_nested",
             "__schedule",
@@ -171,22 +173,25 @@ mod tests {
     }
 
     #[test]
-    fn what_the_stack_does_not_show_is_none() {
-        assert_eq!(read(""), (None, None));
-        assert_eq!(read("bpf_prog_1 mutex_lock"), (Some("mutex_lock".to_owned()), None));
+    fn missing_stack_frames_are_none() {
+        assert_eq!(read_stack(""), (None, None));
+        assert_eq!(read_stack("bpf_prog_1 mutex_lock"), (Some("mutex_lock".to_owned()), None));
         // The primitive was inlined: the stack shows only its caller. A module's function has no
         // name.
-        assert_eq!(read("bpf_prog_1 ext4_sync_file vfs_fsync"), (None, Some("ext4_sync_file".to_owned())));
         assert_eq!(
-            read("_raw_spin_lock 0xffffffffc0401000 vfs_read"),
+            read_stack("bpf_prog_1 ext4_sync_file vfs_fsync"),
+            (None, Some("ext4_sync_file".to_owned()))
+        );
+        assert_eq!(
+            read_stack("_raw_spin_lock 0xffffffffc0401000 vfs_read"),
             (Some("_raw_spin_lock".to_owned()), Some("0xffffffffc0401000".to_owned()))
         );
         // A counter's own lock is no per-CPU semaphore.
-        expect(
+        assert_site(
             "_raw_spin_lock_irqsave __percpu_counter_sum x",
             "_raw_spin_lock_irqsave",
             "__percpu_counter_sum",
         );
-        assert_eq!(read("download_firmware x"), (None, Some("download_firmware".to_owned())));
+        assert_eq!(read_stack("download_firmware x"), (None, Some("download_firmware".to_owned())));
     }
 }

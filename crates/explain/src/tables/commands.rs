@@ -7,8 +7,8 @@ use morecores_study::trace::TraceHeader;
 use morecores_view::CommandView;
 
 use super::programs::Programs;
-use super::waiting::LockTime;
-use crate::trace::{self, Occupant, Shares, Timeline};
+use super::waiting::LockWaitTimes;
+use crate::trace::{self, Occupant, SpanParts, Timeline};
 
 /// The table, and the waiting ratio of the whole tree.
 #[derive(Debug)]
@@ -22,42 +22,42 @@ pub(super) struct Commands {
 
 /// Sums for one program, or for all programs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct CommandSums {
     calls: u64,
     /// CPU time in nanoseconds.
     cpu: f64,
-    ticks: Ticks,
-    lock_spun: Nanos,
-    lock_asleep: Nanos,
+    ticks: TickTimes,
+    lock_spin: Nanos,
+    lock_sleep: Nanos,
 }
 
-impl Sums {
+impl CommandSums {
     fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.cpu += other.cpu;
         self.ticks.user += other.ticks.user;
         self.ticks.system += other.ticks.system;
-        self.lock_spun += other.lock_spun;
-        self.lock_asleep += other.lock_asleep;
+        self.lock_spin += other.lock_spin;
+        self.lock_sleep += other.lock_sleep;
     }
 
     /// Ratio of the waits, spinning and asleep, to CPU time plus the sleep. Spinning is part of the
     /// CPU time.
     fn waiting_ratio(&self) -> Option<f64> {
-        let asleep = self.lock_asleep.0 as f64;
-        let whole = self.cpu + asleep;
-        (whole > 0.0).then(|| ((self.lock_spun.0 as f64 + asleep) / whole).min(1.0))
+        let sleep = self.lock_sleep.0 as f64;
+        let total = self.cpu + sleep;
+        (total > 0.0).then(|| ((self.lock_spin.0 as f64 + sleep) / total).min(1.0))
     }
 }
 
 /// Ticks by the mode that they found, as time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ticks {
+struct TickTimes {
     user: u64,
     system: u64,
 }
 
-impl Ticks {
+impl TickTimes {
     /// Share of system time, and its standard error: half the width of Wilson's interval at one
     /// standard error (JASA 22(158), 1927). The binomial formula would give no error if all ticks
     /// agree. None without a tick.
@@ -79,49 +79,49 @@ impl Ticks {
 pub(super) fn commands(
     header: &TraceHeader,
     timeline: &Timeline,
-    shares: &[Vec<Shares>],
+    span_parts: &[Vec<SpanParts>],
     programs: &Programs,
-    locks: Option<&[LockTime]>,
+    locks: Option<&[LockWaitTimes]>,
 ) -> Commands {
-    let mut sums = vec![Sums::default(); programs.len()];
+    let mut sums = vec![CommandSums::default(); programs.len()];
     count_calls(timeline, programs, &mut sums);
-    add_cpu_time(timeline, shares, programs, &mut sums);
+    add_cpu_time(timeline, span_parts, programs, &mut sums);
     add_ticks(timeline, programs, &mut sums);
-    for time in locks.unwrap_or_default() {
-        let sum = &mut sums[programs.at(time.thread, time.from).index()];
-        sum.lock_spun += time.waited.spun;
-        sum.lock_asleep += time.waited.asleep;
+    for wait in locks.unwrap_or_default() {
+        let sum = &mut sums[programs.program_at(wait.thread, wait.from).index()];
+        sum.lock_spin += wait.times.spin;
+        sum.lock_sleep += wait.times.sleep;
     }
-    let mut whole = Sums::default();
-    sums.iter().for_each(|sum| whole.add(sum));
-    let row = |(name, sum): (String, &Sums)| {
+    let mut total = CommandSums::default();
+    sums.iter().for_each(|sum| total.add(sum));
+    let row = |(name, sum): (String, &CommandSums)| {
         let kernel = sum.ticks.kernel_ratio(header.tick_ns);
         CommandView {
             name,
             calls: sum.calls,
             cpu_s: sum.cpu / 1e9,
-            cpu_ratio: if whole.cpu > 0.0 { sum.cpu / whole.cpu } else { 0.0 },
+            cpu_ratio: if total.cpu > 0.0 { sum.cpu / total.cpu } else { 0.0 },
             kernel_ratio: kernel.map(|(ratio, _)| ratio),
             kernel_ratio_error: kernel.map(|(_, error)| error),
             waiting_ratio: locks.and_then(|_| sum.waiting_ratio()),
         }
     };
-    let named = programs.all().map(|program| programs.name(program)).zip(&sums);
+    let by_name = programs.iter().map(|program| programs.name(program)).zip(&sums);
     // Other users' programs on these CPUs are not part of the command.
-    let used = named.filter(|(_, sum)| sum.calls > 0 || sum.cpu > 0.0);
+    let used = by_name.filter(|(_, sum)| sum.calls > 0 || sum.cpu > 0.0);
     let mut rows: Vec<CommandView> = used.map(row).collect();
     rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then_with(|| a.name.cmp(&b.name)));
-    Commands { rows, waiting_ratio: locks.and_then(|_| whole.waiting_ratio()) }
+    Commands { rows, waiting_ratio: locks.and_then(|_| total.waiting_ratio()) }
 }
 
 /// Counts calls: each exec of a process is a call of its new program. A process that never calls
 /// exec is a call of its parent's program.
-fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
+fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [CommandSums]) {
     let inside = |at: Nanos| at <= timeline.ended;
     for (id, thread) in timeline.tree() {
         let Some(execs) = programs.execs(id) else { continue };
-        if execs.is_empty() && (thread.born.is_some_and(inside) || timeline.root == Some(id)) {
-            sums[programs.at(id, thread.born.unwrap_or_default()).index()].calls += 1;
+        if execs.is_empty() && (thread.created.is_some_and(inside) || timeline.root == Some(id)) {
+            sums[programs.program_at(id, thread.created.unwrap_or_default()).index()].calls += 1;
         }
         for (_, program) in execs.iter().filter(|(at, _)| inside(*at)) {
             sums[program.index()].calls += 1;
@@ -129,27 +129,32 @@ fn count_calls(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
     }
 }
 
-/// Adds the threads' own time on any CPU, divided over programs if one stretch saw several.
-fn add_cpu_time(timeline: &Timeline, shares: &[Vec<Shares>], programs: &Programs, sums: &mut [Sums]) {
-    let stretches =
-        timeline.cpus.iter().zip(shares).flat_map(|(cpu, shares)| cpu.stretches.iter().zip(shares));
-    for (stretch, parts) in stretches {
-        let Occupant::Thread(id) = stretch.who else { continue };
+/// Adds the threads' own time on any CPU, divided over programs if one span saw several.
+fn add_cpu_time(
+    timeline: &Timeline,
+    span_parts: &[Vec<SpanParts>],
+    programs: &Programs,
+    sums: &mut [CommandSums],
+) {
+    let spans =
+        timeline.cpus.iter().zip(span_parts).flat_map(|(cpu, span_parts)| cpu.spans.iter().zip(span_parts));
+    for (span, parts) in spans {
+        let Occupant::Thread(id) = span.occupant else { continue };
         if !timeline.thread(id).in_tree {
             continue;
         }
-        let length = stretch.length().0 as f64;
-        for (program, time) in programs.between(id, stretch.from, stretch.to) {
-            sums[program.index()].cpu += 1e9 * parts.rest * time.0 as f64 / length;
+        let length = span.length().0 as f64;
+        for (program, time) in programs.programs_between(id, span.from, span.to) {
+            sums[program.index()].cpu += 1e9 * parts.occupant * time.0 as f64 / length;
         }
     }
 }
 
 /// Adds the ticks between two accounts of a thread to the program that ran between them. The last
 /// part of a thread that outlives the run is not recorded.
-fn add_ticks(timeline: &Timeline, programs: &Programs, sums: &mut [Sums]) {
-    for span in trace::ticks(timeline) {
-        let ticks = &mut sums[programs.at(span.thread, span.from).index()].ticks;
+fn add_ticks(timeline: &Timeline, programs: &Programs, sums: &mut [CommandSums]) {
+    for span in trace::tick_spans(timeline) {
+        let ticks = &mut sums[programs.program_at(span.thread, span.from).index()].ticks;
         ticks.user += span.user.0;
         ticks.system += span.system.0;
     }

@@ -1,15 +1,21 @@
-//! Numbers of running and runnable threads of the tree at each instant.
+//! Numbers of running and runnable threads of the tree at each instant, and the parallelism
+//! profile: the share of the elapsed time for each number.
 
 use morecores_study::Nanos;
+use morecores_view::Parallelism;
 
 use crate::trace::{State, Timeline};
 
-/// A stretch of time in which neither number changes.
+/// Largest number of threads per CPU that the profile distinguishes. Four runnable threads per CPU
+/// keep a machine of four times the size busy, which is beyond the range of a prediction.
+const MAX_THREADS_PER_CPU: u32 = 4;
+
+/// A span of time in which neither number changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
-    /// Beginning of the stretch.
+pub(super) struct ConcurrencySpan {
+    /// Beginning of the span.
     pub(super) from: Nanos,
-    /// End of the stretch.
+    /// End of the span.
     pub(super) to: Nanos,
     /// Number of threads on any CPU.
     pub(super) running: u32,
@@ -17,15 +23,15 @@ pub(super) struct Moment {
     pub(super) runnable: u32,
 }
 
-impl Moment {
-    /// Length of the stretch.
+impl ConcurrencySpan {
+    /// Length of the span.
     pub(super) const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
 }
 
-/// Divides the window into moments, without gap or overlap and without moments of zero length.
-pub(super) fn moments(timeline: &Timeline) -> Vec<Moment> {
+/// Divides the window into spans, without gap or overlap and without spans of zero length.
+pub(super) fn concurrency_spans(timeline: &Timeline) -> Vec<ConcurrencySpan> {
     let mut edges: Vec<(Nanos, i32, i32)> = Vec::new();
     for (_, thread) in timeline.tree() {
         for segment in &thread.segments {
@@ -39,19 +45,39 @@ pub(super) fn moments(timeline: &Timeline) -> Vec<Moment> {
         }
     }
     edges.sort_unstable_by_key(|(at, ..)| *at);
-    let mut moments: Vec<Moment> = Vec::new();
+    let mut spans: Vec<ConcurrencySpan> = Vec::new();
     let (mut since, mut running, mut runnable) = (timeline.began, 0_i32, 0_i32);
     for (at, more_running, more_runnable) in edges.into_iter().chain([(timeline.ended, 0, 0)]) {
         if at > since {
             let (running, runnable) = (running.unsigned_abs(), runnable.unsigned_abs());
-            match moments.last_mut() {
+            match spans.last_mut() {
                 Some(last) if (last.running, last.runnable) == (running, runnable) => last.to = at,
-                _ => moments.push(Moment { from: since, to: at, running, runnable }),
+                _ => spans.push(ConcurrencySpan { from: since, to: at, running, runnable }),
             }
             since = at;
         }
         running += more_running;
         runnable += more_runnable;
     }
-    moments
+    spans
+}
+
+/// Profile of a run on `cpus` CPUs. Both lists extend to the largest number of threads, but at
+/// least to `cpus` and at most to four times `cpus`. They are empty for a run of zero length.
+pub(super) fn parallelism(spans: &[ConcurrencySpan], cpus: u32) -> Parallelism {
+    Parallelism {
+        running: time_shares(spans, cpus, |span| span.running),
+        runnable: time_shares(spans, cpus, |span| span.running + span.runnable),
+    }
+}
+
+fn time_shares(spans: &[ConcurrencySpan], cpus: u32, count: fn(&ConcurrencySpan) -> u32) -> Vec<f64> {
+    let total_s: f64 = spans.iter().map(|span| span.length().as_secs_f64()).sum();
+    let Some(most) = spans.iter().map(count).max().filter(|_| total_s > 0.0) else { return Vec::new() };
+    let last = most.max(cpus).min(cpus.saturating_mul(MAX_THREADS_PER_CPU));
+    let mut shares = vec![0.0; last as usize + 1];
+    for span in spans {
+        shares[count(span).min(last) as usize] += span.length().as_secs_f64() / total_s;
+    }
+    shares
 }

@@ -12,15 +12,15 @@ use morecores_study::Nanos;
 use morecores_study::trace::{KnownLock, LockFlags, TraceHeader};
 use morecores_view::LockView;
 
-use super::callers::{Place, place};
-use super::waiting::Waited;
+use super::callers::{LockSite, lock_site};
+use super::waiting::WaitTimes;
 use crate::trace::{LockWait, Timeline};
 
 /// Smallest number of sampled waits of a kind that is used for its other waits: with ten, a
 /// caller's share has a standard error of up to 16 points.
-const ENOUGH: f64 = 10.0;
+const MIN_SAMPLED_WAITS: f64 = 10.0;
 /// Symbol of an unidentified lock.
-const UNKNOWN: &str = "unknown";
+const UNKNOWN_SYMBOL: &str = "unknown";
 
 /// Key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +32,7 @@ struct Row<'a> {
 
 /// Sum of waits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct WaitSum {
     count: f64,
     /// Time of the waits, in nanoseconds.
     wait: f64,
@@ -41,10 +41,10 @@ struct Sum {
     max: Nanos,
 }
 
-impl Sum {
-    fn of(waited: Waited) -> Self {
-        let total = waited.total();
-        Self { count: 1.0, wait: total.0 as f64, spin: waited.spun.0 as f64, max: total }
+impl WaitSum {
+    fn from_times(times: WaitTimes) -> Self {
+        let total = times.total();
+        Self { count: 1.0, wait: total.0 as f64, spin: times.spin.0 as f64, max: total }
     }
 
     fn add(&mut self, other: Self) {
@@ -61,14 +61,14 @@ impl Sum {
     }
 }
 
-/// Number of sightings of each row, in short waits and in all waits.
+/// Number of sampled waits of each row, in short waits and in all waits.
 #[derive(Clone, Debug, Default)]
-struct Seen<'a>(BTreeMap<Row<'a>, (f64, f64)>);
+struct RowCounts<'a>(BTreeMap<Row<'a>, (f64, f64)>);
 
-impl<'a> Seen<'a> {
+impl<'a> RowCounts<'a> {
     fn add(&mut self, row: Row<'a>, short: bool) {
-        let (short_ones, all) = self.0.entry(row).or_default();
-        *short_ones += f64::from(u8::from(short));
+        let (short_waits, all) = self.0.entry(row).or_default();
+        *short_waits += f64::from(u8::from(short));
         *all += 1.0;
     }
 
@@ -80,65 +80,68 @@ impl<'a> Seen<'a> {
     fn shares(&self) -> impl Iterator<Item = (Row<'a>, f64)> + '_ {
         let short = self.short();
         let all: f64 = self.0.values().map(|(_, all)| all).sum();
-        self.0.iter().map(move |(row, seen)| (*row, if short > 0.0 { seen.0 / short } else { seen.1 / all }))
+        self.0
+            .iter()
+            .map(move |(row, counts)| (*row, if short > 0.0 { counts.0 / short } else { counts.1 / all }))
     }
 }
 
 /// Builds the table, longest waits first. Each wait of the tree's threads counts, also one nested
 /// in another.
 pub(super) fn locks(header: &TraceHeader, timeline: &Timeline) -> Vec<LockView> {
-    let places: HashMap<u32, Place<'_>> =
-        header.stacks.iter().map(|(key, stack)| (*key, place(stack))).collect();
-    let place_of = |wait: &LockWait| places.get(&wait.stack?).filter(|place| **place != Place::default());
-    let of_tree = || timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
+    let sites: HashMap<u32, LockSite<'_>> =
+        header.stacks.iter().map(|(key, stack)| (*key, lock_site(stack))).collect();
+    let site_of = |wait: &LockWait| sites.get(&wait.stack?).filter(|site| **site != LockSite::default());
+    let tree_waits = || timeline.contentions.iter().filter(|wait| timeline.thread(wait.thread).in_tree);
     // Every long wait has a stack. A wait is therefore short if it is no longer than the longest
     // wait without a stack.
-    let longest_short = of_tree()
-        .filter(|wait| place_of(wait).is_none())
+    let longest_short = tree_waits()
+        .filter(|wait| site_of(wait).is_none())
         .map(|wait| wait.to.since(wait.from))
         .max()
         .unwrap_or_default();
 
-    let mut rows: BTreeMap<Row<'_>, Sum> = BTreeMap::new();
-    let mut by_lock: HashMap<(&str, u64), Seen<'_>> = HashMap::new();
-    let mut by_kind: HashMap<(&str, Option<&str>), Seen<'_>> = HashMap::new();
-    let mut loose: BTreeMap<(&'static str, Option<&'static str>, u64), Sum> = BTreeMap::new();
-    for wait in of_tree() {
-        let (kind, known) = (kind(wait.flags), known_symbol(wait.known));
-        let sum = Sum::of(Waited::of(timeline.thread(wait.thread), wait.from, wait.to));
-        let Some(place) = place_of(wait) else {
-            loose.entry((kind, known, wait.lock)).or_default().add(sum);
+    let mut rows: BTreeMap<Row<'_>, WaitSum> = BTreeMap::new();
+    let mut by_lock: HashMap<(&str, u64), RowCounts<'_>> = HashMap::new();
+    let mut by_kind: HashMap<(&str, Option<&str>), RowCounts<'_>> = HashMap::new();
+    let mut unattributed: BTreeMap<(&'static str, Option<&'static str>, u64), WaitSum> = BTreeMap::new();
+    for wait in tree_waits() {
+        let (kind, known) = (lock_kind(wait.flags), known_symbol(wait.known));
+        let sum =
+            WaitSum::from_times(WaitTimes::from_segments(timeline.thread(wait.thread), wait.from, wait.to));
+        let Some(site) = site_of(wait) else {
+            unattributed.entry((kind, known, wait.lock)).or_default().add(sum);
             continue;
         };
-        let symbol = known.or(place.primitive).unwrap_or(UNKNOWN);
-        let row = Row { kind, symbol, caller: place.caller };
+        let symbol = known.or(site.primitive).unwrap_or(UNKNOWN_SYMBOL);
+        let row = Row { kind, symbol, caller: site.caller };
         rows.entry(row).or_default().add(sum);
         let short = wait.to.since(wait.from) <= longest_short;
         by_lock.entry((kind, wait.lock)).or_default().add(row, short);
         by_kind.entry((kind, known)).or_default().add(row, short);
     }
-    for ((kind, known, lock), sum) in loose {
+    for ((kind, known, lock), sum) in unattributed {
         let same_lock = by_lock.get(&(kind, lock));
-        let same_kind = || by_kind.get(&(kind, known)).filter(|seen| seen.short() >= ENOUGH);
+        let same_kind = || by_kind.get(&(kind, known)).filter(|counts| counts.short() >= MIN_SAMPLED_WAITS);
         match same_lock.or_else(same_kind) {
-            Some(seen) => {
-                seen.shares().filter(|(_, share)| *share > 0.0).for_each(|(row, share)| {
+            Some(counts) => {
+                counts.shares().filter(|(_, share)| *share > 0.0).for_each(|(row, share)| {
                     rows.entry(row).or_default().add(sum.part(share));
                 });
             }
             None => {
-                let row = Row { kind, symbol: known.unwrap_or(UNKNOWN), caller: None };
+                let row = Row { kind, symbol: known.unwrap_or(UNKNOWN_SYMBOL), caller: None };
                 rows.entry(row).or_default().add(sum);
             }
         }
     }
-    views(rows)
+    lock_views(rows)
 }
 
 /// Rows with whole counts, whose sum equals the sum of the fractional counts.
-fn views(rows: BTreeMap<Row<'_>, Sum>) -> Vec<LockView> {
-    let counts = whole(&rows.values().map(|sum| sum.count).collect::<Vec<_>>());
-    let view = |((row, sum), count): ((Row<'_>, Sum), u64)| LockView {
+fn lock_views(rows: BTreeMap<Row<'_>, WaitSum>) -> Vec<LockView> {
+    let counts = round_with_sum(&rows.values().map(|sum| sum.count).collect::<Vec<_>>());
+    let view = |((row, sum), count): ((Row<'_>, WaitSum), u64)| LockView {
         kind: row.kind.to_owned(),
         symbol: row.symbol.to_owned(),
         caller: row.caller.map(str::to_owned),
@@ -154,7 +157,7 @@ fn views(rows: BTreeMap<Row<'_>, Sum>) -> Vec<LockView> {
 
 /// Nearest whole numbers with the same sum: each number is rounded down, then the largest
 /// remainders are rounded up.
-fn whole(parts: &[f64]) -> Vec<u64> {
+fn round_with_sum(parts: &[f64]) -> Vec<u64> {
     let mut counts: Vec<u64> = parts.iter().map(|part| part.floor() as u64).collect();
     let missing = (parts.iter().sum::<f64>().round() as u64).saturating_sub(counts.iter().sum());
     let mut order: Vec<usize> = (0..parts.len()).collect();
@@ -167,7 +170,7 @@ fn whole(parts: &[f64]) -> Vec<u64> {
 
 /// Kind of a lock, by the kernel's flags at the beginning of a wait: kernel/locking/. Mutexes and
 /// semaphores also set the bits of their waiting mode, so they are tested first.
-fn kind(flags: LockFlags) -> &'static str {
+fn lock_kind(flags: LockFlags) -> &'static str {
     let has = |bit: u8| flags.0 & bit != 0;
     if has(LockFlags::PERCPU) {
         "percpu_rwsem"
@@ -199,25 +202,25 @@ mod tests {
 
     #[test]
     fn kinds_follow_the_kernels_bits() {
-        let of = |bits: u8| kind(LockFlags(bits));
-        assert_eq!(of(LockFlags::SPIN), "spinlock");
-        assert_eq!(of(LockFlags::SPIN | LockFlags::READ), "rwlock");
-        assert_eq!(of(LockFlags::SPIN | LockFlags::WRITE), "rwlock");
-        assert_eq!(of(LockFlags::MUTEX), "mutex");
+        let kind = |bits: u8| lock_kind(LockFlags(bits));
+        assert_eq!(kind(LockFlags::SPIN), "spinlock");
+        assert_eq!(kind(LockFlags::SPIN | LockFlags::READ), "rwlock");
+        assert_eq!(kind(LockFlags::SPIN | LockFlags::WRITE), "rwlock");
+        assert_eq!(kind(LockFlags::MUTEX), "mutex");
         // A waiter spins first for a mutex whose owner runs.
-        assert_eq!(of(LockFlags::MUTEX | LockFlags::SPIN), "mutex");
-        assert_eq!(of(LockFlags::READ), "rwsem");
-        assert_eq!(of(LockFlags::WRITE), "rwsem");
-        assert_eq!(of(LockFlags::PERCPU | LockFlags::READ), "percpu_rwsem");
-        assert_eq!(of(LockFlags::RT | LockFlags::WRITE), "rtmutex");
-        assert_eq!(of(0), "semaphore");
+        assert_eq!(kind(LockFlags::MUTEX | LockFlags::SPIN), "mutex");
+        assert_eq!(kind(LockFlags::READ), "rwsem");
+        assert_eq!(kind(LockFlags::WRITE), "rwsem");
+        assert_eq!(kind(LockFlags::PERCPU | LockFlags::READ), "percpu_rwsem");
+        assert_eq!(kind(LockFlags::RT | LockFlags::WRITE), "rtmutex");
+        assert_eq!(kind(0), "semaphore");
     }
 
     #[test]
     fn counts_keep_their_sum() {
-        assert_eq!(whole(&[]), [0; 0]);
-        assert_eq!(whole(&[2.0, 3.0]), [2, 3]);
-        assert_eq!(whole(&[0.5, 1.25, 1.25]), [1, 1, 1]);
-        assert_eq!(whole(&[10.0 / 3.0; 3]), [4, 3, 3]);
+        assert_eq!(round_with_sum(&[]), [0; 0]);
+        assert_eq!(round_with_sum(&[2.0, 3.0]), [2, 3]);
+        assert_eq!(round_with_sum(&[0.5, 1.25, 1.25]), [1, 1, 1]);
+        assert_eq!(round_with_sum(&[10.0 / 3.0; 3]), [4, 3, 3]);
     }
 }

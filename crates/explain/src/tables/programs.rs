@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use morecores_study::Nanos;
 use morecores_study::trace::Comm;
 
-use crate::trace::{Naming, Thread, ThreadId, Timeline};
+use crate::trace::{NameOrigin, Thread, ThreadId, Timeline};
 
 /// A program, identified by its name: an index from 0 without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ impl Program {
 pub(super) struct Programs {
     names: Vec<Comm>,
     /// Representative thread of each thread's process.
-    owner: Vec<ThreadId>,
+    leaders: Vec<ThreadId>,
     /// Programs of each representative thread, each with its beginning, in the order of time. The
     /// first is the initial program; the others are its execs.
     spans: Vec<Vec<(Nanos, Program)>>,
@@ -34,53 +34,54 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Determines the programs of all threads.
-    pub(super) fn of(timeline: &Timeline) -> Self {
+    pub(super) fn from_timeline(timeline: &Timeline) -> Self {
         let threads = timeline.threads.len();
         let ids = || (0..threads as u32).map(ThreadId);
-        let owner: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
+        let leaders: Vec<ThreadId> = ids().map(|id| timeline.thread(id).leader.unwrap_or(id)).collect();
         // After an exec by a second thread, that thread is the process's first one: the execs of
         // both belong to one process.
         let mut execs: Vec<Vec<(Nanos, Comm)>> = vec![Vec::new(); threads];
         for id in ids() {
-            let named = timeline.thread(id).names.iter().filter(|named| matches!(named.by, Naming::Exec(_)));
-            execs[owner[id.index()].index()].extend(named.map(|named| (named.from, named.name)));
+            let names =
+                timeline.thread(id).names.iter().filter(|name| matches!(name.origin, NameOrigin::Exec(_)));
+            execs[leaders[id.index()].index()].extend(names.map(|name| (name.from, name.name)));
         }
-        let mut programs = Self { names: Vec::new(), owner, spans: vec![Vec::new(); threads] };
-        let mut known = HashMap::new();
+        let mut programs = Self { names: Vec::new(), leaders, spans: vec![Vec::new(); threads] };
+        let mut ids_by_name = HashMap::new();
         // A process's oldest thread is younger than its parent, so the parent's program is known by
         // then.
         for oldest in ids() {
-            let owner = programs.owner[oldest.index()];
-            if !programs.spans[owner.index()].is_empty() {
+            let leader = programs.leaders[oldest.index()];
+            if !programs.spans[leader.index()].is_empty() {
                 continue;
             }
-            let execs = &mut execs[owner.index()];
+            let execs = &mut execs[leader.index()];
             execs.sort_by_key(|(from, _)| *from);
             let thread = timeline.thread(oldest);
             let is_command = timeline.root == Some(oldest);
-            let first = match (execs.first(), programs.of_maker(thread)) {
-                (Some((_, name)), _) if is_command => programs.intern(&mut known, *name),
+            let first = match (execs.first(), programs.program_of_parent(thread)) {
+                (Some((_, name)), _) if is_command => programs.intern(&mut ids_by_name, *name),
                 (_, Some(program)) if !is_command => program,
-                _ => programs.intern(&mut known, thread.name_at(Nanos::ZERO)),
+                _ => programs.intern(&mut ids_by_name, thread.name_at(Nanos::ZERO)),
             };
             let mut spans = vec![(Nanos::ZERO, first)];
             for (from, name) in execs.iter() {
-                spans.push((*from, programs.intern(&mut known, *name)));
+                spans.push((*from, programs.intern(&mut ids_by_name, *name)));
             }
-            programs.spans[owner.index()] = spans;
+            programs.spans[leader.index()] = spans;
         }
         programs
     }
 
     /// Program that the parent of a thread ran at the thread's creation; none if it is unknown.
-    fn of_maker(&self, thread: &Thread) -> Option<Program> {
-        let owner = self.owner[thread.parent?.index()];
-        let spans = &self.spans[owner.index()];
-        (!spans.is_empty()).then(|| at(spans, thread.born.unwrap_or_default()))
+    fn program_of_parent(&self, thread: &Thread) -> Option<Program> {
+        let leader = self.leaders[thread.parent?.index()];
+        let spans = &self.spans[leader.index()];
+        (!spans.is_empty()).then(|| program_in_spans(spans, thread.created.unwrap_or_default()))
     }
 
-    fn intern(&mut self, known: &mut HashMap<Comm, Program>, name: Comm) -> Program {
-        *known.entry(name).or_insert_with(|| {
+    fn intern(&mut self, ids_by_name: &mut HashMap<Comm, Program>, name: Comm) -> Program {
+        *ids_by_name.entry(name).or_insert_with(|| {
             self.names.push(name);
             Program(self.names.len() as u32 - 1)
         })
@@ -97,15 +98,15 @@ impl Programs {
     }
 
     /// Name of a thread at an instant: the program of its process, or a kernel thread's own name.
-    pub(super) fn name_of(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
+    pub(super) fn thread_name(&self, timeline: &Timeline, thread: ThreadId, instant: Nanos) -> String {
         let kernel = timeline.thread(thread).kernel;
         let own = || timeline.thread(thread).name_at(instant).to_string();
-        let name = if kernel { own() } else { self.name(self.at(thread, instant)) };
+        let name = if kernel { own() } else { self.name(self.program_at(thread, instant)) };
         if name.is_empty() { "unknown".to_owned() } else { name }
     }
 
     /// All programs.
-    pub(super) fn all(&self) -> impl Iterator<Item = Program> + use<> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Program> + use<> {
         (0..self.names.len() as u32).map(Program)
     }
 
@@ -116,18 +117,18 @@ impl Programs {
     }
 
     /// Program of a thread at an instant.
-    pub(super) fn at(&self, thread: ThreadId, instant: Nanos) -> Program {
-        at(&self.spans[self.owner[thread.index()].index()], instant)
+    pub(super) fn program_at(&self, thread: ThreadId, instant: Nanos) -> Program {
+        program_in_spans(&self.spans[self.leaders[thread.index()].index()], instant)
     }
 
     /// Programs of a thread between two instants, each with its duration.
-    pub(super) fn between(
+    pub(super) fn programs_between(
         &self,
         thread: ThreadId,
         from: Nanos,
         to: Nanos,
     ) -> impl Iterator<Item = (Program, Nanos)> + '_ {
-        let spans = &self.spans[self.owner[thread.index()].index()];
+        let spans = &self.spans[self.leaders[thread.index()].index()];
         let first = spans.partition_point(|(since, _)| *since <= from).saturating_sub(1);
         spans[first..].iter().enumerate().map_while(move |(index, (since, program))| {
             let until = spans.get(first + index + 1).map_or(to, |(next, _)| (*next).min(to));
@@ -137,6 +138,6 @@ impl Programs {
 }
 
 /// Program at an instant. `spans` is not empty and begins at zero.
-fn at(spans: &[(Nanos, Program)], instant: Nanos) -> Program {
+fn program_in_spans(spans: &[(Nanos, Program)], instant: Nanos) -> Program {
     spans[spans.partition_point(|(since, _)| *since <= instant).saturating_sub(1)].1
 }

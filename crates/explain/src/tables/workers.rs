@@ -15,20 +15,20 @@ use crate::trace::{State, Timeline};
 /// Shortest time for which threads must be ready together to count. A thread that wakes another and
 /// then sleeps is ready beside it for microseconds. Threads that share a CPU are ready together for
 /// a time slice, 3 ms or more (`sched_base_slice`, sched(7)).
-const LASTING: Nanos = Nanos::from_millis(1);
+const MIN_READY_TIME: Nanos = Nanos::from_millis(1);
 
 /// Share of the elapsed time for which the threads must be ready together. It is a choice: a
 /// condition that holds for less of a run changes the elapsed time by less.
-const SUSTAINED: f64 = 0.25;
+const MIN_READY_SHARE: f64 = 0.25;
 
 /// Largest number of threads of one name that were ready at the same time; none if there were never
 /// two for long.
 pub(super) fn workers(timeline: &Timeline) -> Option<Workers> {
-    let least = SUSTAINED * timeline.elapsed().as_secs_f64();
+    let least = MIN_READY_SHARE * timeline.elapsed().as_secs_f64();
     let mut most: Option<(Comm, u32)> = None;
-    for Ready { name, mut edges } in ready(timeline).into_values() {
+    for ReadyThreads { name, mut edges } in ready_threads(timeline).into_values() {
         edges.sort_unstable();
-        let levels = lasting(&edges);
+        let levels = ready_times_by_count(&edges);
         // The time decreases with the number of threads.
         let threads = levels.partition_point(|time| time.as_secs_f64() >= least) as u32;
         let larger = |(other, least): (Comm, u32)| (threads, other.0) > (least, name.0);
@@ -40,7 +40,7 @@ pub(super) fn workers(timeline: &Timeline) -> Option<Workers> {
 }
 
 /// Threads of one name.
-struct Ready {
+struct ReadyThreads {
     /// Common name of the threads, without the number at the end if they differ in that.
     name: Comm,
     /// Instants at which a thread became ready (1), or stopped being ready (-1).
@@ -48,8 +48,8 @@ struct Ready {
 }
 
 /// Times in which threads were ready, by name without number.
-fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
-    let mut ready: HashMap<Comm, Ready> = HashMap::new();
+fn ready_threads(timeline: &Timeline) -> HashMap<Comm, ReadyThreads> {
+    let mut ready: HashMap<Comm, ReadyThreads> = HashMap::new();
     for (_, thread) in timeline.tree().filter(|(_, thread)| !thread.kernel) {
         for segment in &thread.segments {
             if matches!(segment.state, State::Blocked(_)) {
@@ -58,33 +58,33 @@ fn ready(timeline: &Timeline) -> HashMap<Comm, Ready> {
             // The name at the end of the segment counts: a child has its parent's program only
             // until its exec.
             let name = thread.name_at(segment.to);
-            let common = without_number(name);
-            let of_name = ready.entry(common).or_insert_with(|| Ready { name, edges: Vec::new() });
-            if of_name.name != name {
-                of_name.name = common;
+            let common = strip_number(name);
+            let threads = ready.entry(common).or_insert_with(|| ReadyThreads { name, edges: Vec::new() });
+            if threads.name != name {
+                threads.name = common;
             }
-            of_name.edges.extend([(segment.from, 1), (segment.to, -1)]);
+            threads.edges.extend([(segment.from, 1), (segment.to, -1)]);
         }
     }
     ready
 }
 
 /// Total times for which at least 1, 2, … threads were ready at once, without times shorter than
-/// [`LASTING`].
-fn lasting(edges: &[(Nanos, i32)]) -> Vec<Nanos> {
+/// [`MIN_READY_TIME`].
+fn ready_times_by_count(edges: &[(Nanos, i32)]) -> Vec<Nanos> {
     let mut since: Vec<Nanos> = Vec::new();
     let mut levels: Vec<Nanos> = Vec::new();
     // A thread that gets a CPU stops waiting and begins to run at one instant, and is ready
     // throughout.
-    for same in edges.chunk_by(|one, next| one.0 == next.0) {
-        let (at, change) = (same[0].0, same.iter().map(|(_, change)| change).sum::<i32>());
+    for simultaneous in edges.chunk_by(|one, next| one.0 == next.0) {
+        let (at, change) = (simultaneous[0].0, simultaneous.iter().map(|(_, change)| change).sum::<i32>());
         for _ in 0..change {
             since.push(at);
             levels.resize(levels.len().max(since.len()), Nanos::ZERO);
         }
         for _ in change..0 {
             let Some(from) = since.pop() else { continue };
-            if at.since(from) >= LASTING {
+            if at.since(from) >= MIN_READY_TIME {
                 levels[since.len()] = levels[since.len()] + at.since(from);
             }
         }
@@ -93,7 +93,7 @@ fn lasting(edges: &[(Nanos, i32)]) -> Vec<Nanos> {
 }
 
 /// Name without the number at its end.
-fn without_number(name: Comm) -> Comm {
+fn strip_number(name: Comm) -> Comm {
     let text = name.to_string();
     let trimmed = text.trim_end_matches(|c: char| c.is_ascii_digit());
     if trimmed.is_empty() { name } else { Comm::new(trimmed) }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use morecores_study::trace::{Call, Interrupt, Left};
 use syscalls::Sysno;
 
-use super::futexes::{FutexId, FutexUse, futex, futex_uses};
+use super::futexes::{FutexId, FutexUse, awaited_futex, futex_uses};
 use super::timeline::{Source, State, ThreadId, Timeline, Wait, WaitId, Wake};
 
 /// Cause that ended a wait.
@@ -43,7 +43,7 @@ pub enum Cause {
 /// cause too.
 pub fn causes(timeline: &Timeline) -> Vec<Cause> {
     let futexes = futex_uses(timeline);
-    timeline.waits.iter().map(|wait| cause(timeline, &futexes, wait)).collect()
+    timeline.waits.iter().map(|wait| wait_cause(timeline, &futexes, wait)).collect()
 }
 
 /// Numbers of soft interrupts: `enum` in `include/linux/interrupt.h`.
@@ -57,7 +57,7 @@ mod vector {
     pub(super) const RCU: u8 = 9;
 }
 
-fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {
+fn wait_cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait) -> Cause {
     if wait.contention.is_some() {
         return Cause::KernelLock;
     }
@@ -65,13 +65,13 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
         return Cause::Endless;
     }
     let Some(wake) = wait.wake else { return Cause::Unknown };
-    if let Some(futex) = futex(timeline, wait)
+    if let Some(futex) = awaited_futex(timeline, wait)
         && matches!(wake.by, Source::Thread(_))
         && futexes.get(&futex) == Some(&FutexUse::Lock)
     {
         return Cause::UserLock;
     }
-    if !wake.io_wait && is_for_rcu(timeline, wait, wake) {
+    if !wake.io_wait && is_rcu_wait(timeline, wait, wake) {
         return Cause::Rcu;
     }
     let otherwise = if wake.io_wait {
@@ -81,24 +81,24 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
     } else {
         Cause::Unknown
     };
-    if let Some(cause) = of_vector(wake.by) {
+    if let Some(cause) = softirq_cause(wake.by) {
         return cause;
     }
     if wake.io_wait && wake.by != wake.origin {
         // A kernel thread completed the request, no matter which thread queued it.
         return Cause::Disk;
     }
-    if let Some(cause) = of_vector(wake.origin) {
+    if let Some(cause) = softirq_cause(wake.origin) {
         return cause;
     }
     match wake.origin {
         // The thread's own work, done by a kernel worker.
         Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } if thread == wait.thread => otherwise,
         Source::Thread(thread) | Source::SoftIrqOfThread { thread, .. } => {
-            let thread_of = timeline.thread(thread);
-            if thread_of.in_tree {
+            let waker = timeline.thread(thread);
+            if waker.in_tree {
                 Cause::Thread(thread)
-            } else if thread_of.kernel {
+            } else if waker.kernel {
                 otherwise
             } else {
                 Cause::Peer
@@ -106,7 +106,7 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
         }
         Source::Interrupt(Interrupt::Device(number)) => match timeline.interrupts.get(&number) {
             _ if wake.io_wait => Cause::Disk,
-            Some(name) if !is_of_a_disk(name) => Cause::Device,
+            Some(name) if !is_disk_interrupt(name) => Cause::Device,
             _ => Cause::Disk,
         },
         Source::Interrupt(Interrupt::Timer) => Cause::Timer,
@@ -119,19 +119,19 @@ fn cause(timeline: &Timeline, futexes: &HashMap<FutexId, FutexUse>, wait: &Wait)
 
 /// Whether a wait is for an RCU grace period: it is in the call that asks for one, or one of the
 /// kernel's RCU threads, which share a name prefix, ended it.
-fn is_for_rcu(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
+fn is_rcu_wait(timeline: &Timeline, wait: &Wait, wake: Wake) -> bool {
     let asks = |number| Sysno::new(usize::from(number)) == Some(Sysno::membarrier);
-    let by_its_thread = wake.by.thread().is_some_and(|by| {
+    let ended_by_rcu_thread = wake.by.thread().is_some_and(|by| {
         let thread = timeline.thread(by);
         thread.kernel && thread.name_at(wake.at).0.starts_with(b"rcu")
     });
     matches!(wait.call, Call::Number(number) if asks(number)) && wait.left == Left::Uninterruptible
-        || by_its_thread
+        || ended_by_rcu_thread
 }
 
 /// Whether a device's interrupt belongs to a disk, by the name that its kernel driver gives it:
 /// NVMe, ATA and SCSI controllers, virtio and Xen disks, and cards.
-fn is_of_a_disk(name: &str) -> bool {
+fn is_disk_interrupt(name: &str) -> bool {
     const DRIVERS: [&str; 17] = [
         "nvme", "ahci", "ata_", "sata", "-req.", "request", "blkif", "scsi", "_sas", "mpt", "megaraid",
         "aacraid", "hpsa", "smartpqi", "qla2", "lpfc", "mmc",
@@ -141,7 +141,7 @@ fn is_of_a_disk(name: &str) -> bool {
 
 /// Cause that a soft interrupt stands for, independent of the source that raised it: timers, RCU
 /// and storage devices.
-const fn of_vector(source: Source) -> Option<Cause> {
+const fn softirq_cause(source: Source) -> Option<Cause> {
     let (Source::SoftIrqOfThread { vector, .. } | Source::SoftIrqOfInterrupt { vector, .. }) = source else {
         return None;
     };
@@ -154,7 +154,7 @@ const fn of_vector(source: Source) -> Option<Cause> {
 }
 
 /// Wait that a state refers to, if any.
-pub(super) fn wait_of(state: State) -> Option<WaitId> {
+pub(super) fn blocked_wait(state: State) -> Option<WaitId> {
     match state {
         State::Blocked(wait) => Some(wait),
         State::Running { .. } | State::Runnable | State::Held(_) => None,

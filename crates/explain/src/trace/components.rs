@@ -1,6 +1,6 @@
 //! Components: the CPU-seconds of the allotted CPUs over a run, divided without overlap.
 //!
-//! Adds up what the timeline and the idle rule tell; formulas and limits are in
+//! Adds up the times of the timeline and of the idle rule; formulas and limits are in
 //! `docs/methods/explain.md`, "Components".
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use morecores_study::trace::{SampleMode, TraceHeader, TraceSource};
 use morecores_study::{CpuId, Nanos};
 use morecores_view::Components;
 
-use super::idle::Idle;
+use super::idle::IdleAccounting;
 use super::lock_spans::{LockSpan, lock_spans};
-use super::shares::{self, Shares};
-use super::ticks::ticks;
+use super::span_parts::{SpanParts, divide_spans};
+use super::ticks::tick_spans;
 use super::timeline::{Occupant, State, Thread, Timeline};
 
 /// Accounting of a run's CPU-seconds.
@@ -21,7 +21,7 @@ pub struct Accounting {
     /// Components; their sum is the number of allotted CPUs times the elapsed time.
     pub components: Components,
     /// Result of the idle rule, less the idle time that the tracer's programs used.
-    pub idle: Idle,
+    pub idle: IdleAccounting,
     /// Ratio of time in the kernel to CPU time of the tree; none without a source for it.
     pub kernel_ratio: Option<f64>,
     /// Source of the ratio: `ticks`, `samples`, `ticks and samples`, or the estimator of the run's
@@ -43,82 +43,83 @@ pub struct Accounting {
     /// Whether the trace records waits for kernel locks. An absent figure is better than a zero
     /// that means "not recorded".
     pub locks_are_traced: bool,
-    /// Division of each stretch, in step with the timeline's stretches.
-    pub(crate) shares: Vec<Vec<Shares>>,
+    /// Division of each span, in step with the timeline's spans.
+    pub(crate) span_parts: Vec<Vec<SpanParts>>,
 }
 
 /// Divides the CPU-seconds of the run. `idle` is the idle rule's result for this timeline.
-pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Accounting {
-    let mut sums = Sums::default();
+pub fn account(header: &TraceHeader, timeline: &Timeline, idle: IdleAccounting) -> Accounting {
+    let mut sums = ComponentSums::default();
     let mut unexplained = Vec::new();
     let mut overaccounted_s = 0.0;
-    let shares = shares::of_all(header, timeline);
-    for (cpu, shares) in timeline.cpus.iter().zip(&shares).filter(|(cpu, _)| cpu.allotted) {
+    let span_parts = divide_spans(header, timeline);
+    for (cpu, span_parts) in timeline.cpus.iter().zip(&span_parts).filter(|(cpu, _)| cpu.allotted) {
         let mut unknown = 0.0;
-        for (stretch, parts) in cpu.stretches.iter().zip(shares) {
+        for (span, parts) in cpu.spans.iter().zip(span_parts) {
             sums.interrupts += parts.interrupts;
             overaccounted_s += parts.surplus;
-            match stretch.who {
-                Occupant::Idle => sums.idle_stretches += 1,
-                Occupant::Lost => unknown += parts.rest,
-                Occupant::Unseen => sums.others.add(parts.rest),
+            match span.occupant {
+                Occupant::Idle => sums.idle_spans += 1,
+                Occupant::Lost => unknown += parts.occupant,
+                Occupant::Unseen => sums.others.add(parts.occupant),
                 Occupant::Thread(id) => {
                     sums.steal += parts.steal;
                     let thread = timeline.thread(id);
                     if thread.in_tree {
-                        sums.tree.add(parts.rest);
+                        sums.tree.add(parts.occupant);
                     } else if thread.tracer {
-                        sums.tracer.add(parts.rest);
+                        sums.tracer.add(parts.occupant);
                     } else {
-                        sums.others.add(parts.rest);
+                        sums.others.add(parts.occupant);
                     }
                 }
             }
         }
         unexplained.push((cpu.cpu, unknown));
     }
-    let spin = spin(timeline, &shares).min(sums.tree.seconds);
-    let cost = Cost::of(header, &sums, sums.tree.seconds - spin, idle.times.total());
-    let idle = idle.lessened(cost.idle);
+    let spin = kernel_lock_spin(timeline, &span_parts).min(sums.tree.seconds);
+    let cost = TracerCost::spread(header, &sums, sums.tree.seconds - spin, idle.times.total());
+    let idle = idle.reduced_by(cost.idle);
     let work = sums.tree.seconds - spin - cost.tree;
     let (kernel_ratio, kernel_ratio_estimator) = kernel_ratio(header, timeline);
     // Spinning and the tracer's programs run in the kernel, so the kernel ratio includes both.
     let kernel_work =
         kernel_ratio.map(|ratio| (ratio * sums.tree.seconds - spin - cost.tree).clamp(0.0, work.max(0.0)));
-    let (outside_cpu_s, outside_tree_s) = outside(timeline);
+    let (outside_cpu_s, outside_tree_s) = time_outside_cpus(timeline);
 
     let locks_are_traced = header.stack_share.is_some() || !timeline.contentions.is_empty();
-    let locks = |seconds: f64| locks_are_traced.then_some(seconds);
+    let if_locks_traced = |seconds: f64| locks_are_traced.then_some(seconds);
     // Perf events alone cannot show these times: a zero means "not recorded", any other value was
     // recorded.
-    let told = |seconds: f64| (header.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
+    let if_recorded =
+        |seconds: f64| (header.source != TraceSource::Perf || seconds != 0.0).then_some(seconds);
     let times = idle.times;
     let mut components = Components {
         user_work_s: work - kernel_work.unwrap_or(0.0),
         kernel_work_s: kernel_work,
-        interrupt_s: told(sums.interrupts),
-        kernel_lock_spin_s: locks(spin),
+        interrupt_s: if_recorded(sums.interrupts),
+        kernel_lock_spin_s: if_locks_traced(spin),
         other_processes_s: sums.others.seconds - cost.others,
         tracer_s: sums.tracer.seconds + cost.tree + cost.others + cost.idle,
-        steal_s: told(sums.steal),
+        steal_s: if_recorded(sums.steal),
         idle_scheduling_s: times.scheduling,
         idle_held_s: (header.held_is_told || times.held > 0.0).then_some(times.held),
-        idle_pinned_s: told(times.pinned),
-        idle_kernel_lock_s: locks(times.kernel_lock),
-        idle_user_lock_s: told(times.user_lock),
-        idle_disk_s: told(times.disk),
-        idle_peer_s: told(times.peer),
-        idle_device_s: told(times.device),
-        idle_rcu_s: told(times.rcu),
-        idle_uninterruptible_s: told(times.uninterruptible),
-        idle_timer_s: told(times.timer),
+        idle_pinned_s: if_recorded(times.pinned),
+        idle_kernel_lock_s: if_locks_traced(times.kernel_lock),
+        idle_user_lock_s: if_recorded(times.user_lock),
+        idle_disk_s: if_recorded(times.disk),
+        idle_peer_s: if_recorded(times.peer),
+        idle_device_s: if_recorded(times.device),
+        idle_rcu_s: if_recorded(times.rcu),
+        idle_uninterruptible_s: if_recorded(times.uninterruptible),
+        idle_timer_s: if_recorded(times.timer),
         idle_too_little_work_s: times.too_little_work,
         unexplained_s: 0.0,
     };
-    let all = timeline.allotted.len() as f64 * timeline.elapsed().as_secs_f64();
-    components.unexplained_s = all - explained(&components);
+    let allotted_s = timeline.allotted.len() as f64 * timeline.elapsed().as_secs_f64();
+    components.unexplained_s = allotted_s - explained_s(&components);
     Accounting {
-        user_spin_s: own_spin(timeline, &components),
+        user_spin_s: user_spin(timeline, &components),
         components,
         idle,
         kernel_ratio,
@@ -128,13 +129,13 @@ pub fn account(header: &TraceHeader, timeline: &Timeline, idle: Idle) -> Account
         unexplained,
         overaccounted_s,
         locks_are_traced,
-        shares,
+        span_parts,
     }
 }
 
 /// Sum of all components except the unexplained one, in seconds. Unrecorded time is part of another
 /// component.
-fn explained(components: &Components) -> f64 {
+fn explained_s(components: &Components) -> f64 {
     let Components {
         user_work_s,
         kernel_work_s,
@@ -165,64 +166,63 @@ fn explained(components: &Components) -> f64 {
     always + busy.into_iter().chain(ready).chain(idle).chain(outside).flatten().sum::<f64>()
 }
 
-/// Seconds and number of stretches.
+/// Seconds and number of spans.
 #[derive(Default)]
-struct Sum {
+struct TimeSum {
     seconds: f64,
-    stretches: u64,
+    spans: u64,
 }
 
-impl Sum {
+impl TimeSum {
     fn add(&mut self, seconds: f64) {
         self.seconds += seconds;
-        self.stretches += 1;
+        self.spans += 1;
     }
 }
 
 #[derive(Default)]
-struct Sums {
-    tree: Sum,
-    others: Sum,
-    tracer: Sum,
-    idle_stretches: u64,
+struct ComponentSums {
+    tree: TimeSum,
+    others: TimeSum,
+    tracer: TimeSum,
+    idle_spans: u64,
     interrupts: f64,
     steal: f64,
 }
 
 /// Time of the tracer's programs by place, in seconds.
-struct Cost {
+struct TracerCost {
     tree: f64,
     others: f64,
     idle: f64,
 }
 
-impl Cost {
-    /// Spreads the programs' time over the stretches of the allotted CPUs in equal parts, because a
+impl TracerCost {
+    /// Spreads the programs' time over the spans of the allotted CPUs in equal parts, because a
     /// program runs in the context of the CPU's present occupant. The parts never exceed the tree's
     /// `work` and the `idle` time.
-    fn of(header: &TraceHeader, sums: &Sums, work: f64, idle: f64) -> Self {
+    fn spread(header: &TraceHeader, sums: &ComponentSums, work: f64, idle: f64) -> Self {
         let all: f64 = header.costs.iter().map(|cost| cost.count as f64 * cost.each_ns.as_secs_f64()).sum();
-        let stretches =
-            sums.tree.stretches + sums.others.stretches + sums.tracer.stretches + sums.idle_stretches;
-        let one = if stretches > 0 { all / stretches as f64 } else { 0.0 };
-        let part = |of: u64, at_most: f64| (one * of as f64).min(at_most.max(0.0));
+        let span_count = sums.tree.spans + sums.others.spans + sums.tracer.spans + sums.idle_spans;
+        let one = if span_count > 0 { all / span_count as f64 } else { 0.0 };
+        let part = |spans: u64, at_most: f64| (one * spans as f64).min(at_most.max(0.0));
         Self {
-            tree: part(sums.tree.stretches, work),
-            others: part(sums.others.stretches, sums.others.seconds),
-            idle: part(sums.idle_stretches, idle),
+            tree: part(sums.tree.spans, work),
+            others: part(sums.others.spans, sums.others.seconds),
+            idle: part(sums.idle_spans, idle),
         }
     }
 }
 
 /// Time that the tree spun for kernel locks on the allotted CPUs, in seconds. It is the running
 /// part of the waits, with nested waits counted once, without the share of interrupts and steal.
-fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
-    let places: HashMap<CpuId, usize> = timeline
+fn kernel_lock_spin(timeline: &Timeline, span_parts: &[Vec<SpanParts>]) -> f64 {
+    let cpu_indices: HashMap<CpuId, usize> = timeline
         .cpus
         .iter()
         .enumerate()
         .filter(|(_, c)| c.allotted)
-        .map(|(place, c)| (c.cpu, place))
+        .map(|(cpu_index, c)| (c.cpu, cpu_index))
         .collect();
     let mut spun = 0.0;
     for LockSpan { thread, from, to } in lock_spans(timeline) {
@@ -230,14 +230,15 @@ fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
         let first = segments.partition_point(|segment| segment.to <= from);
         for segment in segments[first..].iter().take_while(|segment| segment.from < to) {
             let State::Running { cpu } = segment.state else { continue };
-            let Some(&place) = places.get(&cpu) else { continue };
+            let Some(&cpu_index) = cpu_indices.get(&cpu) else { continue };
             let part = segment.to.min(to).since(segment.from.max(from)).as_secs_f64();
-            let stretches = &timeline.cpus[place].stretches;
-            let of = stretches.partition_point(|stretch| stretch.to <= segment.from);
-            let own = stretches.get(of).zip(shares[place].get(of)).map_or(1.0, |(stretch, parts)| {
-                (parts.rest / stretch.length().as_secs_f64()).clamp(0.0, 1.0)
-            });
-            spun += part * own;
+            let spans = &timeline.cpus[cpu_index].spans;
+            let index = spans.partition_point(|span| span.to <= segment.from);
+            let share = spans
+                .get(index)
+                .zip(span_parts[cpu_index].get(index))
+                .map_or(1.0, |(span, parts)| (parts.occupant / span.length().as_secs_f64()).clamp(0.0, 1.0));
+            spun += part * share;
         }
     }
     spun
@@ -249,7 +250,7 @@ fn spin(timeline: &Timeline, shares: &[Vec<Shares>]) -> f64 {
 /// The two counts are added, so that each observation has equal weight.
 fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, String) {
     let (mut user, mut system) = (Nanos::ZERO, Nanos::ZERO);
-    for span in ticks(timeline) {
+    for span in tick_spans(timeline) {
         user += span.user;
         system += span.system;
     }
@@ -278,7 +279,7 @@ fn kernel_ratio(header: &TraceHeader, timeline: &Timeline) -> (Option<f64>, Stri
 
 /// Work that only waits: the work in each mode times the share of spinning samples in that mode.
 /// None without samples of user mode.
-fn own_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
+fn user_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
     let share = |mode: SampleMode| {
         let of_tree = |id| timeline.thread(id).in_tree;
         let found = || timeline.samples.iter().filter(|s| s.mode == mode && s.thread.is_some_and(of_tree));
@@ -295,8 +296,8 @@ fn own_spin(timeline: &Timeline, components: &Components) -> Option<f64> {
 
 /// CPU time on CPUs that were not allotted, in seconds: the tree's with that of kernel workers on
 /// its behalf, and the tree's alone.
-fn outside(timeline: &Timeline) -> (f64, f64) {
-    let elsewhere = |thread: &Thread, from: Nanos, to: Nanos| -> Nanos {
+fn time_outside_cpus(timeline: &Timeline) -> (f64, f64) {
+    let time_outside = |thread: &Thread, from: Nanos, to: Nanos| -> Nanos {
         let first = thread.segments.partition_point(|segment| segment.to <= from);
         let inside = thread.segments[first..].iter().take_while(|segment| segment.from < to);
         let outside = inside.filter(
@@ -305,12 +306,12 @@ fn outside(timeline: &Timeline) -> (f64, f64) {
         outside.map(|segment| segment.to.min(to).since(segment.from.max(from))).sum()
     };
     let tree: Nanos =
-        timeline.tree().map(|(_, thread)| elsewhere(thread, timeline.began, timeline.ended)).sum();
-    let for_tree = timeline.works.iter().filter(|work| {
+        timeline.tree().map(|(_, thread)| time_outside(thread, timeline.began, timeline.ended)).sum();
+    let for_tree = timeline.work_items.iter().filter(|work| {
         work.origin.thread().is_some_and(|id| timeline.thread(id).in_tree)
             && timeline.thread(work.worker).kernel
     });
     let workers: Nanos =
-        for_tree.map(|work| elsewhere(timeline.thread(work.worker), work.from, work.to)).sum();
+        for_tree.map(|work| time_outside(timeline.thread(work.worker), work.from, work.to)).sum();
     ((tree + workers).as_secs_f64(), tree.as_secs_f64())
 }

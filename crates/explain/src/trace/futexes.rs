@@ -16,7 +16,7 @@ use super::timeline::{Source, State, ThreadId, Timeline, Wait};
 pub type FutexId = (ThreadId, u64);
 
 /// Futex that a wait is for, if it is for one.
-pub fn futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
+pub fn awaited_futex(timeline: &Timeline, wait: &Wait) -> Option<FutexId> {
     match wait.object {
         Object::Futex(address) => Some((timeline.thread(wait.thread).leader?, address)),
         _ => None,
@@ -36,22 +36,23 @@ pub enum FutexUse {
 
 /// Longest time between two wake-ups of one system call. A wake-up takes some microseconds, or tens
 /// of microseconds if it has to interrupt another virtual CPU.
-const SAME_CALL: Nanos = Nanos::from_micros(50);
+const SAME_CALL_GAP: Nanos = Nanos::from_micros(50);
 
 /// Share of the turns at a lock that may seem to begin inside another turn, because the trace does
 /// not show a thread's actions after its wake-up. The value is a choice between none, as at a lock,
 /// and most, as at a queue with two working threads.
-const SHARED: f64 = 0.25;
+const MAX_OVERLAP: f64 = 0.25;
 
 /// Use of each futex for which a thread ended another thread's wait.
 pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
-    let mut waits_of: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
+    let mut waits_by_futex: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
     for wait in &timeline.waits {
-        if let Some(futex) = futex(timeline, wait) {
-            waits_of.entry(futex).or_default().push(wait);
+        if let Some(futex) = awaited_futex(timeline, wait) {
+            waits_by_futex.entry(futex).or_default().push(wait);
         }
     }
-    let uses = waits_of.into_iter().filter_map(|(futex, waits)| Some((futex, use_of(timeline, &waits)?)));
+    let uses =
+        waits_by_futex.into_iter().filter_map(|(futex, waits)| Some((futex, infer_use(timeline, &waits)?)));
     uses.collect()
 }
 
@@ -60,13 +61,15 @@ pub fn futex_uses(timeline: &Timeline) -> HashMap<FutexId, FutexUse> {
 /// A lock or a queue wakes one waiter at a time; a barrier or a broadcast wakes all waiters in one
 /// call. By chance a busy lock can look like a barrier, and a barrier can have a single waiter. The
 /// majority of the wake-ups decides.
-fn use_of(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
-    let woken = waits.iter().filter_map(|wait| WakeUp::of(wait));
+fn infer_use(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
+    let woken = waits.iter().filter_map(|wait| WakeUp::from_wait(wait));
     let mut wakes: Vec<WakeUp> = woken.collect();
     let first = *wakes.first()?;
-    let told: Vec<FutexWait> = waits.iter().filter_map(|wait| wait.futex).collect();
-    let most_are = |of: fn(FutexWait) -> bool| 2 * told.iter().filter(|wait| of(**wait)).count() > told.len();
-    if most_are(FutexWait::takes_a_lock) {
+    let futex_calls: Vec<FutexWait> = waits.iter().filter_map(|wait| wait.futex).collect();
+    let most_calls = |predicate: fn(FutexWait) -> bool| {
+        2 * futex_calls.iter().filter(|wait| predicate(**wait)).count() > futex_calls.len()
+    };
+    if most_calls(FutexWait::takes_a_lock) {
         return Some(FutexUse::Lock);
     }
     if wakes.iter().all(|wake| wake.waiter == first.waiter) {
@@ -74,14 +77,14 @@ fn use_of(timeline: &Timeline, waits: &[&Wait]) -> Option<FutexUse> {
     }
     wakes.sort_unstable();
     let groups = wakes.chunk_by(|a, b| same_call(timeline, *a, *b)).map(<[_]>::len);
-    let together: usize = groups.filter(|group| *group > 1).sum();
-    Some(if 2 * together >= wakes.len() {
+    let in_groups: usize = groups.filter(|group| *group > 1).sum();
+    Some(if 2 * in_groups >= wakes.len() {
         FutexUse::Signal
-    } else if most_are(FutexWait::expects_a_taken_lock) {
+    } else if most_calls(FutexWait::expects_a_taken_lock) {
         FutexUse::Lock
     } else if wakes.iter().all(|wake| wake.by == first.by) {
         FutexUse::Queue
-    } else if handed_on(waits, &wakes) && one_at_a_time(timeline, waits, &wakes) {
+    } else if woken_by_waiters(waits, &wakes) && turns_exclude_each_other(timeline, waits, &wakes) {
         FutexUse::Lock
     } else {
         FutexUse::Queue
@@ -97,7 +100,7 @@ pub(super) struct WakeUp {
 }
 
 impl WakeUp {
-    pub(super) fn of(wait: &Wait) -> Option<Self> {
+    pub(super) fn from_wait(wait: &Wait) -> Option<Self> {
         let wake = wait.wake?;
         match wake.by {
             Source::Thread(by) => Some(Self { at: wake.at, by, waiter: wait.thread }),
@@ -109,30 +112,30 @@ impl WakeUp {
 /// Whether two consecutive wake-ups belong to one call: one thread woke different waiters and did
 /// not leave its CPU in between.
 fn same_call(timeline: &Timeline, first: WakeUp, second: WakeUp) -> bool {
-    first.by == second.by && first.waiter != second.waiter && second.at.since(first.at) <= SAME_CALL && {
+    first.by == second.by && first.waiter != second.waiter && second.at.since(first.at) <= SAME_CALL_GAP && {
         let segments = &timeline.thread(first.by).segments;
-        let during = |at| segments.partition_point(|segment| segment.to < at);
-        during(first.at) == during(second.at)
+        let segment_at = |at| segments.partition_point(|segment| segment.to < at);
+        segment_at(first.at) == segment_at(second.at)
     }
 }
 
 /// Whether most wake-ups come from threads that also wait at this futex at times. A thread that
 /// adds work to a queue does not wait there.
-fn handed_on(waits: &[&Wait], wakes: &[WakeUp]) -> bool {
+fn woken_by_waiters(waits: &[&Wait], wakes: &[WakeUp]) -> bool {
     let waiters: HashSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
     2 * wakes.iter().filter(|wake| waiters.contains(&wake.by)).count() > wakes.len()
 }
 
 /// Whether the turns of the threads that waited exclude each other, as they do at a lock.
-fn one_at_a_time(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> bool {
-    let mut turns = turns(timeline, waits, wakes);
+fn turns_exclude_each_other(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> bool {
+    let mut turns = known_turns(timeline, waits, wakes);
     turns.sort_unstable();
-    let (mut shared, mut until) = (0, Nanos::ZERO);
+    let (mut overlapping, mut until) = (0, Nanos::ZERO);
     for (from, to) in &turns {
-        shared += usize::from(*from < until);
+        overlapping += usize::from(*from < until);
         until = until.max(*to);
     }
-    shared as f64 <= SHARED * turns.len() as f64
+    overlapping as f64 <= MAX_OVERLAP * turns.len() as f64
 }
 
 /// Turns: for each wait whose thread went on to wake the next waiter, the time from its first
@@ -140,50 +143,55 @@ fn one_at_a_time(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> bool
 ///
 /// A turn is known only if some thread waited all the time in between: then the holder could not
 /// release the lock without a wake-up, and held it until then.
-fn turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, Nanos)> {
-    let mut given: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
+fn known_turns(timeline: &Timeline, waits: &[&Wait], wakes: &[WakeUp]) -> Vec<(Nanos, Nanos)> {
+    let mut wakes_by_thread: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
     for wake in wakes {
-        given.entry(wake.by).or_default().push(wake.at);
+        wakes_by_thread.entry(wake.by).or_default().push(wake.at);
     }
-    let begun = begun(waits);
-    let crowded = crowded(waits);
+    let wait_starts = wait_starts(waits);
+    let contended = contended_spans(waits);
     let turn = |wake: &WakeUp| {
         let from = first_run(timeline, wake.waiter, wake.at)?;
-        let to = first_at(&given, wake.waiter, from)?;
-        let back = first_at(&begun, wake.waiter, from).is_some_and(|back| back < to);
-        let around = crowded[..crowded.partition_point(|(begin, _)| *begin <= from)].last();
-        (!back && around.is_some_and(|(_, end)| *end >= to)).then_some((from, to))
+        let to = next_instant(&wakes_by_thread, wake.waiter, from)?;
+        let waits_again =
+            next_instant(&wait_starts, wake.waiter, from).is_some_and(|next_wait| next_wait < to);
+        let span = contended[..contended.partition_point(|(begin, _)| *begin <= from)].last();
+        (!waits_again && span.is_some_and(|(_, end)| *end >= to)).then_some((from, to))
     };
     wakes.iter().filter_map(turn).collect()
 }
 
 /// Instants at which each thread began to wait.
-pub(super) fn begun(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
-    let mut begun: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
+pub(super) fn wait_starts(waits: &[&Wait]) -> HashMap<ThreadId, Vec<Nanos>> {
+    let mut starts: HashMap<ThreadId, Vec<Nanos>> = HashMap::new();
     for wait in waits {
-        begun.entry(wait.thread).or_default().push(wait.from);
+        starts.entry(wait.thread).or_default().push(wait.from);
     }
-    begun
+    starts
 }
 
 /// The first of a thread's instants at or after `at`.
-pub(super) fn first_at(of: &HashMap<ThreadId, Vec<Nanos>>, who: ThreadId, at: Nanos) -> Option<Nanos> {
-    let instants = of.get(&who)?;
+pub(super) fn next_instant(
+    instants_by_thread: &HashMap<ThreadId, Vec<Nanos>>,
+    thread: ThreadId,
+    at: Nanos,
+) -> Option<Nanos> {
+    let instants = instants_by_thread.get(&thread)?;
     instants.get(instants.partition_point(|instant| *instant < at)).copied()
 }
 
-/// Stretches of time in which at least one thread waits.
-pub(super) fn crowded(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
-    let mut stretches: Vec<(Nanos, Nanos)> = waits.iter().map(|wait| (wait.from, wait.to)).collect();
-    stretches.sort_unstable();
-    stretches.dedup_by(|next, last| {
+/// Spans of time in which at least one thread waits.
+pub(super) fn contended_spans(waits: &[&Wait]) -> Vec<(Nanos, Nanos)> {
+    let mut spans: Vec<(Nanos, Nanos)> = waits.iter().map(|wait| (wait.from, wait.to)).collect();
+    spans.sort_unstable();
+    spans.dedup_by(|next, last| {
         let joined = next.0 <= last.1;
         if joined {
             last.1 = last.1.max(next.1);
         }
         joined
     });
-    stretches
+    spans
 }
 
 /// First instant at or after `at` at which a thread has a CPU.

@@ -10,47 +10,51 @@ use std::collections::HashMap;
 use morecores_study::Nanos;
 
 use super::causes::Cause;
-use super::futexes::{FutexId, FutexUse, WakeUp, begun, crowded, first_at, first_run, futex};
+use super::futexes::{
+    FutexId, FutexUse, WakeUp, awaited_futex, contended_spans, first_run, next_instant, wait_starts,
+};
 use super::timeline::{ThreadId, Timeline, Wait, WaitId};
 
-/// A stretch of time in which a thread holds a lock and others wait for it.
+/// A span of time in which a thread holds a lock and others wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Held {
+pub struct LockHold {
     /// The lock.
     pub lock: FutexId,
-    /// Beginning of the stretch.
+    /// Beginning of the span.
     pub from: Nanos,
-    /// End of the stretch.
+    /// End of the span.
     pub to: Nanos,
     /// Thread that held the lock.
     pub holder: ThreadId,
-    /// Whether the holder got the lock at the beginning of the stretch. The stretch is then the
+    /// Whether the holder got the lock at the beginning of the span. The span is then the
     /// whole hold.
-    pub whole: bool,
+    pub has_start: bool,
 }
 
-/// All stretches with a known holder, by lock and then in the order of time.
-pub fn held(timeline: &Timeline, uses: &HashMap<FutexId, FutexUse>) -> Vec<Held> {
-    let mut waits_of: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
+/// All spans with a known holder, by lock and then in the order of time.
+pub fn lock_holds(timeline: &Timeline, uses: &HashMap<FutexId, FutexUse>) -> Vec<LockHold> {
+    let mut waits_by_lock: HashMap<FutexId, Vec<&Wait>> = HashMap::new();
     for wait in &timeline.waits {
-        if let Some(futex) = futex(timeline, wait).filter(|futex| uses.get(futex) == Some(&FutexUse::Lock)) {
-            waits_of.entry(futex).or_default().push(wait);
+        if let Some(futex) =
+            awaited_futex(timeline, wait).filter(|futex| uses.get(futex) == Some(&FutexUse::Lock))
+        {
+            waits_by_lock.entry(futex).or_default().push(wait);
         }
     }
-    let mut all: Vec<Held> =
-        waits_of.iter().flat_map(|(lock, waits)| of_lock(timeline, *lock, waits)).collect();
+    let mut all: Vec<LockHold> =
+        waits_by_lock.iter().flat_map(|(lock, waits)| infer_holds(timeline, *lock, waits)).collect();
     all.sort_unstable();
     all
 }
 
-fn of_lock(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<Held> {
-    let mut wakes: Vec<WakeUp> = waits.iter().filter_map(|wait| WakeUp::of(wait)).collect();
+fn infer_holds(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<LockHold> {
+    let mut wakes: Vec<WakeUp> = waits.iter().filter_map(|wait| WakeUp::from_wait(wait)).collect();
     wakes.sort_unstable();
-    let (crowded, begun) = (crowded(waits), begun(waits));
-    let mut held = Vec::new();
+    let (contended, starts) = (contended_spans(waits), wait_starts(waits));
+    let mut holds = Vec::new();
     let mut before: Option<WakeUp> = None;
     for wake in wakes {
-        let since = crowded[..crowded.partition_point(|(from, _)| *from < wake.at)].last();
+        let since = contended[..contended.partition_point(|(from, _)| *from < wake.at)].last();
         let since = since.map_or(wake.at, |(from, _)| *from);
         let last = before.replace(wake).filter(|last| last.at >= since);
         let from = match last {
@@ -59,28 +63,28 @@ fn of_lock(timeline: &Timeline, lock: FutexId, waits: &[&Wait]) -> Vec<Held> {
             Some(last) if last.waiter == wake.by => first_run(timeline, last.waiter, last.at),
             // The holder was quicker than the woken thread, which found the lock taken and waited
             // again.
-            Some(last) => first_at(&begun, last.waiter, last.at),
+            Some(last) => next_instant(&starts, last.waiter, last.at),
         };
-        let whole = last.is_some_and(|last| last.waiter == wake.by);
+        let has_start = last.is_some_and(|last| last.waiter == wake.by);
         if let Some(from) = from.filter(|from| *from < wake.at) {
-            held.push(Held { lock, from, to: wake.at, holder: wake.by, whole });
+            holds.push(LockHold { lock, from, to: wake.at, holder: wake.by, has_start });
         }
     }
-    held
+    holds
 }
 
 /// Cause of a lock holder's own wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum HolderWait {
     Disk,
     Peer,
     Timer,
 }
 
-impl Behind {
+impl HolderWait {
     pub(crate) const COUNT: usize = 3;
 
-    fn of(cause: Cause) -> Option<Self> {
+    fn from_cause(cause: Cause) -> Option<Self> {
         match cause {
             Cause::Disk => Some(Self::Disk),
             Cause::Peer => Some(Self::Peer),
@@ -91,19 +95,19 @@ impl Behind {
 }
 
 /// Waits of each thread, in the order of their beginnings.
-pub struct WaitsOf<'t>(HashMap<ThreadId, Vec<(WaitId, &'t Wait, Cause)>>);
+pub struct WaitsByThread<'t>(HashMap<ThreadId, Vec<(WaitId, &'t Wait, Cause)>>);
 
-impl<'t> WaitsOf<'t> {
+impl<'t> WaitsByThread<'t> {
     /// Sorts the waits of `timeline`, whose causes are `causes`, by thread.
     pub fn new(timeline: &'t Timeline, causes: &[Cause]) -> Self {
-        let mut of: HashMap<ThreadId, Vec<_>> = HashMap::new();
+        let mut by_thread: HashMap<ThreadId, Vec<_>> = HashMap::new();
         for (id, (wait, cause)) in (0..).map(WaitId).zip(timeline.waits.iter().zip(causes)) {
-            of.entry(wait.thread).or_default().push((id, wait, *cause));
+            by_thread.entry(wait.thread).or_default().push((id, wait, *cause));
         }
-        Self(of)
+        Self(by_thread)
     }
 
-    /// Waits of a thread that overlap a stretch of time.
+    /// Waits of a thread that overlap a span of time.
     pub fn within(
         &self,
         thread: ThreadId,
@@ -118,18 +122,18 @@ impl<'t> WaitsOf<'t> {
 
 /// Times at which a thread waits for a lock whose holder waits too: beginning, end, and cause of
 /// the holder's wait.
-pub(crate) fn behind(
+pub(crate) fn holder_waits(
     timeline: &Timeline,
     causes: &[Cause],
     uses: &HashMap<FutexId, FutexUse>,
-) -> Vec<(Nanos, Nanos, Behind)> {
-    let waits = WaitsOf::new(timeline, causes);
-    let mut stalls: HashMap<FutexId, Vec<(Nanos, Nanos, Behind)>> = HashMap::new();
-    for held in held(timeline, uses) {
-        for (_, wait, cause) in waits.within(held.holder, held.from, held.to) {
-            if let Some(behind) = Behind::of(cause) {
-                let stall = (wait.from.max(held.from), wait.to.min(held.to), behind);
-                stalls.entry(held.lock).or_default().push(stall);
+) -> Vec<(Nanos, Nanos, HolderWait)> {
+    let waits = WaitsByThread::new(timeline, causes);
+    let mut stalls: HashMap<FutexId, Vec<(Nanos, Nanos, HolderWait)>> = HashMap::new();
+    for hold in lock_holds(timeline, uses) {
+        for (_, wait, cause) in waits.within(hold.holder, hold.from, hold.to) {
+            if let Some(cause) = HolderWait::from_cause(cause) {
+                let stall = (wait.from.max(hold.from), wait.to.min(hold.to), cause);
+                stalls.entry(hold.lock).or_default().push(stall);
             }
         }
     }
@@ -138,11 +142,11 @@ pub(crate) fn behind(
         if *cause != Cause::UserLock {
             continue;
         }
-        let of_lock = futex(timeline, wait).and_then(|lock| stalls.get(&lock));
-        let stalls = of_lock.map(Vec::as_slice).unwrap_or_default();
+        let lock_stalls = awaited_futex(timeline, wait).and_then(|lock| stalls.get(&lock));
+        let stalls = lock_stalls.map(Vec::as_slice).unwrap_or_default();
         let first = stalls.partition_point(|(_, to, _)| *to <= wait.from);
-        for (from, to, behind) in stalls[first..].iter().take_while(|(from, ..)| *from < wait.to) {
-            all.push(((*from).max(wait.from), (*to).min(wait.to), *behind));
+        for (from, to, cause) in stalls[first..].iter().take_while(|(from, ..)| *from < wait.to) {
+            all.push(((*from).max(wait.from), (*to).min(wait.to), *cause));
         }
     }
     all

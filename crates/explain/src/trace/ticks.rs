@@ -8,11 +8,11 @@
 use morecores_study::Nanos;
 use morecores_study::trace::Accounts;
 
-use super::timeline::{Naming, ThreadId, Timeline};
+use super::timeline::{NameOrigin, ThreadId, Timeline};
 
 /// Time accounted to a thread from an instant to its next account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticks {
+pub(crate) struct TickSpan {
     pub(crate) thread: ThreadId,
     /// Beginning of the span. The thread ran one program from then on.
     pub(crate) from: Nanos,
@@ -23,27 +23,27 @@ pub(crate) struct Ticks {
 }
 
 /// All time accounted to the threads of the tree inside the window.
-pub(crate) fn ticks(timeline: &Timeline) -> Vec<Ticks> {
-    let mut ticks = Vec::new();
-    for (thread, told) in timeline.tree() {
+pub(crate) fn tick_spans(timeline: &Timeline) -> Vec<TickSpan> {
+    let mut spans = Vec::new();
+    for (id, thread) in timeline.tree() {
         // The main process's time before it became the command does not count. The earlier time of
         // a thread older than the trace is unknown.
-        let begun = told.born.filter(|_| timeline.root != Some(thread));
-        let mut since = begun.map(|born| (born, Accounts::default()));
-        let execs = told.names.iter().filter_map(|named| match named.by {
-            Naming::Exec(accounts) => Some((named.from, accounts)),
-            Naming::Inherited | Naming::Rename => None,
+        let creation = thread.created.filter(|_| timeline.root != Some(id));
+        let mut since = creation.map(|created| (created, Accounts::default()));
+        let execs = thread.names.iter().filter_map(|name| match name.origin {
+            NameOrigin::Exec(accounts) => Some((name.from, accounts)),
+            NameOrigin::Inherited | NameOrigin::Rename => None,
         });
-        let end = told.accounts.map(|accounts| (told.ended.unwrap_or(timeline.ended), accounts));
+        let end = thread.accounts.map(|accounts| (thread.ended.unwrap_or(timeline.ended), accounts));
         for (at, accounts) in execs.chain(end) {
             if let Some((from, before)) = since
                 && at > timeline.began
             {
                 let (user, system) = (accounts.user.since(before.user), accounts.system.since(before.system));
-                ticks.push(Ticks { thread, from, user, system });
+                spans.push(TickSpan { thread: id, from, user, system });
             }
             since = Some((at, accounts));
         }
     }
-    ticks
+    spans
 }

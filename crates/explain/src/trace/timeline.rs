@@ -61,16 +61,16 @@ pub struct Timeline {
     /// Waits for kernel locks, in the order of their ends.
     pub contentions: Vec<LockWait>,
     /// Work items of kernel workers with their originators, in the order of their ends.
-    pub works: Vec<WorkDone>,
+    pub work_items: Vec<WorkItem>,
     /// Threads that could not use all allotted CPUs, in the order of time.
     pub confinements: Vec<Confinement>,
     /// Samples, in the order of time.
-    pub samples: Vec<Sampled>,
+    pub samples: Vec<CpuSample>,
     /// System calls of the tree that concern an object, in the order of their returns; exact traces
     /// only.
-    pub calls: Vec<CallMade>,
+    pub calls: Vec<CallRecord>,
     /// Number of lost events, counted by the events themselves.
-    pub lost: u64,
+    pub lost_events: u64,
     /// Number of contradictions between events.
     pub misfits: Misfits,
 }
@@ -124,12 +124,12 @@ pub struct Thread {
     /// Whether it is a thread of the tracer.
     pub tracer: bool,
     /// Time of its creation; none if the thread is older than the trace.
-    pub born: Option<Nanos>,
+    pub created: Option<Nanos>,
     /// Time at which it left its CPU for good, or at which its number went to another thread; none
     /// if it outlived the window.
     pub ended: Option<Nanos>,
     /// Names of the thread, in the order of time; never empty.
-    pub names: Vec<Named>,
+    pub names: Vec<ThreadName>,
     /// States of the thread, in the order of time and without overlap. Gaps occur before a new
     /// thread is first made runnable, and where events were lost.
     pub segments: Vec<Segment>,
@@ -140,13 +140,13 @@ pub struct Thread {
 impl Thread {
     /// Index into [`names`](Self::names) of the name at an instant: the last name given by then, or
     /// the first one.
-    pub fn naming_at(&self, at: Nanos) -> usize {
+    pub fn name_index_at(&self, at: Nanos) -> usize {
         self.names.partition_point(|name| name.from <= at).saturating_sub(1)
     }
 
     /// Name of the thread at an instant.
     pub fn name_at(&self, at: Nanos) -> Comm {
-        self.names.get(self.naming_at(at)).map(|named| named.name).unwrap_or_default()
+        self.names.get(self.name_index_at(at)).map(|name| name.name).unwrap_or_default()
     }
 
     /// Time of the thread on any CPU.
@@ -157,18 +157,18 @@ impl Thread {
 
 /// A name and the beginning of its validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ThreadName {
     /// Beginning of the name's validity.
     pub from: Nanos,
     /// The name.
     pub name: Comm,
     /// Origin of the name.
-    pub by: Naming,
+    pub origin: NameOrigin,
 }
 
 /// Origin of a thread's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
+pub enum NameOrigin {
     /// The thread had the name at its first appearance: its parent's name, or the one in the
     /// header.
     Inherited,
@@ -179,19 +179,19 @@ pub enum Naming {
     Rename,
 }
 
-/// A stretch of a thread's life in one state.
+/// A span of a thread's life in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Beginning of the stretch.
+    /// Beginning of the span.
     pub from: Nanos,
-    /// End of the stretch.
+    /// End of the span.
     pub to: Nanos,
-    /// State during the stretch.
+    /// State during the span.
     pub state: State,
 }
 
 impl Segment {
-    /// Length of the stretch.
+    /// Length of the span.
     pub const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
@@ -297,28 +297,28 @@ pub struct CpuTimeline {
     pub cpu: CpuId,
     /// Whether the CPU was allotted to the run.
     pub allotted: bool,
-    /// Stretches in the order of time, without gap or overlap over the whole window.
-    pub stretches: Vec<Stretch>,
+    /// Spans in the order of time, without gap or overlap over the whole window.
+    pub spans: Vec<CpuSpan>,
 }
 
-/// A stretch of a CPU's time between two switches.
+/// A span of a CPU's time between two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// Beginning of the stretch.
+pub struct CpuSpan {
+    /// Beginning of the span.
     pub from: Nanos,
-    /// End of the stretch.
+    /// End of the span.
     pub to: Nanos,
     /// Occupant of the CPU.
-    pub who: Occupant,
-    /// Time in interrupts during the stretch.
+    pub occupant: Occupant,
+    /// Time in interrupts during the span.
     pub interrupts: Nanos,
-    /// CPU time that the kernel accounted to the thread over the stretch. It is none for the idle
-    /// loop, for a stretch cut by the window or by a loss, and if the source does not record it.
+    /// CPU time that the kernel accounted to the thread over the span. It is none for the idle
+    /// loop, for a span cut by the window or by a loss, and if the source does not record it.
     pub accounted: Option<Nanos>,
 }
 
-impl Stretch {
-    /// Length of the stretch.
+impl CpuSpan {
+    /// Length of the span.
     pub const fn length(&self) -> Nanos {
         self.to.since(self.from)
     }
@@ -358,7 +358,7 @@ pub struct LockWait {
 
 /// A work item that a kernel worker executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkDone {
+pub struct WorkItem {
     /// The worker.
     pub worker: ThreadId,
     /// Beginning of the execution.
@@ -382,7 +382,7 @@ pub struct Confinement {
 
 /// A sample: the activity of a CPU at one instant of the sampling clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampled {
+pub struct CpuSample {
     /// Time of the sample.
     pub at: Nanos,
     /// Sampled CPU.
@@ -397,13 +397,13 @@ pub struct Sampled {
 
 /// A system call and its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallMade {
+pub struct CallRecord {
     /// Calling thread.
     pub thread: ThreadId,
     /// Beginning of the call; if the call waited, the beginning of the wait.
-    pub since: Nanos,
+    pub from: Nanos,
     /// Time of the return.
-    pub at: Nanos,
+    pub to: Nanos,
     /// Number of the system call.
     pub number: u16,
     /// Returned value; the largest number of 31 bits also stands for all larger values.

@@ -8,22 +8,26 @@ use std::collections::HashMap;
 
 use morecores_study::Nanos;
 
-use super::script::Sheets;
+use super::program_builder::ProgramBuilder;
 use crate::replay::Step;
 use morecores_explain::trace::{Source, ThreadId, Timeline};
 
 /// Adds joins for parents that waited for the end of a thread or a child process at least once. At
 /// the end of its last such wait, the parent joins all of that kind that had ended by then.
-pub(super) fn joins(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets: &mut Sheets) {
+pub(super) fn add_joins(
+    timeline: &Timeline,
+    thread_numbers: &HashMap<ThreadId, u32>,
+    builder: &mut ProgramBuilder,
+) {
     // End of the last wait, for each parent and kind.
     let mut last: HashMap<(ThreadId, bool), Nanos> = HashMap::new();
     for wait in timeline.waits.iter().filter(|wait| wait.ended) {
         let Some(Source::Thread(waker)) = wait.wake.map(|wake| wake.by) else { continue };
-        let ended = timeline.thread(waker);
-        if ended.parent == Some(wait.thread)
-            && ended.ended.is_some_and(|end| end.since(wait.to) <= AT_ITS_END)
+        let waker_thread = timeline.thread(waker);
+        if waker_thread.parent == Some(wait.thread)
+            && waker_thread.ended.is_some_and(|end| end.since(wait.to) <= MAX_END_DELAY)
         {
-            let kind = (wait.thread, ended.leader == Some(waker));
+            let kind = (wait.thread, waker_thread.leader == Some(waker));
             last.insert(kind, wait.to);
         }
     }
@@ -31,9 +35,9 @@ pub(super) fn joins(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets:
         let (Some(parent), Some(ended)) = (thread.parent, thread.ended) else { continue };
         let Some(&at) = last.get(&(parent, thread.leader == Some(id))) else { continue };
         if ended <= at
-            && let (Some(&child), Some(&parent)) = (place.get(&id), place.get(&parent))
+            && let (Some(&child), Some(&parent)) = (thread_numbers.get(&id), thread_numbers.get(&parent))
         {
-            sheets.step(parent, at, Step::Join(child));
+            builder.add_step(parent, at, Step::Join(child));
         }
     }
 }
@@ -41,4 +45,4 @@ pub(super) fn joins(timeline: &Timeline, place: &HashMap<ThreadId, u32>, sheets:
 /// Longest time between the wake-up of the joining thread and the recorded end. An ending thread
 /// wakes its joiner some tens of microseconds before it leaves its CPU, and interrupts may add to
 /// that.
-const AT_ITS_END: Nanos = Nanos::from_millis(1);
+const MAX_END_DELAY: Nanos = Nanos::from_millis(1);

@@ -8,11 +8,11 @@ use morecores_explain::trace::{Occupant, Segment, State, Timeline};
 
 /// Limits on a scheduler's time slice. A thread that yields leaves its CPU earlier, by its own
 /// choice.
-const SHORTEST: Nanos = Nanos::from_micros(200);
-const LONGEST: Nanos = Nanos::from_millis(100);
+const MIN_SLICE: Nanos = Nanos::from_micros(200);
+const MAX_SLICE: Nanos = Nanos::from_millis(100);
 
 /// Number of events for which the median is known to some percent.
-const ENOUGH: usize = 10;
+const MIN_EVENTS: usize = 10;
 
 /// Median time from a wake-up of a thread in the tree until it runs on a CPU that was idle. `None`
 /// with too few such events.
@@ -36,10 +36,11 @@ pub(super) fn wake_latency(timeline: &Timeline) -> Option<Nanos> {
             continue;
         };
         let Some(cpu) = timeline.cpus.iter().find(|timeline| timeline.cpu == cpu) else { continue };
-        let before = cpu.stretches.partition_point(|stretch| stretch.to < run);
-        let was_idle = cpu.stretches.get(before).is_some_and(|stretch| {
-            stretch.who == Occupant::Idle && stretch.to == run && stretch.from <= wake.at
-        });
+        let before = cpu.spans.partition_point(|span| span.to < run);
+        let was_idle = cpu
+            .spans
+            .get(before)
+            .is_some_and(|span| span.occupant == Occupant::Idle && span.to == run && span.from <= wake.at);
         if was_idle {
             latencies.push(run.since(wake.at));
         }
@@ -50,9 +51,9 @@ pub(super) fn wake_latency(timeline: &Timeline) -> Option<Nanos> {
 /// Time that a thread of the tree kept its CPU before its preemption. `None` with too few
 /// preemptions.
 ///
-/// The value is the time-weighted median: half of the CPU time was in longer stretches. A woken
-/// thread may preempt early and often, so short stretches are frequent.
-pub(super) fn slice(timeline: &Timeline) -> Option<Nanos> {
+/// The value is the time-weighted median: half of the CPU time was in longer spans. A woken
+/// thread may preempt early and often, so short spans are frequent.
+pub(super) fn time_slice(timeline: &Timeline) -> Option<Nanos> {
     let ran = |pair: &[Segment]| match pair {
         [ran, left]
             if matches!(ran.state, State::Running { .. })
@@ -72,10 +73,10 @@ pub(super) fn slice(timeline: &Timeline) -> Option<Nanos> {
         so_far += **time;
         so_far.0 >= all.0 / 2
     });
-    middle.map(|time| (*time).clamp(SHORTEST, LONGEST)).filter(|_| times.len() >= ENOUGH)
+    middle.map(|time| (*time).clamp(MIN_SLICE, MAX_SLICE)).filter(|_| times.len() >= MIN_EVENTS)
 }
 
 fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
     times.sort_unstable();
-    (times.len() >= ENOUGH).then(|| times[times.len() / 2])
+    (times.len() >= MIN_EVENTS).then(|| times[times.len() / 2])
 }

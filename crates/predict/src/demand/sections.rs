@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use morecores_study::Nanos;
 use morecores_study::trace::Call;
 
-use super::locks::LockName;
+use super::locks::LockId;
 use morecores_explain::trace::{
-    Cause, Held, State, ThreadId, Timeline, WaitId, WaitsOf, futex, futex_uses, held,
+    Cause, LockHold, State, ThreadId, Timeline, WaitId, WaitsByThread, awaited_futex, futex_uses, lock_holds,
 };
 
 /// Waits under a lock, and the sections of the program during which the lock is held for them.
@@ -18,19 +18,19 @@ pub(super) struct Sections {
     /// Locks, by their number in the program's steps.
     pub(super) locks: Vec<SectionLock>,
     /// Section of each wait under a lock: lock, start and end of the hold.
-    pub(super) of: HashMap<WaitId, Section>,
+    pub(super) by_wait: HashMap<WaitId, Section>,
 }
 
 /// Lock that is held across waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionLock {
     /// Name of the lock.
-    pub name: LockName,
+    pub id: LockId,
     /// Whether most of its holds are across waits; these holds are then nearly all of them.
-    pub mostly: bool,
+    pub mostly_across_waits: bool,
 }
 
-/// Stretch of a thread's time during which it holds a lock.
+/// Span of a thread's time during which it holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) lock: u32,
@@ -39,42 +39,42 @@ pub(super) struct Section {
 }
 
 /// Kind of a wait: its system call and its cause.
-type Kind = (Option<u16>, Cause);
+type WaitKind = (Option<u16>, Cause);
 
 /// Known waits of one lock's users.
 #[derive(Default)]
-struct Known {
-    under: BTreeMap<WaitId, Held>,
-    outside: BTreeSet<WaitId>,
+struct UserWaits {
+    under_lock: BTreeMap<WaitId, LockHold>,
+    outside_lock: BTreeSet<WaitId>,
     users: BTreeSet<ThreadId>,
     /// Number of observed holds, and number of holds across a wait.
-    times: (usize, usize),
+    hold_counts: (usize, usize),
 }
 
 /// Finds the sections of all locks.
-pub(super) fn sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
+pub(super) fn find_sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
     let uses = futex_uses(timeline);
-    let held = held(timeline, &uses);
-    let waits = WaitsOf::new(timeline, causes);
+    let holds = lock_holds(timeline, &uses);
+    let waits = WaitsByThread::new(timeline, causes);
     let mut found = Sections::default();
-    let mut of_lock: BTreeMap<LockName, Vec<Held>> = BTreeMap::new();
-    for held in held {
-        let (leader, address) = held.lock;
-        of_lock.entry(LockName::Futex(leader, address)).or_default().push(held);
+    let mut holds_by_lock: BTreeMap<LockId, Vec<LockHold>> = BTreeMap::new();
+    for hold in holds {
+        let (leader, address) = hold.lock;
+        holds_by_lock.entry(LockId::Futex(leader, address)).or_default().push(hold);
     }
-    let mut users: BTreeMap<LockName, BTreeSet<ThreadId>> = BTreeMap::new();
+    let mut users: BTreeMap<LockId, BTreeSet<ThreadId>> = BTreeMap::new();
     for wait in &timeline.waits {
-        if let Some((leader, address)) = futex(timeline, wait) {
-            let users = users.entry(LockName::Futex(leader, address)).or_default();
+        if let Some((leader, address)) = awaited_futex(timeline, wait) {
+            let users = users.entry(LockId::Futex(leader, address)).or_default();
             users.insert(wait.thread);
             users.extend(wait.wake.and_then(|wake| wake.by.thread()));
         }
     }
-    for (name, held) in of_lock {
-        let users = users.remove(&name).unwrap_or_default();
-        let known = Known::of(&held, &waits, users);
-        if !known.under.is_empty() {
-            known.write(timeline, causes, &waits, name, &mut found);
+    for (lock_id, holds) in holds_by_lock {
+        let users = users.remove(&lock_id).unwrap_or_default();
+        let known = UserWaits::from_holds(&holds, &waits, users);
+        if !known.under_lock.is_empty() {
+            known.record_sections(timeline, causes, &waits, lock_id, &mut found);
         }
     }
     found
@@ -82,31 +82,33 @@ pub(super) fn sections(timeline: &Timeline, causes: &[Cause]) -> Sections {
 
 /// Whether a wait has a cause that a lock may be held across and that is no other dependency in a
 /// replay.
-const fn counts(cause: Cause) -> bool {
+const fn may_be_under_lock(cause: Cause) -> bool {
     matches!(
         cause,
         Cause::Disk | Cause::Timer | Cause::Peer | Cause::Device | Cause::Rcu | Cause::Uninterruptible
     )
 }
 
-impl Known {
-    fn of(held: &[Held], waits: &WaitsOf<'_>, users: BTreeSet<ThreadId>) -> Self {
+impl UserWaits {
+    fn from_holds(holds: &[LockHold], waits: &WaitsByThread<'_>, users: BTreeSet<ThreadId>) -> Self {
         let mut known = Self { users, ..Self::default() };
-        for stretch in held {
-            let of_holder = waits.within(stretch.holder, stretch.from, stretch.to);
+        for hold in holds {
+            let holder_waits = waits.within(hold.holder, hold.from, hold.to);
             let inside: Vec<WaitId> =
-                of_holder.filter(|(.., cause)| counts(*cause)).map(|(id, ..)| id).collect();
-            known.times.0 += 1;
-            known.times.1 += usize::from(!inside.is_empty());
-            known.under.extend(inside.into_iter().map(|id| (id, *stretch)));
+                holder_waits.filter(|(.., cause)| may_be_under_lock(*cause)).map(|(id, ..)| id).collect();
+            known.hold_counts.0 += 1;
+            known.hold_counts.1 += usize::from(!inside.is_empty());
+            known.under_lock.extend(inside.into_iter().map(|id| (id, *hold)));
         }
-        if known.under.is_empty() {
+        if known.under_lock.is_empty() {
             return known;
         }
-        for stretch in held {
-            for user in known.users.iter().filter(|user| **user != stretch.holder) {
-                let meanwhile = waits.within(*user, stretch.from, stretch.to);
-                known.outside.extend(meanwhile.filter(|(.., cause)| counts(*cause)).map(|(id, ..)| id));
+        for hold in holds {
+            for user in known.users.iter().filter(|user| **user != hold.holder) {
+                let meanwhile = waits.within(*user, hold.from, hold.to);
+                known
+                    .outside_lock
+                    .extend(meanwhile.filter(|(.., cause)| may_be_under_lock(*cause)).map(|(id, ..)| id));
             }
         }
         known
@@ -114,62 +116,66 @@ impl Known {
 
     /// Records the waits under the lock: waits observed there, and all waits of a kind for which
     /// most known waits are under the lock.
-    fn write(
+    fn record_sections(
         &self,
         timeline: &Timeline,
         causes: &[Cause],
-        waits: &WaitsOf<'_>,
-        name: LockName,
+        waits: &WaitsByThread<'_>,
+        lock_id: LockId,
         found: &mut Sections,
     ) {
-        let kind = |id: &WaitId| -> Kind {
+        let kind = |id: &WaitId| -> WaitKind {
             let call = match timeline.wait(*id).call {
                 Call::Number(number) => Some(number),
                 Call::Fault | Call::Unknown => None,
             };
             (call, causes[id.index()])
         };
-        let mut seen: HashMap<Kind, i64> = HashMap::new();
-        self.under.keys().for_each(|id| *seen.entry(kind(id)).or_default() += 1);
-        self.outside.iter().for_each(|id| *seen.entry(kind(id)).or_default() -= 1);
+        let mut seen: HashMap<WaitKind, i64> = HashMap::new();
+        self.under_lock.keys().for_each(|id| *seen.entry(kind(id)).or_default() += 1);
+        self.outside_lock.iter().for_each(|id| *seen.entry(kind(id)).or_default() -= 1);
         let lock = found.locks.len() as u32;
-        let (lead, tail) = (self.work(timeline, Side::Before), self.work(timeline, Side::After));
+        let (work_before, work_after) =
+            (self.median_work(timeline, Side::Before), self.median_work(timeline, Side::After));
         for user in &self.users {
             let mut free_from = timeline.began;
             for (id, wait, cause) in waits.within(*user, timeline.began, timeline.ended) {
-                let alike = counts(cause) && seen.get(&kind(&id)).is_some_and(|seen| *seen > 0);
-                let here = self.under.get(&id);
-                let under = here.is_some() || alike && !self.outside.contains(&id);
-                if under && wait.from >= free_from {
-                    let from = here.filter(|held| held.whole).map(|held| held.from.min(wait.from));
-                    let from = from.unwrap_or(Nanos(wait.from.0.saturating_sub(lead.0)));
-                    let to = here.map_or(wait.to + tail, |held| held.to.max(wait.to));
+                let alike = may_be_under_lock(cause) && seen.get(&kind(&id)).is_some_and(|seen| *seen > 0);
+                let hold = self.under_lock.get(&id);
+                let is_under_lock = hold.is_some() || alike && !self.outside_lock.contains(&id);
+                if is_under_lock && wait.from >= free_from {
+                    let from = hold.filter(|hold| hold.has_start).map(|hold| hold.from.min(wait.from));
+                    let from = from.unwrap_or(Nanos(wait.from.0.saturating_sub(work_before.0)));
+                    let to = hold.map_or(wait.to + work_after, |hold| hold.to.max(wait.to));
                     let next = waits.within(*user, wait.to, timeline.ended).next();
                     let to =
-                        if here.is_some() { to } else { next.map_or(to, |(_, next, _)| to.min(next.from)) };
+                        if hold.is_some() { to } else { next.map_or(to, |(_, next, _)| to.min(next.from)) };
                     let section = Section { lock, from: from.max(free_from), to };
                     if section.from < section.to {
-                        found.of.entry(id).or_insert(section);
+                        found.by_wait.entry(id).or_insert(section);
                     }
                     free_from = to;
                 }
                 free_from = free_from.max(wait.to);
             }
         }
-        found.locks.push(SectionLock { name, mostly: 2 * self.times.1 > self.times.0 });
+        found.locks.push(SectionLock {
+            id: lock_id,
+            mostly_across_waits: 2 * self.hold_counts.1 > self.hold_counts.0,
+        });
     }
 
     /// Median work of the holder before or after the wait, over the observed holds.
-    fn work(&self, timeline: &Timeline, side: Side) -> Nanos {
+    fn median_work(&self, timeline: &Timeline, side: Side) -> Nanos {
         let mut all: Vec<Nanos> = Vec::new();
-        for (id, held) in &self.under {
+        for (id, hold) in &self.under_lock {
             let wait = timeline.wait(*id);
             let (from, to) = match side {
-                Side::Before if held.whole => (held.from, wait.from),
+                Side::Before if hold.has_start => (hold.from, wait.from),
                 Side::Before => continue,
-                Side::After => (wait.to, held.to),
+                Side::After => (wait.to, hold.to),
             };
-            let segments = &timeline.thread(held.holder).segments;
+            let segments = &timeline.thread(hold.holder).segments;
             let first = segments.partition_point(|segment| segment.to <= from);
             let inside = segments[first..].iter().take_while(|segment| segment.from < to);
             let ran = inside.filter(|segment| matches!(segment.state, State::Running { .. }));

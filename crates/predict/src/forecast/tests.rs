@@ -4,21 +4,21 @@ use morecores_study::Nanos;
 use morecores_view::{Abstention, Resource};
 
 use super::*;
-use crate::demand::{Demands, LockName, LockUse, with_locks};
+use crate::demand::{Demands, LockId, LockUse, add_locks};
 use crate::models::{Model, Usl};
 use crate::replay::{Inflation, LockPolicy, Machine, Program, Step, replay};
 
-fn measured(cpus: u32, elapsed: f64) -> Measured {
-    Measured { cpus, elapsed, error: 0.002, deviation: 0.005, work: None, kernel: None }
+fn measured_point(cpus: u32, elapsed: f64) -> MeasuredPoint {
+    MeasuredPoint { cpus, elapsed, error: 0.002, deviation: 0.005, work: None, kernel: None }
 }
 
-fn timed(points: &[(u32, f64)]) -> Evidence {
-    let points = points.iter().map(|(cpus, elapsed)| measured(*cpus, *elapsed)).collect();
+fn timed_evidence(points: &[(u32, f64)]) -> Evidence {
+    let points = points.iter().map(|(cpus, elapsed)| measured_point(*cpus, *elapsed)).collect();
     Evidence { points, is_time: true, ..Evidence::default() }
 }
 
-fn of_law(law: Usl, counts: &[u32]) -> Evidence {
-    timed(&counts.iter().map(|n| (*n, law.elapsed(*n))).collect::<Vec<_>>())
+fn evidence_from_law(law: Usl, counts: &[u32]) -> Evidence {
+    timed_evidence(&counts.iter().map(|n| (*n, law.elapsed(*n))).collect::<Vec<_>>())
 }
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
@@ -33,13 +33,13 @@ fn fork_and_join(serial: Nanos, jobs: &[Nanos]) -> Program {
     Program { threads, ..Program::default() }
 }
 
-fn traced(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram {
+fn traced_program(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram {
     let threads = program.threads.len();
     TracedProgram {
         cpus,
         n,
         elapsed,
-        own_elapsed: elapsed.as_secs_f64(),
+        net_elapsed_s: elapsed.as_secs_f64(),
         demands: Demands { program, threads: Vec::new(), locks: Vec::new(), wake_latency: None, slice: None },
         locks: Vec::new(),
         lock_names: Vec::new(),
@@ -53,23 +53,23 @@ fn traced(cpus: u32, n: u32, elapsed: Nanos, program: Program) -> TracedProgram 
     }
 }
 
-fn within(value: f64, truth: f64, bound: f64) -> bool {
+fn is_within(value: f64, truth: f64, bound: f64) -> bool {
     (value / truth - 1.0).abs() <= bound
 }
 
 #[test]
-fn points_of_a_law_are_predicted_by_it() {
-    let law = Usl { one: 10.0, alpha: 0.1, beta: 0.0 };
-    let found = forecast(&of_law(law, &[1, 2, 4]), &[8, 16]).unwrap();
+fn points_of_a_law_are_predicted_by_that_law() {
+    let law = Usl { one_cpu_elapsed: 10.0, alpha: 0.1, beta: 0.0 };
+    let found = forecast(&evidence_from_law(law, &[1, 2, 4]), &[8, 16]).unwrap();
     assert_eq!((found.model.as_str(), found.from.as_slice()), ("Amdahl", &[1, 2, 4][..]));
     for point in &found.points {
         let truth = law.elapsed(1) / law.elapsed(point.cpus);
-        assert!(within(point.speedup.unwrap(), truth, 0.03), "{point:?}");
+        assert!(is_within(point.speedup.unwrap(), truth, 0.03), "{point:?}");
         assert!(point.band90[0] < truth && truth < point.band90[1]);
     }
     let limit = found.first_limit.unwrap();
     assert!(
-        matches!(limit.resource, Resource::SerialWork { command: None }) && within(limit.cpus, 10.0, 0.05)
+        matches!(limit.resource, Resource::SerialWork { command: None }) && is_within(limit.cpus, 10.0, 0.05)
     );
     assert!(found.abstained.is_none() && found.caveats == [Caveat::Untraced]);
     let all: f64 = found.models.iter().map(|model| model.weight).sum();
@@ -77,21 +77,22 @@ fn points_of_a_law_are_predicted_by_it() {
 }
 
 #[test]
-fn a_trace_on_one_cpu_tells_of_many() {
+fn trace_on_one_cpu_predicts_many() {
     let program = fork_and_join(MS(100), &[MS(100); 9]);
-    let evidence = Evidence { programs: vec![traced(1, 1, MS(1000), program)], ..timed(&[(1, 1.0)]) };
+    let evidence =
+        Evidence { programs: vec![traced_program(1, 1, MS(1000), program)], ..timed_evidence(&[(1, 1.0)]) };
     let found = forecast(&evidence, &[2, 3, 9, 64]).unwrap();
     let speedups: Vec<f64> = found.points.iter().map(|point| point.speedup.unwrap()).collect();
     for (speedup, truth) in speedups.iter().zip([1000.0 / 550.0, 2.5, 5.0, 5.0]) {
         // One CPU shows nothing about the slowdown by other busy CPUs.
-        assert!(within(*speedup, truth, 0.08), "{speedups:?}");
+        assert!(is_within(*speedup, truth, 0.08), "{speedups:?}");
     }
     assert_eq!((found.model.as_str(), found.caveats), ("replay", vec![Caveat::OneCount]));
     let bounds = found.bounds.unwrap();
     assert!((bounds.work_s, bounds.span_s) == (1.0, 0.2));
     let limit = found.first_limit.unwrap();
     let by_first = Resource::SerialWork { command: Some("first".to_owned()) };
-    assert!(limit.resource == by_first && within(limit.cpus, 5.0, 0.01));
+    assert!(limit.resource == by_first && is_within(limit.cpus, 5.0, 0.01));
     // No prediction, however optimistic, is below the bounds.
     assert!(found.points.iter().all(|point| point.elapsed_s.unwrap() >= 0.95 * bounds.span_s));
 }
@@ -99,22 +100,24 @@ fn a_trace_on_one_cpu_tells_of_many() {
 /// Two threads took 1 s of CPU time, and eight threads on the same two CPUs took 2 s. The extra
 /// time may disappear.
 #[test]
-fn bounds_are_without_what_a_crowd_may_cost() {
-    let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
-    let eight = traced(2, 8, MS(1000), fork_and_join(MS(0), &[MS(250); 8]));
-    let evidence = Evidence { told_n: true, programs: vec![two, eight], ..timed(&[(1, 1.0), (2, 0.5)]) };
+fn bounds_exclude_the_oversubscription_cost() {
+    let two = traced_program(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
+    let eight = traced_program(2, 8, MS(1000), fork_and_join(MS(0), &[MS(250); 8]));
+    let evidence =
+        Evidence { receives_n: true, programs: vec![two, eight], ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
     let found = forecast(&evidence, &[8]).unwrap();
     let bounds = found.bounds.unwrap();
-    assert!(within(bounds.work_s, 1.0, 0.05), "{bounds:?}");
+    assert!(is_within(bounds.work_s, 1.0, 0.05), "{bounds:?}");
     assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
 }
 
 #[test]
 fn a_lossy_trace_widens_the_band() {
     let width = |lost_share: f64| {
-        let program = traced(1, 1, MS(1000), fork_and_join(MS(100), &[MS(100); 9]));
+        let program = traced_program(1, 1, MS(1000), fork_and_join(MS(100), &[MS(100); 9]));
         let programs = vec![TracedProgram { lost_share, ..program }];
-        let [lo, hi] = forecast(&Evidence { programs, ..timed(&[(1, 1.0)]) }, &[2]).unwrap().points[0].band90;
+        let [lo, hi] =
+            forecast(&Evidence { programs, ..timed_evidence(&[(1, 1.0)]) }, &[2]).unwrap().points[0].band90;
         (hi / lo).ln()
     };
     assert!(width(0.2) > 2.0 * width(0.0), "{} {}", width(0.2), width(0.0));
@@ -123,38 +126,39 @@ fn a_lossy_trace_widens_the_band() {
 /// The traced run took twice as long as the timed runs, so the bounds are halved.
 #[test]
 fn bounds_are_at_the_pace_of_timed_runs() {
-    let slow = traced(1, 1, MS(2000), fork_and_join(MS(200), &[MS(200); 9]));
-    let evidence = Evidence { programs: vec![slow], ..timed(&[(1, 1.0)]) };
+    let slow = traced_program(1, 1, MS(2000), fork_and_join(MS(200), &[MS(200); 9]));
+    let evidence = Evidence { programs: vec![slow], ..timed_evidence(&[(1, 1.0)]) };
     let found = forecast(&evidence, &[64]).unwrap();
     let bounds = found.bounds.unwrap();
-    assert!(within(bounds.work_s, 1.0, 1e-9) && within(bounds.span_s, 0.2, 1e-9), "{bounds:?}");
+    assert!(is_within(bounds.work_s, 1.0, 1e-9) && is_within(bounds.span_s, 0.2, 1e-9), "{bounds:?}");
     assert!(found.points[0].elapsed_s.unwrap() >= 0.95 * bounds.span_s);
 }
 
 #[test]
-fn a_command_that_is_told_the_count_is_predicted_from_a_trace_of_that_count() {
-    let two = traced(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
-    let eight = traced(2, 8, MS(500), fork_and_join(MS(0), &[MS(125); 8]));
-    let told = Evidence { told_n: true, programs: vec![two.clone()], ..timed(&[(1, 1.0), (2, 0.5)]) };
-    let found = forecast(&told, &[8]).unwrap();
+fn command_with_n_is_predicted_from_the_trace_for_that_n() {
+    let two = traced_program(2, 2, MS(500), fork_and_join(MS(0), &[MS(500); 2]));
+    let eight = traced_program(2, 8, MS(500), fork_and_join(MS(0), &[MS(125); 8]));
+    let evidence =
+        Evidence { receives_n: true, programs: vec![two.clone()], ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
+    let found = forecast(&evidence, &[8]).unwrap();
     assert!(found.model != "replay" && found.caveats.contains(&Caveat::NotOversubscribed { cpus: vec![8] }));
-    let told = Evidence { programs: vec![two, eight], ..told };
-    let found = forecast(&told, &[8]).unwrap();
-    assert!(found.model == "replay" && within(found.points[0].speedup.unwrap(), 8.0, 0.08), "{found:?}");
+    let evidence = Evidence { programs: vec![two, eight], ..evidence };
+    let found = forecast(&evidence, &[8]).unwrap();
+    assert!(found.model == "replay" && is_within(found.points[0].speedup.unwrap(), 8.0, 0.08), "{found:?}");
 }
 
 #[test]
-fn work_that_came_with_the_crowd_may_go_with_it() {
+fn oversubscription_cost_may_disappear() {
     // Eight threads on two CPUs took twice the CPU time.
     let program = |n: u32, elapsed, job, processes| TracedProgram {
         processes,
-        ..traced(2, n, elapsed, fork_and_join(MS(0), &vec![job; n as usize]))
+        ..traced_program(2, n, elapsed, fork_and_join(MS(0), &vec![job; n as usize]))
     };
     let band = |processes: [usize; 2]| {
         let programs =
             vec![program(2, MS(500), MS(500), processes[0]), program(8, MS(1000), MS(250), processes[1])];
-        let told = Evidence { told_n: true, programs, ..timed(&[(1, 1.0), (2, 0.5)]) };
-        forecast(&told, &[8]).unwrap().points[0].elapsed_band90_s.unwrap()
+        let evidence = Evidence { receives_n: true, programs, ..timed_evidence(&[(1, 1.0), (2, 0.5)]) };
+        forecast(&evidence, &[8]).unwrap().points[0].elapsed_band90_s.unwrap()
     };
     // All of it stays: 250 ms. None of it stays: 125 ms.
     let [least, most] = band([1, 1]);
@@ -165,11 +169,11 @@ fn work_that_came_with_the_crowd_may_go_with_it() {
 }
 
 #[test]
-fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
+fn growth_of_hold_times_is_estimated() {
     let run = |cpus: u32, share: f64| {
         let program = fork_and_join(MS(0), &vec![MS(1000); cpus as usize]);
         let lock = LockUse {
-            lock: LockName::Kernel(1),
+            id: LockId::Kernel(1),
             share,
             users: (1..=cpus).collect(),
             waited: Nanos::ZERO,
@@ -177,42 +181,44 @@ fn a_lock_that_is_held_longer_on_more_cpus_is_seen_to_grow() {
             policy: LockPolicy::Spin,
             section: None,
         };
-        let with = with_locks(&program, std::slice::from_ref(&lock), 2000);
-        let waited = replay(&with, &Machine::new(cpus)).lock_waits[0];
+        let with_locks = add_locks(&program, std::slice::from_ref(&lock), 2000);
+        let waited = replay(&with_locks, &Machine::new(cpus)).lock_waits[0];
         TracedProgram {
             locks: vec![LockUse { waited, ..lock }],
             lock_names: vec!["lock".to_owned()],
-            ..traced(cpus, cpus, MS(1000), program)
+            ..traced_program(cpus, cpus, MS(1000), program)
         }
     };
     let growth = |on_four: f64| {
         let programs = vec![run(2, 0.15), run(4, on_four)];
-        let evidence = Evidence { told_n: true, programs, ..timed(&[(1, 2.0), (2, 1.0), (4, 0.6)]) };
-        locked::growth(&evidence, &evidence.programs[1], Inflation::NONE)[0].unwrap()
+        let evidence =
+            Evidence { receives_n: true, programs, ..timed_evidence(&[(1, 2.0), (2, 1.0), (4, 0.6)]) };
+        locked_program::hold_growth(&evidence, &evidence.programs[1], Inflation::NONE)[0].unwrap()
     };
     // The share is a third larger with two more CPUs: per CPU, an eighth of the larger share.
     assert!((growth(0.2).mean - 0.125).abs() < 0.03, "{:?}", growth(0.2));
     assert!(growth(0.15).mean.abs() < 0.03 && growth(0.15).deviation < 0.06, "{:?}", growth(0.15));
     // Without a second run on two CPUs or more, the growth is unknown.
-    let alone = Evidence { told_n: true, programs: vec![run(4, 0.2)], ..timed(&[(1, 2.0), (4, 0.6)]) };
-    assert_eq!(locked::growth(&alone, &alone.programs[0], Inflation::NONE), [None]);
+    let alone =
+        Evidence { receives_n: true, programs: vec![run(4, 0.2)], ..timed_evidence(&[(1, 2.0), (4, 0.6)]) };
+    assert_eq!(locked_program::hold_growth(&alone, &alone.programs[0], Inflation::NONE), [None]);
 }
 
 #[test]
-fn a_replay_that_was_wrong_has_less_of_a_say() {
+fn failed_back_test_lowers_the_weight_of_the_replay() {
     // The replay predicts a speedup of two on two CPUs, but the measured speedup is small.
-    let program = |n| traced(1, n, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
-    let evidence = Evidence { programs: vec![program(1)], ..timed(&[(1, 1.0), (2, 0.9)]) };
+    let program = |n| traced_program(1, n, MS(1000), fork_and_join(MS(0), &[MS(500); 2]));
+    let evidence = Evidence { programs: vec![program(1)], ..timed_evidence(&[(1, 1.0), (2, 0.9)]) };
     let found = forecast(&evidence, &[4]).unwrap();
     let replay = found.models.iter().find(|model| model.model == "replay").unwrap();
-    assert!(within(1.0 + replay.back_test.unwrap(), 0.5 / 0.9, 0.05));
+    assert!(is_within(1.0 + replay.back_test.unwrap(), 0.5 / 0.9, 0.05));
     let [low, high] = found.points[0].band90;
     assert!(replay.weight < 0.1 && high / low > 1.5, "{found:?}");
 }
 
 #[test]
-fn more_cpus_that_make_it_slower_are_beyond_the_peak() {
-    let found = forecast(&timed(&[(1, 1.0), (2, 12.0)]), &[4]).unwrap();
+fn slower_cpu_counts_are_beyond_the_peak() {
+    let found = forecast(&timed_evidence(&[(1, 1.0), (2, 12.0)]), &[4]).unwrap();
     assert_eq!(found.peak_cpus, Some(1.0));
     assert!(matches!(found.abstained, Some(Abstention::SteepFromTwoPoints { .. })));
     let point = &found.points[0];
@@ -220,13 +226,13 @@ fn more_cpus_that_make_it_slower_are_beyond_the_peak() {
 }
 
 #[test]
-fn abstains_where_the_data_cannot_bear_it() {
+fn abstains_if_the_data_support_no_prediction() {
     let program = || fork_and_join(MS(0), &[MS(500); 2]);
-    let base = || timed(&[(1, 1.0), (2, 0.55), (4, 0.3)]);
+    let base = || timed_evidence(&[(1, 1.0), (2, 0.55), (4, 0.3)]);
     let with = |change: &dyn Fn(&mut TracedProgram)| {
-        let mut one = traced(4, 8, MS(300), program());
+        let mut one = traced_program(4, 8, MS(300), program());
         change(&mut one);
-        let evidence = Evidence { told_n: true, programs: vec![one], ..base() };
+        let evidence = Evidence { receives_n: true, programs: vec![one], ..base() };
         forecast(&evidence, &[8]).unwrap().abstained
     };
     assert_eq!(with(&|_| {}), None);
@@ -241,57 +247,58 @@ fn abstains_where_the_data_cannot_bear_it() {
     assert_eq!(forecast(&wide, &[8]).unwrap().abstained, Some(Abstention::NotHeld { share: 0.9 }));
     let sized = Evidence { machine_sized: Some(4), ..base() };
     assert_eq!(forecast(&sized, &[8]).unwrap().abstained, Some(Abstention::MachineSized { threads: 4 }));
-    let odd = timed(&[(1, 1.0), (2, 1.5), (4, 0.3)]);
+    let odd = timed_evidence(&[(1, 1.0), (2, 1.5), (4, 0.3)]);
     assert_eq!(forecast(&odd, &[8]).unwrap().abstained, Some(Abstention::Contradictory));
 }
 
 #[test]
-fn a_busy_disk_is_told_by_the_trace() {
+fn trace_shows_a_saturated_disk() {
     let mut program = fork_and_join(MS(0), &[MS(100); 2]);
-    program.threads[0].insert(0, Step::Serve { device: 0, time: MS(800) });
+    program.threads[0].insert(0, Step::UseDevice { device: 0, time: MS(800) });
     program.devices = vec![1];
-    let own = traced(2, 2, MS(900), program);
-    let evidence = Evidence { programs: vec![own], ..timed(&[(1, 1.0), (2, 0.9)]) };
+    let own = traced_program(2, 2, MS(900), program);
+    let evidence = Evidence { programs: vec![own], ..timed_evidence(&[(1, 1.0), (2, 0.9)]) };
     let found = forecast(&evidence, &[4]).unwrap();
     assert!(
-        matches!(found.abstained, Some(Abstention::Saturated { share, .. }) if within(share, 0.89, 0.01))
+        matches!(found.abstained, Some(Abstention::Saturated { share, .. }) if is_within(share, 0.89, 0.01))
     );
 }
 
 #[test]
-fn nothing_is_made_of_nothing() {
+fn no_evidence_gives_no_forecast() {
     assert!(forecast(&Evidence::default(), &[4]).is_none());
-    assert!(forecast(&timed(&[(2, 1.0)]), &[4]).is_none_or(|found| found.points.is_empty()));
+    assert!(forecast(&timed_evidence(&[(2, 1.0)]), &[4]).is_none_or(|found| found.points.is_empty()));
 }
 
 #[test]
-fn what_would_be_gained_is_what_a_change_takes_away() {
+fn gain_equals_the_removed_time() {
     let program = fork_and_join(MS(400), &[MS(300); 2]);
-    let one = traced(2, 2, MS(700), program);
-    let evidence = Evidence { programs: vec![one], ..timed(&[(1, 1.0), (2, 0.7)]) };
-    let faster = Change::Faster { command: "job".to_owned(), factor: 2.0 };
+    let one = traced_program(2, 2, MS(700), program);
+    let evidence = Evidence { programs: vec![one], ..timed_evidence(&[(1, 1.0), (2, 0.7)]) };
+    let faster = WhatIfChange::SpeedUp { command: "job".to_owned(), factor: 2.0 };
     let gains =
-        what_if(&evidence, &[faster, Change::WithoutSerial, Change::WithoutDisk], Some(&[2])).unwrap();
+        what_if(&evidence, &[faster, WhatIfChange::RemoveSerial, WhatIfChange::RemoveDisk], Some(&[2]))
+            .unwrap();
     let saved: Vec<f64> = gains.iter().map(|gain| gain.points[0].saved_s).collect();
     // All threads run the command `job`. Twice the speed saves half of everything; dividing the
     // serial work saves half of its 400 ms; the program does not use the disk.
     assert!(
-        within(saved[0], 0.35, 0.01) && within(saved[1], 0.2, 0.01) && saved[2].abs() < 1e-9,
+        is_within(saved[0], 0.35, 0.01) && is_within(saved[1], 0.2, 0.01) && saved[2].abs() < 1e-9,
         "{saved:?}"
     );
-    assert!(within(gains[1].points[0].gained_cpus, 1.0 / 0.5 - 1.0 / 0.7, 0.01));
+    assert!(is_within(gains[1].points[0].gained_cpus, 1.0 / 0.5 - 1.0 / 0.7, 0.01));
     let all = what_if(&evidence, &[], None).unwrap();
     assert!(all.len() == 2 && all[0].points.iter().map(|point| point.cpus).eq([2, 4]), "{all:?}");
-    let unknown = what_if(&evidence, &[Change::Without("ld".to_owned())], None).unwrap_err();
+    let unknown = what_if(&evidence, &[WhatIfChange::RemoveNamed("ld".to_owned())], None).unwrap_err();
     assert!(unknown.to_string().contains("`ld`: there are job"), "{unknown}");
 }
 
 #[test]
-fn memory_that_does_not_suffice_is_the_first_limit() {
+fn insufficient_memory_is_the_first_limit() {
     use morecores_view::memory::MemoryDemand;
-    let evidence = of_law(Usl { one: 10.0, alpha: 0.1, beta: 0.0 }, &[1, 2, 4]);
+    let evidence = evidence_from_law(Usl { one_cpu_elapsed: 10.0, alpha: 0.1, beta: 0.0 }, &[1, 2, 4]);
     let demand = MemoryDemand::fit(&[(1, 500e6), (2, 900e6), (4, 1_700e6)]).unwrap();
-    let with = |limit| Evidence { memory: Some(MemoryRoom { demand, limit }), ..evidence.clone() };
+    let with = |limit| Evidence { memory: Some(MemoryBudget { demand, limit }), ..evidence.clone() };
     let limit = forecast(&with(2e9), &[8]).unwrap().first_limit.unwrap();
     assert_eq!(limit.cpus, 4.0);
     let size = Resource::MemorySize { needed_bytes: 3_300_000_000, limit_bytes: 2_000_000_000, at_cpus: 8 };

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use morecores_study::Nanos;
 use morecores_view::{Gain, GainKind, GainPoint};
 
-use super::ensemble::usual_inflation;
-use super::evidence::{Evidence, Measured};
+use super::ensemble::likely_inflation;
+use super::evidence::{Evidence, MeasuredPoint};
 use super::forecast;
-use super::locked::Locked;
-use super::traced::TracedProgram;
+use super::locked_program::LockedProgram;
+use super::traced_program::TracedProgram;
 use crate::demand::LockUse;
 use crate::replay::{Machine, Program, Step, replay};
 
 /// Hypothetical change to a program.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum WhatIfChange {
     /// Locks whose name contains this text are free, and commands with this name take no time.
-    Without(String),
+    RemoveNamed(String),
     /// The disk serves every request at once.
-    WithoutDisk,
+    RemoveDisk,
     /// Serial work is divided among all CPUs.
-    WithoutSerial,
+    RemoveSerial,
     /// A command runs faster.
-    Faster {
+    SpeedUp {
         /// Name of the command.
         command: String,
         /// Factor of the speedup.
@@ -47,23 +47,23 @@ pub enum WhatIfError {
     Untraced(u32),
     /// The study measures a metric of the command; a replay only gives elapsed time.
     #[error("the study is about a metric, and a replay tells elapsed time alone")]
-    NotOfTime,
+    NotTime,
     /// No traced run has a measured count.
     #[error("no traced run is of a measured CPU count: there is nothing to compare with")]
-    NothingTraced,
+    NoMeasuredTrace,
 }
 
 /// Number of commands to try without a request: those with the most CPU time.
-const MOST_COMMANDS: usize = 5;
+const MAX_COMMANDS: usize = 5;
 
 /// Speedup to try for a command.
-const FASTER: f64 = 2.0;
+const TRIAL_SPEEDUP: f64 = 2.0;
 
 /// Saved time over elapsed time below which a change is not listed.
-const WORTH: f64 = 0.005;
+const MIN_SAVED_SHARE: f64 = 0.005;
 
 /// Smallest share of the elapsed time that remains after any change.
-const LEAST_LEFT: f64 = 0.001;
+const MIN_LEFT_SHARE: f64 = 0.001;
 
 /// Gain from each of `changes`. Without changes, the gain from every change found, largest first.
 ///
@@ -75,22 +75,25 @@ const LEAST_LEFT: f64 = 0.001;
 /// name or count.
 pub fn what_if(
     evidence: &Evidence,
-    changes: &[Change],
+    changes: &[WhatIfChange],
     cpus: Option<&[u32]>,
 ) -> Result<Vec<Gain>, WhatIfError> {
     if !evidence.is_time {
-        return Err(WhatIfError::NotOfTime);
+        return Err(WhatIfError::NotTime);
     }
-    let base = *evidence.points.first().ok_or(WhatIfError::NothingTraced)?;
+    let base = *evidence.points.first().ok_or(WhatIfError::NoMeasuredTrace)?;
     let largest = evidence.points.last().map_or(1, |point| point.cpus);
-    let own = evidence.program(largest, largest).ok_or(WhatIfError::NothingTraced)?;
+    let own = evidence.program_for(largest, largest).ok_or(WhatIfError::NoMeasuredTrace)?;
     let counts: Vec<u32> = match cpus {
         Some(cpus) => cpus.to_vec(),
         None => {
-            let more =
-                evidence.programs.iter().map(|program| program.n).filter(|n| *n > largest && evidence.told_n);
+            let more = evidence
+                .programs
+                .iter()
+                .map(|program| program.n)
+                .filter(|n| *n > largest && evidence.receives_n);
             let mut all: Vec<u32> = std::iter::once(largest).chain(more).collect();
-            if !evidence.told_n {
+            if !evidence.receives_n {
                 all.push(2 * largest);
             }
             all.sort_unstable();
@@ -98,31 +101,32 @@ pub fn what_if(
             all
         }
     };
-    let mut sites = Vec::new();
+    let mut scenarios = Vec::new();
     for &count in &counts {
-        let program = evidence.program(largest, count).ok_or(WhatIfError::Untraced(count))?;
-        let now = expected(evidence, count).ok_or(WhatIfError::NothingTraced)?;
-        sites.push(Site::new(evidence, program, now, count));
+        let program = evidence.program_for(largest, count).ok_or(WhatIfError::Untraced(count))?;
+        let elapsed = expected_elapsed(evidence, count).ok_or(WhatIfError::NoMeasuredTrace)?;
+        scenarios.push(Scenario::new(evidence, program, elapsed, count));
     }
-    let found = if changes.is_empty() { everything(own) } else { changes.to_vec() };
+    let changed = if changes.is_empty() { possible_changes(own) } else { changes.to_vec() };
     let mut gains = Vec::new();
-    for change in &found {
-        if let Change::Without(name) | Change::Faster { command: name, .. } = change {
-            known(own, name, matches!(change, Change::Without(_)))?;
+    for change in &changed {
+        if let WhatIfChange::RemoveNamed(name) | WhatIfChange::SpeedUp { command: name, .. } = change {
+            check_name(own, name, matches!(change, WhatIfChange::RemoveNamed(_)))?;
         }
-        let points = sites.iter().map(|site| site.gain(change, base)).collect();
-        gains.push(Gain { change: change.words(), kind: kind(own, change), points });
+        let points = scenarios.iter().map(|scenario| scenario.gain(change, base)).collect();
+        gains.push(Gain { change: change.label(), kind: gain_kind(own, change), points });
     }
     if changes.is_empty() {
-        gains.retain(|gain| gain.points.iter().any(|point| point.saved_s > WORTH * point.elapsed_s));
-        gains.sort_by(|a, b| gained(b).total_cmp(&gained(a)));
+        gains
+            .retain(|gain| gain.points.iter().any(|point| point.saved_s > MIN_SAVED_SHARE * point.elapsed_s));
+        gains.sort_by(|a, b| saved_at_largest(b).total_cmp(&saved_at_largest(a)));
     }
     Ok(gains)
 }
 
 /// Elapsed time at a count without changes: the measured time, otherwise the predicted time, even
 /// one too uncertain to report.
-fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
+fn expected_elapsed(evidence: &Evidence, cpus: u32) -> Option<f64> {
     if let Some(measured) = evidence.point(cpus) {
         return Some(measured.elapsed);
     }
@@ -133,145 +137,152 @@ fn expected(evidence: &Evidence, cpus: u32) -> Option<f64> {
 
 /// Kind of the object that `change` changes in `program`. A name shared by a lock and a command
 /// means the lock.
-fn kind(program: &TracedProgram, change: &Change) -> GainKind {
+fn gain_kind(program: &TracedProgram, change: &WhatIfChange) -> GainKind {
     match change {
-        Change::WithoutDisk => GainKind::Disk,
-        Change::WithoutSerial => GainKind::Serial,
-        Change::Without(name) if program.lock_names.iter().any(|lock| lock.contains(name.as_str())) => {
+        WhatIfChange::RemoveDisk => GainKind::Disk,
+        WhatIfChange::RemoveSerial => GainKind::Serial,
+        WhatIfChange::RemoveNamed(name)
+            if program.lock_names.iter().any(|lock| lock.contains(name.as_str())) =>
+        {
             GainKind::Lock
         }
-        Change::Without(_) | Change::Faster { .. } => GainKind::Command,
+        WhatIfChange::RemoveNamed(_) | WhatIfChange::SpeedUp { .. } => GainKind::Command,
     }
 }
 
 /// Time saved at the largest count.
-fn gained(gain: &Gain) -> f64 {
+fn saved_at_largest(gain: &Gain) -> f64 {
     gain.points.last().map_or(0.0, |point| point.saved_s)
 }
 
 /// All possible changes: each lock, the commands with the most CPU time, the disk, the serial work.
-fn everything(program: &TracedProgram) -> Vec<Change> {
-    let mut changes = vec![Change::WithoutDisk, Change::WithoutSerial];
-    changes.extend(program.lock_names.iter().map(|name| Change::Without(name.clone())));
-    let faster = |command: String| Change::Faster { command, factor: FASTER };
-    changes.extend(busiest(program).into_iter().take(MOST_COMMANDS).map(faster));
+fn possible_changes(program: &TracedProgram) -> Vec<WhatIfChange> {
+    let mut changes = vec![WhatIfChange::RemoveDisk, WhatIfChange::RemoveSerial];
+    changes.extend(program.lock_names.iter().map(|name| WhatIfChange::RemoveNamed(name.clone())));
+    let faster = |command: String| WhatIfChange::SpeedUp { command, factor: TRIAL_SPEEDUP };
+    changes.extend(busiest_commands(program).into_iter().take(MAX_COMMANDS).map(faster));
     changes
 }
 
 /// Commands, most CPU time first.
-fn busiest(program: &TracedProgram) -> Vec<String> {
+fn busiest_commands(program: &TracedProgram) -> Vec<String> {
     let mut work: BTreeMap<&str, Nanos> = BTreeMap::new();
     for (command, script) in program.commands.iter().zip(&program.demands.program.threads) {
         *work.entry(command).or_default() += script.iter().map(Step::work).sum::<Nanos>();
     }
-    for bag in &program.demands.program.bags {
-        let Some(command) = bag.members.first().and_then(|member| program.commands.get(*member as usize))
+    for shared in &program.demands.program.shared_work {
+        let Some(command) = shared.members.first().and_then(|member| program.commands.get(*member as usize))
         else {
             continue;
         };
-        *work.entry(command).or_default() += bag.pieces.iter().flatten().map(Step::work).sum::<Nanos>();
+        *work.entry(command).or_default() += shared.pieces.iter().flatten().map(Step::work).sum::<Nanos>();
     }
     let mut all: Vec<_> = work.into_iter().collect();
     all.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     all.into_iter().map(|(command, _)| command.to_owned()).collect()
 }
 
-fn known(program: &TracedProgram, name: &str, locks_too: bool) -> Result<(), WhatIfError> {
+fn check_name(program: &TracedProgram, name: &str, accepts_locks: bool) -> Result<(), WhatIfError> {
     let command = program.commands.iter().any(|command| command == name);
-    let lock = locks_too && program.lock_names.iter().any(|lock| lock.contains(name));
+    let lock = accepts_locks && program.lock_names.iter().any(|lock| lock.contains(name));
     if command || lock {
         return Ok(());
     }
-    let commands = busiest(program).into_iter().take(MOST_COMMANDS);
-    let locks = program.lock_names.iter().filter(|_| locks_too).cloned();
+    let commands = busiest_commands(program).into_iter().take(MAX_COMMANDS);
+    let locks = program.lock_names.iter().filter(|_| accepts_locks).cloned();
     let known: Vec<String> = commands.chain(locks).collect();
     Err(WhatIfError::Unknown { name: name.to_owned(), known: known.join(", ") })
 }
 
-impl Change {
-    fn words(&self) -> String {
+impl WhatIfChange {
+    fn label(&self) -> String {
         match self {
-            Self::Without(name) => name.clone(),
-            Self::WithoutDisk => "the disk".to_owned(),
-            Self::WithoutSerial => "serial work".to_owned(),
-            Self::Faster { command, factor } => format!("{command}={factor}x"),
+            Self::RemoveNamed(name) => name.clone(),
+            Self::RemoveDisk => "the disk".to_owned(),
+            Self::RemoveSerial => "serial work".to_owned(),
+            Self::SpeedUp { command, factor } => format!("{command}={factor}x"),
         }
     }
 }
 
 /// Program on a number of CPUs.
-struct Site<'p> {
+struct Scenario<'p> {
     program: &'p TracedProgram,
     locks: Vec<LockUse>,
-    there: Machine,
+    machine: Machine,
     cpus: u32,
     /// Ratio of seconds on the machine to seconds in the replay.
     scale: f64,
-    now: f64,
-    alone: f64,
+    elapsed: f64,
+    serial: f64,
 }
 
-impl<'p> Site<'p> {
-    fn new(evidence: &Evidence, program: &'p TracedProgram, now: f64, cpus: u32) -> Self {
-        let inflation = usual_inflation(evidence);
-        let Locked { locks, whole } = Locked::of(evidence, program, inflation);
-        let there = program.machine(cpus, inflation);
-        let replayed = replay(&whole, &there);
-        let scale = now / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let alone = scale * replayed.alone.as_secs_f64();
-        Self { program, locks, there, cpus, scale, now, alone }
+impl<'p> Scenario<'p> {
+    fn new(evidence: &Evidence, program: &'p TracedProgram, elapsed: f64, cpus: u32) -> Self {
+        let inflation = likely_inflation(evidence);
+        let LockedProgram { locks, program: program_with_locks } =
+            LockedProgram::calibrate(evidence, program, inflation);
+        let machine = program.machine(cpus, inflation);
+        let replayed = replay(&program_with_locks, &machine);
+        let scale = elapsed / replayed.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let serial = scale * replayed.serial.as_secs_f64();
+        Self { program, locks, machine, cpus, scale, elapsed, serial }
     }
 
-    fn gain(&self, change: &Change, base: Measured) -> GainPoint {
+    fn gain(&self, change: &WhatIfChange, base: MeasuredPoint) -> GainPoint {
         let then = match change {
-            Change::WithoutSerial => self.now - self.alone * (1.0 - 1.0 / f64::from(self.cpus)),
-            _ => self.replayed(change),
+            WhatIfChange::RemoveSerial => self.elapsed - self.serial * (1.0 - 1.0 / f64::from(self.cpus)),
+            _ => self.elapsed_with(change),
         };
         // No change reduces the elapsed time to zero.
-        let then = then.max(self.now * LEAST_LEFT);
+        let then = then.max(self.elapsed * MIN_LEFT_SHARE);
         GainPoint {
             cpus: self.cpus,
             n: self.program.n,
-            elapsed_s: self.now,
-            saved_s: self.now - then,
-            gained_cpus: f64::from(base.cpus) * (base.elapsed / then - base.elapsed / self.now),
+            elapsed_s: self.elapsed,
+            saved_s: self.elapsed - then,
+            gained_cpus: f64::from(base.cpus) * (base.elapsed / then - base.elapsed / self.elapsed),
         }
     }
 
-    fn replayed(&self, change: &Change) -> f64 {
+    fn elapsed_with(&self, change: &WhatIfChange) -> f64 {
         let mut program = self.program.demands.program.clone();
         let mut locks = self.locks.clone();
         match change {
-            Change::Without(name) => {
-                let free = |of: &LockUse| {
-                    let place = self.program.locks.iter().position(|own| own.lock == of.lock);
-                    place.is_some_and(|place| self.program.lock_names[place].contains(name.as_str()))
+            WhatIfChange::RemoveNamed(name) => {
+                let free = |lock: &LockUse| {
+                    let index = self.program.locks.iter().position(|own| own.id == lock.id);
+                    index.is_some_and(|index| self.program.lock_names[index].contains(name.as_str()))
                 };
-                locks.retain(|of| !free(of));
-                self.paced(&mut program, name, 0.0);
+                locks.retain(|lock| !free(lock));
+                self.scale_command(&mut program, name, 0.0);
             }
-            Change::Faster { command, factor } => self.paced(&mut program, command, 1.0 / factor),
-            Change::WithoutDisk => {
+            WhatIfChange::SpeedUp { command, factor } => {
+                self.scale_command(&mut program, command, 1.0 / factor)
+            }
+            WhatIfChange::RemoveDisk => {
                 for step in program.scripts_mut().flatten() {
-                    if let Step::Serve { time, .. } = step {
+                    if let Step::UseDevice { time, .. } = step {
                         *time = Nanos::ZERO;
                     }
                 }
             }
-            Change::WithoutSerial => {}
+            WhatIfChange::RemoveSerial => {}
         }
-        let program = Locked::with(&program, &locks);
-        self.scale * replay(&program, &self.there).elapsed.as_secs_f64()
+        let program = LockedProgram::insert_locks(&program, &locks);
+        self.scale * replay(&program, &self.machine).elapsed.as_secs_f64()
     }
 
     /// Multiplies the time of a command's work by `factor`.
-    fn paced(&self, program: &mut Program, command: &str, factor: f64) {
-        let is_its =
+    fn scale_command(&self, program: &mut Program, command: &str, factor: f64) {
+        let runs_command =
             |thread: &u32| self.program.commands.get(*thread as usize).is_some_and(|name| name == command);
-        let Program { threads, bags, .. } = program;
-        let own = (0..).zip(threads).filter(|(thread, _)| is_its(thread)).map(|(_, script)| script);
-        let shared =
-            bags.iter_mut().filter(|bag| bag.members.iter().any(is_its)).flat_map(|bag| &mut bag.pieces);
+        let Program { threads, shared_work, .. } = program;
+        let own = (0..).zip(threads).filter(|(thread, _)| runs_command(thread)).map(|(_, script)| script);
+        let shared = shared_work
+            .iter_mut()
+            .filter(|work| work.members.iter().any(runs_command))
+            .flat_map(|work| &mut work.pieces);
         for step in own.chain(shared).flatten() {
             if let Step::Run(time) = step {
                 *time = Nanos((time.0 as f64 * factor) as u64);

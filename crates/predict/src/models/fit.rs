@@ -12,7 +12,10 @@ use super::Point;
 /// The non-negative optimum equals the unconstrained optimum over its non-zero terms (C. L. Lawson,
 /// R. J. Hanson, Solving Least Squares Problems, 1974, chapter 23). With few terms, trying each
 /// subset finds it.
-pub(super) fn non_negative<const K: usize>(points: &[Point], terms: [fn(f64) -> f64; K]) -> Option<[f64; K]> {
+pub(super) fn fit_non_negative<const K: usize>(
+    points: &[Point],
+    terms: [fn(f64) -> f64; K],
+) -> Option<[f64; K]> {
     let rows: Vec<[f64; K]> =
         points.iter().map(|point| terms.map(|term| term(f64::from(point.cpus)) / point.elapsed)).collect();
     let mut best: Option<(f64, [f64; K])> = None;
@@ -23,23 +26,23 @@ pub(super) fn non_negative<const K: usize>(points: &[Point], terms: [fn(f64) -> 
         if subset.count_ones() as usize > points.len() {
             continue;
         }
-        let Some(found) = free(&rows, |term| subset >> term & 1 == 1) else { continue };
-        if found.iter().any(|coefficient| *coefficient < 0.0) {
+        let Some(coefficients) = fit_chosen_terms(&rows, |term| subset >> term & 1 == 1) else { continue };
+        if coefficients.iter().any(|coefficient| *coefficient < 0.0) {
             continue;
         }
-        let value = |row: &[f64; K]| row.iter().zip(&found).map(|(a, b)| a * b).sum::<f64>();
+        let value = |row: &[f64; K]| row.iter().zip(&coefficients).map(|(a, b)| a * b).sum::<f64>();
         let error = rows.iter().map(|row| (value(row) - 1.0).powi(2)).sum::<f64>();
         if best.is_none_or(|(least, _)| error < least - ROUNDING) {
-            best = Some((error, found));
+            best = Some((error, coefficients));
         }
     }
-    best.map(|(_, found)| found)
+    best.map(|(_, coefficients)| coefficients)
 }
 
 /// Coefficients of the chosen terms that bring each row closest to 1; all other coefficients are
 /// zero. Solves the normal equations by Gaussian elimination. `None` when the rows cannot tell the
 /// terms apart.
-fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Option<[f64; K]> {
+fn fit_chosen_terms<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Option<[f64; K]> {
     let product = |a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<f64>();
     let mut matrix = [[0.0; K]; K];
     let mut right = [0.0; K];
@@ -63,12 +66,12 @@ fn free<const K: usize>(rows: &[[f64; K]], chosen: impl Fn(usize) -> bool) -> Op
             right[below] -= factor * right[pivot];
         }
     }
-    let mut found = [0.0; K];
+    let mut coefficients = [0.0; K];
     for row in (0..K).rev() {
-        let known: f64 = (row + 1..K).map(|column| matrix[row][column] * found[column]).sum();
-        found[row] = (right[row] - known) / matrix[row][row];
+        let known: f64 = (row + 1..K).map(|column| matrix[row][column] * coefficients[column]).sum();
+        coefficients[row] = (right[row] - known) / matrix[row][row];
     }
-    Some(found)
+    Some(coefficients)
 }
 
 /// Relative size below which a pivot, or a gain in the sum of squares, counts as rounding.
@@ -79,25 +82,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recovers_what_the_points_were_made_of() {
+    fn fit_recovers_the_true_coefficients() {
         let truth = |n: f64| 3.0 + 7.0 / n;
         let points: Vec<_> = [1, 2, 4, 7].map(|n| Point::new(n, truth(f64::from(n)))).into();
         let [constant, divided, growing] =
-            non_negative(&points, [|_| 1.0, |n| 1.0 / n, |n| n - 1.0]).unwrap();
+            fit_non_negative(&points, [|_| 1.0, |n| 1.0 / n, |n| n - 1.0]).unwrap();
         assert!((constant - 3.0).abs() < 1e-9 && (divided - 7.0).abs() < 1e-9 && growing.abs() < 1e-9);
     }
 
     #[test]
-    fn gives_no_negative_part_to_a_program_that_gains_more_than_its_cpus() {
+    fn superlinear_speedup_has_no_negative_part() {
         let points = [Point::new(1, 10.0), Point::new(2, 4.8), Point::new(4, 2.3)];
-        let [constant, divided] = non_negative(&points, [|_| 1.0, |n| 1.0 / n]).unwrap();
+        let [constant, divided] = fit_non_negative(&points, [|_| 1.0, |n| 1.0 / n]).unwrap();
         assert_eq!(constant, 0.0);
         assert!((9.2..10.0).contains(&divided));
     }
 
     #[test]
     fn one_count_cannot_tell_two_terms() {
-        let found = non_negative(&[Point::new(2, 4.0), Point::new(2, 4.0)], [|_| 1.0, |n| 1.0 / n]).unwrap();
-        assert_eq!(found.iter().filter(|coefficient| **coefficient > 0.0).count(), 1);
+        let coefficients =
+            fit_non_negative(&[Point::new(2, 4.0), Point::new(2, 4.0)], [|_| 1.0, |n| 1.0 / n]).unwrap();
+        assert_eq!(coefficients.iter().filter(|coefficient| **coefficient > 0.0).count(), 1);
     }
 }

@@ -18,9 +18,12 @@ impl LockShare {
     /// The extra time of the multiprocessor kernel is its locking, so it counts as lock-held time.
     /// With the lock ratio alone the waits of source 003's Table 5 come out 70% too short; with the
     /// extra time, 17%.
-    pub fn held(lock_ratio: f64, one: f64, one_smp: f64) -> Self {
-        let overhead = (one_smp - one).max(0.0);
-        Self(((lock_ratio * one + overhead) / one.max(one_smp)).clamp(0.0, 1.0))
+    pub fn from_ratio(lock_ratio: f64, one_cpu_elapsed: f64, smp_kernel_time: f64) -> Self {
+        let overhead = (smp_kernel_time - one_cpu_elapsed).max(0.0);
+        Self(
+            ((lock_ratio * one_cpu_elapsed + overhead) / one_cpu_elapsed.max(smp_kernel_time))
+                .clamp(0.0, 1.0),
+        )
     }
 }
 
@@ -28,7 +31,7 @@ impl LockShare {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelLock {
     /// Time on one CPU, including the time under the lock.
-    pub one: f64,
+    pub one_cpu_elapsed: f64,
     /// Share of that time under the lock.
     pub share: LockShare,
 }
@@ -41,33 +44,33 @@ impl KernelLock {
             return None;
         }
         let error = |share: f64, _: f64| {
-            let Some(model) = Self::scaled(points, LockShare(share)) else { return f64::INFINITY };
+            let Some(model) = Self::fit_time(points, LockShare(share)) else { return f64::INFINITY };
             points.iter().map(|point| (model.elapsed(point.cpus) / point.elapsed - 1.0).powi(2)).sum::<f64>()
         };
-        let (share, _) = least(error, (0.0, 1.0), (0.0, 0.0));
-        Self::scaled(points, LockShare(share))
+        let (share, _) = minimise(error, (0.0, 1.0), (0.0, 0.0));
+        Self::fit_time(points, LockShare(share))
     }
 
     /// Fits only the time on one CPU, by least squares of relative errors; the share is known.
-    pub fn scaled(points: &[Point], share: LockShare) -> Option<Self> {
-        let model = Self { one: 1.0, share };
+    pub fn fit_time(points: &[Point], share: LockShare) -> Option<Self> {
+        let model = Self { one_cpu_elapsed: 1.0, share };
         let ratios = points.iter().map(|point| model.elapsed(point.cpus) / point.elapsed);
         let (sum, squares) = ratios.fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
-        (squares > 0.0).then(|| Self { one: sum / squares, ..model })
+        (squares > 0.0).then(|| Self { one_cpu_elapsed: sum / squares, ..model })
     }
 
     /// Time of a piece of work with 1, 2, … `cpus` busy CPUs, relative to one busy CPU.
-    fn stretch(&self, cpus: u32) -> Vec<f64> {
+    fn slowdown(&self, cpus: u32) -> Vec<f64> {
         let LockShare(share) = self.share;
         mean_value_analysis((1.0 - share).max(0.0), &[share], cpus)
             .iter()
-            .map(|loaded| loaded.cycle)
+            .map(|solution| solution.cycle)
             .collect()
     }
 
     /// Share of the CPUs' time spent waiting for locks when all CPUs are busy.
     pub fn waiting_ratio(&self, cpus: u32) -> f64 {
-        self.stretch(cpus).last().map_or(0.0, |stretch| 1.0 - 1.0 / stretch)
+        self.slowdown(cpus).last().map_or(0.0, |slowdown| 1.0 - 1.0 / slowdown)
     }
 
     /// Number of CPUs from which the lock is always held. At this count the bound of the queue,
@@ -79,7 +82,9 @@ impl KernelLock {
 
 impl Model for KernelLock {
     fn elapsed(&self, cpus: u32) -> f64 {
-        self.stretch(cpus).last().map_or(self.one, |stretch| self.one * stretch / f64::from(cpus))
+        self.slowdown(cpus)
+            .last()
+            .map_or(self.one_cpu_elapsed, |slowdown| self.one_cpu_elapsed * slowdown / f64::from(cpus))
     }
 }
 
@@ -91,16 +96,16 @@ impl Model for KernelLock {
 /// same number of busy CPUs. The replacement is exact for such networks (K. M. Chandy, U. Herzog,
 /// L. Woo, Parametric Analysis of Queuing Networks, IBM J. Res. Dev. 19(1), 1975).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Jobs {
+pub struct JobModel {
     /// Number of jobs.
     pub jobs: u32,
-    /// Time away per unit of a job's work.
-    pub away: f64,
+    /// Time that a job is asleep or not yet started, per unit of its work.
+    pub think_time: f64,
     /// Lower layer: the CPUs and their lock.
     pub locks: KernelLock,
 }
 
-impl Jobs {
+impl JobModel {
     /// Fits the model to the times and to the known waiting ratios of the points, by relative
     /// error. `jobs` jobs run at once and share one lock. `None` without a waiting ratio above zero
     /// on more than one CPU.
@@ -115,13 +120,13 @@ impl Jobs {
         if waits.is_empty() {
             return None;
         }
-        let with = |share: f64, away: f64| Self {
+        let model_with = |share: f64, think_time: f64| Self {
             jobs,
-            away,
-            locks: KernelLock { one: 1.0, share: LockShare(share) },
+            think_time,
+            locks: KernelLock { one_cpu_elapsed: 1.0, share: LockShare(share) },
         };
-        let error = |share: f64, away: f64| {
-            let model = with(share, away);
+        let error = |share: f64, think_time: f64| {
+            let model = model_with(share, think_time);
             let at_base = model.elapsed(base.cpus);
             let times = points.iter().map(|(point, _)| {
                 let error = model.elapsed(point.cpus) / at_base / (point.elapsed / base.elapsed) - 1.0;
@@ -132,45 +137,48 @@ impl Jobs {
                 waits.iter().map(|(cpus, waiting)| (model.waiting_ratio(*cpus) / waiting - 1.0).powi(2));
             times.chain(waits).sum::<f64>()
         };
-        let (share, away) = least(error, (0.0, 1.0), (0.0, 4.0));
-        let mut found = with(share, away);
-        found.locks.one = base.elapsed / found.elapsed(base.cpus);
+        let (share, think_time) = minimise(error, (0.0, 1.0), (0.0, 4.0));
+        let mut found = model_with(share, think_time);
+        found.locks.one_cpu_elapsed = base.elapsed / found.elapsed(base.cpus);
         Some(found)
     }
 
-    /// Probability, number of busy CPUs and stretch of the work, for each number of present jobs
+    /// Probability, number of busy CPUs and slowdown of the work, for each number of present jobs
     /// from 1.
-    fn busy(&self, cpus: u32) -> Vec<(f64, u32, f64)> {
+    fn busy_states(&self, cpus: u32) -> Vec<(f64, u32, f64)> {
         let cpus = cpus.min(self.jobs).max(1);
-        let stretch = self.locks.stretch(cpus);
+        let slowdown = self.locks.slowdown(cpus);
         let busy = |k: u32| k.min(cpus);
         let shares =
-            birth_death(self.jobs, self.away, |k| f64::from(busy(k)) / stretch[busy(k) as usize - 1]);
-        (1..).zip(&shares[1..]).map(|(k, share)| (*share, busy(k), stretch[busy(k) as usize - 1])).collect()
+            birth_death(self.jobs, self.think_time, |k| f64::from(busy(k)) / slowdown[busy(k) as usize - 1]);
+        (1..).zip(&shares[1..]).map(|(k, share)| (*share, busy(k), slowdown[busy(k) as usize - 1])).collect()
     }
 
     /// Share of the busy CPUs' time spent waiting for locks.
     pub fn waiting_ratio(&self, cpus: u32) -> f64 {
         let (mut waiting, mut all) = (0.0, 0.0);
-        for (share, busy, stretch) in self.busy(cpus) {
+        for (share, busy, slowdown) in self.busy_states(cpus) {
             all += share * f64::from(busy);
-            waiting += share * f64::from(busy) * (1.0 - 1.0 / stretch);
+            waiting += share * f64::from(busy) * (1.0 - 1.0 / slowdown);
         }
         if all > 0.0 { waiting / all } else { 0.0 }
     }
 }
 
-impl Model for Jobs {
+impl Model for JobModel {
     fn elapsed(&self, cpus: u32) -> f64 {
-        let rate: f64 =
-            self.busy(cpus).iter().map(|(share, busy, stretch)| share * f64::from(*busy) / stretch).sum();
-        self.locks.one / rate
+        let rate: f64 = self
+            .busy_states(cpus)
+            .iter()
+            .map(|(share, busy, slowdown)| share * f64::from(*busy) / slowdown)
+            .sum();
+        self.locks.one_cpu_elapsed / rate
     }
 }
 
 /// Minimum of a smooth function of two unknowns in a box: a grid search, repeated on ever smaller
 /// grids around the best point.
-fn least(of: impl Fn(f64, f64) -> f64, x: (f64, f64), y: (f64, f64)) -> (f64, f64) {
+fn minimise(function: impl Fn(f64, f64) -> f64, x: (f64, f64), y: (f64, f64)) -> (f64, f64) {
     const STEPS: u32 = 16;
     let mut centre = ((x.0 + x.1) / 2.0, (y.0 + y.1) / 2.0);
     let mut half = ((x.1 - x.0) / 2.0, (y.1 - y.0) / 2.0);
@@ -180,7 +188,7 @@ fn least(of: impl Fn(f64, f64) -> f64, x: (f64, f64), y: (f64, f64)) -> (f64, f6
         };
         let grid = (0..=STEPS).flat_map(|i| (0..=STEPS).map(move |j| (i, j)));
         let points = grid.map(|(i, j)| (at(i, centre.0, half.0, x), at(j, centre.1, half.1, y)));
-        let best = points.map(|(a, b)| (of(a, b), a, b)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let best = points.map(|(a, b)| (function(a, b), a, b)).min_by(|a, b| a.0.total_cmp(&b.0));
         centre = best.map_or(centre, |(_, a, b)| (a, b));
         half = (half.0 / 3.0, half.1 / 3.0);
     }
@@ -193,23 +201,23 @@ mod tests {
 
     #[test]
     fn without_locks_each_cpu_helps_in_full() {
-        let model = KernelLock { one: 10.0, share: LockShare(0.0) };
+        let model = KernelLock { one_cpu_elapsed: 10.0, share: LockShare(0.0) };
         assert_eq!(model.elapsed(8), 1.25);
         assert_eq!(model.waiting_ratio(8), 0.0);
         assert_eq!(model.saturation(), None);
     }
 
     #[test]
-    fn a_lock_always_held_leaves_one_cpu_s_worth() {
-        let model = KernelLock { one: 10.0, share: LockShare(1.0) };
+    fn permanently_held_lock_limits_the_speedup_to_one() {
+        let model = KernelLock { one_cpu_elapsed: 10.0, share: LockShare(1.0) };
         assert!((model.elapsed(8) - 10.0).abs() < 1e-9);
         assert!((model.waiting_ratio(8) - 7.0 / 8.0).abs() < 1e-9);
     }
 
     #[test]
-    fn jobs_that_are_never_away_are_the_lower_layer() {
-        let locks = KernelLock { one: 10.0, share: LockShare(0.3) };
-        let jobs = Jobs { jobs: 8, away: 0.0, locks };
+    fn jobs_without_think_time_equal_the_lower_layer() {
+        let locks = KernelLock { one_cpu_elapsed: 10.0, share: LockShare(0.3) };
+        let jobs = JobModel { jobs: 8, think_time: 0.0, locks };
         for cpus in [1, 2, 5, 8] {
             assert!((jobs.elapsed(cpus) - locks.elapsed(cpus)).abs() < 1e-9);
             assert!((jobs.waiting_ratio(cpus) - locks.waiting_ratio(cpus)).abs() < 1e-9);
@@ -218,19 +226,23 @@ mod tests {
     }
 
     #[test]
-    fn recovers_what_its_points_were_made_of() {
-        let truth = Jobs { jobs: 6, away: 0.4, locks: KernelLock { one: 100.0, share: LockShare(0.15) } };
+    fn fit_recovers_the_true_parameters() {
+        let truth = JobModel {
+            jobs: 6,
+            think_time: 0.4,
+            locks: KernelLock { one_cpu_elapsed: 100.0, share: LockShare(0.15) },
+        };
         let points: Vec<_> =
             [1, 2, 3, 4].map(|n| (Point::new(n, truth.elapsed(n)), Some(truth.waiting_ratio(n)))).into();
-        let found = Jobs::fit(&points, 6).unwrap();
-        assert!((found.away - 0.4).abs() < 1e-3, "{found:?}");
+        let found = JobModel::fit(&points, 6).unwrap();
+        assert!((found.think_time - 0.4).abs() < 1e-3, "{found:?}");
         assert!((found.elapsed(6) / truth.elapsed(6) - 1.0).abs() < 1e-4);
     }
 
     /// The figures are from source 003, Table 3, and from the overhead of its kernel on one CPU.
     #[test]
     fn the_overhead_of_the_smp_kernel_is_held_time() {
-        let LockShare(share) = LockShare::held(0.0531, 600.0, 636.0);
+        let LockShare(share) = LockShare::from_ratio(0.0531, 600.0, 636.0);
         assert!((share - (31.86 + 36.0) / 636.0).abs() < 1e-12);
     }
 }

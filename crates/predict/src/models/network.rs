@@ -3,7 +3,7 @@
 
 /// Solution of a network for one number of customers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct NetworkSolution {
     /// Completed cycles per unit of time, over all customers.
     pub throughput: f64,
     /// Time of one cycle, including the think time.
@@ -18,7 +18,7 @@ pub struct Loaded {
 /// Exact for exponential service, first come first served. Source: M. Reiser, S. S. Lavenberg,
 /// Mean-Value Analysis of Closed Multichain Queuing Networks, JACM 27(2), 1980. An arriving
 /// customer sees the queue of the network with one customer less.
-pub fn mean_value_analysis(think: f64, demands: &[f64], customers: u32) -> Vec<Loaded> {
+pub fn mean_value_analysis(think: f64, demands: &[f64], customers: u32) -> Vec<NetworkSolution> {
     let mut queues = vec![0.0; demands.len()];
     (1..=customers)
         .map(|n| {
@@ -27,7 +27,7 @@ pub fn mean_value_analysis(think: f64, demands: &[f64], customers: u32) -> Vec<L
             let cycle = think + times.iter().sum::<f64>();
             let throughput = f64::from(n) / cycle;
             queues = times.iter().map(|time| throughput * time).collect();
-            Loaded { throughput, cycle, queues: queues.clone() }
+            NetworkSolution { throughput, cycle, queues: queues.clone() }
         })
         .collect()
 }
@@ -70,12 +70,12 @@ mod tests {
         fn mean_value_analysis_equals_the_birth_death_solution(
             think in 0.01..10.0_f64, hold in 0.01..3.0_f64, customers in 1..40_u32,
         ) {
-            let loaded = mean_value_analysis(think, &[hold], customers).pop().unwrap();
+            let solution = mean_value_analysis(think, &[hold], customers).pop().unwrap();
             let shares = birth_death(customers, think, |_| 1.0 / hold);
             let throughput = (1.0 - shares[0]) / hold;
             let queue: f64 = (0..).map(f64::from).zip(&shares).map(|(k, share)| k * share).sum();
-            prop_assert!((loaded.throughput / throughput - 1.0).abs() < 1e-9);
-            prop_assert!((loaded.queues[0] - queue).abs() < 1e-6 * queue.max(1.0));
+            prop_assert!((solution.throughput / throughput - 1.0).abs() < 1e-9);
+            prop_assert!((solution.queues[0] - queue).abs() < 1e-6 * queue.max(1.0));
         }
 
         /// Two bounds on throughput hold: the busiest station limits it, and each customer is in
@@ -84,16 +84,16 @@ mod tests {
         fn throughput_keeps_to_its_bounds(
             think in 0.01..10.0_f64, demands in prop::collection::vec(0.01..3.0_f64, 1..5), customers in 1..40_u32,
         ) {
-            let loaded = mean_value_analysis(think, &demands, customers).pop().unwrap();
+            let solution = mean_value_analysis(think, &demands, customers).pop().unwrap();
             let most = demands.iter().copied().fold(0.0, f64::max);
             let alone = think + demands.iter().sum::<f64>();
-            prop_assert!(loaded.throughput <= 1.0 / most + 1e-9);
-            prop_assert!(loaded.throughput <= f64::from(customers) / alone + 1e-9);
+            prop_assert!(solution.throughput <= 1.0 / most + 1e-9);
+            prop_assert!(solution.throughput <= f64::from(customers) / alone + 1e-9);
         }
     }
 
     #[test]
-    fn customers_who_never_leave_are_all_there() {
+    fn customers_without_think_time_are_all_present() {
         assert_eq!(birth_death(3, 0.0, |_| 1.0), [0.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -44,7 +44,7 @@ pub fn karp_flatt_trend(points: &[Point], tolerance: f64) -> Option<(Vec<(u32, f
 /// `serial` is the share of that time that is serial.
 ///
 /// Source: J. L. Gustafson, Reevaluating Amdahl's Law, CACM 31(5), 1988: `n - s(n-1)`.
-pub fn gustafson(serial: f64, cpus: u32) -> f64 {
+pub fn gustafson_speedup(serial: f64, cpus: u32) -> f64 {
     let n = f64::from(cpus);
     n - serial * (n - 1.0)
 }

@@ -1,6 +1,6 @@
 //! Universal scalability law and Amdahl's law, its special case.
 
-use super::fit::non_negative;
+use super::fit::fit_non_negative;
 use super::{Model, Point};
 
 /// Gunther's universal scalability law, for time: `T(n) = T(1) · (1 + α(n-1) + βn(n-1)) / n`.
@@ -10,7 +10,7 @@ use super::{Model, Point};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usl {
     /// Time on one CPU, in the unit of the points.
-    pub one: f64,
+    pub one_cpu_elapsed: f64,
     /// Contention, or the serial fraction: the share of the work on one CPU that is not divided.
     /// Not negative.
     pub alpha: f64,
@@ -25,23 +25,27 @@ impl Usl {
         if points.len() < 3 {
             return Self::amdahl(points);
         }
-        Self::of(non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n, |n| n - 1.0])?)
+        Self::from_coefficients(fit_non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n, |n| n - 1.0])?)
     }
 
     /// Fits Amdahl's law: `β = 0`.
     pub fn amdahl(points: &[Point]) -> Option<Self> {
-        let [one, alpha] = non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n])?;
-        Self::of([one, alpha, 0.0])
+        let [one, alpha] = fit_non_negative(points, [|n| 1.0 / n, |n| (n - 1.0) / n])?;
+        Self::from_coefficients([one, alpha, 0.0])
     }
 
     /// Fits perfect scaling: `α = 0` and `β = 0`.
     pub fn ideal(points: &[Point]) -> Option<Self> {
-        let [one] = non_negative(points, [|n| 1.0 / n])?;
-        Self::of([one, 0.0, 0.0])
+        let [one] = fit_non_negative(points, [|n| 1.0 / n])?;
+        Self::from_coefficients([one, 0.0, 0.0])
     }
 
-    fn of([one, alpha, beta]: [f64; 3]) -> Option<Self> {
-        (one > 0.0).then(|| Self { one, alpha: alpha / one, beta: beta / one })
+    fn from_coefficients([one_cpu_elapsed, alpha, beta]: [f64; 3]) -> Option<Self> {
+        (one_cpu_elapsed > 0.0).then(|| Self {
+            one_cpu_elapsed,
+            alpha: alpha / one_cpu_elapsed,
+            beta: beta / one_cpu_elapsed,
+        })
     }
 
     /// Cost of coherency alone, in units of the time on one CPU: `β(n-1)`, once per added CPU. The
@@ -54,7 +58,7 @@ impl Usl {
 impl Model for Usl {
     fn elapsed(&self, cpus: u32) -> f64 {
         let n = f64::from(cpus);
-        self.one * (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0)) / n
+        self.one_cpu_elapsed * (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0)) / n
     }
 
     /// Peak at `√((1-α)/β)`.
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn recovers_its_own_parameters_and_peak() {
-        let truth = Usl { one: 100.0, alpha: 0.05, beta: 0.002 };
+        let truth = Usl { one_cpu_elapsed: 100.0, alpha: 0.05, beta: 0.002 };
         let points: Vec<_> = [1, 2, 3, 4, 8].map(|n| Point::new(n, truth.elapsed(n))).into();
         let found = Usl::fit(&points).unwrap();
         assert!((found.alpha - 0.05).abs() < 1e-9 && (found.beta - 0.002).abs() < 1e-9);

@@ -25,9 +25,9 @@ pub struct Bounds {
 
 impl Bounds {
     /// Lower bound on elapsed time on `cpus` CPUs.
-    pub fn least(&self, cpus: u32) -> Nanos {
-        let alone = self.holds.iter().chain(&self.services).copied().max().unwrap_or(Nanos::ZERO);
-        self.span.max(alone).max(Nanos(self.work.0 / u64::from(cpus.max(1))))
+    pub fn least_elapsed(&self, cpus: u32) -> Nanos {
+        let queue = self.holds.iter().chain(&self.services).copied().max().unwrap_or(Nanos::ZERO);
+        self.span.max(queue).max(Nanos(self.work.0 / u64::from(cpus.max(1))))
     }
 }
 
@@ -41,17 +41,17 @@ impl Program {
             services: vec![Nanos::ZERO; self.devices.len()],
         };
         for script in self.scripts() {
-            let mut kept = None;
+            let mut held_lock = None;
             for step in script {
                 match *step {
-                    Step::Lock(lock) => kept = Some(lock),
-                    Step::GiveBack(_) => kept = None,
+                    Step::Lock(lock) => held_lock = Some(lock),
+                    Step::Unlock(_) => held_lock = None,
                     Step::Hold { lock, time } => bounds.holds[lock as usize].add_assign(time),
-                    Step::Serve { device, time } => bounds.services[device as usize].add_assign(time),
+                    Step::UseDevice { device, time } => bounds.services[device as usize].add_assign(time),
                     _ => {}
                 }
-                if let (Some(lock), Step::Run(time) | Step::Sleep(time) | Step::Serve { time, .. }) =
-                    (kept, *step)
+                if let (Some(lock), Step::Run(time) | Step::Sleep(time) | Step::UseDevice { time, .. }) =
+                    (held_lock, *step)
                 {
                     bounds.holds[lock as usize].add_assign(time);
                 }
@@ -68,12 +68,12 @@ impl Program {
     fn without_queues(&self) -> Self {
         let free = |step: &Step| match *step {
             Step::Hold { time, .. } => Step::Run(time),
-            Step::Serve { time, .. } => Step::Sleep(time),
+            Step::UseDevice { time, .. } => Step::Sleep(time),
             other => other,
         };
         let mut freed = self.clone();
         for script in freed.scripts_mut() {
-            script.retain(|step| !matches!(step, Step::Lock(_) | Step::GiveBack(_)));
+            script.retain(|step| !matches!(step, Step::Lock(_) | Step::Unlock(_)));
             script.iter_mut().for_each(|step| *step = free(step));
         }
         freed

@@ -1,7 +1,7 @@
 //! Discrete-event simulation of threads on CPUs.
 //!
 //! The engine has two clocks. Work advances on a virtual clock, which slows down with the number of
-//! busy CPUs: shared memory and caches stretch all work in progress alike. Devices, sleeps and
+//! busy CPUs: shared memory and caches span all work in progress alike. Devices, sleeps and
 //! wake-ups follow the real clock.
 
 mod clock;
@@ -11,34 +11,34 @@ mod thread;
 
 use morecores_study::Nanos;
 
-use super::Id;
+use super::ThreadNumber;
 use super::machine::Machine;
 use super::program::{LockPolicy, Program, Step};
-use super::waiting::{Device, Line, Lock};
-use clock::{Clocks, Due};
+use super::waiting::{Channel, Device, Lock};
+use clock::{Clocks, Event};
 use cpus::Cpus;
-use thread::{At, Thread};
+use thread::{Thread, ThreadState};
 
 /// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Time until the end of the first thread.
     pub elapsed: Nanos,
     /// CPU time of all threads, including slowdown and spinning.
     pub busy: Nanos,
     /// Time during which one thread is on a CPU and no other thread is ready.
-    pub alone: Nanos,
+    pub serial: Nanos,
     /// Wait time for each lock, without the wait for a CPU that follows.
     pub lock_waits: Vec<Nanos>,
     /// Service time of each device, summed over its channels.
     pub device_busy: Vec<Nanos>,
     /// Number of waits that no step of the program would have ended, and that the engine cut short.
     /// Such a wait depends on an order that the trace does not show.
-    pub forced: u32,
+    pub forced_waits: u32,
 }
 
 /// Runs `program` on `machine`.
-pub fn replay(program: &Program, machine: &Machine) -> Replayed {
+pub fn replay(program: &Program, machine: &Machine) -> ReplayResult {
     Engine::new(program, machine).run()
 }
 
@@ -48,22 +48,22 @@ struct Engine<'p> {
     clocks: Clocks,
     cpus: Cpus,
     threads: Vec<Thread>,
-    channels: Vec<Line>,
+    channels: Vec<Channel>,
     locks: Vec<Lock>,
     devices: Vec<Device>,
-    /// Index of the next piece of each bag.
-    bags: Vec<usize>,
+    /// Next piece of each list of shared work.
+    next_pieces: Vec<usize>,
     /// Threads that received a CPU and have not yet continued there.
-    placed: Vec<(Id, u32)>,
+    assigned: Vec<(ThreadNumber, u32)>,
     /// Whether a tick is scheduled that preempts threads with too much CPU time.
     ticking: bool,
     busy: f64,
-    alone: f64,
-    result: Replayed,
+    serial: f64,
+    result: ReplayResult,
 }
 
-/// Reason for the stop of a thread's walk through its steps.
-enum Comes {
+/// Outcome of a thread's steps on its CPU: the reason for which they stop.
+enum StepOutcome {
     /// Work that needs the CPU.
     Work(f64),
     /// Lock that the thread spins for.
@@ -77,15 +77,15 @@ enum Comes {
 impl<'p> Engine<'p> {
     fn new(program: &'p Program, machine: &'p Machine) -> Self {
         let thread = || Thread {
-            at: At::Unborn,
+            state: ThreadState::NotStarted,
             step: 0,
             piece: None,
-            left: None,
-            served: 0.0,
+            remaining: None,
+            cpu_time: 0.0,
             marks: 0,
-            awaited_by: Vec::new(),
-            waits_since: None,
-            watches_since: 0.0,
+            waiters: Vec::new(),
+            lock_wait_start: None,
+            polling_start: 0.0,
         };
         Self {
             program,
@@ -93,47 +93,47 @@ impl<'p> Engine<'p> {
             clocks: Clocks::new(&machine.slowdown),
             cpus: Cpus::new(machine.cpus.max(1)),
             threads: program.threads.iter().map(|_| thread()).collect(),
-            channels: program.channels.iter().map(|tokens| Line::with(*tokens)).collect(),
+            channels: program.channels.iter().map(|tokens| Channel::new(*tokens)).collect(),
             locks: program.locks.iter().map(|_| Lock::default()).collect(),
-            devices: program.devices.iter().map(|channels| Device::with(*channels)).collect(),
-            bags: vec![0; program.bags.len()],
-            placed: Vec::new(),
+            devices: program.devices.iter().map(|channels| Device::new(*channels)).collect(),
+            next_pieces: vec![0; program.shared_work.len()],
+            assigned: Vec::new(),
             ticking: false,
             busy: 0.0,
-            alone: 0.0,
-            result: Replayed {
+            serial: 0.0,
+            result: ReplayResult {
                 lock_waits: vec![Nanos::ZERO; program.locks.len()],
                 device_busy: vec![Nanos::ZERO; program.devices.len()],
-                ..Replayed::default()
+                ..ReplayResult::default()
             },
         }
     }
 
-    fn run(mut self) -> Replayed {
+    fn run(mut self) -> ReplayResult {
         if self.threads.is_empty() {
             return self.result;
         }
         self.make_ready(0);
         loop {
-            while let Some((id, cpu)) = self.placed.pop() {
-                self.go_on(id, cpu);
+            while let Some((id, cpu)) = self.assigned.pop() {
+                self.resume(id, cpu);
             }
-            if self.threads[0].at == At::Ended {
+            if self.threads[0].state == ThreadState::Ended {
                 break;
             }
             match self.clocks.next() {
-                Some((due, passed)) => {
+                Some((event, passed)) => {
                     self.account(passed);
-                    self.happens(due);
+                    self.handle_event(event);
                 }
-                None => self.force(),
+                None => self.break_deadlock(),
             }
         }
         let nanos = |time: f64| Nanos(time.round() as u64);
-        Replayed {
+        ReplayResult {
             elapsed: nanos(self.clocks.now()),
             busy: nanos(self.busy),
-            alone: nanos(self.alone),
+            serial: nanos(self.serial),
             ..self.result
         }
     }
@@ -143,52 +143,53 @@ impl<'p> Engine<'p> {
         let busy = self.cpus.busy();
         self.busy += passed * f64::from(busy);
         if busy == 1 && self.cpus.queue_is_empty() {
-            self.alone += passed;
+            self.serial += passed;
         }
     }
 
-    fn happens(&mut self, due: Due) {
-        match due {
-            Due::WorkDone { cpu, turn } => {
-                if let Some(id) = self.cpus.of_turn(cpu, turn) {
-                    self.served(id, cpu);
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::WorkDone { cpu, turn } => {
+                if let Some(id) = self.cpus.thread_at_turn(cpu, turn) {
+                    self.account_work(id, cpu);
                     self.finish_work(id);
-                    self.placed.push((id, cpu));
+                    self.assigned.push((id, cpu));
                 }
             }
-            Due::Ready(id) => self.dispatch_or_queue(id),
-            Due::Slept(id) => self.release(id),
-            Due::Served { device, id } => {
-                if let Some((next, time)) = self.devices[device as usize].done() {
-                    self.serve(device, next, time);
+            Event::Arrival(id) => self.dispatch_or_queue(id),
+            Event::SleepEnd(id) => self.wake(id),
+            Event::ServiceEnd { device, id } => {
+                if let Some((next, time)) = self.devices[device as usize].finish_service() {
+                    self.start_service(device, next, time);
                 }
-                self.release(id);
+                self.wake(id);
             }
-            Due::Tick => self.tick(),
+            Event::Tick => self.tick(),
         }
     }
 
     /// Ends a wait when no event is left and the program has not ended.
-    fn force(&mut self) {
-        self.result.forced += 1;
+    fn break_deadlock(&mut self) {
+        self.result.forced_waits += 1;
         // The search starts at the last thread, because the first thread most often waits for all
         // others.
-        let waiting = |at: &Thread| at.at == At::Waiting;
+        let waiting = |thread: &Thread| thread.state == ThreadState::Waiting;
         let stuck = self.threads.iter().rposition(waiting);
         match stuck {
             Some(id) => {
-                let id = id as Id;
-                let served: Vec<Id> = self.channels.iter_mut().flat_map(|line| line.forget(id)).collect();
+                let id = id as ThreadNumber;
+                let served: Vec<ThreadNumber> =
+                    self.channels.iter_mut().flat_map(|channel| channel.remove_waiter(id)).collect();
                 for thread in &mut self.threads {
-                    thread.awaited_by.retain(|(_, waiter)| *waiter != id);
+                    thread.waiters.retain(|(_, waiter)| *waiter != id);
                 }
-                self.release(id);
-                served.into_iter().for_each(|id| self.release(id));
+                self.wake(id);
+                served.into_iter().for_each(|id| self.wake(id));
             }
             None => {
                 // The first thread waits for a thread that never starts, so nothing is left to
                 // replay.
-                self.threads[0].at = At::Ended;
+                self.threads[0].state = ThreadState::Ended;
             }
         }
     }
@@ -196,35 +197,35 @@ impl<'p> Engine<'p> {
     // Steps.
 
     /// Advances a thread on a CPU through its steps until it needs the CPU or leaves it.
-    fn go_on(&mut self, id: Id, cpu: u32) {
-        match self.walk(id) {
-            Comes::Work(work) => {
-                self.threads[id as usize].at = At::Working;
-                let may_leave = match self.step(id) {
-                    Some(Step::Hold { lock, .. }) => self.policy(lock).holder_may_leave(),
+    fn resume(&mut self, id: ThreadNumber, cpu: u32) {
+        match self.run_steps(id) {
+            StepOutcome::Work(work) => {
+                self.threads[id as usize].state = ThreadState::Working;
+                let preemptible = match self.current_step(id) {
+                    Some(Step::Hold { lock, .. }) => self.policy(lock).holder_is_preemptible(),
                     _ => true,
                 };
-                let turn = self.cpus.begin(cpu, self.clocks.worked(), may_leave);
-                self.clocks.work(cpu, turn, work);
+                let turn = self.cpus.start_work(cpu, self.clocks.work_done(), preemptible);
+                self.clocks.schedule_work(cpu, turn, work);
                 self.clocks.set_busy(self.cpus.working());
             }
-            Comes::Spin => {
-                self.threads[id as usize].at = At::Spinning;
-                self.cpus.spin(cpu);
+            StepOutcome::Spin => {
+                self.threads[id as usize].state = ThreadState::Spinning;
+                self.cpus.mark_spinning(cpu);
                 self.clocks.set_busy(self.cpus.working());
             }
-            Comes::Wait => self.leave(id, cpu, At::Waiting),
-            Comes::End => {
-                self.leave(id, cpu, At::Ended);
-                for (_, waiter) in std::mem::take(&mut self.threads[id as usize].awaited_by) {
-                    self.release(waiter);
+            StepOutcome::Wait => self.leave_cpu(id, cpu, ThreadState::Waiting),
+            StepOutcome::End => {
+                self.leave_cpu(id, cpu, ThreadState::Ended);
+                for (_, waiter) in std::mem::take(&mut self.threads[id as usize].waiters) {
+                    self.wake(waiter);
                 }
             }
         }
     }
 
-    fn leave(&mut self, id: Id, cpu: u32, to: At) {
-        self.threads[id as usize].at = to;
+    fn leave_cpu(&mut self, id: ThreadNumber, cpu: u32, state: ThreadState) {
+        self.threads[id as usize].state = state;
         self.cpus.vacate(cpu);
         self.clocks.set_busy(self.cpus.working());
         if let Some(next) = self.cpus.take_queued() {
@@ -233,16 +234,16 @@ impl<'p> Engine<'p> {
     }
 
     /// Current step of a thread, from its own script or from the piece that it took.
-    fn step(&self, id: Id) -> Option<Step> {
+    fn current_step(&self, id: ThreadNumber) -> Option<Step> {
         let thread = &self.threads[id as usize];
         let (script, step) = match thread.piece {
-            Some((bag, piece, step)) => (&self.program.bags[bag as usize].pieces[piece], step),
+            Some((work, piece, step)) => (&self.program.shared_work[work as usize].pieces[piece], step),
             None => (&self.program.threads[id as usize], thread.step),
         };
         script.get(step).copied()
     }
 
-    fn advance(&mut self, id: Id) {
+    fn next_step(&mut self, id: ThreadNumber) {
         let thread = &mut self.threads[id as usize];
         match &mut thread.piece {
             Some((.., step)) => *step += 1,
@@ -250,24 +251,24 @@ impl<'p> Engine<'p> {
         }
     }
 
-    fn walk(&mut self, id: Id) -> Comes {
+    fn run_steps(&mut self, id: ThreadNumber) -> StepOutcome {
         loop {
-            let now = self.step(id);
+            let current = self.current_step(id);
             let thread = &mut self.threads[id as usize];
-            if let Some(left) = thread.left {
-                return Comes::Work(left);
+            if let Some(remaining) = thread.remaining {
+                return StepOutcome::Work(remaining);
             }
-            let Some(step) = now else {
+            let Some(step) = current else {
                 if thread.piece.take().is_some() {
                     continue;
                 }
-                return Comes::End;
+                return StepOutcome::End;
             };
             match step {
-                Step::Share(bag) => {
-                    let next = &mut self.bags[bag as usize];
-                    if *next < self.program.bags[bag as usize].pieces.len() {
-                        thread.piece = Some((bag, *next, 0));
+                Step::ShareWork(work) => {
+                    let next = &mut self.next_pieces[work as usize];
+                    if *next < self.program.shared_work[work as usize].pieces.len() {
+                        thread.piece = Some((work, *next, 0));
                         *next += 1;
                     } else {
                         thread.step += 1;
@@ -275,128 +276,128 @@ impl<'p> Engine<'p> {
                     continue;
                 }
                 Step::Run(time) => {
-                    thread.left = Some(self.machine.work(id, time));
+                    thread.remaining = Some(self.machine.work_time(id, time));
                     continue;
                 }
                 Step::Hold { lock, time } => {
                     let spins = self.program.locks[lock as usize] == LockPolicy::Spin;
-                    if self.locks[lock as usize].take(id) {
-                        thread.left = Some(self.machine.hold(id, lock, time, self.cpus.busy()));
+                    if self.locks[lock as usize].acquire(id) {
+                        thread.remaining = Some(self.machine.hold_time(id, lock, time, self.cpus.busy()));
                         continue;
                     }
-                    thread.waits_since.get_or_insert(self.clocks.now());
-                    return if spins { Comes::Spin } else { Comes::Wait };
+                    thread.lock_wait_start.get_or_insert(self.clocks.now());
+                    return if spins { StepOutcome::Spin } else { StepOutcome::Wait };
                 }
-                Step::Lock(lock) if !self.locks[lock as usize].take(id) => {
-                    thread.waits_since.get_or_insert(self.clocks.now());
-                    return Comes::Wait;
+                Step::Lock(lock) if !self.locks[lock as usize].acquire(id) => {
+                    thread.lock_wait_start.get_or_insert(self.clocks.now());
+                    return StepOutcome::Wait;
                 }
                 _ => {}
             }
-            self.advance(id);
+            self.next_step(id);
             match step {
                 Step::Start(child) => self.make_ready(child),
-                Step::Mark => self.mark(id),
-                Step::Await { thread: of, marks } => {
-                    let of = &mut self.threads[of as usize];
-                    if of.at != At::Ended && of.marks < marks {
-                        of.awaited_by.push((marks, id));
-                        return Comes::Wait;
+                Step::Mark => self.pass_mark(id),
+                Step::Await { thread: other, marks } => {
+                    let other = &mut self.threads[other as usize];
+                    if other.state != ThreadState::Ended && other.marks < marks {
+                        other.waiters.push((marks, id));
+                        return StepOutcome::Wait;
                     }
                 }
-                Step::Join(of) => {
-                    let of = &mut self.threads[of as usize];
-                    if of.at != At::Ended {
-                        of.awaited_by.push((u32::MAX, id));
-                        return Comes::Wait;
+                Step::Join(other) => {
+                    let other = &mut self.threads[other as usize];
+                    if other.state != ThreadState::Ended {
+                        other.waiters.push((u32::MAX, id));
+                        return StepOutcome::Wait;
                     }
                 }
                 Step::Put { channel, tokens } => {
                     for waiter in self.channels[channel as usize].put(tokens) {
-                        self.release(waiter);
+                        self.wake(waiter);
                     }
                 }
                 Step::Take { channel, tokens } => {
                     if !self.channels[channel as usize].take(id, tokens) {
-                        return Comes::Wait;
+                        return StepOutcome::Wait;
                     }
                 }
-                Step::Serve { device, time } => {
-                    if self.devices[device as usize].ask(id, time.0) {
-                        self.serve(device, id, time.0);
+                Step::UseDevice { device, time } => {
+                    if self.devices[device as usize].request(id, time.0) {
+                        self.start_service(device, id, time.0);
                     }
-                    return Comes::Wait;
+                    return StepOutcome::Wait;
                 }
                 Step::Sleep(time) => {
-                    self.clocks.at(time.0 as f64, Due::Slept(id));
-                    return Comes::Wait;
+                    self.clocks.schedule(time.0 as f64, Event::SleepEnd(id));
+                    return StepOutcome::Wait;
                 }
-                Step::Watch => self.threads[id as usize].watches_since = self.clocks.now(),
-                Step::Look(every) => {
-                    let left = self.until_look(id, every);
-                    if left > 0.0 {
-                        self.clocks.at(left, Due::Slept(id));
-                        return Comes::Wait;
+                Step::StartPolling => self.threads[id as usize].polling_start = self.clocks.now(),
+                Step::NextPoll(interval) => {
+                    let wait = self.until_poll(id, interval);
+                    if wait > 0.0 {
+                        self.clocks.schedule(wait, Event::SleepEnd(id));
+                        return StepOutcome::Wait;
                     }
                 }
-                Step::GiveBack(lock) => self.give_back(lock),
-                Step::Run(_) | Step::Hold { .. } | Step::Lock(_) | Step::Share(_) => {}
+                Step::Unlock(lock) => self.unlock(lock),
+                Step::Run(_) | Step::Hold { .. } | Step::Lock(_) | Step::ShareWork(_) => {}
             }
         }
     }
 
     /// Starts the service of a thread by a channel of a device.
-    fn serve(&mut self, device: u32, id: Id, time: u64) {
-        self.clocks.at(time as f64, Due::Served { device, id });
+    fn start_service(&mut self, device: u32, id: ThreadNumber, time: u64) {
+        self.clocks.schedule(time as f64, Event::ServiceEnd { device, id });
         self.result.device_busy[device as usize].0 += time;
     }
 
-    fn until_look(&self, id: Id, every: Nanos) -> f64 {
-        let passed = self.clocks.now() - self.threads[id as usize].watches_since;
-        let every = (every.0 as f64).max(1.0);
-        (passed / every).ceil() * every - passed
+    fn until_poll(&self, id: ThreadNumber, interval: Nanos) -> f64 {
+        let passed = self.clocks.now() - self.threads[id as usize].polling_start;
+        let interval = (interval.0 as f64).max(1.0);
+        (passed / interval).ceil() * interval - passed
     }
 
-    fn mark(&mut self, id: Id) {
+    fn pass_mark(&mut self, id: ThreadNumber) {
         let thread = &mut self.threads[id as usize];
         thread.marks += 1;
         let marks = thread.marks;
         let mut released = Vec::new();
-        thread.awaited_by.retain(|(wanted, waiter)| {
-            let here = *wanted <= marks;
-            if here {
+        thread.waiters.retain(|(wanted, waiter)| {
+            let reached = *wanted <= marks;
+            if reached {
                 released.push(*waiter);
             }
-            !here
+            !reached
         });
         for waiter in released {
-            self.release(waiter);
+            self.wake(waiter);
         }
     }
 
     /// Completes the work of the thread's current step.
-    fn finish_work(&mut self, id: Id) {
-        self.threads[id as usize].left = None;
-        if let Some(Step::Hold { lock, .. }) = self.step(id) {
-            self.give_back(lock);
+    fn finish_work(&mut self, id: ThreadNumber) {
+        self.threads[id as usize].remaining = None;
+        if let Some(Step::Hold { lock, .. }) = self.current_step(id) {
+            self.unlock(lock);
         }
-        self.advance(id);
+        self.next_step(id);
     }
 
     fn policy(&self, lock: u32) -> LockPolicy {
         self.program.locks[lock as usize]
     }
 
-    fn give_back(&mut self, lock: u32) {
+    fn unlock(&mut self, lock: u32) {
         let hand_over = self.policy(lock).hands_over();
-        let Some(next) = self.locks[lock as usize].give_back(hand_over) else { return };
-        if let Some(since) = self.threads[next as usize].waits_since.take() {
+        let Some(next) = self.locks[lock as usize].release(hand_over) else { return };
+        if let Some(since) = self.threads[next as usize].lock_wait_start.take() {
             self.result.lock_waits[lock as usize].0 += (self.clocks.now() - since).round() as u64;
         }
-        if self.threads[next as usize].at == At::Spinning {
-            self.placed.extend(self.cpus.of_thread(next).map(|cpu| (next, cpu)));
+        if self.threads[next as usize].state == ThreadState::Spinning {
+            self.assigned.extend(self.cpus.cpu_of_thread(next).map(|cpu| (next, cpu)));
         } else {
-            self.release(next);
+            self.wake(next);
         }
     }
 }

@@ -54,13 +54,13 @@ impl Inflation {
             let with = Self { shape, second };
             measured
                 .iter()
-                .map(|(busy, ratio)| (1.0 + with.growth(*busy) - ratio) * with.steepness(*busy))
+                .map(|(busy, ratio)| (1.0 + with.growth(*busy) - ratio) * with.growth_derivative(*busy))
                 .sum()
         };
         if slope(0.0) >= 0.0 {
             return Self { shape, second: 0.0 };
         }
-        let (mut low, mut high) = (0.0, MOST);
+        let (mut low, mut high) = (0.0, MAX_SECOND);
         for _ in 0..100 {
             let middle = (low + high) / 2.0;
             if slope(middle) > 0.0 { high = middle } else { low = middle }
@@ -75,34 +75,34 @@ impl Inflation {
 
     /// Extra time of a piece of work, relative to its time alone.
     fn growth(self, busy: f64) -> f64 {
-        let usual = self.second.min(STEEP);
-        usual * self.shape.growth(busy) + (self.second - usual) * levelling(busy)
+        let unlevelled = self.second.min(LEVELLING_THRESHOLD);
+        unlevelled * self.shape.growth(busy) + (self.second - unlevelled) * levelling_growth(busy)
     }
 
     /// Derivative of the growth with respect to the second CPU's effect.
-    fn steepness(self, busy: f64) -> f64 {
-        if self.second < STEEP { self.shape.growth(busy) } else { levelling(busy) }
+    fn growth_derivative(self, busy: f64) -> f64 {
+        if self.second < LEVELLING_THRESHOLD { self.shape.growth(busy) } else { levelling_growth(busy) }
     }
 }
 
 /// Growth that levels off: each doubling halves the remaining part.
-fn levelling(busy: f64) -> f64 {
+fn levelling_growth(busy: f64) -> f64 {
     2.0 * (1.0 - 1.0 / busy.max(1.0))
 }
 
 /// Effect of the second CPU beyond which the slowdown levels off, whatever the shape. A cost that
 /// large at once, such as a falling clock frequency, cannot continue for long.
-const STEEP: f64 = 0.15;
+const LEVELLING_THRESHOLD: f64 = 0.15;
 
 /// Upper limit of the second CPU's effect.
-const MOST: f64 = 4.0;
+const MAX_SECOND: f64 = 4.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn goes_through_what_was_measured() {
+    fn fit_passes_through_the_measured_point() {
         for shape in Shape::ALL {
             let found = Inflation::fit(shape, &[(1.0, 1.0), (2.0, 1.06)]);
             assert!((found.slowdown(2)[1] - 1.06).abs() < 1e-12);
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn more_counts_are_met_on_average() {
+    fn fit_averages_several_counts() {
         let found = Inflation::fit(Shape::Linear, &[(2.0, 1.1), (3.0, 1.1)]);
         // The expected value minimises (s - 0.1)² + (2s - 0.1)².
         assert!((found.second - 0.06).abs() < 1e-6, "{found:?}");
     }
 
     #[test]
-    fn what_costs_much_at_once_levels_off_without_a_jump() {
+    fn large_slowdown_levels_off_without_a_jump() {
         let at_16 = |second: f64| Inflation::fit(Shape::Logarithmic, &[(2.0, 1.0 + second)]).slowdown(16)[15];
         assert!((at_16(0.15) - 1.6).abs() < 1e-6);
         // The expected value is 0.15 for each of four doublings, plus 0.3 that is nearly doubled.

@@ -3,7 +3,7 @@
 
 use morecores_study::Nanos;
 
-use super::Id;
+use super::ThreadNumber;
 
 /// Machine for a replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,11 +13,11 @@ pub struct Machine {
     /// Time of a piece of work with 1, 2, … busy CPUs, relative to its time alone; no entry below
     /// 1. The last entry holds for more CPUs; an empty list means 1.
     pub slowdown: Vec<f64>,
-    /// Relative growth of each lock's hold time per busy CPU beyond `grows_beyond`, by the lock's
-    /// number; 0 for locks beyond the list.
-    pub growth: Vec<f64>,
+    /// Relative growth of each lock's hold time per busy CPU beyond `growth_threshold`, by the
+    /// lock's number; 0 for locks beyond the list.
+    pub hold_growth: Vec<f64>,
     /// Number of busy CPUs up to which no hold time grows.
-    pub grows_beyond: u32,
+    pub growth_threshold: u32,
     /// Time slice of a thread while threads with less CPU time wait for a CPU.
     pub slice: Nanos,
     /// Time from a wake-up until the thread runs on an idle CPU.
@@ -33,26 +33,26 @@ impl Machine {
         Self {
             cpus,
             slowdown: Vec::new(),
-            growth: Vec::new(),
-            grows_beyond: 1,
-            slice: SLICE,
+            hold_growth: Vec::new(),
+            growth_threshold: 1,
+            slice: DEFAULT_SLICE,
             wake_latency: Nanos::ZERO,
             pace: Vec::new(),
         }
     }
 
     /// Time of a thread's work on this machine, for the time in the program.
-    pub(super) fn work(&self, id: Id, time: Nanos) -> f64 {
+    pub(super) fn work_time(&self, id: ThreadNumber, time: Nanos) -> f64 {
         time.0 as f64 * self.pace.get(id as usize).copied().unwrap_or(1.0)
     }
 
     /// Hold time of a lock on this machine with `busy` busy CPUs, for the time in the program.
-    pub(super) fn hold(&self, id: Id, lock: u32, time: Nanos, busy: u32) -> f64 {
-        let growth = self.growth.get(lock as usize).copied().unwrap_or(0.0);
-        self.work(id, time) * (1.0 + growth * f64::from(busy.saturating_sub(self.grows_beyond)))
+    pub(super) fn hold_time(&self, id: ThreadNumber, lock: u32, time: Nanos, busy: u32) -> f64 {
+        let growth = self.hold_growth.get(lock as usize).copied().unwrap_or(0.0);
+        self.work_time(id, time) * (1.0 + growth * f64::from(busy.saturating_sub(self.growth_threshold)))
     }
 }
 
 /// Kernel's `base_slice_ns` of 0.7 ms, multiplied by 1 + log2(8) for eight CPUs or more
 /// (`kernel/sched/fair.c`).
-const SLICE: Nanos = Nanos(2_800_000);
+const DEFAULT_SLICE: Nanos = Nanos(2_800_000);

@@ -14,13 +14,13 @@ pub struct Program {
     pub devices: Vec<u32>,
     /// Policy of each lock.
     pub locks: Vec<LockPolicy>,
-    /// Bags of shared work.
-    pub bags: Vec<Bag>,
+    /// Work that several threads share.
+    pub shared_work: Vec<SharedWork>,
 }
 
 /// Work that any of several threads may do: jobs in a queue, parts of a loop.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bag {
+pub struct SharedWork {
     /// Threads that take pieces, at a [`Step::Share`].
     pub members: Vec<u32>,
     /// Pieces, in the order in which threads take them.
@@ -45,7 +45,7 @@ impl LockPolicy {
     /// Whether the holder may be preempted. The holder of a spinlock never is. Elsewhere in the
     /// kernel, preemption needs a kernel with full preemption (`CONFIG_PREEMPT`); lazy preemption
     /// waits for the return to user mode.
-    pub(super) const fn holder_may_leave(self) -> bool {
+    pub(super) const fn holder_is_preemptible(self) -> bool {
         matches!(self, Self::HandOver | Self::Barging)
     }
 
@@ -76,8 +76,8 @@ pub enum Step {
     },
     /// Waits for the end of this thread.
     Join(u32),
-    /// Does pieces of this bag, one after the other, until none is left.
-    Share(u32),
+    /// Does pieces of this shared work, one after the other, until none is left.
+    ShareWork(u32),
     /// Puts tokens into a channel, for example bytes into a pipe or a slot into a pool.
     Put {
         /// Channel.
@@ -99,12 +99,12 @@ pub enum Step {
         /// Hold time, without the wait.
         time: Nanos,
     },
-    /// Takes a lock and holds it across the following steps, until [`GiveBack`](Self::GiveBack).
+    /// Takes a lock and holds it across the following steps, until [`Unlock`](Self::Unlock).
     Lock(u32),
     /// Releases a held lock.
-    GiveBack(u32),
+    Unlock(u32),
     /// Requests service from a device and waits until it is done.
-    Serve {
+    UseDevice {
         /// Device.
         device: u32,
         /// Service time, without the wait in line.
@@ -112,11 +112,11 @@ pub enum Step {
     },
     /// Sleeps for this time, whatever other threads do.
     Sleep(Nanos),
-    /// Starts polling at regular intervals: see [`Look`](Self::Look).
-    Watch,
+    /// Starts polling at regular intervals: see [`NextPoll`](Self::NextPoll).
+    StartPolling,
     /// Waits for the next poll: until a whole number of these intervals has passed since the last
-    /// [`Watch`](Self::Watch).
-    Look(Nanos),
+    /// [`StartPolling`](Self::StartPolling).
+    NextPoll(Nanos),
 }
 
 impl Step {
@@ -145,12 +145,12 @@ impl Program {
 
     /// Scripts of all threads and all pieces of shared work.
     pub fn scripts(&self) -> impl Iterator<Item = &Script> {
-        self.threads.iter().chain(self.bags.iter().flat_map(|bag| &bag.pieces))
+        self.threads.iter().chain(self.shared_work.iter().flat_map(|work| &work.pieces))
     }
 
     /// Mutable scripts of all threads and all pieces of shared work.
     pub fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Script> {
-        self.threads.iter_mut().chain(self.bags.iter_mut().flat_map(|bag| &mut bag.pieces))
+        self.threads.iter_mut().chain(self.shared_work.iter_mut().flat_map(|work| &mut work.pieces))
     }
 
     /// Total CPU time.

@@ -3,22 +3,22 @@
 
 use std::collections::VecDeque;
 
-use super::Id;
+use super::ThreadNumber;
 
 /// Channel: tokens, and the waiting threads with their token counts.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct Channel {
     tokens: u64,
-    waiting: VecDeque<(Id, u64)>,
+    waiting: VecDeque<(ThreadNumber, u64)>,
 }
 
-impl Line {
-    pub(super) fn with(tokens: u64) -> Self {
+impl Channel {
+    pub(super) fn new(tokens: u64) -> Self {
         Self { tokens, waiting: VecDeque::new() }
     }
 
     /// Takes tokens, or joins the line and returns `false`.
-    pub(super) fn take(&mut self, id: Id, tokens: u64) -> bool {
+    pub(super) fn take(&mut self, id: ThreadNumber, tokens: u64) -> bool {
         if self.waiting.is_empty() && self.tokens >= tokens {
             self.tokens -= tokens;
             return true;
@@ -28,13 +28,13 @@ impl Line {
     }
 
     /// Removes a thread from the line. Returns the threads that receive their tokens as a result.
-    pub(super) fn forget(&mut self, id: Id) -> Vec<Id> {
+    pub(super) fn remove_waiter(&mut self, id: ThreadNumber) -> Vec<ThreadNumber> {
         self.waiting.retain(|(waiting, _)| *waiting != id);
         self.put(0)
     }
 
     /// Adds tokens. Returns the threads that receive their tokens as a result.
-    pub(super) fn put(&mut self, tokens: u64) -> Vec<Id> {
+    pub(super) fn put(&mut self, tokens: u64) -> Vec<ThreadNumber> {
         self.tokens += tokens;
         let mut released = Vec::new();
         while let Some((id, wanted)) = self.waiting.front().copied()
@@ -51,13 +51,13 @@ impl Line {
 /// Lock with its holder and its waiters.
 #[derive(Debug, Default)]
 pub(super) struct Lock {
-    holder: Option<Id>,
-    waiting: VecDeque<Id>,
+    holder: Option<ThreadNumber>,
+    waiting: VecDeque<ThreadNumber>,
 }
 
 impl Lock {
     /// Whether the thread gets the lock now; otherwise it joins the line.
-    pub(super) fn take(&mut self, id: Id) -> bool {
+    pub(super) fn acquire(&mut self, id: ThreadNumber) -> bool {
         match self.holder {
             None => self.holder = Some(id),
             Some(holder) if holder == id => {}
@@ -71,7 +71,7 @@ impl Lock {
 
     /// Releases the lock and returns the next waiter. With `hand_over` that waiter holds the lock;
     /// otherwise it may try to take the lock.
-    pub(super) fn give_back(&mut self, hand_over: bool) -> Option<Id> {
+    pub(super) fn release(&mut self, hand_over: bool) -> Option<ThreadNumber> {
         let next = self.waiting.pop_front();
         self.holder = next.filter(|_| hand_over);
         next
@@ -82,32 +82,32 @@ impl Lock {
 #[derive(Debug)]
 pub(super) struct Device {
     /// Number of free channels.
-    free: u32,
+    free_channels: u32,
     /// Waiting threads, with their service times.
-    line: VecDeque<(Id, u64)>,
+    waiting: VecDeque<(ThreadNumber, u64)>,
 }
 
 impl Device {
     /// Creates a device with this number of channels, at least one.
-    pub(super) fn with(channels: u32) -> Self {
-        Self { free: channels.max(1), line: VecDeque::new() }
+    pub(super) fn new(channels: u32) -> Self {
+        Self { free_channels: channels.max(1), waiting: VecDeque::new() }
     }
 
     /// Whether service starts at once; otherwise the thread joins the line.
-    pub(super) fn ask(&mut self, id: Id, time: u64) -> bool {
-        let at_once = self.free > 0;
+    pub(super) fn request(&mut self, id: ThreadNumber, time: u64) -> bool {
+        let at_once = self.free_channels > 0;
         if at_once {
-            self.free -= 1;
+            self.free_channels -= 1;
         } else {
-            self.line.push_back((id, time));
+            self.waiting.push_back((id, time));
         }
         at_once
     }
 
     /// Ends one service and returns the next request in line.
-    pub(super) fn done(&mut self) -> Option<(Id, u64)> {
-        let next = self.line.pop_front();
-        self.free += u32::from(next.is_none());
+    pub(super) fn finish_service(&mut self) -> Option<(ThreadNumber, u64)> {
+        let next = self.waiting.pop_front();
+        self.free_channels += u32::from(next.is_none());
         next
     }
 }

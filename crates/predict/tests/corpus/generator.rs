@@ -6,45 +6,46 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::program::{Device, Gear, Job, Lock, LockKind, Memory, Phase, Program, Step, Style};
+use super::program::{Device, Job, Lock, LockKind, MachineCosts, Memory, Phase, Program, Step, Style};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
 /// Upper limit of the holds of one lock in a program; more would only lengthen the simulation.
-const MOST_HOLDS: f64 = 1500.0;
+const MAX_HOLDS: f64 = 1500.0;
 /// Upper limit of a piece of work; each piece has its own noise.
-const LONGEST_PIECE: f64 = 20.0 * MS;
+const MAX_PIECE: f64 = 20.0 * MS;
 
 /// Generates the program of a seed. The result must never change, because a change makes all
 /// earlier scores incomparable.
-pub(crate) fn generate(seed: u64) -> Program {
-    let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+pub(crate) fn generate_program(seed: u64) -> Program {
+    let mut draw = RandomDraws(ChaCha8Rng::seed_from_u64(seed));
     let work = draw.between(0.5 * S, 3.0 * S);
     let serial = work * draw.log_between(0.002, 0.25);
     let device = draw.chance(0.3).then_some(Device { interrupt: 24 });
-    let favourite = draw.style();
-    let locks = draw.locks(favourite);
+    let main_style = draw.style();
+    let locks = draw.locks(main_style);
     // Locks and requests of each phase's jobs; the lengths refer to the whole program.
-    let spice = Spice::draw(&mut draw, &locks, device.is_some(), work);
+    let rates = ResourceRates::draw(&mut draw, &locks, device.is_some(), work);
 
-    let parallel = draw.whole(1, 4);
-    let fewest_jobs = if draw.chance(0.5) { 8 } else { 48 };
+    let parallel = draw.integer(1, 4);
+    let min_jobs = if draw.chance(0.5) { 8 } else { 48 };
     let parts = draw.parts(parallel, work - serial);
     let gaps = draw.parts(parallel + 1, serial);
     let mut phases = Vec::new();
     for (gap, part) in gaps.iter().zip(parts.iter().map(Some).chain([None])) {
-        phases.push(Phase::Serial(spice.job(&mut draw, *gap, Place::Serial)));
+        phases.push(Phase::Serial(rates.job(&mut draw, *gap, JobPlace::Serial)));
         let Some(part) = part else { continue };
-        let style = if draw.chance(0.75) { favourite } else { draw.style() };
-        let jobs = draw.whole(fewest_jobs, 64);
+        let style = if draw.chance(0.75) { main_style } else { draw.style() };
+        let jobs = draw.integer(min_jobs, 64);
         let sizes = draw.sizes(jobs, *part);
-        let place = if style.by_processes() { Place::Process } else { Place::Thread };
+        let place = if style.uses_processes() { JobPlace::Process } else { JobPlace::Thread };
         let most = 0.2 * part / jobs as f64;
-        let handing = if draw.chance(0.5) { 0.0 } else { draw.log_between(5.0 * US, 500.0 * US).min(most) };
-        let jobs = sizes.iter().map(|size| spice.job(&mut draw, *size, place)).collect();
-        phases.push(Phase::Parallel { style, handing, jobs });
+        let handout_cost =
+            if draw.chance(0.5) { 0.0 } else { draw.log_between(5.0 * US, 500.0 * US).min(most) };
+        let jobs = sizes.iter().map(|size| rates.job(&mut draw, *size, place)).collect();
+        phases.push(Phase::Parallel { style, handout_cost, jobs });
     }
     Program {
         seed,
@@ -54,20 +55,20 @@ pub(crate) fn generate(seed: u64) -> Program {
         memory: draw.memory(),
         noise: draw.between(0.0, 0.02),
         system: draw.between(0.02, 0.4) as f32,
-        gear: draw.gear(),
+        machine_costs: draw.machine_costs(),
     }
 }
 
 /// Place where a job runs, which decides the resources that it can share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JobPlace {
     Serial,
     Process,
     Thread,
 }
 
 /// Rates of locks and requests per unit of work.
-struct Spice {
+struct ResourceRates {
     /// Kind, holds per nanosecond of work, mean hold time, and whether all holds are equal, for
     /// each lock.
     locks: Vec<(LockKind, f64, f64, bool)>,
@@ -75,11 +76,11 @@ struct Spice {
     requests: Option<(f64, f64)>,
 }
 
-impl Spice {
-    fn draw(draw: &mut Draw, locks: &[Lock], device: bool, work: f64) -> Self {
+impl ResourceRates {
+    fn draw(draw: &mut RandomDraws, locks: &[Lock], device: bool, work: f64) -> Self {
         let locks = locks.iter().map(|lock| {
             let share = draw.log_between(0.003, 0.2);
-            let held = draw.log_between(5.0 * US, 300.0 * US).max(share * work / MOST_HOLDS);
+            let held = draw.log_between(5.0 * US, 300.0 * US).max(share * work / MAX_HOLDS);
             (lock.kind, share / held, held, draw.chance(0.3))
         });
         let locks = locks.collect();
@@ -92,10 +93,10 @@ impl Spice {
     }
 
     /// Job with this much work, and with holds and requests at random points of it.
-    fn job(&self, draw: &mut Draw, size: f64, place: Place) -> Job {
+    fn job(&self, draw: &mut RandomDraws, size: f64, place: JobPlace) -> Job {
         let mut points: Vec<(f64, Step)> = Vec::new();
         for (lock, &(kind, rate, mean, equal)) in self.locks.iter().enumerate() {
-            if kind == LockKind::Futex && place != Place::Thread {
+            if kind == LockKind::Futex && place != JobPlace::Thread {
                 continue;
             }
             for _ in 0..draw.poisson(rate * size) {
@@ -115,7 +116,7 @@ impl Spice {
         let mut job = Vec::new();
         let mut done = 0.0;
         for (at, step) in points.into_iter().map(|(at, step)| (at, Some(step))).chain([(size, None)]) {
-            let pieces = ((at - done) / LONGEST_PIECE).ceil();
+            let pieces = ((at - done) / MAX_PIECE).ceil();
             job.extend((0..pieces as u32).map(|_| Step::Work((at - done) / pieces)));
             job.extend(step);
             done = at;
@@ -125,9 +126,9 @@ impl Spice {
 }
 
 /// Random numbers from the distributions in use.
-struct Draw(ChaCha8Rng);
+struct RandomDraws(ChaCha8Rng);
 
-impl Draw {
+impl RandomDraws {
     fn chance(&mut self, p: f64) -> bool {
         self.0.random::<f64>() < p
     }
@@ -140,7 +141,7 @@ impl Draw {
         self.between(from.ln(), to.ln()).exp()
     }
 
-    fn whole(&mut self, from: usize, to: usize) -> usize {
+    fn integer(&mut self, from: usize, to: usize) -> usize {
         self.0.random_range(from..=to)
     }
 
@@ -167,11 +168,11 @@ impl Draw {
     /// Parts of a whole, none of them tiny.
     fn parts(&mut self, count: usize, whole: f64) -> Vec<f64> {
         let weights: Vec<f64> = (0..count).map(|_| self.between(0.2, 1.0)).collect();
-        scaled(&weights, whole)
+        scale_to_sum(&weights, whole)
     }
 
     fn sizes(&mut self, count: usize, whole: f64) -> Vec<f64> {
-        let shape = self.whole(0, 2);
+        let shape = self.integer(0, 2);
         let sigma = self.between(0.2, 1.0);
         let weights: Vec<f64> = (0..count)
             .map(|_| match shape {
@@ -181,11 +182,11 @@ impl Draw {
                 _ => 1.0,
             })
             .collect();
-        scaled(&weights, whole)
+        scale_to_sum(&weights, whole)
     }
 
     fn style(&mut self) -> Style {
-        match self.whole(0, 99) {
+        match self.integer(0, 99) {
             0..20 => Style::Processes { shell: false },
             20..32 => Style::Processes { shell: true },
             32..44 => Style::ProcessPool,
@@ -198,10 +199,10 @@ impl Draw {
 
     /// Locks of the program. A program with mostly processes gets kernel locks, because its
     /// processes share no futex.
-    fn locks(&mut self, favourite: Style) -> Vec<Lock> {
-        let count = [0, 0, 0, 0, 1, 1, 1, 1, 2, 3][self.whole(0, 9)];
+    fn locks(&mut self, main_style: Style) -> Vec<Lock> {
+        let count = [0, 0, 0, 0, 1, 1, 1, 1, 2, 3][self.integer(0, 9)];
         let locks = (0..count).map(|_| {
-            let user = !favourite.by_processes() && self.chance(0.6);
+            let user = !main_style.uses_processes() && self.chance(0.6);
             let kernel = if self.chance(0.5) { LockKind::Spin } else { LockKind::Sleep };
             let kind = if user { LockKind::Futex } else { kernel };
             Lock { kind, growth: self.log_between(0.02, 0.3) }
@@ -219,8 +220,8 @@ impl Draw {
         Memory { a: (at_16 - 1.0) * (1.0 + 15.0 * b) / 15f64.powf(p), p, b }
     }
 
-    fn gear(&mut self) -> Gear {
-        Gear {
+    fn machine_costs(&mut self) -> MachineCosts {
+        MachineCosts {
             wake_latency: self.log_between(2.0 * US, 20.0 * US) as u64,
             switch: self.between(0.7 * US, 2.0 * US),
             fork: self.log_between(50.0 * US, 200.0 * US),
@@ -234,7 +235,7 @@ impl Draw {
 }
 
 /// Values in these proportions with this sum.
-fn scaled(weights: &[f64], sum: f64) -> Vec<f64> {
+fn scale_to_sum(weights: &[f64], sum: f64) -> Vec<f64> {
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| sum * weight / all).collect()
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! seed ─> generator ─> Program ─┬─> truth(program, m): median of 5 runs, cpus = n = m
-//!                               └─> trace(program, size, seed, watch): a header and its events
+//!                               └─> trace(program, size, seed, mode): a header and its events
 //! ```
 // Each test binary includes this module and uses a part of it.
 #![allow(dead_code, unused_imports)]
@@ -20,9 +20,9 @@ use std::ops::Range;
 
 use morecores_study::Nanos;
 
-pub(crate) use generator::generate;
-pub(crate) use program::{Device, Gear, Job, Lock, LockKind, Memory, Phase, Program, Step, Style};
-pub(crate) use simulator::{Outcome, Size, Trace, Watch, simulate};
+pub(crate) use generator::generate_program;
+pub(crate) use program::{Device, Job, Lock, LockKind, MachineCosts, Memory, Phase, Program, Step, Style};
+pub(crate) use simulator::{Outcome, Size, Trace, TraceDetail, simulate};
 
 /// Seeds of the programs for tuning a predictor.
 pub(crate) const TUNING: Range<u64> = 0..200;
@@ -38,19 +38,19 @@ const TRACED: u64 = 1 << 32;
 
 /// Programs of these seeds; use [`TUNING`] or [`SCORING`].
 pub(crate) fn corpus(seeds: Range<u64>) -> impl Iterator<Item = Program> {
-    seeds.map(generate)
+    seeds.map(generate_program)
 }
 
 /// Elapsed time on `size` CPUs with `{n}` equal to `size`: the median of five untraced runs.
 pub(crate) fn truth(program: &Program, size: u32) -> Nanos {
-    measured(program, size).0
+    median_times(program, size).0
 }
 
 /// Median elapsed time and median CPU time of five untraced runs.
-pub(crate) fn measured(program: &Program, size: u32) -> (Nanos, Nanos) {
+pub(crate) fn median_times(program: &Program, size: u32) -> (Nanos, Nanos) {
     let size = Size { cpus: size, n: size };
     let run = |seed| {
-        let run = simulate(program, size, seed, Watch::Untraced);
+        let run = simulate(program, size, seed, TraceDetail::Untraced);
         (run.elapsed, run.threads.iter().map(|(_, time)| *time).sum::<Nanos>())
     };
     let (elapsed, work): (Vec<_>, Vec<_>) = (0..RUNS).map(run).unzip();
@@ -63,6 +63,6 @@ fn median(mut values: Vec<Nanos>) -> Nanos {
 }
 
 /// Trace of one more run, which is none of the runs of the truth.
-pub(crate) fn trace(program: &Program, size: Size, seed: u64, watch: Watch) -> Trace {
-    simulate(program, size, TRACED + seed, watch).trace.expect("this run is watched")
+pub(crate) fn trace(program: &Program, size: Size, seed: u64, mode: TraceDetail) -> Trace {
+    simulate(program, size, TRACED + seed, mode).trace.expect("this run is watched")
 }

@@ -22,7 +22,7 @@ pub(crate) struct Program {
     /// Share of the work in the kernel.
     pub(crate) system: f32,
     /// Costs of the machine's operations for the program.
-    pub(crate) gear: Gear,
+    pub(crate) machine_costs: MachineCosts,
 }
 
 /// Part of a program.
@@ -35,7 +35,7 @@ pub(crate) enum Phase {
         /// Distribution of the jobs over threads or processes.
         style: Style,
         /// Work of the main thread before it hands out each job, if it hands them out one by one.
-        handing: f64,
+        handout_cost: f64,
         /// Jobs, in the order of their distribution.
         jobs: Vec<Job>,
     },
@@ -68,7 +68,7 @@ pub(crate) enum Style {
 
 impl Style {
     /// Whether the jobs are processes, which share no futex.
-    pub(crate) const fn by_processes(self) -> bool {
+    pub(crate) const fn uses_processes(self) -> bool {
         matches!(self, Self::Processes { .. } | Self::ProcessPool)
     }
 }
@@ -157,7 +157,7 @@ impl Memory {
 /// Costs of the machine's operations for a program, in nanoseconds of a CPU, about as large as on a
 /// current virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Gear {
+pub(crate) struct MachineCosts {
     /// Least delay of an idle CPU before it starts a thread; at most, the delay is twice as long.
     pub(crate) wake_latency: u64,
     /// Switch from one thread to another.
@@ -173,7 +173,7 @@ pub(crate) struct Gear {
     pub(crate) call: f64,
 }
 
-impl Gear {
+impl MachineCosts {
     /// Machine whose operations cost nothing, for tests with known answers.
     pub(crate) const FREE: Self = Self {
         wake_latency: 0,
@@ -198,22 +198,22 @@ impl Program {
 
     /// CPU time of the program's own work without any slowdown, in nanoseconds.
     pub(crate) fn demand(&self) -> f64 {
-        let handing = self.phases.iter().map(|phase| match phase {
+        let handout_cost = self.phases.iter().map(|phase| match phase {
             Phase::Parallel {
                 style: Style::Processes { .. } | Style::ProcessPool | Style::ThreadPool,
-                handing,
+                handout_cost,
                 jobs,
-            } => handing * jobs.len() as f64,
+            } => handout_cost * jobs.len() as f64,
             _ => 0.0,
         });
-        handing.sum::<f64>() + self.jobs().flatten().map(Step::work).sum::<f64>()
+        handout_cost.sum::<f64>() + self.jobs().flatten().map(Step::work).sum::<f64>()
     }
 }
 
 impl fmt::Display for Program {
     /// Summary in one line, for the analysis of a wrong prediction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = |of: f64| 100.0 * of / self.demand();
+        let share = |work: f64| 100.0 * work / self.demand();
         write!(f, "{}: {:.2} s", self.seed, self.demand() / 1e9)?;
         let serial = self.phases.iter().filter_map(|phase| match phase {
             Phase::Serial(job) => Some(job.iter().map(Step::work).sum::<f64>()),

@@ -1,11 +1,11 @@
 //! Event-driven simulator: runs a program on simulated CPUs and reports the elapsed time.
 //!
-//! A thread is a list of [`Op`]s, which `acts`, `queues` and `teams` execute. `scheduler` assigns
-//! CPUs. `tracer` records the events that the tracer of a real run would record. Time is in whole
-//! nanoseconds. Work is in nanoseconds of an undisturbed CPU, at a pace that depends on the number
-//! of busy CPUs.
+//! A thread is a list of [`Op`]s, which `effects`, `queues` and `teams` execute. `scheduler`
+//! assigns CPUs. `tracer` records the events that the tracer of a real run would record. Time is in
+//! whole nanoseconds. Work is in nanoseconds of an undisturbed CPU, at a pace that depends on the
+//! number of busy CPUs.
 
-mod acts;
+mod effects;
 mod ops;
 mod queues;
 mod scheduler;
@@ -21,8 +21,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::program::{Job, LockKind, Phase, Program, Step};
-use acts::LockState;
-use ops::{Op, Start};
+use effects::LockState;
+use ops::{Op, ThreadRole};
 use queues::Queue;
 use scheduler::Cpu;
 use teams::Team;
@@ -44,7 +44,7 @@ pub(crate) struct Size {
 
 /// Tracing of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Watch {
+pub(crate) enum TraceDetail {
     Untraced,
     /// Events of `TraceSource::Bpf`.
     Traced,
@@ -73,13 +73,13 @@ pub(crate) struct Outcome {
 }
 
 /// Runs the program once.
-pub(crate) fn simulate(program: &Program, size: Size, seed: u64, watch: Watch) -> Outcome {
-    let mut sim = Sim::new(program, size, seed, watch);
+pub(crate) fn simulate(program: &Program, size: Size, seed: u64, mode: TraceDetail) -> Outcome {
+    let mut sim = Simulation::new(program, size, seed, mode);
     sim.start();
-    while !sim.over {
+    while !sim.ended {
         sim.step();
     }
-    sim.finish(watch)
+    sim.finish(mode)
 }
 
 /// State of a simulated thread.
@@ -90,12 +90,12 @@ struct Thread {
     parent: usize,
     is_thread: bool,
     ops: VecDeque<Op>,
-    on: On,
+    location: Location,
     /// Remaining work of the current step, and its share in the kernel.
-    left: f64,
+    remaining: f64,
     system: f32,
     /// Whether the thread holds or wants a spinlock, and so cannot be preempted.
-    pinned_down: bool,
+    not_preemptible: bool,
     /// Whether the thread is in a system call, and the instant of its entry. The instant is not
     /// recorded once the thread has left its CPU.
     in_call: bool,
@@ -111,17 +111,17 @@ struct Thread {
     zombies: VecDeque<usize>,
     unreaped: u32,
     /// Threads that this thread created and has not joined.
-    made: VecDeque<usize>,
+    unjoined: VecDeque<usize>,
     joined_by: Option<usize>,
     /// Start of the attempt to take a kernel lock.
-    wanted: Option<u64>,
+    lock_wait_start: Option<u64>,
     /// Whether the thread had to wait for the lock that it tries to take.
     waited: bool,
 }
 
 /// Location of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum On {
+enum Location {
     Cpu,
     Queue,
     Nothing,
@@ -142,20 +142,20 @@ enum Timer {
 }
 
 /// Next event of the simulation.
-enum Next {
+enum NextEvent {
     Done(usize),
     Slice(usize),
     Timer(Timer),
 }
 
-struct Sim<'p> {
+struct Simulation<'p> {
     program: &'p Program,
     size: Size,
     /// Jobs by phase with the lengths of this run, and the cost of handing out each.
     jobs: Vec<Vec<Job>>,
-    handing: Vec<Vec<f64>>,
+    handout_cost: Vec<Vec<f64>>,
     now: u64,
-    over: bool,
+    ended: bool,
     cpus: Vec<Cpu>,
     threads: Vec<Thread>,
     timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
@@ -174,29 +174,29 @@ struct Sim<'p> {
     served: u64,
 }
 
-impl<'p> Sim<'p> {
-    fn new(program: &'p Program, size: Size, seed: u64, watch: Watch) -> Self {
+impl<'p> Simulation<'p> {
+    fn new(program: &'p Program, size: Size, seed: u64, mode: TraceDetail) -> Self {
         // Each run has its own noise, even if it differs only in size.
         let run = u64::from(size.cpus) << 48 ^ u64::from(size.n) << 40 ^ seed;
         let mut rng = ChaCha8Rng::seed_from_u64(program.seed);
         rng.set_stream(run);
         let mut jobs = Vec::new();
-        let mut handing = Vec::new();
+        let mut handout_cost = Vec::new();
         for phase in &program.phases {
-            let (of_phase, each): (&[Job], f64) = match phase {
+            let (phase_jobs, each): (&[Job], f64) = match phase {
                 Phase::Serial(job) => (std::slice::from_ref(job), 0.0),
-                Phase::Parallel { handing, jobs, .. } => (jobs, *handing),
+                Phase::Parallel { handout_cost, jobs, .. } => (jobs, *handout_cost),
             };
-            handing.push(of_phase.iter().map(|_| noisy(each, program.noise, &mut rng)).collect());
-            jobs.push(of_phase.iter().map(|job| noisy_job(job, program.noise, &mut rng)).collect());
+            handout_cost.push(phase_jobs.iter().map(|_| noisy(each, program.noise, &mut rng)).collect());
+            jobs.push(phase_jobs.iter().map(|job| noisy_job(job, program.noise, &mut rng)).collect());
         }
         Self {
             program,
             size,
             jobs,
-            handing,
+            handout_cost,
             now: 0,
-            over: false,
+            ended: false,
             cpus: (0..size.cpus).map(|_| Cpu::default()).collect(),
             threads: Vec::new(),
             timers: BinaryHeap::new(),
@@ -207,7 +207,7 @@ impl<'p> Sim<'p> {
             requests: VecDeque::new(),
             team: Team::default(),
             rng,
-            tracer: Tracer::new(watch),
+            tracer: Tracer::new(mode),
             spun: 0,
             own: 0.0,
             demanded: 0.0,
@@ -218,15 +218,15 @@ impl<'p> Sim<'p> {
 
     /// Starts the main process's exec on the first CPU at time zero.
     fn start(&mut self) {
-        let root = self.add_thread(Start::Root, usize::MAX, false);
-        self.tracer.begin();
-        self.threads[root].on = On::Cpu;
+        let root = self.add_thread(ThreadRole::Root, usize::MAX, false);
+        self.tracer.record_start();
+        self.threads[root].location = Location::Cpu;
         self.cpus[0].take(root, 0);
         self.advance(0);
-        self.settle();
+        self.update_state();
     }
 
-    fn add_thread(&mut self, start: Start, parent: usize, is_thread: bool) -> usize {
+    fn add_thread(&mut self, role: ThreadRole, parent: usize, is_thread: bool) -> usize {
         let index = self.threads.len();
         let tid = Tid(ROOT + index as u32);
         self.threads.push(Thread {
@@ -234,11 +234,11 @@ impl<'p> Sim<'p> {
             process: if is_thread { self.threads[parent].process } else { tid },
             parent,
             is_thread,
-            ops: self.ops_of(start, is_thread),
-            on: On::Nothing,
-            left: 0.0,
+            ops: self.initial_ops(role, is_thread),
+            location: Location::Nothing,
+            remaining: 0.0,
             system: 1.0,
-            pinned_down: false,
+            not_preemptible: false,
             in_call: false,
             entered: None,
             runtime: 0,
@@ -249,9 +249,9 @@ impl<'p> Sim<'p> {
             system_time: 0.0,
             zombies: VecDeque::new(),
             unreaped: 0,
-            made: VecDeque::new(),
+            unjoined: VecDeque::new(),
             joined_by: None,
-            wanted: None,
+            lock_wait_start: None,
             waited: false,
         });
         index
@@ -265,38 +265,39 @@ impl<'p> Sim<'p> {
     }
 
     fn step(&mut self) {
-        let mut next = self.timers.peek().map(|Reverse((at, _, timer))| (*at, Next::Timer(*timer)));
-        let sooner = |next: &Option<(u64, Next)>, at: u64| next.as_ref().is_none_or(|(best, _)| at < *best);
+        let mut next = self.timers.peek().map(|Reverse((at, _, timer))| (*at, NextEvent::Timer(*timer)));
+        let sooner =
+            |next: &Option<(u64, NextEvent)>, at: u64| next.as_ref().is_none_or(|(best, _)| at < *best);
         for (index, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.current.is_some()) {
             if sooner(&next, cpu.finish) {
-                next = Some((cpu.finish, Next::Done(index)));
+                next = Some((cpu.finish, NextEvent::Done(index)));
             }
             let slice = cpu.slice_end.max(self.now);
             if !cpu.queue.is_empty() && sooner(&next, slice) {
-                next = Some((slice, Next::Slice(index)));
+                next = Some((slice, NextEvent::Slice(index)));
             }
         }
         let (at, next) = next.unwrap_or_else(|| panic!("{}: everybody waits", self.program));
         assert!(at >= self.now && at < u64::MAX, "{}: time runs backwards or never ends", self.program);
         self.now = at;
         match next {
-            Next::Done(cpu) => {
+            NextEvent::Done(cpu) => {
                 self.progress(cpu);
                 let thread = &mut self.threads[self.cpus[cpu].current.expect("just seen")];
-                self.done += std::mem::take(&mut thread.left);
+                self.done += std::mem::take(&mut thread.remaining);
                 self.advance(cpu);
             }
-            Next::Slice(cpu) => self.slice_ended(cpu),
-            Next::Timer(timer) => {
+            NextEvent::Slice(cpu) => self.slice_ended(cpu),
+            NextEvent::Timer(timer) => {
                 self.timers.pop();
                 match timer {
                     Timer::Arrive(cpu) => self.arrive(cpu),
                     Timer::Resched(cpu) => self.cpus[cpu].resched = true,
-                    Timer::Served => self.served(),
+                    Timer::Served => self.end_request(),
                 }
             }
         }
-        self.settle();
+        self.update_state();
     }
 
     /// Accounts for the work of a CPU until now.
@@ -314,8 +315,8 @@ impl<'p> Sim<'p> {
         if state.spinning {
             self.spun += ran;
         } else {
-            let done = (ran as f64 / self.slowdown).min(thread.left);
-            thread.left -= done;
+            let done = (ran as f64 / self.slowdown).min(thread.remaining);
+            thread.remaining -= done;
             self.done += done;
         }
         thread.system_time += ran as f64 * f64::from(system);
@@ -333,8 +334,8 @@ impl<'p> Sim<'p> {
 
     /// Updates the state after each event: preemptions, the pace of work, and the finish time of
     /// each CPU.
-    fn settle(&mut self) {
-        self.preempt_where_asked();
+    fn update_state(&mut self) {
+        self.preempt_requested();
         let working = self.cpus.iter().filter(|cpu| cpu.current.is_some() && !cpu.spinning).count();
         let slowdown = self.program.memory.slowdown(working as u32);
         let changed = slowdown != self.slowdown;
@@ -347,18 +348,18 @@ impl<'p> Sim<'p> {
         for cpu in self.cpus.iter_mut().filter(|cpu| cpu.dirty || changed) {
             cpu.dirty = false;
             if let Some(thread) = cpu.current {
-                let left = self.threads[thread].left * slowdown;
+                let left = self.threads[thread].remaining * slowdown;
                 cpu.finish = if cpu.spinning { u64::MAX } else { cpu.updated + left.ceil() as u64 };
             }
         }
     }
 
-    fn finish(self, watch: Watch) -> Outcome {
+    fn finish(self, mode: TraceDetail) -> Outcome {
         let elapsed = Nanos(self.now);
         let system = self.threads.iter().map(|thread| thread.system_time).sum::<f64>();
         let all: u64 = self.threads.iter().map(|thread| thread.runtime).sum();
-        let trace = (watch != Watch::Untraced)
-            .then(|| self.tracer.end(self.program, self.size, elapsed, Nanos(all), Nanos(system as u64)));
+        let trace = (mode != TraceDetail::Untraced)
+            .then(|| self.tracer.finish(self.program, self.size, elapsed, Nanos(all), Nanos(system as u64)));
         Outcome {
             elapsed,
             threads: self.threads.iter().map(|thread| (thread.tid, Nanos(thread.runtime))).collect(),

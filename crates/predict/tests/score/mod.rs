@@ -7,16 +7,16 @@
 use std::ops::Range;
 
 use morecores_explain::trace::Timeline;
-use morecores_predict::forecast::{Evidence, Measured, TracedProgram, forecast};
+use morecores_predict::forecast::{Evidence, MeasuredPoint, TracedProgram, forecast};
 use morecores_predict::models::{Model, Point, Usl};
 use morecores_view::Prediction;
 use rayon::prelude::*;
 
-use crate::corpus::{Program, Size, Watch, corpus, measured, trace, truth};
+use crate::corpus::{Program, Size, TraceDetail, corpus, median_times, trace, truth};
 
 /// Prediction with its true value.
 pub(crate) struct Outcome {
-    pub(crate) what: String,
+    pub(crate) label: String,
     /// Predicted elapsed time, in any unit; `None` after an abstention.
     predicted: Option<f64>,
     pub(crate) band: [f64; 2],
@@ -25,9 +25,9 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Outcome at the last point of a prediction; `None` without a point.
-    pub(crate) fn of(what: String, found: &Prediction, truth: f64) -> Option<Self> {
+    pub(crate) fn from_prediction(label: String, found: &Prediction, truth: f64) -> Option<Self> {
         let point = found.points.last()?;
-        Some(Self { what, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
+        Some(Self { label, predicted: point.elapsed_s, band: point.elapsed_band90_s?, truth })
     }
 
     pub(crate) fn error(&self) -> Option<f64> {
@@ -43,15 +43,15 @@ impl Outcome {
     }
 
     /// Text of the outcome: the error, and whether the band covers the truth.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn render_line(&self) -> String {
         let error = self.error().map_or("withheld".to_owned(), |error| format!("{:+.1}%", 100.0 * error));
         let covers = if self.covers() { "covered" } else { "missed" };
-        format!("{error} {covers}, width {:.0}%: {}", 100.0 * self.width(), self.what)
+        format!("{error} {covers}, width {:.0}%: {}", 100.0 * self.width(), self.label)
     }
 }
 
 /// Quantile of sorted values, as a percentage.
-fn at(sorted: &[f64], share: f64) -> f64 {
+fn percentile(sorted: &[f64], share: f64) -> f64 {
     match sorted {
         [] => f64::NAN,
         _ => 100.0 * sorted[((sorted.len() - 1) as f64 * share).round() as usize],
@@ -89,21 +89,21 @@ struct Score {
 }
 
 impl Score {
-    fn of(outcomes: &[Outcome]) -> Self {
+    fn from_outcomes(outcomes: &[Outcome]) -> Self {
         let errors = sorted(outcomes.iter().filter_map(Outcome::error).map(f64::abs));
         let covered = outcomes.iter().filter(|outcome| outcome.covers()).count();
         Self {
             predicted: errors.len(),
             abstained: outcomes.len() - errors.len(),
-            median: at(&errors, 0.5),
-            p90: at(&errors, 0.9),
-            worst: at(&errors, 1.0),
+            median: percentile(&errors, 0.5),
+            p90: percentile(&errors, 0.9),
+            worst: percentile(&errors, 1.0),
             covered: 100.0 * covered as f64 / outcomes.len() as f64,
-            width: at(&sorted(outcomes.iter().map(Outcome::width)), 0.5),
+            width: percentile(&sorted(outcomes.iter().map(Outcome::width)), 0.5),
         }
     }
 
-    fn keeps(&self, target: Target) -> bool {
+    fn meets(&self, target: Target) -> bool {
         self.median <= target.median
             && self.p90 <= target.p90
             && self.covered >= target.covered
@@ -113,11 +113,11 @@ impl Score {
 
 /// Prints the errors and bands of `outcomes`. Returns whether they meet the target, if there is
 /// one.
-pub(crate) fn print(title: &str, outcomes: &[Outcome], target: Option<Target>) -> bool {
-    let score = Score::of(outcomes);
-    let kept = target.is_none_or(|target| score.keeps(target));
+pub(crate) fn print_score(title: &str, outcomes: &[Outcome], target: Option<Target>) -> bool {
+    let score = Score::from_outcomes(outcomes);
+    let meets_target = target.is_none_or(|target| score.meets(target));
     let wanted = target.map_or("no target".to_owned(), |Target { median, p90, covered, width }| {
-        let verdict = if kept { "kept" } else { "MISSED" };
+        let verdict = if meets_target { "kept" } else { "MISSED" };
         let width = if width.is_finite() { format!(", width {width:.0}%") } else { String::new() };
         format!("target {median:.0}%, {p90:.0}%, {covered:.0}%{width}: {verdict}")
     });
@@ -126,7 +126,7 @@ pub(crate) fn print(title: &str, outcomes: &[Outcome], target: Option<Target>) -
          width {:.0}% ({wanted})",
         score.predicted, score.abstained, score.median, score.p90, score.worst, score.covered, score.width
     );
-    kept
+    meets_target
 }
 
 /// Measured counts, predicted count, and target of each step.
@@ -138,44 +138,45 @@ const STEPS: [(&[u32], u32, Option<Target>); 3] = [
 
 /// Predicts all programs of these seeds, and prints every outcome with `each`. Returns whether all
 /// targets are met.
-pub(crate) fn of_corpus(seeds: Range<u64>, each: bool) -> bool {
+pub(crate) fn score_corpus(seeds: Range<u64>, print_each: bool) -> bool {
     let programs: Vec<_> = corpus(seeds).collect();
-    let mut kept = true;
+    let mut meets_target = true;
     for (from, to, target) in STEPS {
         let outcomes: Vec<(Outcome, Option<f64>)> =
-            programs.par_iter().filter_map(|program| of_program(program, from, to)).collect();
+            programs.par_iter().filter_map(|program| score_program(program, from, to)).collect();
         let (outcomes, laws): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
-        for outcome in outcomes.iter().filter(|_| each) {
-            println!("{to}: {}", outcome.line());
+        for outcome in outcomes.iter().filter(|_| print_each) {
+            println!("{to}: {}", outcome.render_line());
         }
-        kept &= print(&format!("corpus, 1-{} to {to} CPUs", from[from.len() - 1]), &outcomes, target);
+        meets_target &=
+            print_score(&format!("corpus, 1-{} to {to} CPUs", from[from.len() - 1]), &outcomes, target);
         let laws = sorted(laws.into_iter().flatten());
         if !laws.is_empty() {
-            let (median, high) = (at(&laws, 0.5), at(&laws, 0.9));
+            let (median, high) = (percentile(&laws, 0.5), percentile(&laws, 0.9));
             println!(
                 "  beside it, the universal scalability law: median {median:.1}%, 90th percentile {high:.1}%"
             );
         }
     }
-    kept
+    meets_target
 }
 
 /// Noise seed of the traced runs.
 const SEED: u64 = 99;
 
 /// Outcome of a program, and the error of the universal scalability law.
-fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
+fn score_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Option<f64>)> {
     let largest = *from.last()?;
-    let read = |(cpus, n): (u32, u32)| {
-        let traced = trace(program, Size { cpus, n }, SEED, Watch::Exact);
-        TracedProgram::of_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
+    let trace_program = |(cpus, n): (u32, u32)| {
+        let traced = trace(program, Size { cpus, n }, SEED, TraceDetail::Exact);
+        TracedProgram::from_timeline(&Timeline::new(&traced.header, &traced.events), cpus, n)
     };
-    let points: Vec<Measured> = from
+    let points: Vec<MeasuredPoint> = from
         .iter()
         .map(|&cpus| {
-            let (elapsed, work) = measured(program, cpus);
+            let (elapsed, work) = median_times(program, cpus);
             let (elapsed, work) = (elapsed.as_secs_f64(), Some(work.as_secs_f64()));
-            Measured { cpus, elapsed, error: 0.005, deviation: 0.01, work, kernel: None }
+            MeasuredPoint { cpus, elapsed, error: 0.005, deviation: 0.01, work, kernel: None }
         })
         .collect();
     let known: Vec<Point> = points.iter().map(|point| Point::new(point.cpus, point.elapsed)).collect();
@@ -185,10 +186,10 @@ fn of_program(program: &Program, from: &[u32], to: u32) -> Option<(Outcome, Opti
     sizes.extend([(largest, to), (1, to), (1, largest)]);
     sizes.sort_unstable();
     sizes.dedup();
-    let programs = sizes.into_iter().filter_map(read).collect();
-    let evidence = Evidence { points, programs, told_n: true, is_time: true, ..Evidence::default() };
+    let programs = sizes.into_iter().filter_map(trace_program).collect();
+    let evidence = Evidence { points, programs, receives_n: true, is_time: true, ..Evidence::default() };
     let found = forecast(&evidence, &[to])?;
-    let outcome = Outcome::of(program.to_string(), &found, truth(program, to).as_secs_f64())?;
+    let outcome = Outcome::from_prediction(program.to_string(), &found, truth(program, to).as_secs_f64())?;
     let law = Usl::fit(&known).filter(|_| from.len() > 1);
     let law = law.map(|law| (law.elapsed(to) / outcome.truth - 1.0).abs());
     Some((outcome, law))

@@ -4,13 +4,13 @@
 use morecores_study::Nanos;
 use morecores_study::trace::{Call, HeldBy, Left, Object, Switch, Tid, TraceSource, Waking};
 
-use super::{Builder, Running};
-use crate::trace::timeline::{Occupant, Segment, State, Stretch, ThreadId, Wait, WaitId, Wake};
+use super::{Builder, CpuState};
+use crate::trace::timeline::{CpuSpan, Occupant, Segment, State, ThreadId, Wait, WaitId, Wake};
 
 impl Builder<'_> {
     /// Ends the thread's present state.
-    pub(super) fn close(&mut self, id: ThreadId, at: Nanos, ended: bool) {
-        let Some((from, state)) = self.live[id.index()].open.take() else { return };
+    pub(super) fn end_state(&mut self, id: ThreadId, at: Nanos, ended: bool) {
+        let Some((from, state)) = self.thread_states[id.index()].current.take() else { return };
         let (from, to) = (from.max(self.timeline.began), at.max(self.timeline.began));
         if let State::Blocked(wait) = state {
             let wait = &mut self.timeline.waits[wait.index()];
@@ -21,17 +21,18 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn open(&mut self, id: ThreadId, at: Nanos, state: State) {
-        self.live[id.index()].open = Some((at, state));
+    pub(super) fn begin_state(&mut self, id: ThreadId, at: Nanos, state: State) {
+        self.thread_states[id.index()].current = Some((at, state));
     }
 
-    pub(super) fn block(&mut self, id: ThreadId, at: Nanos, left: Left, call: Call) {
-        let object = self.live[id.index()].awaits.take().unwrap_or(Object::None);
-        let futex = self.live[id.index()].futex.take().filter(|_| matches!(object, Object::Futex(_)));
+    pub(super) fn block_thread(&mut self, id: ThreadId, at: Nanos, left: Left, call: Call) {
+        let object = self.thread_states[id.index()].wait_object.take().unwrap_or(Object::None);
+        let futex =
+            self.thread_states[id.index()].futex.take().filter(|_| matches!(object, Object::Futex(_)));
         if let Call::Number(number) = call
-            && self.live[id.index()].waits_in.is_none_or(|(before, _)| before != number)
+            && self.thread_states[id.index()].wait_call.is_none_or(|(before, _)| before != number)
         {
-            self.live[id.index()].waits_in = Some((number, at));
+            self.thread_states[id.index()].wait_call = Some((number, at));
         }
         let wait = WaitId(self.timeline.waits.len() as u32);
         self.timeline.waits.push(Wait {
@@ -46,78 +47,78 @@ impl Builder<'_> {
             ended: false,
             contention: None,
         });
-        self.open(id, at, State::Blocked(wait));
+        self.begin_state(id, at, State::Blocked(wait));
     }
 
-    pub(super) fn waking(&mut self, at: Nanos, waking: &Waking) {
-        let id = self.known(waking.tid);
-        let by = self.source(waking.by);
-        let wake = Wake { at, by, origin: self.origin(by), io_wait: waking.io_wait };
-        self.live[id.index()].origin = Some(wake.origin);
-        match self.live[id.index()].open {
-            Some((_, State::Running { .. })) => self.live[id.index()].early = Some(wake),
+    pub(super) fn wake_thread(&mut self, at: Nanos, waking: &Waking) {
+        let id = self.get_or_add_thread(waking.tid);
+        let by = self.resolve_source(waking.by);
+        let wake = Wake { at, by, origin: self.follow_kernel_threads(by), io_wait: waking.io_wait };
+        self.thread_states[id.index()].wake_origin = Some(wake.origin);
+        match self.thread_states[id.index()].current {
+            Some((_, State::Running { .. })) => self.thread_states[id.index()].early_wake = Some(wake),
             Some((_, State::Runnable)) => {}
             Some((_, State::Held(_))) => {
-                self.close(id, at, true);
-                self.open(id, at, State::Runnable);
+                self.end_state(id, at, true);
+                self.begin_state(id, at, State::Runnable);
             }
             Some((_, State::Blocked(wait))) => {
                 self.timeline.waits[wait.index()].wake = Some(wake);
-                self.close(id, at, true);
-                self.open(id, at, State::Runnable);
+                self.end_state(id, at, true);
+                self.begin_state(id, at, State::Runnable);
             }
-            None => self.open(id, at, State::Runnable),
+            None => self.begin_state(id, at, State::Runnable),
         }
     }
 
     /// Records that the thread runs on a CPU.
-    pub(super) fn run(&mut self, id: ThreadId, cpu: usize, at: Nanos) {
-        match self.live[id.index()].open {
+    pub(super) fn run_thread(&mut self, id: ThreadId, cpu: usize, at: Nanos) {
+        match self.thread_states[id.index()].current {
             Some((_, State::Running { cpu: elsewhere })) => {
                 self.timeline.misfits.misplaced += 1;
-                self.vacate(self.place(elsewhere), at);
+                self.vacate(self.cpu_index(elsewhere), at);
             }
             Some((from, State::Blocked(wait))) => {
-                if let Some(wake) = self.live[id.index()].early {
+                if let Some(wake) = self.thread_states[id.index()].early_wake {
                     // The wake-up came between the decision to sleep and the switch: the thread
                     // never waited.
                     self.timeline.misfits.early += 1;
-                    let early = &mut self.timeline.waits[wait.index()];
-                    (early.wake, early.to, early.ended) = (Some(wake), early.from, true);
-                    self.live[id.index()].open = Some((from, State::Runnable));
+                    let wait = &mut self.timeline.waits[wait.index()];
+                    (wait.wake, wait.to, wait.ended) = (Some(wake), wait.from, true);
+                    self.thread_states[id.index()].current = Some((from, State::Runnable));
                 } else if self.header.source != TraceSource::Perf {
                     self.timeline.misfits.unwoken += 1;
                 }
             }
-            Some((from, State::Held(by))) => self.release(id, from, by, at),
+            Some((from, State::Held(by))) => self.end_hold(id, from, by, at),
             Some((_, State::Runnable)) | None => {}
         }
-        (self.live[id.index()].early, self.live[id.index()].held) = (None, None);
-        self.close(id, at, true);
+        (self.thread_states[id.index()].early_wake, self.thread_states[id.index()].held_by) = (None, None);
+        self.end_state(id, at, true);
         let cpu = self.timeline.cpus[cpu].cpu;
-        self.open(id, at, State::Running { cpu });
+        self.begin_state(id, at, State::Running { cpu });
     }
 
     /// Records that the thread is held back: at once if it has no CPU, otherwise from its next
     /// switch on.
-    pub(super) fn hold(&mut self, id: ThreadId, at: Nanos, by: HeldBy) {
-        match self.live[id.index()].open {
+    pub(super) fn hold_back(&mut self, id: ThreadId, at: Nanos, by: HeldBy) {
+        match self.thread_states[id.index()].current {
             Some((_, State::Runnable | State::Held(_))) => {
-                self.close(id, at, true);
-                self.open(id, at, State::Held(by));
+                self.end_state(id, at, true);
+                self.begin_state(id, at, State::Held(by));
             }
-            _ => self.live[id.index()].held = Some(by),
+            _ => self.thread_states[id.index()].held_by = Some(by),
         }
     }
 
     /// Ends the hold of a thread that runs at `at`. The end of the hold is unknown, but at the
     /// latest it is one CPU wake-up latency before `at`.
-    fn release(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
+    fn end_hold(&mut self, id: ThreadId, from: Nanos, by: HeldBy, at: Nanos) {
         let latency = self.header.wake_latency_ns.unwrap_or_default();
         let released = Nanos(at.0.saturating_sub(latency.0)).max(from);
-        self.open(id, from, State::Held(by));
-        self.close(id, released, true);
-        self.open(id, released, State::Runnable);
+        self.begin_state(id, from, State::Held(by));
+        self.end_state(id, released, true);
+        self.begin_state(id, released, State::Runnable);
     }
 
     // CPUs.
@@ -131,95 +132,95 @@ impl Builder<'_> {
             // is usually idle.
             Tid::UNSEEN if left == Some(Left::Preempted) => Occupant::Unseen,
             Tid::UNSEEN => Occupant::Idle,
-            tid => Occupant::Thread(self.known(tid)),
+            tid => Occupant::Thread(self.get_or_add_thread(tid)),
         }
     }
 
-    pub(super) fn switch(&mut self, cpu: usize, at: Nanos, switch: &Switch) {
+    pub(super) fn switch_threads(&mut self, cpu: usize, at: Nanos, switch: &Switch) {
         let mut prev = self.occupant(switch.prev, None);
-        let mut had = self.running[cpu].who;
-        if prev == Occupant::Idle && had == Occupant::Unseen {
-            prev = had;
+        let mut recorded = self.cpu_states[cpu].occupant;
+        if prev == Occupant::Idle && recorded == Occupant::Unseen {
+            prev = recorded;
         }
         let mut accounted = None;
         if let Occupant::Thread(id) = prev {
-            let before = self.live[id.index()].runtime;
-            let told = Some(switch.prev_runtime).filter(|runtime| *runtime > Nanos::ZERO);
-            accounted = before.zip(told).and_then(|(before, now)| now.0.checked_sub(before.0)).map(Nanos);
-            self.live[id.index()].runtime = told;
+            let before = self.thread_states[id.index()].runtime;
+            let runtime = Some(switch.prev_runtime).filter(|runtime| *runtime > Nanos::ZERO);
+            accounted = before.zip(runtime).and_then(|(before, now)| now.0.checked_sub(before.0)).map(Nanos);
+            self.thread_states[id.index()].runtime = runtime;
         }
-        if prev != had && had != Occupant::Lost {
+        if prev != recorded && recorded != Occupant::Lost {
             self.timeline.misfits.misplaced += 1;
             if let (Occupant::Thread(id), Some(ran)) = (prev, accounted) {
-                self.untold_switch(cpu, Nanos(at.0.saturating_sub(ran.0)), id);
-                had = prev;
+                self.insert_missing_switch(cpu, Nanos(at.0.saturating_sub(ran.0)), id);
+                recorded = prev;
             }
         }
-        self.end_stretch(cpu, at, switch.interrupts, accounted.filter(|_| prev == had));
-        if prev != had
-            && let Occupant::Thread(id) = had
+        self.end_span(cpu, at, switch.interrupts, accounted.filter(|_| prev == recorded));
+        if prev != recorded
+            && let Occupant::Thread(id) = recorded
         {
-            self.close(id, at, true);
-            self.block(id, at, Left::Unknown, Call::Unknown);
+            self.end_state(id, at, true);
+            self.block_thread(id, at, Left::Unknown, Call::Unknown);
         }
         let elsewhere = match prev {
-            Occupant::Thread(id) => match self.live[id.index()].open {
+            Occupant::Thread(id) => match self.thread_states[id.index()].current {
                 Some((_, State::Running { cpu: other })) => {
-                    Some(self.place(other)).filter(|other| *other != cpu)
+                    Some(self.cpu_index(other)).filter(|other| *other != cpu)
                 }
                 _ => None,
             },
             _ => None,
         };
-        if let Some(elsewhere) = elsewhere.filter(|_| had != Occupant::Lost) {
+        if let Some(elsewhere) = elsewhere.filter(|_| recorded != Occupant::Lost) {
             self.vacate(elsewhere, at);
         }
         // The thread was seen to begin on another CPU, so this record of its leaving is out of
         // date.
-        let old_news = elsewhere.is_some() && had == Occupant::Lost;
+        let is_outdated = elsewhere.is_some() && recorded == Occupant::Lost;
         if let Occupant::Thread(id) = prev
-            && !old_news
+            && !is_outdated
         {
-            self.close(id, at, true);
-            match (self.live[id.index()].held.take(), switch.left) {
+            self.end_state(id, at, true);
+            match (self.thread_states[id.index()].held_by.take(), switch.left) {
                 (_, Left::Dead) => self.timeline.threads[id.index()].ended = Some(at),
-                (Some(by), _) => self.open(id, at, State::Held(by)),
+                (Some(by), _) => self.begin_state(id, at, State::Held(by)),
                 (None, Left::Preempted) => {
-                    self.live[id.index()].early = None;
-                    self.open(id, at, State::Runnable);
+                    self.thread_states[id.index()].early_wake = None;
+                    self.begin_state(id, at, State::Runnable);
                 }
-                (None, left) => self.block(id, at, left, switch.call),
+                (None, left) => self.block_thread(id, at, left, switch.call),
             }
-            (self.live[id.index()].awaits, self.live[id.index()].futex) = (None, None);
+            (self.thread_states[id.index()].wait_object, self.thread_states[id.index()].futex) = (None, None);
         }
         let next = self.occupant(switch.next, Some(switch.left));
-        self.begin_stretch(cpu, at, next);
+        self.begin_span(cpu, at, next);
     }
 
     /// Records a switch to a thread without an event: some kernels omit the switch away from a
     /// kernel thread or a guest agent. The time of the switch follows from the CPU time accounted
     /// to the thread until its next switch, counted back from `at`.
-    fn untold_switch(&mut self, cpu: usize, at: Nanos, to: ThreadId) {
-        let ready = self.live[to.index()].open.map_or(Nanos::ZERO, |(since, _)| since);
-        let at = at.max(self.running[cpu].since).max(ready);
-        self.end_stretch(cpu, at, Nanos::ZERO, None);
-        if let Occupant::Thread(had) = self.running[cpu].who {
-            self.close(had, at, true);
-            self.block(had, at, Left::Unknown, Call::Unknown);
+    fn insert_missing_switch(&mut self, cpu: usize, at: Nanos, to: ThreadId) {
+        let ready = self.thread_states[to.index()].current.map_or(Nanos::ZERO, |(since, _)| since);
+        let at = at.max(self.cpu_states[cpu].since).max(ready);
+        self.end_span(cpu, at, Nanos::ZERO, None);
+        if let Occupant::Thread(recorded) = self.cpu_states[cpu].occupant {
+            self.end_state(recorded, at, true);
+            self.block_thread(recorded, at, Left::Unknown, Call::Unknown);
         }
-        self.begin_stretch(cpu, at, Occupant::Thread(to));
+        self.begin_span(cpu, at, Occupant::Thread(to));
     }
 
-    pub(super) fn begin_stretch(&mut self, cpu: usize, at: Nanos, who: Occupant) {
-        if let Occupant::Thread(id) = who {
-            self.run(id, cpu, at);
+    pub(super) fn begin_span(&mut self, cpu: usize, at: Nanos, occupant: Occupant) {
+        if let Occupant::Thread(id) = occupant {
+            self.run_thread(id, cpu, at);
         }
-        let last_event = self.running[cpu].last_event;
-        self.running[cpu] = Running { who, since: at, last_event, torn: false };
+        let last_event = self.cpu_states[cpu].last_event;
+        self.cpu_states[cpu] = CpuState { occupant, since: at, last_event, has_loss: false };
     }
 
-    pub(super) fn end_stretch(&mut self, cpu: usize, at: Nanos, interrupts: Nanos, accounted: Option<Nanos>) {
-        let Running { who, since, torn, .. } = self.running[cpu];
+    pub(super) fn end_span(&mut self, cpu: usize, at: Nanos, interrupts: Nanos, accounted: Option<Nanos>) {
+        let CpuState { occupant, since, has_loss, .. } = self.cpu_states[cpu];
         let (from, to) = (since.max(self.timeline.began), at.max(self.timeline.began));
         if to <= from {
             return;
@@ -228,43 +229,43 @@ impl Builder<'_> {
         let inside = Nanos::from_secs_f64(
             interrupts.as_secs_f64() * to.since(from).as_secs_f64() / at.since(since).as_secs_f64(),
         );
-        self.timeline.cpus[cpu].stretches.push(Stretch {
+        self.timeline.cpus[cpu].spans.push(CpuSpan {
             from,
             to,
-            who,
+            occupant,
             interrupts: if whole { interrupts } else { inside }.min(to.since(from)),
-            accounted: accounted.filter(|_| whole && !torn),
+            accounted: accounted.filter(|_| whole && !has_loss),
         });
     }
 
-    /// Ends the stretch of a CPU whose thread is now elsewhere. The time of the move and the CPU's
+    /// Ends the span of a CPU whose thread is now elsewhere. The time of the move and the CPU's
     /// next occupant are unknown.
     pub(super) fn vacate(&mut self, cpu: usize, at: Nanos) {
-        self.end_stretch(cpu, at, Nanos::ZERO, None);
-        if let Occupant::Thread(id) = self.running[cpu].who {
-            self.close(id, at, true);
+        self.end_span(cpu, at, Nanos::ZERO, None);
+        if let Occupant::Thread(id) = self.cpu_states[cpu].occupant {
+            self.end_state(id, at, true);
         }
-        self.begin_stretch(cpu, at, Occupant::Lost);
+        self.begin_span(cpu, at, Occupant::Lost);
     }
 
-    pub(super) fn lost(&mut self, cpu: usize, at: Nanos, events: u64) {
-        self.timeline.lost += events;
-        let Some(Some(tid)) = self.ahead.after_loss.pop() else { return };
-        let who = self.occupant(tid, None);
-        let Running { who: had, since, last_event, .. } = self.running[cpu];
-        if who == had || (who == Occupant::Idle && had == Occupant::Unseen) {
-            self.running[cpu].torn = true;
+    pub(super) fn record_loss(&mut self, cpu: usize, at: Nanos, events: u64) {
+        self.timeline.lost_events += events;
+        let Some(Some(tid)) = self.lookahead.running_after_loss.pop() else { return };
+        let occupant = self.occupant(tid, None);
+        let CpuState { occupant: recorded, since, last_event, .. } = self.cpu_states[cpu];
+        if occupant == recorded || (occupant == Occupant::Idle && recorded == Occupant::Unseen) {
+            self.cpu_states[cpu].has_loss = true;
             return;
         }
         let known_until = last_event.max(since);
-        self.end_stretch(cpu, known_until, Nanos::ZERO, None);
-        if let Occupant::Thread(id) = had {
-            self.close(id, known_until, true);
-            self.block(id, known_until, Left::Unknown, Call::Unknown);
+        self.end_span(cpu, known_until, Nanos::ZERO, None);
+        if let Occupant::Thread(id) = recorded {
+            self.end_state(id, known_until, true);
+            self.block_thread(id, known_until, Left::Unknown, Call::Unknown);
         }
-        self.begin_stretch(cpu, known_until, Occupant::Lost);
-        self.end_stretch(cpu, at, Nanos::ZERO, None);
-        self.begin_stretch(cpu, at, who);
-        self.running[cpu].torn = true;
+        self.begin_span(cpu, known_until, Occupant::Lost);
+        self.end_span(cpu, at, Nanos::ZERO, None);
+        self.begin_span(cpu, at, occupant);
+        self.cpu_states[cpu].has_loss = true;
     }
 }

@@ -31,7 +31,7 @@ pub struct IdleTimes {
     pub rcu: f64,
     /// A thread waited in the kernel for something that no event records.
     pub uninterruptible: f64,
-    /// All threads waited, and a timer ended the silence.
+    /// All threads waited, and a timer ended the blocked period.
     pub timer: f64,
     /// The rest: too little parallel work.
     pub too_little_work: f64,
@@ -70,41 +70,41 @@ pub struct Charge {
     /// Thread that ran; none if no thread ran.
     pub thread: Option<ThreadId>,
     /// Name of the thread at the time: an index into its [`names`](crate::trace::Thread::names).
-    pub naming: usize,
+    pub name_index: usize,
     /// Call in which most of the blocked threads waited; none if no thread waited.
     pub waiting_in: Option<Call>,
     /// Charged idle time, in seconds of CPU time.
     pub seconds: f64,
 }
 
-/// A stretch in which no thread of the tree ran or was runnable.
+/// A span in which no thread of the tree ran or was runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Silence {
-    /// Beginning of the stretch.
+pub struct BlockedPeriod {
+    /// Beginning of the span.
     pub from: Nanos,
-    /// End of the stretch.
+    /// End of the span.
     pub to: Nanos,
-    /// Thread whose wait ended with the stretch; none at the end of the run.
-    pub broken_by: Option<ThreadId>,
+    /// Thread whose wait ended with the span; none at the end of the run.
+    pub ended_by: Option<ThreadId>,
     /// Cause that ended this wait; none if no wait ended, because a thread began or the run ended.
     pub cause: Option<Cause>,
 }
 
 /// Result of the idle rule for a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Idle {
+pub struct IdleAccounting {
     /// Lost time by cause.
     pub times: IdleTimes,
     /// [`IdleTimes::too_little_work`] by the threads that ran at the time, in the order of the
     /// threads.
     pub charges: Vec<Charge>,
-    /// Stretches without a running or runnable thread, in the order of time.
-    pub silences: Vec<Silence>,
+    /// Spans without a running or runnable thread, in the order of time.
+    pub blocked_periods: Vec<BlockedPeriod>,
 }
 
-impl Idle {
+impl IdleAccounting {
     /// Subtracts `seconds` from the idle time, in equal proportion from every cause.
-    pub(crate) fn lessened(mut self, seconds: f64) -> Self {
+    pub(crate) fn reduced_by(mut self, seconds: f64) -> Self {
         let total = self.times.total();
         if seconds <= 0.0 || total <= 0.0 {
             return self;

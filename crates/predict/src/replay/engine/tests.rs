@@ -23,11 +23,11 @@ fn fork_join(before: u64, others: Vec<Vec<Step>>, after: u64) -> Program {
     Program { threads, ..Program::default() }
 }
 
-fn on(cpus: u32, program: &Program) -> f64 {
+fn elapsed_ms(cpus: u32, program: &Program) -> f64 {
     replay(program, &Machine::new(cpus)).elapsed.0 as f64 / MS as f64
 }
 
-fn close(found: f64, expected: f64) {
+fn assert_close(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 0.005, "{found} instead of {expected}");
 }
 
@@ -35,67 +35,67 @@ fn close(found: f64, expected: f64) {
 fn amdahls_law_comes_out_of_serial_and_parallel_work() {
     let program = fork_join(100, vec![vec![Step::Run(ms(100))]; 16], 100);
     for cpus in [1, 2, 4, 8, 16, 32] {
-        close(on(cpus, &program), 200.0 + 1600.0 / f64::from(cpus.min(16)));
+        assert_close(elapsed_ms(cpus, &program), 200.0 + 1600.0 / f64::from(cpus.min(16)));
     }
-    let alone = replay(&program, &Machine::new(16)).alone;
-    assert_eq!(alone, ms(200));
+    let serial = replay(&program, &Machine::new(16)).serial;
+    assert_eq!(serial, ms(200));
 }
 
 #[test]
-fn threads_share_what_cpus_there_are() {
+fn threads_share_the_cpus() {
     // Three equal threads on two CPUs end together, because no thread keeps a CPU while a thread
     // with less CPU time waits.
-    close(on(2, &fork_join(0, vec![vec![Step::Run(ms(300))]; 3], 0)), 450.0);
+    assert_close(elapsed_ms(2, &fork_join(0, vec![vec![Step::Run(ms(300))]; 3], 0)), 450.0);
 }
 
 #[test]
-fn a_short_riser_does_not_wait_for_those_who_compute() {
+fn short_sleeper_does_not_wait_for_computing_threads() {
     let mut busy = vec![vec![Step::Run(ms(1000))]; 8];
     busy.push([Step::Sleep(ms(10)), Step::Run(Nanos(100_000))].repeat(20));
     let mut program = fork_join(0, busy, 0);
     // The first thread waits only for the sleeper.
     program.threads[0] = (1..10).map(Step::Start).chain([Step::Join(9)]).collect();
-    assert!(on(2, &program) < 20.0 * (10.1 + 3.0), "{}", on(2, &program));
+    assert!(elapsed_ms(2, &program) < 20.0 * (10.1 + 3.0), "{}", elapsed_ms(2, &program));
 }
 
 #[test]
-fn a_lock_lets_one_in_at_a_time() {
+fn lock_admits_one_thread_at_a_time() {
     let hold = Step::Hold { lock: 0, time: ms(1) };
     let mut program = fork_join(0, vec![[Step::Run(ms(1)), hold].repeat(100); 8], 0);
     for policy in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging] {
         program.locks = vec![policy];
-        let of = |cpus| replay(&program, &Machine::new(cpus));
-        close(of(1).elapsed.0 as f64 / MS as f64, 1600.0);
-        let many = of(8);
-        close(many.elapsed.0 as f64 / MS as f64, 801.0);
-        assert_eq!(many.forced, 0);
+        let replay_on = |cpus| replay(&program, &Machine::new(cpus));
+        assert_close(replay_on(1).elapsed.0 as f64 / MS as f64, 1600.0);
+        let many = replay_on(8);
+        assert_close(many.elapsed.0 as f64 / MS as f64, 801.0);
+        assert_eq!(many.forced_waits, 0);
         assert!(many.lock_waits[0] > ms(4000), "{many:?}");
-        let spun = many.busy.0 > 2 * of(1).busy.0;
+        let spun = many.busy.0 > 2 * replay_on(1).busy.0;
         assert_eq!(spun, policy == LockPolicy::Spin);
     }
     let bounds = program.bounds();
     assert_eq!((bounds.work, bounds.span, &bounds.holds[..]), (ms(1600), ms(200), &[ms(800)][..]));
-    assert_eq!(bounds.least(8), ms(800));
+    assert_eq!(bounds.least_elapsed(8), ms(800));
 }
 
 #[test]
 fn a_device_serves_one_at_a_time_and_needs_no_cpu() {
     let mut program =
-        fork_join(0, vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10], 0);
+        fork_join(0, vec![vec![Step::UseDevice { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10], 0);
     program.devices = vec![1];
     // The last request is served at 100 ms, while served threads compute.
-    close(on(1, &program), 110.0);
+    assert_close(elapsed_ms(1, &program), 110.0);
     let on_four = replay(&program, &Machine::new(4));
     assert_eq!((on_four.elapsed, on_four.device_busy[0]), (ms(110), ms(100)));
 }
 
 #[test]
-fn a_device_of_many_channels_delays_each_alone() {
-    let jobs = vec![vec![Step::Serve { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10];
+fn device_with_enough_channels_delays_each_request_alone() {
+    let jobs = vec![vec![Step::UseDevice { device: 0, time: ms(10) }, Step::Run(ms(10))]; 10];
     let with = |channels| Program { devices: vec![channels], ..fork_join(0, jobs.clone(), 0) };
-    close(on(10, &with(u32::MAX)), 20.0);
+    assert_close(elapsed_ms(10, &with(u32::MAX)), 20.0);
     // The requests are served in five turns of two.
-    close(on(10, &with(2)), 60.0);
+    assert_close(elapsed_ms(10, &with(2)), 60.0);
     assert_eq!(
         [1, 2, u32::MAX].map(|channels| with(channels).bounds().services[0]),
         [ms(100), ms(50), ms(0)]
@@ -103,14 +103,14 @@ fn a_device_of_many_channels_delays_each_alone() {
 }
 
 #[test]
-fn tokens_limit_how_many_are_at_work() {
+fn tokens_limit_the_working_threads() {
     // A jobserver with two slots serves eight jobs.
     let take = Step::Take { channel: 0, tokens: 1 };
     let put = Step::Put { channel: 0, tokens: 1 };
     let mut program = fork_join(0, vec![vec![take, Step::Run(ms(50)), put]; 8], 0);
     program.channels = vec![2];
-    close(on(1, &program), 400.0);
-    close(on(8, &program), 200.0);
+    assert_close(elapsed_ms(1, &program), 400.0);
+    assert_close(elapsed_ms(8, &program), 200.0);
 }
 
 #[test]
@@ -119,44 +119,44 @@ fn a_reader_waits_for_as_many_bytes_as_it_reads() {
     let reader = [Step::Take { channel: 0, tokens: 50 }, Step::Run(ms(5))].repeat(20);
     let mut program = fork_join(0, vec![writer, reader], 0);
     program.channels = vec![0];
-    close(on(1, &program), 200.0);
-    close(on(2, &program), 105.0);
+    assert_close(elapsed_ms(1, &program), 200.0);
+    assert_close(elapsed_ms(2, &program), 105.0);
 }
 
 #[test]
-fn marks_hold_back_who_waits_for_them() {
+fn marks_delay_the_waiting_threads() {
     let first = vec![Step::Run(ms(30)), Step::Mark, Step::Run(ms(30)), Step::Mark, Step::Run(ms(40))];
     let second = vec![Step::Await { thread: 1, marks: 2 }, Step::Run(ms(50))];
-    close(on(2, &fork_join(0, vec![first, second], 0)), 110.0);
+    assert_close(elapsed_ms(2, &fork_join(0, vec![first, second], 0)), 110.0);
 }
 
 #[test]
 fn busy_cpus_slow_each_other_down() {
     let program = fork_join(0, vec![vec![Step::Run(ms(100))]; 4], 0);
     let machine = Machine { slowdown: vec![1.0, 1.2, 1.4, 1.6], ..Machine::new(4) };
-    close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 160.0);
+    assert_close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 160.0);
 }
 
 #[test]
-fn waking_takes_its_time_where_a_cpu_is_idle() {
+fn wake_latency_applies_to_idle_cpus() {
     let program = fork_join(0, vec![[Step::Sleep(ms(1))].repeat(100)], 0);
     let machine = Machine { wake_latency: Nanos(50_000), ..Machine::new(2) };
-    close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 100.0 * 1.05 + 0.15);
+    assert_close(replay(&program, &machine).elapsed.0 as f64 / MS as f64, 100.0 * 1.05 + 0.15);
 }
 
 #[test]
-fn what_nothing_ends_is_cut_short_and_counted() {
+fn endless_wait_is_cut_short_and_counted() {
     let program = fork_join(0, vec![vec![Step::Await { thread: 0, marks: 9 }, Step::Run(ms(5))]], 0);
     let replayed = replay(&program, &Machine::new(2));
-    assert_eq!((replayed.forced, replayed.elapsed), (1, ms(5)));
+    assert_eq!((replayed.forced_waits, replayed.elapsed), (1, ms(5)));
 }
 
 /// Strategy for programs of random steps that cannot deadlock.
-fn programs() -> impl Strategy<Value = Program> {
+fn any_program() -> impl Strategy<Value = Program> {
     let step = prop_oneof![
         4 => (1..20_u64).prop_map(|time| Step::Run(ms(time))),
         1 => (0..2_u32, 1..5_u64).prop_map(|(lock, time)| Step::Hold { lock, time: ms(time) }),
-        1 => (1..5_u64).prop_map(|time| Step::Serve { device: 0, time: ms(time) }),
+        1 => (1..5_u64).prop_map(|time| Step::UseDevice { device: 0, time: ms(time) }),
         1 => (1..5_u64).prop_map(|time| Step::Sleep(ms(time))),
         1 => Just(Step::Mark),
     ];
@@ -175,7 +175,7 @@ fn programs() -> impl Strategy<Value = Program> {
 }
 
 #[test]
-fn who_was_let_go_on_stands_in_no_line() {
+fn forced_thread_leaves_the_queue() {
     let take = Step::Take { channel: 0, tokens: 1 };
     let program = Program {
         threads: vec![
@@ -188,11 +188,11 @@ fn who_was_let_go_on_stands_in_no_line() {
     };
     let replayed = replay(&program, &Machine::new(2));
     // The third thread is first in line and is forced; its token goes to the second thread.
-    assert_eq!(replayed.forced, 1);
+    assert_eq!(replayed.forced_waits, 1);
 }
 
 #[test]
-fn locks_are_held_longer_where_more_cpus_are_busy() {
+fn locks_are_held_longer_with_more_busy_cpus() {
     let hold = |lock| vec![Step::Hold { lock, time: ms(10) }];
     let mut first: Vec<Step> = (1..=2).map(Step::Start).collect();
     first.extend((1..=2).map(Step::Join));
@@ -201,54 +201,55 @@ fn locks_are_held_longer_where_more_cpus_are_busy() {
         locks: vec![LockPolicy::Spin; 2],
         ..Program::default()
     };
-    let on = |growth: Vec<f64>| replay(&program, &Machine { growth, ..Machine::new(2) }).elapsed;
-    assert_eq!(on(Vec::new()), ms(10));
+    let elapsed_with_growth =
+        |hold_growth: Vec<f64>| replay(&program, &Machine { hold_growth, ..Machine::new(2) }).elapsed;
+    assert_eq!(elapsed_with_growth(Vec::new()), ms(10));
     // Each lock has its own growth.
-    assert_eq!(on(vec![0.0, 0.5]), ms(15));
-    assert_eq!(on(vec![0.0, 0.0, 0.5]), ms(10));
+    assert_eq!(elapsed_with_growth(vec![0.0, 0.5]), ms(15));
+    assert_eq!(elapsed_with_growth(vec![0.0, 0.0, 0.5]), ms(10));
 }
 
 #[test]
-fn who_looks_every_so_often_sees_it_at_the_next_look() {
+fn polling_thread_continues_at_the_next_poll() {
     // The first thread polls every 10 ms, from 3 ms on, for a thread that works for `work` ms.
-    let seen = |work: u64| {
-        let looker = vec![
+    let elapsed_with = |work: u64| {
+        let poller = vec![
             Step::Start(1),
             Step::Run(ms(3)),
-            Step::Watch,
+            Step::StartPolling,
             Step::Join(1),
-            Step::Look(ms(10)),
+            Step::NextPoll(ms(10)),
             Step::Run(ms(1)),
         ];
-        let program = Program { threads: vec![looker, vec![Step::Run(ms(work))]], ..Program::default() };
+        let program = Program { threads: vec![poller, vec![Step::Run(ms(work))]], ..Program::default() };
         replay(&program, &Machine::new(2)).elapsed
     };
-    assert_eq!([seen(7), seen(13), seen(14)], [ms(14), ms(14), ms(24)]);
+    assert_eq!([elapsed_with(7), elapsed_with(13), elapsed_with(14)], [ms(14), ms(14), ms(24)]);
     // The awaited thread had ended before the first poll.
-    assert_eq!(seen(2), ms(4));
+    assert_eq!(elapsed_with(2), ms(4));
 }
 
 proptest! {
     #[test]
-    fn no_machine_beats_span_and_work(program in programs(), cpus in 1..20_u32) {
+    fn no_machine_beats_span_and_work(program in any_program(), cpus in 1..20_u32) {
         let bounds = program.bounds();
         for locks in [LockPolicy::Spin, LockPolicy::HandOver, LockPolicy::Barging, LockPolicy::Kernel] {
             let program = Program { locks: vec![locks; 2], ..program.clone() };
             let replayed = replay(&program, &Machine::new(cpus));
-            prop_assert_eq!(replayed.forced, 0);
+            prop_assert_eq!(replayed.forced_waits, 0);
             // The elapsed time is rounded once, while the bound is exact.
-            prop_assert!(replayed.elapsed.0 + 1 >= bounds.least(cpus).0, "{:?} under {:?}", replayed, bounds);
+            prop_assert!(replayed.elapsed.0 + 1 >= bounds.least_elapsed(cpus).0, "{:?} under {:?}", replayed, bounds);
             prop_assert!(replayed.busy.0 + 1 >= bounds.work.0);
         }
     }
 
     #[test]
-    fn twice_the_demand_takes_twice_as_long(program in programs(), cpus in 1..9_u32) {
+    fn twice_the_demand_takes_twice_as_long(program in any_program(), cpus in 1..9_u32) {
         let twice = |time: Nanos| Nanos(2 * time.0);
         let mut doubled = program.clone();
         for step in doubled.threads.iter_mut().flatten() {
             match step {
-                Step::Run(time) | Step::Sleep(time) | Step::Hold { time, .. } | Step::Serve { time, .. } => *time = twice(*time),
+                Step::Run(time) | Step::Sleep(time) | Step::Hold { time, .. } | Step::UseDevice { time, .. } => *time = twice(*time),
                 _ => {}
             }
         }

@@ -1,11 +1,11 @@
 //! State of a thread during the replay. The engine decides its next step.
 
-use crate::replay::Id;
+use crate::replay::ThreadNumber;
 
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum At {
-    Unborn,
+pub(super) enum ThreadState {
+    NotStarted,
     /// Ready to run, without a CPU.
     Ready,
     /// On a CPU, at work.
@@ -19,20 +19,20 @@ pub(super) enum At {
 
 /// Thread of the program in the replay.
 pub(super) struct Thread {
-    pub(super) at: At,
+    pub(super) state: ThreadState,
     /// Index of the current step.
     pub(super) step: usize,
-    /// Current piece of a bag: bag, piece and step in the piece.
+    /// Current piece of shared work: its index, the piece and the step in the piece.
     pub(super) piece: Option<(u32, usize, usize)>,
     /// Remaining work of the current step; `None` before its start.
-    pub(super) left: Option<f64>,
+    pub(super) remaining: Option<f64>,
     /// Work done on a CPU so far: the fair scheduler's measure.
-    pub(super) served: f64,
+    pub(super) cpu_time: f64,
     pub(super) marks: u32,
     /// Threads that wait for a number of marks, or for the end of this thread.
-    pub(super) awaited_by: Vec<(u32, Id)>,
+    pub(super) waiters: Vec<(u32, ThreadNumber)>,
     /// Start of the current wait for a lock.
-    pub(super) waits_since: Option<f64>,
+    pub(super) lock_wait_start: Option<f64>,
     /// Start of the current polling.
-    pub(super) watches_since: f64,
+    pub(super) polling_start: f64,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use morecores_study::trace::Object;
 
-use super::{LockKind, Phase, Sim, Step};
+use super::{LockKind, Phase, Simulation, Step};
 use crate::corpus::program::Style;
 
 /// System call numbers of x86-64. Only `futex` and `wait4` have a meaning; the others only need to
@@ -26,9 +26,9 @@ pub(super) mod call {
 pub(super) enum Op {
     /// Work of the program: in user mode or in the kernel by the program's share, or all in the
     /// kernel inside a system call.
-    Own(f64),
+    ProgramWork(f64),
     /// Work that the machine adds, in the kernel.
-    Kernel(f64),
+    KernelWork(f64),
     /// Entry of a system call, and its return.
     Enter,
     Return {
@@ -51,18 +51,18 @@ pub(super) enum Op {
     /// Requests this much service from the device.
     Request(f64),
     Fork {
-        start: Start,
+        role: ThreadRole,
         thread: bool,
     },
     Exec(&'static str),
     /// Exit of a thread: the event for the tracer, and the end after the clean-up.
-    Exiting,
+    RecordExit,
     Exit,
     /// Reaps an ended child, after a wait if there is none.
     Reap,
     /// Waits until fewer than `{n}` children are left, or until none is left.
-    Limit,
-    Drain,
+    ReapToLimit,
+    ReapAll,
     /// Joins all threads that this thread created, in the order of their creation.
     JoinAll,
     /// Operations on the queue of a phase: hand out a job, close the queue, take a job.
@@ -106,12 +106,12 @@ pub(super) enum Op {
     /// End of a member's work in a phase, and the main thread's wait for all members.
     MemberDone,
     WakeMain,
-    Gather,
+    AwaitTeam,
 }
 
 /// Role of a new thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Start {
+pub(super) enum ThreadRole {
     Root,
     /// Process for one job, and the shell that starts it.
     Job {
@@ -136,38 +136,38 @@ pub(super) enum Start {
     },
 }
 
-impl Sim<'_> {
-    pub(super) fn ops_of(&self, start: Start, is_thread: bool) -> VecDeque<Op> {
-        let gear = &self.program.gear;
+impl Simulation<'_> {
+    pub(super) fn initial_ops(&self, role: ThreadRole, is_thread: bool) -> VecDeque<Op> {
+        let costs = &self.program.machine_costs;
         let mut ops = VecDeque::new();
-        match start {
-            Start::Root => {
+        match role {
+            ThreadRole::Root => {
                 ops.push_back(Op::Phase(0));
                 return ops;
             }
-            Start::Job { phase, job } => {
-                exec(&mut ops, "job", gear.exec);
+            ThreadRole::Job { phase, job } => {
+                exec(&mut ops, "job", costs.exec);
                 self.push_job(&mut ops, phase, job);
             }
-            Start::Shell { phase, job } => {
-                exec(&mut ops, "sh", gear.exec);
-                self.push_fork(&mut ops, Start::Job { phase, job }, false);
-                ops.push_back(Op::Drain);
+            ThreadRole::Shell { phase, job } => {
+                exec(&mut ops, "sh", costs.exec);
+                self.push_fork(&mut ops, ThreadRole::Job { phase, job }, false);
+                ops.push_back(Op::ReapAll);
             }
-            Start::Worker { phase } => {
+            ThreadRole::Worker { phase } => {
                 if !is_thread {
-                    exec(&mut ops, "worker", gear.exec);
+                    exec(&mut ops, "worker", costs.exec);
                 }
                 ops.push_back(Op::Receive { phase });
                 // The exit follows when the queue is closed.
                 return ops;
             }
-            Start::Dealt { phase, part } => {
+            ThreadRole::Dealt { phase, part } => {
                 for job in (part as usize..self.jobs[phase].len()).step_by(self.size.n as usize) {
                     self.push_job(&mut ops, phase, job);
                 }
             }
-            Start::Member { member } => {
+            ThreadRole::Member { member } => {
                 ops.push_back(Op::AtBarrier { opened: 1, member });
                 return ops;
             }
@@ -177,27 +177,27 @@ impl Sim<'_> {
     }
 
     pub(super) fn push_exit(&self, ops: &mut VecDeque<Op>, is_thread: bool) {
-        let gear = &self.program.gear;
-        let cost = if is_thread { gear.thread_exit } else { gear.exit };
-        ops.extend([Op::Exiting, Op::Kernel(cost), Op::Exit]);
+        let costs = &self.program.machine_costs;
+        let cost = if is_thread { costs.thread_exit } else { costs.exit };
+        ops.extend([Op::RecordExit, Op::KernelWork(cost), Op::Exit]);
     }
 
-    fn push_fork(&self, ops: &mut VecDeque<Op>, start: Start, thread: bool) {
-        let gear = &self.program.gear;
-        let cost = if thread { gear.clone } else { gear.fork };
+    fn push_fork(&self, ops: &mut VecDeque<Op>, role: ThreadRole, thread: bool) {
+        let costs = &self.program.machine_costs;
+        let cost = if thread { costs.clone } else { costs.fork };
         // The result of the call is known once the child exists.
-        ops.extend([Op::Enter, Op::Kernel(cost), Op::Fork { start, thread }]);
+        ops.extend([Op::Enter, Op::KernelWork(cost), Op::Fork { role, thread }]);
     }
 
     pub(super) fn push_job(&self, ops: &mut VecDeque<Op>, phase: usize, job: usize) {
-        let call = self.program.gear.call;
+        let call = self.program.machine_costs.call;
         for step in &self.jobs[phase][job] {
             match *step {
-                Step::Work(ns) => ops.push_back(Op::Own(ns)),
+                Step::Work(ns) => ops.push_back(Op::ProgramWork(ns)),
                 Step::Hold { lock, before, held } => {
                     let by_kernel = self.program.locks[lock].kind != LockKind::Futex;
                     if by_kernel {
-                        ops.extend([Op::Enter, Op::Own(before)]);
+                        ops.extend([Op::Enter, Op::ProgramWork(before)]);
                     }
                     ops.extend([Op::Acquire { lock, held }, Op::Release { lock }]);
                     if by_kernel {
@@ -205,10 +205,10 @@ impl Sim<'_> {
                     }
                 }
                 Step::Request(ns) => {
-                    ops.extend([Op::Enter, Op::Kernel(3.0 * call), Op::Request(ns)]);
+                    ops.extend([Op::Enter, Op::KernelWork(3.0 * call), Op::Request(ns)]);
                     ops.push_back(Op::Return {
                         call: call::PREAD64,
-                        object: Object::Inode(super::acts::FILE),
+                        object: Object::Inode(super::effects::FILE),
                         result: 4096,
                     });
                 }
@@ -235,42 +235,43 @@ impl Sim<'_> {
             }
             Some(Phase::Parallel { style, .. }) => *style,
         };
-        let handing = || self.handing[phase].iter().enumerate();
+        let handout_cost = || self.handout_cost[phase].iter().enumerate();
         match style {
             Style::Processes { shell } => {
-                for (job, &cost) in handing() {
-                    ops.extend([Op::Limit, Op::Own(cost)]);
-                    let start = if shell { Start::Shell { phase, job } } else { Start::Job { phase, job } };
-                    self.push_fork(&mut ops, start, false);
+                for (job, &cost) in handout_cost() {
+                    ops.extend([Op::ReapToLimit, Op::ProgramWork(cost)]);
+                    let role =
+                        if shell { ThreadRole::Shell { phase, job } } else { ThreadRole::Job { phase, job } };
+                    self.push_fork(&mut ops, role, false);
                 }
-                ops.push_back(Op::Drain);
+                ops.push_back(Op::ReapAll);
             }
             Style::ProcessPool | Style::ThreadPool => {
                 let thread = style == Style::ThreadPool;
                 for _ in 0..n {
-                    self.push_fork(&mut ops, Start::Worker { phase }, thread);
+                    self.push_fork(&mut ops, ThreadRole::Worker { phase }, thread);
                 }
-                for (job, &cost) in handing() {
-                    ops.extend([Op::Own(cost), Op::Send { phase, job }]);
+                for (job, &cost) in handout_cost() {
+                    ops.extend([Op::ProgramWork(cost), Op::Send { phase, job }]);
                 }
                 ops.push_back(Op::Close { phase });
-                ops.push_back(if thread { Op::JoinAll } else { Op::Drain });
+                ops.push_back(if thread { Op::JoinAll } else { Op::ReapAll });
             }
             Style::Dealt => {
                 for part in 0..n {
-                    self.push_fork(&mut ops, Start::Dealt { phase, part }, true);
+                    self.push_fork(&mut ops, ThreadRole::Dealt { phase, part }, true);
                 }
                 ops.push_back(Op::JoinAll);
             }
             Style::Team { .. } => {
                 if self.team.members == 0 {
                     for member in 1..n {
-                        self.push_fork(&mut ops, Start::Member { member }, true);
+                        self.push_fork(&mut ops, ThreadRole::Member { member }, true);
                     }
                 }
                 ops.push_back(Op::Open { phase: Some(phase) });
                 ops.push_back(Op::TeamJob { phase, member: 0, next: 0 });
-                ops.push_back(Op::Gather);
+                ops.push_back(Op::AwaitTeam);
             }
         }
         ops.push_back(Op::Phase(phase + 1));
@@ -279,6 +280,6 @@ impl Sim<'_> {
 }
 
 fn exec(ops: &mut VecDeque<Op>, name: &'static str, cost: f64) {
-    ops.extend([Op::Enter, Op::Kernel(cost), Op::Exec(name)]);
+    ops.extend([Op::Enter, Op::KernelWork(cost), Op::Exec(name)]);
     ops.push_back(Op::Return { call: call::EXECVE, object: Object::None, result: 0 });
 }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use morecores_study::trace::{Left, Object};
 
-use super::acts::{futex, futex_return, woken_from};
+use super::effects::{futex, futex_return, futex_woken};
 use super::ops::{Op, call};
-use super::{Phase, Sim};
+use super::{Phase, Simulation};
 use crate::corpus::program::Style;
 
 /// Inode of the first phase's pipe, and futex address of the first phase's queue.
@@ -29,15 +29,15 @@ const fn pipe(phase: usize) -> u64 {
     PIPES + phase as u64
 }
 
-impl Sim<'_> {
-    pub(super) fn act_on_queue(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
-        let call = self.program.gear.call;
+impl Simulation<'_> {
+    pub(super) fn execute_queue_op(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
+        let call = self.program.machine_costs.call;
         match op {
             Op::Send { phase, job } => {
                 self.queues[phase].jobs.push_back(job);
                 if self.is_pipe(phase) || !self.queues[phase].waiters.is_empty() {
                     let wake = Op::WakeReceivers { phase, all: false };
-                    self.first(thread, [Op::Enter, Op::Kernel(call), wake]);
+                    self.push_front(thread, [Op::Enter, Op::KernelWork(call), wake]);
                 }
                 true
             }
@@ -45,7 +45,7 @@ impl Sim<'_> {
                 self.queues[phase].closed = true;
                 if self.is_pipe(phase) || !self.queues[phase].waiters.is_empty() {
                     let wake = Op::WakeReceivers { phase, all: true };
-                    self.first(thread, [Op::Enter, Op::Kernel(call), wake]);
+                    self.push_front(thread, [Op::Enter, Op::KernelWork(call), wake]);
                 }
                 true
             }
@@ -65,11 +65,11 @@ impl Sim<'_> {
                     }
                     (true, true) => Op::Return { call: call::CLOSE, object: Object::None, result: 0 },
                 };
-                self.first(thread, [returns]);
+                self.push_front(thread, [returns]);
                 true
             }
             Op::Receive { phase } if self.is_pipe(phase) => {
-                self.first(thread, [Op::Enter, Op::ReadPipe { phase }]);
+                self.push_front(thread, [Op::Enter, Op::ReadPipe { phase }]);
                 true
             }
             Op::Receive { phase } => {
@@ -78,17 +78,17 @@ impl Sim<'_> {
                 }
                 let address = queue_futex(phase);
                 self.queues[phase].waiters.push_back(thread);
-                self.first(thread, [woken_from(address), Op::Receive { phase }]);
+                self.push_front(thread, [futex_woken(address), Op::Receive { phase }]);
                 self.wait(cpu, thread, futex(address))
             }
             Op::ReadPipe { phase } => {
                 let read =
                     |result| Op::Return { call: call::READ, object: Object::Inode(pipe(phase)), result };
-                if self.take_job(thread, phase, [Op::Kernel(call), read(1)], [read(0)]) {
+                if self.take_job(thread, phase, [Op::KernelWork(call), read(1)], [read(0)]) {
                     return true;
                 }
                 self.queues[phase].waiters.push_back(thread);
-                self.first(thread, [Op::ReadPipe { phase }]);
+                self.push_front(thread, [Op::ReadPipe { phase }]);
                 self.wait(cpu, thread, (Left::Asleep, call::READ, None))
             }
             _ => unreachable!("no step on a queue"),
@@ -115,7 +115,7 @@ impl Sim<'_> {
         } else {
             return false;
         }
-        self.first_all(thread, ops);
+        self.push_all_front(thread, ops);
         true
     }
 

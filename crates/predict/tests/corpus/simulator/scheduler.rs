@@ -5,7 +5,7 @@
 use morecores_study::trace::{Left, Waker};
 use rand::RngExt;
 
-use super::{On, Sim, Timer};
+use super::{Location, Simulation, Timer};
 
 /// Time slice of a thread while others wait for its CPU: the base slice with some CPUs.
 const SLICE: u64 = 3_000_000;
@@ -16,7 +16,7 @@ const WAKE_GRANULARITY: i64 = 1_000_000;
 /// Delay of an interrupt from one CPU to another.
 const INTERRUPT: u64 = 2_000;
 /// Delay before the next attempt to preempt a thread that cannot be preempted now.
-const AGAIN: u64 = 20_000;
+const RETRY_DELAY: u64 = 20_000;
 
 /// State of a CPU.
 #[derive(Default)]
@@ -57,14 +57,14 @@ impl Cpu {
     }
 }
 
-impl Sim<'_> {
+impl Simulation<'_> {
     pub(super) fn busy(&self) -> u32 {
         self.cpus.iter().filter(|cpu| cpu.current.is_some()).count() as u32
     }
 
     /// Ends a thread's wait. `cpu` is the CPU that runs the waker.
     pub(super) fn wake(&mut self, thread: usize, by: Waker, cpu: usize, io_wait: bool) {
-        debug_assert!(matches!(self.threads[thread].on, On::Nothing | On::Child));
+        debug_assert!(matches!(self.threads[thread].location, Location::Nothing | Location::Child));
         self.tracer.waking(self.now, cpu, self.threads[thread].tid, by, io_wait);
         // Sleep counts as credit, up to a limit.
         let slept = (self.now - self.threads[thread].slept_at) as i64;
@@ -75,7 +75,7 @@ impl Sim<'_> {
     }
 
     /// Places a new thread on the CPU with the least load.
-    pub(super) fn place_new(&mut self, thread: usize, cpu: usize) {
+    pub(super) fn place_new_thread(&mut self, thread: usize, cpu: usize) {
         let least = (0..self.cpus.len()).min_by_key(|&at| (self.cpus[at].load(), at != cpu));
         let target = self.free_cpu(cpu).or(least).unwrap_or(cpu);
         self.enqueue(thread, target, 0, cpu);
@@ -90,12 +90,12 @@ impl Sim<'_> {
     /// Queues a thread on a CPU, or starts it there if the CPU is free. `lag` is the thread's
     /// virtual run time relative to the CPU's queue; `from` is the CPU that places the thread.
     fn enqueue(&mut self, thread: usize, cpu: usize, lag: i64, from: usize) {
-        self.threads[thread].on = On::Queue;
+        self.threads[thread].location = Location::Queue;
         self.threads[thread].vruntime = self.cpus[cpu].least_vruntime + lag;
         self.threads[thread].last_cpu = cpu;
         if self.cpus[cpu].is_free() {
             self.cpus[cpu].arriving = Some(thread);
-            let latency = self.program.gear.wake_latency as f64 * (1.0 + self.rng.random::<f64>());
+            let latency = self.program.machine_costs.wake_latency as f64 * (1.0 + self.rng.random::<f64>());
             self.set_timer(self.now + latency as u64, Timer::Arrive(cpu));
         } else {
             self.cpus[cpu].queue.push(thread);
@@ -112,12 +112,12 @@ impl Sim<'_> {
     pub(super) fn arrive(&mut self, cpu: usize) {
         let thread = self.cpus[cpu].arriving.take().expect("the timer was set for it");
         self.tracer.switch_from_idle(self.now, cpu, self.threads[thread].tid);
-        self.begin(cpu, thread);
+        self.start_thread(cpu, thread);
     }
 
     /// Takes the current thread off a CPU: for good, to wait, or for another thread. The caller has
     /// accounted for its progress.
-    pub(super) fn leave(&mut self, cpu: usize, left: Left, call: Option<u16>, awaits: Option<u64>) {
+    pub(super) fn take_off_cpu(&mut self, cpu: usize, left: Left, call: Option<u16>, awaits: Option<u64>) {
         let prev = self.cpus[cpu].current.take().expect("somebody leaves");
         self.cpus[cpu].spinning = false;
         self.update_least(cpu, prev);
@@ -125,27 +125,27 @@ impl Sim<'_> {
         let thread = &mut self.threads[prev];
         thread.entered = None;
         if left == Left::Preempted {
-            thread.on = On::Queue;
+            thread.location = Location::Queue;
             self.cpus[cpu].queue.push(prev);
         } else {
             // The virtual run time is relative while the thread is on no CPU.
             thread.vruntime -= least;
             thread.slept_at = self.now;
         }
-        let next = self.pick(cpu);
+        let next = self.pick_next(cpu);
         let (tid, runtime) = (self.threads[prev].tid, self.threads[prev].runtime);
         let next_tid = next.map(|next| self.threads[next].tid);
         self.tracer.switch(self.now, cpu, (tid, runtime), (left, call, awaits), next_tid);
         if let Some(next) = next {
-            self.begin(cpu, next);
+            self.start_thread(cpu, next);
         }
     }
 
-    fn begin(&mut self, cpu: usize, thread: usize) {
-        let switch = self.program.gear.switch;
-        self.threads[thread].on = On::Cpu;
+    fn start_thread(&mut self, cpu: usize, thread: usize) {
+        let switch = self.program.machine_costs.switch;
+        self.threads[thread].location = Location::Cpu;
         self.threads[thread].last_cpu = cpu;
-        self.threads[thread].left += switch;
+        self.threads[thread].remaining += switch;
         self.demanded += switch;
         self.cpus[cpu].take(thread, self.now);
     }
@@ -159,12 +159,12 @@ impl Sim<'_> {
 
     /// Next thread for a CPU: the one with the least run time in its own queue, otherwise in the
     /// longest queue.
-    fn pick(&mut self, cpu: usize) -> Option<usize> {
-        if let Some(own) = self.least(cpu) {
+    fn pick_next(&mut self, cpu: usize) -> Option<usize> {
+        if let Some(own) = self.least_in_queue(cpu) {
             return Some(self.cpus[cpu].queue.swap_remove(own));
         }
         let from = (0..self.cpus.len()).max_by_key(|&other| self.cpus[other].queue.len())?;
-        let place = self.least(from)?;
+        let place = self.least_in_queue(from)?;
         let thread = self.cpus[from].queue.swap_remove(place);
         let moved = self.cpus[cpu].least_vruntime - self.cpus[from].least_vruntime;
         self.threads[thread].vruntime += moved;
@@ -172,7 +172,7 @@ impl Sim<'_> {
     }
 
     /// Index in the queue of the thread with the least virtual run time.
-    fn least(&self, cpu: usize) -> Option<usize> {
+    fn least_in_queue(&self, cpu: usize) -> Option<usize> {
         let queue = &self.cpus[cpu].queue;
         (0..queue.len()).min_by_key(|&place| (self.threads[queue[place]].vruntime, queue[place]))
     }
@@ -180,22 +180,22 @@ impl Sim<'_> {
     pub(super) fn slice_ended(&mut self, cpu: usize) {
         self.progress(cpu);
         let current = self.cpus[cpu].current.expect("its slice ended");
-        if self.threads[current].pinned_down {
-            self.cpus[cpu].slice_end = self.now + AGAIN;
-        } else if self.behind(cpu, current) > 0 {
-            self.leave(cpu, Left::Preempted, None, None);
+        if self.threads[current].not_preemptible {
+            self.cpus[cpu].slice_end = self.now + RETRY_DELAY;
+        } else if self.lag_behind(cpu, current) > 0 {
+            self.take_off_cpu(cpu, Left::Preempted, None, None);
         } else {
             self.cpus[cpu].slice_end = self.now + SLICE;
         }
     }
 
     /// Virtual run time of the current thread beyond the least in the queue.
-    fn behind(&self, cpu: usize, current: usize) -> i64 {
-        let least = self.least(cpu).map(|place| self.threads[self.cpus[cpu].queue[place]].vruntime);
+    fn lag_behind(&self, cpu: usize, current: usize) -> i64 {
+        let least = self.least_in_queue(cpu).map(|place| self.threads[self.cpus[cpu].queue[place]].vruntime);
         least.map_or(0, |least| self.threads[current].vruntime - least)
     }
 
-    pub(super) fn preempt_where_asked(&mut self) {
+    pub(super) fn preempt_requested(&mut self) {
         for cpu in 0..self.cpus.len() {
             if !std::mem::take(&mut self.cpus[cpu].resched) {
                 continue;
@@ -203,11 +203,11 @@ impl Sim<'_> {
             let Some(current) = self.cpus[cpu].current else { continue };
             self.progress(cpu);
             self.cpus[cpu].dirty = true;
-            if self.behind(cpu, current) > WAKE_GRANULARITY {
-                if self.threads[current].pinned_down {
-                    self.cpus[cpu].slice_end = self.now + AGAIN;
+            if self.lag_behind(cpu, current) > WAKE_GRANULARITY {
+                if self.threads[current].not_preemptible {
+                    self.cpus[cpu].slice_end = self.now + RETRY_DELAY;
                 } else {
-                    self.leave(cpu, Left::Preempted, None, None);
+                    self.take_off_cpu(cpu, Left::Preempted, None, None);
                 }
             }
         }

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use super::acts::{futex, futex_return, woken_from};
+use super::effects::{futex, futex_return, futex_woken};
 use super::ops::Op;
-use super::{Phase, Sim};
+use super::{Phase, Simulation};
 use crate::corpus::program::Style;
 
 /// Futex addresses: of the barrier, and of the main thread's wait for all members.
 const BARRIER: u64 = 0x5555_0000_3000;
-const GATHERING: u64 = 0x5555_0000_3040;
+const TEAM_DONE: u64 = 0x5555_0000_3040;
 
 /// Barrier of a team, and the state of its current phase.
 #[derive(Default)]
@@ -22,17 +22,17 @@ pub(super) struct Team {
     opened: u32,
     phase: Option<usize>,
     next_job: usize,
-    parked: VecDeque<usize>,
+    waiting: VecDeque<usize>,
     /// Members still to be woken, and the number of members already woken.
     waking: VecDeque<usize>,
     woken: i64,
     unfinished: u32,
-    gathering: Option<usize>,
+    waiting_main: Option<usize>,
 }
 
-impl Sim<'_> {
-    pub(super) fn act_in_team(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
-        let call = self.program.gear.call;
+impl Simulation<'_> {
+    pub(super) fn execute_team_op(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
+        let call = self.program.machine_costs.call;
         match op {
             Op::Open { phase } => {
                 let team = &mut self.team;
@@ -40,13 +40,13 @@ impl Sim<'_> {
                 team.phase = phase;
                 team.next_job = 0;
                 team.unfinished = team.members;
-                team.waking = std::mem::take(&mut team.parked);
+                team.waking = std::mem::take(&mut team.waiting);
                 team.woken = 0;
                 if phase.is_none() {
-                    self.threads[thread].made.extend(team.threads.drain(..));
+                    self.threads[thread].unjoined.extend(team.threads.drain(..));
                 }
                 if !team.waking.is_empty() {
-                    self.first(thread, [Op::Enter, Op::Kernel(call), Op::WakeTeam]);
+                    self.push_front(thread, [Op::Enter, Op::KernelWork(call), Op::WakeTeam]);
                 }
                 true
             }
@@ -56,28 +56,28 @@ impl Sim<'_> {
                     self.team.woken += 1;
                 }
                 if self.team.waking.is_empty() {
-                    self.first(thread, [futex_return(BARRIER, self.team.woken)]);
+                    self.push_front(thread, [futex_return(BARRIER, self.team.woken)]);
                 } else {
-                    self.first(thread, [Op::Kernel(call / 2.0), Op::WakeTeam]);
+                    self.push_front(thread, [Op::KernelWork(call / 2.0), Op::WakeTeam]);
                 }
                 true
             }
             Op::AtBarrier { opened, member } => {
                 if self.team.opened < opened {
-                    self.team.parked.push_back(thread);
-                    self.first(thread, [woken_from(BARRIER), op]);
+                    self.team.waiting.push_back(thread);
+                    self.push_front(thread, [futex_woken(BARRIER), op]);
                     return self.wait(cpu, thread, futex(BARRIER));
                 }
                 match self.team.phase {
                     None => {
                         let mut ops = VecDeque::new();
                         self.push_exit(&mut ops, true);
-                        self.first_all(thread, ops);
+                        self.push_all_front(thread, ops);
                     }
                     Some(phase) => {
                         let job = Op::TeamJob { phase, member, next: member };
                         let again = Op::AtBarrier { opened: opened + 1, member };
-                        self.first(thread, [job, Op::MemberDone, again]);
+                        self.push_front(thread, [job, Op::MemberDone, again]);
                     }
                 }
                 true
@@ -92,31 +92,31 @@ impl Sim<'_> {
                     let mut ops = VecDeque::new();
                     self.push_job(&mut ops, phase, job);
                     ops.push_back(Op::TeamJob { phase, member, next: next + self.size.n });
-                    self.first_all(thread, ops);
+                    self.push_all_front(thread, ops);
                 }
                 true
             }
             Op::MemberDone => {
                 self.team.unfinished -= 1;
-                if self.team.unfinished == 0 && self.team.gathering.is_some() {
-                    self.first(thread, [Op::Enter, Op::Kernel(call), Op::WakeMain]);
+                if self.team.unfinished == 0 && self.team.waiting_main.is_some() {
+                    self.push_front(thread, [Op::Enter, Op::KernelWork(call), Op::WakeMain]);
                 }
                 true
             }
             Op::WakeMain => {
-                if let Some(main) = self.team.gathering.take() {
+                if let Some(main) = self.team.waiting_main.take() {
                     self.wake_by(thread, main, cpu);
                 }
-                self.first(thread, [futex_return(GATHERING, 1)]);
+                self.push_front(thread, [futex_return(TEAM_DONE, 1)]);
                 true
             }
-            Op::Gather => {
+            Op::AwaitTeam => {
                 if self.team.unfinished == 0 {
                     return true;
                 }
-                self.team.gathering = Some(thread);
-                self.first(thread, [woken_from(GATHERING), Op::Gather]);
-                self.wait(cpu, thread, futex(GATHERING))
+                self.team.waiting_main = Some(thread);
+                self.push_front(thread, [futex_woken(TEAM_DONE), Op::AwaitTeam]);
+                self.wait(cpu, thread, futex(TEAM_DONE))
             }
             _ => unreachable!("no step of a team"),
         }

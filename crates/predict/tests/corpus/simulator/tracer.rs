@@ -13,7 +13,7 @@ use morecores_study::trace::{
 };
 use morecores_study::{CpuEstimator, CpuId, CpuTime, Nanos, Point, Run};
 
-use super::{LockKind, Program, ROOT, Size, TICK, Watch};
+use super::{LockKind, Program, ROOT, Size, TICK, TraceDetail};
 
 /// `CLOCK_MONOTONIC` in nanoseconds at the main process's exec.
 const BEGAN: u64 = 1_000_000_000_000;
@@ -38,25 +38,25 @@ pub(crate) struct Trace {
 }
 
 pub(super) struct Tracer {
-    watch: Watch,
+    mode: TraceDetail,
     events: Vec<Event>,
     contentions: BTreeMap<usize, u32>,
 }
 
 impl Tracer {
-    pub(super) fn new(watch: Watch) -> Self {
-        Self { watch, events: Vec::new(), contentions: BTreeMap::new() }
+    pub(super) fn new(mode: TraceDetail) -> Self {
+        Self { mode, events: Vec::new(), contentions: BTreeMap::new() }
     }
 
     fn push(&mut self, at: u64, cpu: usize, kind: EventKind) {
-        if self.watch != Watch::Untraced {
+        if self.mode != TraceDetail::Untraced {
             self.events.push(Event { at: Nanos(BEGAN + at), cpu: CpuId(cpu as u32), kind });
         }
     }
 
     /// Records the start of the main process: its creation, a short run on the first CPU, and its
     /// exec.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn record_start(&mut self) {
         let root = Tid(ROOT);
         let mut at = |before: u64, kind| {
             self.push(0, 0, kind);
@@ -152,14 +152,14 @@ impl Tracer {
         (number, object, result): (u16, Object, i64),
         took: Nanos,
     ) {
-        if self.watch == Watch::Exact {
+        if self.mode == TraceDetail::Exact {
             let call = SystemCall { tid, number, took, result, object };
             self.push(at, cpu, EventKind::SystemCall(call));
         }
     }
 
     /// Completes the trace with its header after the run.
-    pub(super) fn end(
+    pub(super) fn finish(
         mut self,
         program: &Program,
         size: Size,
@@ -186,9 +186,9 @@ impl Tracer {
         let device = program.device.map(|device| (device.interrupt, "virtio0-req.0".to_owned()));
         let header = TraceHeader {
             schema: TRACE_SCHEMA.to_owned(),
-            source: match self.watch {
-                Watch::Exact => TraceSource::BpfWithSystemCalls,
-                Watch::Traced | Watch::Untraced => TraceSource::Bpf,
+            source: match self.mode {
+                TraceDetail::Exact => TraceSource::BpfWithSystemCalls,
+                TraceDetail::Traced | TraceDetail::Untraced => TraceSource::Bpf,
             },
             run,
             root: Tid(ROOT),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use morecores_explain::trace::{Accounting, Timeline, account, causes, idle};
+use morecores_explain::trace::{Accounting, Timeline, account, apply_idle_rule, causes};
 use morecores_study::trace::{
     Accounts, Call, Comm, Contention, Event, EventKind, Exec, Fork, FutexWait, KnownLock, KnownThread, Left,
     LockFlags, Object, Switch, TRACE_SCHEMA, ThreadExit, Tid, TraceHeader, TraceSource, Waker, Waking,
@@ -39,7 +39,7 @@ pub(crate) fn at(ms: f64) -> Nanos {
 
 /// One thread on one CPU for a while.
 #[derive(Clone, Debug)]
-pub(crate) struct OneRun {
+pub(crate) struct CpuRun {
     cpu: u32,
     tid: u32,
     from: f64,
@@ -52,7 +52,7 @@ pub(crate) struct OneRun {
     stolen: f64,
 }
 
-impl OneRun {
+impl CpuRun {
     /// Makes the thread wait after the run.
     pub(crate) fn sleeps(&mut self, call: Call) -> &mut Self {
         (self.left, self.call) = (Left::Asleep, call);
@@ -74,7 +74,7 @@ impl OneRun {
     }
 
     /// Sets the arguments of the wait's futex call.
-    pub(crate) fn asks(&mut self, operation: u32, expected: u32) -> &mut Self {
+    pub(crate) fn futex_args(&mut self, operation: u32, expected: u32) -> &mut Self {
         self.futex = Some(FutexWait { operation, expected });
         self
     }
@@ -90,14 +90,14 @@ impl OneRun {
     }
 }
 
-pub(crate) struct Script {
+pub(crate) struct ScheduleTrace {
     pub(crate) header: TraceHeader,
-    runs: Vec<OneRun>,
+    runs: Vec<CpuRun>,
     events: Vec<Event>,
     idle_interrupts: BTreeMap<(u32, Nanos), Nanos>,
 }
 
-impl Script {
+impl ScheduleTrace {
     pub(crate) fn new(cpus: u32, ended: f64) -> Self {
         let known = |tid: u32, name: &str, kernel| KnownThread {
             tid: Tid(tid),
@@ -144,8 +144,8 @@ impl Script {
         script
     }
 
-    pub(crate) fn run(&mut self, cpu: u32, tid: u32, from: f64, to: f64) -> &mut OneRun {
-        self.runs.push(OneRun {
+    pub(crate) fn run(&mut self, cpu: u32, tid: u32, from: f64, to: f64) -> &mut CpuRun {
+        self.runs.push(CpuRun {
             cpu,
             tid,
             from,
@@ -166,16 +166,16 @@ impl Script {
 
     /// Makes a process, runnable at once.
     pub(crate) fn fork(&mut self, ms: f64, parent: u32, child: u32) {
-        self.thread_of(ms, parent, child, child);
+        self.thread_in_process(ms, parent, child, child);
     }
 
     /// Makes a thread of the main process, runnable at once.
     pub(crate) fn thread(&mut self, ms: f64, parent: u32, child: u32) {
-        self.thread_of(ms, parent, child, ROOT);
+        self.thread_in_process(ms, parent, child, ROOT);
     }
 
     /// Makes a thread of `process` with the parent `parent`, runnable at once.
-    pub(crate) fn thread_of(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
+    pub(crate) fn thread_in_process(&mut self, ms: f64, parent: u32, child: u32, process: u32) {
         let fork = Fork { parent: Tid(parent), child: Tid(child), process: Tid(process) };
         self.event(ms, 0, EventKind::Fork(fork));
         self.wake(ms, Waker::Thread(Tid(parent)), child);
@@ -196,7 +196,7 @@ impl Script {
         self.event(ms, 0, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: false }));
     }
 
-    pub(crate) fn wakes(&mut self, ms: f64, by: u32, tid: u32) {
+    pub(crate) fn wake_by_thread(&mut self, ms: f64, by: u32, tid: u32) {
         self.wake(ms, Waker::Thread(Tid(by)), tid);
     }
 
@@ -226,7 +226,7 @@ impl Script {
         let mut runs = self.runs.clone();
         runs.sort_by(|a, b| a.from.total_cmp(&b.from));
         let mut runtime: HashMap<u32, f64> = HashMap::new();
-        let mut cpus: BTreeMap<u32, Vec<(OneRun, f64)>> = BTreeMap::new();
+        let mut cpus: BTreeMap<u32, Vec<(CpuRun, f64)>> = BTreeMap::new();
         for run in runs {
             let total = runtime.entry(run.tid).or_default();
             *total += run.to - run.from - run.stolen;
@@ -293,21 +293,21 @@ impl Script {
     }
 
     pub(crate) fn account(&self) -> Accounting {
-        self.account_of(&self.events())
+        self.account_events(&self.events())
     }
 
     /// Accounting of these events, which may differ from the script's own.
-    pub(crate) fn account_of(&self, events: &[Event]) -> Accounting {
+    pub(crate) fn account_events(&self, events: &[Event]) -> Accounting {
         let timeline = Timeline::new(&self.header, events);
-        account(&self.header, &timeline, idle(&timeline, &causes(&timeline)))
+        account(&self.header, &timeline, apply_idle_rule(&timeline, &causes(&timeline)))
     }
 }
 
 /// Components by name, in milliseconds: those that are present and not zero.
-pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
+pub(crate) fn nonzero_components(components: &Components) -> BTreeMap<String, f64> {
     let value = serde_json::to_value(components).expect("plain numbers");
-    let told = value.as_object().expect("a structure").iter();
-    let parts = told.filter_map(|(name, seconds)| {
+    let fields = value.as_object().expect("a structure").iter();
+    let parts = fields.filter_map(|(name, seconds)| {
         Some((name.trim_end_matches("_s").to_owned(), (seconds.as_f64()? * 1e6).round() / 1e3))
     });
     parts.filter(|(_, ms)| *ms != 0.0).collect()
@@ -315,8 +315,8 @@ pub(crate) fn parts(components: &Components) -> BTreeMap<String, f64> {
 
 /// Asserts that the components are exactly these, in milliseconds.
 #[track_caller]
-pub(crate) fn assert_parts(accounting: &Accounting, expected: &[(&str, f64)]) {
+pub(crate) fn assert_components(accounting: &Accounting, expected: &[(&str, f64)]) {
     let expected: BTreeMap<String, f64> =
         expected.iter().map(|(name, ms)| ((*name).to_owned(), *ms)).collect();
-    assert_eq!(parts(&accounting.components), expected, "{accounting:#?}");
+    assert_eq!(nonzero_components(&accounting.components), expected, "{accounting:#?}");
 }

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use morecores_study::Nanos;
 use morecores_study::trace::{Accounts, Interrupt, Left, Object, Waker};
 
-use super::ops::{Op, Start, call};
-use super::{LockKind, On, Sim, Timer};
+use super::ops::{Op, ThreadRole, call};
+use super::{Location, LockKind, Simulation, Timer};
 
 /// Inode of the file that requests read.
 pub(super) const FILE: u64 = 1_000_001;
@@ -36,7 +36,7 @@ pub(super) const fn futex(address: u64) -> Wait {
     (Left::Asleep, call::FUTEX, Some(address))
 }
 
-pub(super) const fn woken_from(address: u64) -> Op {
+pub(super) const fn futex_woken(address: u64) -> Op {
     futex_return(address, 0)
 }
 
@@ -48,52 +48,52 @@ const fn lock_futex(lock: usize) -> u64 {
     LOCKS + 64 * lock as u64
 }
 
-impl Sim<'_> {
+impl Simulation<'_> {
     /// Advances the thread on a CPU after a completed step, until the next work or wait.
     pub(super) fn advance(&mut self, cpu: usize) {
         let thread = self.cpus[cpu].current.expect("somebody has done something");
         self.cpus[cpu].dirty = true;
         loop {
             let op = self.threads[thread].ops.pop_front().expect("the last step is an exit");
-            if !self.act(cpu, thread, op) {
+            if !self.execute(cpu, thread, op) {
                 return;
             }
         }
     }
 
     /// Puts steps before the remaining steps.
-    pub(super) fn first<const N: usize>(&mut self, thread: usize, ops: [Op; N]) {
+    pub(super) fn push_front<const N: usize>(&mut self, thread: usize, ops: [Op; N]) {
         for op in ops.into_iter().rev() {
             self.threads[thread].ops.push_front(op);
         }
     }
 
     /// Puts a list of steps before the remaining steps.
-    pub(super) fn first_all(&mut self, thread: usize, mut ops: VecDeque<Op>) {
+    pub(super) fn push_all_front(&mut self, thread: usize, mut ops: VecDeque<Op>) {
         ops.append(&mut self.threads[thread].ops);
         self.threads[thread].ops = ops;
     }
 
     /// Executes a step. Returns whether the thread continues at once.
-    fn act(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
-        let gear = self.program.gear;
+    fn execute(&mut self, cpu: usize, thread: usize, op: Op) -> bool {
+        let costs = self.program.machine_costs;
         match op {
-            Op::Own(ns) => {
+            Op::ProgramWork(ns) => {
                 self.own += ns;
                 let in_kernel = self.threads[thread].in_call;
                 self.work(thread, ns, if in_kernel { 1.0 } else { self.program.system })
             }
-            Op::Kernel(ns) => self.work(thread, ns, 1.0),
+            Op::KernelWork(ns) => self.work(thread, ns, 1.0),
             Op::Enter => {
                 self.threads[thread].entered = Some(self.now);
                 self.threads[thread].in_call = true;
                 true
             }
             Op::Return { call, object, result } => {
-                let of = &mut self.threads[thread];
-                of.in_call = false;
-                let took = of.entered.take().map_or(0, |entered| self.now - entered);
-                self.tracer.system_call(self.now, cpu, of.tid, (call, object, result), Nanos(took));
+                let state = &mut self.threads[thread];
+                state.in_call = false;
+                let took = state.entered.take().map_or(0, |entered| self.now - entered);
+                self.tracer.system_call(self.now, cpu, state.tid, (call, object, result), Nanos(took));
                 true
             }
             Op::Acquire { lock, held } => self.acquire(cpu, thread, lock, held),
@@ -104,7 +104,7 @@ impl Sim<'_> {
                     self.wake_by(thread, waiter, cpu);
                 }
                 if self.program.locks[lock].kind == LockKind::Futex {
-                    self.first(thread, [futex_return(lock_futex(lock), i64::from(waiter.is_some()))]);
+                    self.push_front(thread, [futex_return(lock_futex(lock), i64::from(waiter.is_some()))]);
                 }
                 true
             }
@@ -115,13 +115,13 @@ impl Sim<'_> {
                 }
                 self.wait(cpu, thread, (Left::Uninterruptible, call::PREAD64, None))
             }
-            Op::Fork { start, thread: is_thread } => self.fork(cpu, thread, start, is_thread),
+            Op::Fork { role, thread: is_thread } => self.fork(cpu, thread, role, is_thread),
             Op::Exec(name) => {
                 let accounts = self.accounts(thread);
                 self.tracer.exec(self.now, cpu, self.threads[thread].tid, name, accounts);
                 true
             }
-            Op::Exiting => {
+            Op::RecordExit => {
                 let accounts = self.accounts(thread);
                 self.tracer.exit(self.now, cpu, self.threads[thread].tid, accounts);
                 true
@@ -133,25 +133,25 @@ impl Sim<'_> {
                     let tid = self.threads[child].tid;
                     let (object, result) = (Object::Process(tid), i64::from(tid.0));
                     let wait4 = Op::Return { call: call::WAIT4, object, result };
-                    self.first(thread, [Op::Kernel(gear.call), wait4]);
+                    self.push_front(thread, [Op::KernelWork(costs.call), wait4]);
                     true
                 }
                 None => {
-                    self.first(thread, [Op::Reap]);
+                    self.push_front(thread, [Op::Reap]);
                     self.wait(cpu, thread, (Left::Asleep, call::WAIT4, None));
-                    self.threads[thread].on = On::Child;
+                    self.threads[thread].location = Location::Child;
                     false
                 }
             },
-            Op::Limit => {
+            Op::ReapToLimit => {
                 if self.threads[thread].unreaped >= self.size.n {
-                    self.first(thread, [Op::Enter, Op::Reap, Op::Limit]);
+                    self.push_front(thread, [Op::Enter, Op::Reap, Op::ReapToLimit]);
                 }
                 true
             }
-            Op::Drain => {
+            Op::ReapAll => {
                 if self.threads[thread].unreaped > 0 {
-                    self.first(thread, [Op::Enter, Op::Reap, Op::Drain]);
+                    self.push_front(thread, [Op::Enter, Op::Reap, Op::ReapAll]);
                 }
                 true
             }
@@ -160,10 +160,10 @@ impl Sim<'_> {
             | Op::Close { .. }
             | Op::Receive { .. }
             | Op::ReadPipe { .. }
-            | Op::WakeReceivers { .. } => self.act_on_queue(cpu, thread, op),
+            | Op::WakeReceivers { .. } => self.execute_queue_op(cpu, thread, op),
             Op::Phase(phase) => {
                 let ops = self.phase_ops(phase);
-                self.first_all(thread, ops);
+                self.push_all_front(thread, ops);
                 true
             }
             Op::Open { .. }
@@ -172,7 +172,7 @@ impl Sim<'_> {
             | Op::TeamJob { .. }
             | Op::MemberDone
             | Op::WakeMain
-            | Op::Gather => self.act_in_team(cpu, thread, op),
+            | Op::AwaitTeam => self.execute_team_op(cpu, thread, op),
         }
     }
 
@@ -181,7 +181,7 @@ impl Sim<'_> {
         if ns <= 0.0 {
             return true;
         }
-        self.threads[thread].left += ns;
+        self.threads[thread].remaining += ns;
         self.threads[thread].system = system;
         self.demanded += ns;
         false
@@ -189,8 +189,8 @@ impl Sim<'_> {
 
     /// Takes the thread off its CPU to wait.
     pub(super) fn wait(&mut self, cpu: usize, thread: usize, (left, call, awaits): Wait) -> bool {
-        self.threads[thread].on = On::Nothing;
-        self.leave(cpu, left, Some(call), awaits);
+        self.threads[thread].location = Location::Nothing;
+        self.take_off_cpu(cpu, left, Some(call), awaits);
         false
     }
 
@@ -200,10 +200,10 @@ impl Sim<'_> {
     }
 
     fn accounts(&self, thread: usize) -> Accounts {
-        let of = &self.threads[thread];
-        let (user, system) = of.ticks;
+        let state = &self.threads[thread];
+        let (user, system) = state.ticks;
         Accounts {
-            runtime: Nanos(of.runtime),
+            runtime: Nanos(state.runtime),
             user: Nanos(user),
             system: Nanos(system),
             ..Accounts::default()
@@ -224,50 +224,56 @@ impl Sim<'_> {
         self.threads[thread].waited = true;
         let again = Op::Acquire { lock, held };
         if kind == LockKind::Futex {
-            self.first(thread, [woken_from(lock_futex(lock)), again]);
+            self.push_front(thread, [futex_woken(lock_futex(lock)), again]);
             return self.wait(cpu, thread, futex(lock_futex(lock)));
         }
-        self.threads[thread].wanted.get_or_insert(self.now);
+        self.threads[thread].lock_wait_start.get_or_insert(self.now);
         if kind == LockKind::Sleep {
-            self.first(thread, [again]);
+            self.push_front(thread, [again]);
             return self.wait(cpu, thread, (Left::Uninterruptible, call::OPENAT, None));
         }
-        self.threads[thread].pinned_down = true;
+        self.threads[thread].not_preemptible = true;
         self.cpus[cpu].spinning = true;
         false
     }
 
     /// Gives the lock to the thread on this CPU and starts its work under the lock.
     fn hold(&mut self, cpu: usize, thread: usize, lock: usize, held: f64) -> bool {
-        let of = self.program.locks[lock];
+        let program_lock = self.program.locks[lock];
         self.locks[lock].owner = Some(thread);
-        self.threads[thread].pinned_down = of.kind == LockKind::Spin;
-        if let Some(since) = self.threads[thread].wanted.take() {
+        self.threads[thread].not_preemptible = program_lock.kind == LockKind::Spin;
+        if let Some(since) = self.threads[thread].lock_wait_start.take() {
             let waited = Nanos(self.now - since);
-            self.tracer.contention(self.now, cpu, self.threads[thread].tid, (lock, of.kind), waited);
+            self.tracer.contention(
+                self.now,
+                cpu,
+                self.threads[thread].tid,
+                (lock, program_lock.kind),
+                waited,
+            );
         }
         self.own += held;
         let others = f64::from(self.busy() - 1);
-        let system = if of.kind == LockKind::Futex { self.program.system } else { 1.0 };
-        self.work(thread, held * (1.0 + of.growth * others), system)
+        let system = if program_lock.kind == LockKind::Futex { self.program.system } else { 1.0 };
+        self.work(thread, held * (1.0 + program_lock.growth * others), system)
     }
 
     fn release(&mut self, thread: usize, lock: usize) -> bool {
-        let call = self.program.gear.call;
+        let call = self.program.machine_costs.call;
         self.locks[lock].owner = None;
         match self.program.locks[lock].kind {
             LockKind::Futex => {
                 if std::mem::take(&mut self.locks[lock].contended) {
-                    self.first(thread, [Op::Enter, Op::Kernel(call), Op::WakeWaiter { lock }]);
+                    self.push_front(thread, [Op::Enter, Op::KernelWork(call), Op::WakeWaiter { lock }]);
                 }
             }
             LockKind::Sleep => {
                 if !self.locks[lock].waiters.is_empty() {
-                    self.first(thread, [Op::Kernel(call), Op::WakeWaiter { lock }]);
+                    self.push_front(thread, [Op::KernelWork(call), Op::WakeWaiter { lock }]);
                 }
             }
             LockKind::Spin => {
-                self.threads[thread].pinned_down = false;
+                self.threads[thread].not_preemptible = false;
                 if let Some((next, held)) = self.locks[lock].waiters.pop_front() {
                     let cpu = self.threads[next].last_cpu;
                     self.progress(cpu);
@@ -281,7 +287,7 @@ impl Sim<'_> {
         true
     }
 
-    pub(super) fn served(&mut self) {
+    pub(super) fn end_request(&mut self) {
         let (thread, ns) = self.requests.pop_front().expect("the timer was set for it");
         self.served += ns;
         let interrupt = self.program.device.map_or(0, |device| device.interrupt);
@@ -296,56 +302,56 @@ impl Sim<'_> {
 
     // Creation and exit of threads.
 
-    fn fork(&mut self, cpu: usize, parent: usize, start: Start, is_thread: bool) -> bool {
-        let child = self.add_thread(start, parent, is_thread);
+    fn fork(&mut self, cpu: usize, parent: usize, role: ThreadRole, is_thread: bool) -> bool {
+        let child = self.add_thread(role, parent, is_thread);
         // The child starts in the same system call.
-        let born = Op::Return { call: call::CLONE, object: Object::None, result: 0 };
-        self.first(child, [born]);
-        let (of, tid) = (self.threads[parent].tid, self.threads[child].tid);
-        self.tracer.fork(self.now, cpu, of, tid, self.threads[child].process);
-        if matches!(start, Start::Member { .. }) {
+        let child_return = Op::Return { call: call::CLONE, object: Object::None, result: 0 };
+        self.push_front(child, [child_return]);
+        let (parent_tid, tid) = (self.threads[parent].tid, self.threads[child].tid);
+        self.tracer.fork(self.now, cpu, parent_tid, tid, self.threads[child].process);
+        if matches!(role, ThreadRole::Member { .. }) {
             self.team.members += 1;
             self.team.threads.push(child);
         } else if is_thread {
-            self.threads[parent].made.push_back(child);
+            self.threads[parent].unjoined.push_back(child);
         } else {
             self.threads[parent].unreaped += 1;
         }
-        self.tracer.waking(self.now, cpu, tid, Waker::Thread(of), false);
-        self.place_new(child, cpu);
+        self.tracer.waking(self.now, cpu, tid, Waker::Thread(parent_tid), false);
+        self.place_new_thread(child, cpu);
         let result = i64::from(tid.0);
-        self.first(parent, [Op::Return { call: call::CLONE, object: Object::None, result }]);
+        self.push_front(parent, [Op::Return { call: call::CLONE, object: Object::None, result }]);
         true
     }
 
     fn exit(&mut self, cpu: usize, thread: usize) -> bool {
         let parent = self.threads[thread].parent;
         if parent == usize::MAX {
-            self.over = true;
+            self.ended = true;
         } else if self.threads[thread].is_thread {
             if let Some(joiner) = self.threads[thread].joined_by.take() {
                 self.wake_by(thread, joiner, cpu);
             }
         } else {
             self.threads[parent].zombies.push_back(thread);
-            if self.threads[parent].on == On::Child {
+            if self.threads[parent].location == Location::Child {
                 self.wake_by(thread, parent, cpu);
             }
         }
-        self.threads[thread].on = On::Dead;
-        self.leave(cpu, Left::Dead, None, None);
+        self.threads[thread].location = Location::Dead;
+        self.take_off_cpu(cpu, Left::Dead, None, None);
         false
     }
 
     fn join_all(&mut self, cpu: usize, thread: usize) -> bool {
-        while let Some(&other) = self.threads[thread].made.front() {
-            if self.threads[other].on != On::Dead {
+        while let Some(&other) = self.threads[thread].unjoined.front() {
+            if self.threads[other].location != Location::Dead {
                 self.threads[other].joined_by = Some(thread);
                 let address = ENDS + 0x1000 * u64::from(self.threads[other].tid.0);
-                self.first(thread, [woken_from(address), Op::JoinAll]);
+                self.push_front(thread, [futex_woken(address), Op::JoinAll]);
                 return self.wait(cpu, thread, futex(address));
             }
-            self.threads[thread].made.pop_front();
+            self.threads[thread].unjoined.pop_front();
         }
         true
     }

@@ -21,7 +21,7 @@ pub(crate) const PEER: u32 = 50;
 
 /// Builder of a trace. The builder knows the thread on each CPU, so that an event names only the
 /// change.
-pub(crate) struct Traced {
+pub(crate) struct EventTrace {
     pub(crate) header: TraceHeader,
     pub(crate) events: Vec<Event>,
     on: HashMap<u32, u32>,
@@ -39,7 +39,7 @@ pub(crate) fn accounts(user: u64, system: u64) -> Accounts {
     Accounts { runtime: ns(user + system), user: ns(user), system: ns(system), ..Accounts::default() }
 }
 
-impl Traced {
+impl EventTrace {
     /// A run of this length on the first CPUs. The main process execs `main` at its beginning, on
     /// CPU 0, and a `daemon` exists outside the tree.
     pub(crate) fn new(cpus: u32, elapsed_us: u64) -> Self {
@@ -118,10 +118,10 @@ impl Traced {
     }
 
     pub(crate) fn wake(&mut self, us: u64, cpu: u32, tid: u32, by: u32) {
-        self.woken(us, cpu, tid, Waker::Thread(Tid(by)));
+        self.wake_by(us, cpu, tid, Waker::Thread(Tid(by)));
     }
 
-    pub(crate) fn woken(&mut self, us: u64, cpu: u32, tid: u32, by: Waker) {
+    pub(crate) fn wake_by(&mut self, us: u64, cpu: u32, tid: u32, by: Waker) {
         self.push(us, cpu, EventKind::Waking(Waking { tid: Tid(tid), by, io_wait: false }));
     }
 
@@ -183,11 +183,11 @@ impl Traced {
     pub(crate) fn view(mut self) -> TraceView {
         self.events.sort_by_key(|event| event.at);
         self.header.events = self.events.len() as u64;
-        self.read(usize::MAX)
+        self.view_first(usize::MAX)
     }
 
     /// View of the trace with only the first `left` events.
-    pub(crate) fn read(&self, left: usize) -> TraceView {
+    pub(crate) fn view_first(&self, left: usize) -> TraceView {
         let events = self.events.iter().take(left).cloned().collect();
         trace_view(&self.header, &Decoded { events, ..Decoded::default() }, std::env::consts::ARCH)
     }
@@ -196,19 +196,19 @@ impl Traced {
 /// One second, in the unit of the traces.
 pub(crate) const S: u64 = 1_000_000;
 
-pub(crate) fn near(value: f64, expected: f64) {
+pub(crate) fn assert_near(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
 }
 
-pub(crate) fn all_near(values: &[f64], expected: &[f64]) {
+pub(crate) fn assert_all_near(values: &[f64], expected: &[f64]) {
     assert_eq!(values.len(), expected.len(), "{values:?} instead of {expected:?}");
-    values.iter().zip(expected).for_each(|(value, expected)| near(*value, *expected));
+    values.iter().zip(expected).for_each(|(value, expected)| assert_near(*value, *expected));
 }
 
 /// 10 s on two CPUs. `main` runs alone for 4 s, then beside `cc1` for 3 s. It then waits for `cc1`
 /// for 2 s, and runs alone again for 1 s.
-pub(crate) fn build() -> Traced {
-    let mut t = Traced::new(2, 10 * S);
+pub(crate) fn two_command_trace() -> EventTrace {
+    let mut t = EventTrace::new(2, 10 * S);
     t.fork(4 * S, 0, ROOT, 101);
     t.wake(4 * S, 0, 101, ROOT);
     t.sleep(4 * S, 1, 101);

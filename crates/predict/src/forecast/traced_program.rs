@@ -6,7 +6,7 @@ use morecores_study::Nanos;
 use morecores_study::trace::{Comm, Decoded, TraceHeader};
 use morecores_view::{LockView, TraceView};
 
-use crate::demand::{Demands, LockName, LockUse, demands, lock_uses};
+use crate::demand::{Demands, LockId, LockUse, lock_uses};
 use crate::replay::{Inflation, Machine};
 use morecores_explain::trace::Timeline;
 
@@ -20,7 +20,7 @@ pub struct TracedProgram {
     /// Elapsed time of the traced run.
     pub elapsed: Nanos,
     /// Elapsed time in seconds without the tracer's cost.
-    pub own_elapsed: f64,
+    pub net_elapsed_s: f64,
     /// Demands without the locks.
     pub demands: Demands,
     /// Locks of the program.
@@ -46,48 +46,53 @@ pub struct TracedProgram {
 impl TracedProgram {
     /// Builds the program from a trace and its view. `None` if the trace does not contain the main
     /// process.
-    pub fn of(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
+    pub fn from_trace(header: &TraceHeader, decoded: &Decoded, view: &TraceView) -> Option<Self> {
         let timeline = Timeline::new(header, &decoded.events);
-        let mut found = Self::of_timeline(&timeline, header.run.cpus, header.run.n)?;
-        let latency = &mut found.demands.wake_latency;
+        let mut program = Self::from_timeline(&timeline, header.run.cpus, header.run.n)?;
+        let latency = &mut program.demands.wake_latency;
         *latency = latency.or(header.wake_latency_ns);
         let whole = f64::from(view.cpus) * view.elapsed_s;
-        let of_cpus = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
-        found.own_elapsed =
+        let allotted_share = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
+        program.net_elapsed_s =
             (view.elapsed_s - view.components.tracer_s / f64::from(view.cpus.max(1))).max(0.0);
-        found.lost_share = view.lost_events as f64 / (view.lost_events + view.events).max(1) as f64;
-        found.unexplained_share = of_cpus(view.components.unexplained_s.abs());
-        found.spinning_share = of_cpus(view.user_spin_s.unwrap_or(0.0));
+        program.lost_share = view.lost_events as f64 / (view.lost_events + view.events).max(1) as f64;
+        program.unexplained_share = allotted_share(view.components.unexplained_s.abs());
+        program.spinning_share = allotted_share(view.user_spin_s.unwrap_or(0.0));
         let mut phases: HashMap<&str, f64> = HashMap::new();
         for phase in &view.serial_phases {
             *phases.entry(&phase.culprit).or_default() += phase.duration_s;
         }
-        found.serial_command = phases
+        program.serial_command = phases
             .into_iter()
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)))
             .map(|(name, _)| name.to_owned());
-        for (name, of) in found.lock_names.iter_mut().zip(&found.locks) {
-            let LockName::Kernel(_) = of.lock else { continue };
+        for (name, lock_use) in program.lock_names.iter_mut().zip(&program.locks) {
+            let LockId::Kernel(_) = lock_use.id else { continue };
             // The table groups locks by caller. The row with the closest wait time belongs to this
             // lock.
-            let apart = |seconds: f64| (seconds - of.waited.as_secs_f64()).abs();
-            let likeliest = view.locks.iter().min_by(|a, b| apart(a.wait_s).total_cmp(&apart(b.wait_s)));
-            let close = |lock: &&LockView| apart(lock.wait_s) <= SAME_WAITS * of.waited.as_secs_f64();
-            if let Some(lock) = likeliest.filter(close) {
+            let wait_difference = |seconds: f64| (seconds - lock_use.waited.as_secs_f64()).abs();
+            let likeliest = view
+                .locks
+                .iter()
+                .min_by(|a, b| wait_difference(a.wait_s).total_cmp(&wait_difference(b.wait_s)));
+            let is_close = |lock: &&LockView| {
+                wait_difference(lock.wait_s) <= MAX_WAIT_DIFFERENCE * lock_use.waited.as_secs_f64()
+            };
+            if let Some(lock) = likeliest.filter(is_close) {
                 let from = lock.caller.as_ref().map_or(String::new(), |caller| format!(" of {caller}"));
                 *name = format!("{} {}{from}", lock.kind, lock.symbol);
             }
         }
-        Some(found)
+        Some(program)
     }
 
     /// Builds the program from a timeline alone; the quality of the trace is unknown.
-    pub fn of_timeline(timeline: &Timeline, cpus: u32, n: u32) -> Option<Self> {
-        let demands = demands(timeline)?;
+    pub fn from_timeline(timeline: &Timeline, cpus: u32, n: u32) -> Option<Self> {
+        let demands = Demands::from_timeline(timeline)?;
         let locks = lock_uses(timeline, &demands);
-        let name = |of: &LockUse| match of.lock {
-            LockName::Kernel(address) => format!("a lock of the kernel at {address:#x}"),
-            LockName::Futex(_, address) => format!("the program's lock at {address:#x}"),
+        let name = |lock_use: &LockUse| match lock_use.id {
+            LockId::Kernel(address) => format!("a lock of the kernel at {address:#x}"),
+            LockId::Futex(_, address) => format!("the program's lock at {address:#x}"),
         };
         let lock_names = locks.iter().map(name).collect();
         let command = |id: &_| {
@@ -100,7 +105,7 @@ impl TracedProgram {
             cpus,
             n,
             elapsed: timeline.elapsed(),
-            own_elapsed: timeline.elapsed().as_secs_f64(),
+            net_elapsed_s: timeline.elapsed().as_secs_f64(),
             commands: demands.threads.iter().map(command).collect(),
             locks,
             lock_names,
@@ -116,7 +121,7 @@ impl TracedProgram {
 
     /// Machine with `cpus` CPUs like the traced ones and with this inflation.
     pub(super) fn machine(&self, cpus: u32, inflation: Inflation) -> Machine {
-        let wake_latency = self.demands.wake_latency.unwrap_or(WAKE_LATENCY);
+        let wake_latency = self.demands.wake_latency.unwrap_or(DEFAULT_WAKE_LATENCY);
         let any = Machine::new(cpus);
         let slice = self.demands.slice.unwrap_or(any.slice);
         Machine { slowdown: inflation.slowdown(cpus), wake_latency, slice, ..any }
@@ -125,8 +130,8 @@ impl TracedProgram {
 
 /// Largest relative difference between the waits of a lock and the waits of its table row. The
 /// table divides waits without a stack over callers.
-const SAME_WAITS: f64 = 0.2;
+const MAX_WAIT_DIFFERENCE: f64 = 0.2;
 
 /// Time for an idle CPU to start work, when neither the trace nor the tracer gives it: between 2
 /// µs on a real CPU and tens of microseconds on a virtual one.
-const WAKE_LATENCY: Nanos = Nanos::from_micros(5);
+const DEFAULT_WAKE_LATENCY: Nanos = Nanos::from_micros(5);
