@@ -18,6 +18,6 @@ pub use mutex::*;
 pub use rwlock::*;
 
 /// Return value of a try in C: 0, or `EBUSY`, as from `pthread_mutex_trylock(3)`.
-fn tried(has_it: bool) -> libc::c_int {
-    if has_it { 0 } else { libc::EBUSY }
+fn try_status(is_acquired: bool) -> libc::c_int {
+    if is_acquired { 0 } else { libc::EBUSY }
 }

@@ -15,8 +15,8 @@ use libc::c_int;
 use lock_api::RawMutex;
 use morecores_locks::RawAdaptive;
 
-use crate::tried;
-use crate::wait::undisturbed;
+use crate::try_status;
+use crate::wait::wait_uncancelled;
 
 /// Initialises a free lock.
 #[unsafe(no_mangle)]
@@ -28,14 +28,14 @@ pub extern "C-unwind" fn morecores_lock_init(lock: &mut MaybeUninit<RawAdaptive>
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_lock(lock: &RawAdaptive) {
     if !lock.try_lock() {
-        undisturbed(|| lock.lock());
+        wait_uncancelled(|| lock.lock());
     }
 }
 
 /// Takes the lock if it is free: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_trylock(lock: &RawAdaptive) -> c_int {
-    tried(lock.try_lock())
+    try_status(lock.try_lock())
 }
 
 /// Frees the lock.
@@ -57,5 +57,5 @@ pub extern "C-unwind" fn morecores_lock_is_locked(lock: &RawAdaptive) -> bool {
 /// Measures the cost of a sleep and a wake-up, unless this process has already done so.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_lock_prepare() {
-    undisturbed(morecores_locks::prepare);
+    wait_uncancelled(morecores_locks::prepare);
 }

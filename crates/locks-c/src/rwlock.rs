@@ -10,8 +10,8 @@ use libc::c_int;
 use lock_api::RawRwLock;
 use morecores_locks::RawAdaptiveRw;
 
-use crate::tried;
-use crate::wait::undisturbed;
+use crate::try_status;
+use crate::wait::wait_uncancelled;
 
 /// Initialises a free lock.
 #[unsafe(no_mangle)]
@@ -23,14 +23,14 @@ pub extern "C-unwind" fn morecores_rwlock_init(lock: &mut MaybeUninit<RawAdaptiv
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_rdlock(lock: &RawAdaptiveRw) {
     if !lock.try_lock_shared() {
-        undisturbed(|| lock.lock_shared());
+        wait_uncancelled(|| lock.lock_shared());
     }
 }
 
 /// Acquires the lock for reading if no writer is present or waits: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_tryrdlock(lock: &RawAdaptiveRw) -> c_int {
-    tried(lock.try_lock_shared())
+    try_status(lock.try_lock_shared())
 }
 
 /// Ends reading.
@@ -47,14 +47,14 @@ pub unsafe extern "C-unwind" fn morecores_rwlock_rdunlock(lock: &RawAdaptiveRw) 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_wrlock(lock: &RawAdaptiveRw) {
     if !lock.try_lock_exclusive() {
-        undisturbed(|| lock.lock_exclusive());
+        wait_uncancelled(|| lock.lock_exclusive());
     }
 }
 
 /// Acquires the lock for writing if it has no readers and no writer: 0, or `EBUSY`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn morecores_rwlock_trywrlock(lock: &RawAdaptiveRw) -> c_int {
-    tried(lock.try_lock_exclusive())
+    try_status(lock.try_lock_exclusive())
 }
 
 /// Ends writing.

@@ -19,7 +19,7 @@ unsafe extern "C" {
 /// Calls `wait`, which may wait, and restores `errno` and the thread's cancellation state. A thread
 /// cancelled while it measures would leave threads behind that use its stack.
 #[cold]
-pub(crate) fn undisturbed(wait: impl FnOnce()) {
+pub(crate) fn wait_uncancelled(wait: impl FnOnce()) {
     let mut state = 0;
     #[allow(unsafe_code)]
     // SAFETY: `state` is a local. The address of errno is valid as long as the thread, and belongs

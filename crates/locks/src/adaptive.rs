@@ -4,35 +4,35 @@
 //! |---|---|---|
 //! | 0 | `LOCKED` | the lock has an owner, or it was handed to a sleeper |
 //! | 1 | `AWAKE` | one waiter is awake or is being woken, and will look at the word: do not wake another one, and do not spin next to it |
-//! | 2 | `GIFT` | the lock was handed to a sleeper: no other thread may take it (only with `LOCKED`) |
-//! | 3 | `HUNGRY` | a sleeper has waited too long: the next unlock must hand the lock over |
+//! | 2 | `HANDOFF` | the lock was handed to a sleeper: no other thread may take it (only with `LOCKED`) |
+//! | 3 | `STARVING` | a sleeper has waited too long: the next unlock must hand the lock over |
 //! | 4 to 31 | `WAITER` | number of waiters that sleep or have slept |
 //!
 //! | other words | meaning |
 //! |---|---|
 //! | `calls` | number of calls to sleepers; sleepers sleep on this word; only the owner writes it |
 //! | `turn` | number of acquisitions since a sleeper was last woken; only the owner writes it |
-//! | `due` | time by which the waiter behind `AWAKE` is expected to look |
-//! | `experience` | duration for which spinning has paid off at this lock |
+//! | `look_deadline` | time by which the waiter behind `AWAKE` is expected to look |
+//! | `spin_history` | duration for which spinning has paid off at this lock |
 //!
 //! Without waiters, one locked instruction takes the lock and one frees it. Otherwise an arriving
 //! thread
 //!
-//! 1. *glances* for the duration of some hand-overs between CPUs;
-//! 2. *spins* for the cost of a sleep and a wake-up ([`cost`](crate::cost)), or less if the
-//!    experience says so. It does not spin if another waiter spins or is being woken. It does not
+//! 1. *spins briefly*, for the duration of some hand-overs between CPUs;
+//! 2. *spins on* for the cost of a sleep and a wake-up ([`cost`](crate::cost)), or less if the
+//!    spin history says so. It does not spin if another waiter spins or is being woken. It does not
 //!    outwait an owner that is off its CPU for longer than that. It yields now and then, since the
 //!    owner may be ready for this very CPU;
-//! 3. *naps* if it has seen other threads take the lock again before it could. Those threads then
-//!    do best undisturbed. A nap is a sleep of a fixed time, longer each time, without a wake-up;
-//!    it costs the owners nothing;
+//! 3. *backs off* if it has seen other threads take the lock again before it could. Those threads
+//!    then do best undisturbed. A backoff sleep has a fixed time, longer each time, and ends
+//!    without a wake-up; it costs the owners nothing;
 //! 4. *sleeps* otherwise, until it is woken. An unlock wakes one sleeper, unless a waiter is awake.
 //!    A running thread may take the lock before the sleeper arrives, which keeps the CPUs busy. If
-//!    the woken thread has not looked by the `due` time, it has no CPU. The unlock then wakes
+//!    the woken thread has not looked by `look_deadline`, it has no CPU. The unlock then wakes
 //!    another sleeper, which may have one.
 //!
 //! The four steps alone do not prevent starvation. A thread that has waited for 10 ms asleep
-//! therefore sets `HUNGRY`. The next unlock then hands the lock to the head of the kernel's queue
+//! therefore sets `STARVING`. The next unlock then hands the lock to the head of the kernel's queue
 //! without freeing it.
 //!
 //! Argument that no wake-up and no hand-over is lost:
@@ -51,16 +51,16 @@
 //!   in these steps too, even if it belongs to another thread: that costs at most one surplus
 //!   wake-up. A thread that goes to sleep for the first time leaves it set and relies on the waiter
 //!   that is awake.
-//! - A hand-over follows these steps too, with `HUNGRY` off and `AWAKE` on. An `AWAKE` that is
+//! - A hand-over follows these steps too, with `STARVING` off and `AWAKE` on. An `AWAKE` that is
 //!   still set does not prove that no possible receiver went back to sleep: a spinning thread,
 //!   which cannot receive the lock, may have set it again. But the starving thread is counted. If
-//!   it went back to sleep, `HUNGRY` is set again and the unlock starts again. Otherwise it is in
+//!   it went back to sleep, `STARVING` is set again and the unlock starts again. Otherwise it is in
 //!   the kernel's queue, where one possible receiver is woken, or it will not sleep and may take
 //!   the lock itself. A thread that arrives after the hand-over sleeps until it is called and
 //!   cannot receive the lock before that. The thread that handed the lock over therefore does not
 //!   get it back at once.
-//! - `turn`, `due` and `experience` determine the spinning time and the additional wake-ups, never
-//!   whether the lock is free.
+//! - `turn`, `look_deadline` and `spin_history` determine the spinning time and the additional
+//!   wake-ups, never whether the lock is free.
 //!
 //! Orderings. Taking the lock, or receiving it, is `Acquire`. Freeing it, or handing it over, is
 //! `Release`: the next owner sees all writes of the previous one, including `calls`. Marking the
@@ -72,19 +72,19 @@
 //! thread that has just taken the lock and knows that it is the last user may therefore free the
 //! memory, as C programs do.
 
-pub(crate) mod experience;
+pub(crate) mod spin_history;
 #[cfg(all(test, loom))]
 mod models;
 mod waiter;
-pub(crate) mod words;
+pub(crate) mod bits;
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use self::experience::Experience;
+use self::spin_history::SpinHistory;
 use self::waiter::Waiter;
-use self::words::{AWAKE, GIFT, HUNGRY, LOCKED, waiters};
-use crate::primitive::{AtomicU32, Word, const_unless_modelled, now_ns};
+use self::bits::{AWAKE, HANDOFF, STARVING, LOCKED, waiter_count};
+use crate::primitive::{AtomicU32, FutexWord, const_unless_modelled, now_ns};
 
 /// About a microsecond, as a power of two.
 const TICK_NS: u64 = 1 << 10;
@@ -92,7 +92,7 @@ const TICK_NS: u64 = 1 << 10;
 /// Permitted delay of a waiter that is awake. It is longer than a wake-up from an idle CPU's deep
 /// state. It is shorter than the time slice for which the waiter may have to wait for its CPU while
 /// other CPUs idle.
-const LATENESS_NS: u64 = 150_000;
+const MAX_LOOK_DELAY_NS: u64 = 150_000;
 
 /// Adaptive lock: spins while that is cheaper than blocking, then blocks.
 #[derive(Debug)]
@@ -100,14 +100,14 @@ const LATENESS_NS: u64 = 150_000;
 pub struct RawAdaptive {
     word: AtomicU32,
     /// Number of calls to sleepers, on which the sleepers sleep. Only the owner writes it.
-    calls: Word,
+    calls: FutexWord,
     /// Number of acquisitions since a sleeper was last woken, with wrap-around. Only the owner
     /// writes it.
     turn: AtomicU32,
     /// Time by which the waiter that is awake is expected to look: in units of [`TICK_NS`], with
     /// wrap-around.
-    due: AtomicU32,
-    experience: Experience,
+    look_deadline: AtomicU32,
+    spin_history: SpinHistory,
     #[cfg(loom)]
     model: Model,
 }
@@ -118,12 +118,12 @@ impl RawAdaptive {
         pub fn new() -> Self {
             Self {
                 word: AtomicU32::new(0),
-                calls: Word::new(0),
+                calls: FutexWord::new(0),
                 turn: AtomicU32::new(0),
-                due: AtomicU32::new(0),
-                experience: Experience::new(),
+                look_deadline: AtomicU32::new(0),
+                spin_history: SpinHistory::new(),
                 #[cfg(loom)]
-                model: Model { is_giving: false, is_late: false, cpus: 2 },
+                model: Model { starves_at_once: false, is_waiter_preempted: false, cpus: 2 },
             }
         }
     }
@@ -161,7 +161,7 @@ impl RawAdaptive {
         // for the loaded value.
         let freed = if seen == LOCKED {
             self.word.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
-        } else if seen & (AWAKE | HUNGRY) == AWAKE && !self.turn.load(Relaxed).is_power_of_two() {
+        } else if seen & (AWAKE | STARVING) == AWAKE && !self.turn.load(Relaxed).is_power_of_two() {
             self.word.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok()
         } else {
             false
@@ -173,16 +173,16 @@ impl RawAdaptive {
 
     #[cold]
     fn unlock_contended(&self) {
-        let mut gives = false;
+        let mut hands_off = false;
         loop {
             let seen = self.word.load(Relaxed);
-            let unlock = unlock(seen, || self.is_patience_over());
-            gives |= unlock == Unlock::Gives;
-            let done = match unlock {
-                Unlock::Frees if !gives => {
+            let action = unlock_action(seen, || self.is_look_overdue());
+            hands_off |= action == UnlockAction::HandOff;
+            let done = match action {
+                UnlockAction::Free if !hands_off => {
                     self.word.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok()
                 }
-                Unlock::Frees | Unlock::Wakes | Unlock::Gives => self.call(seen, gives),
+                UnlockAction::Free | UnlockAction::Wake | UnlockAction::HandOff => self.call_sleeper(seen, hands_off),
             };
             if done {
                 return;
@@ -193,20 +193,20 @@ impl RawAdaptive {
     /// Calls a sleeper, and then frees the word for it or hands the lock over. Returns false if the
     /// word is no longer `seen`, or if a possible receiver of the call went back to sleep in
     /// between. The caller then starts again.
-    fn call(&self, seen: u32, gives: bool) -> bool {
+    fn call_sleeper(&self, seen: u32, hands_off: bool) -> bool {
         let calls = ptr::from_ref(&self.calls);
-        let mut seen = match self.word.compare_exchange(seen, seen & !HUNGRY | AWAKE, Acquire, Relaxed) {
-            Ok(_) => seen & !HUNGRY | AWAKE,
+        let mut seen = match self.word.compare_exchange(seen, seen & !STARVING | AWAKE, Acquire, Relaxed) {
+            Ok(_) => seen & !STARVING | AWAKE,
             Err(_) => return false,
         };
-        self.expect_look(0);
+        self.set_look_deadline(0);
         self.turn.store(0, Relaxed);
         self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
-        while seen & (AWAKE | HUNGRY) == AWAKE {
-            let new = if gives { seen | GIFT } else { seen & !LOCKED };
+        while seen & (AWAKE | STARVING) == AWAKE {
+            let new = if hands_off { seen | HANDOFF } else { seen & !LOCKED };
             match self.word.compare_exchange_weak(seen, new, Release, Relaxed) {
                 Ok(_) => {
-                    Word::wake_one(calls);
+                    FutexWord::wake_one(calls);
                     return true;
                 }
                 Err(now) => seen = now,
@@ -217,17 +217,17 @@ impl RawAdaptive {
 
     /// Records that a waiter is awake or is being woken. It is expected to look after `after_ns`
     /// plus the permitted delay.
-    fn expect_look(&self, after_ns: u64) {
-        self.due.store(ticks(now_ns() + after_ns + LATENESS_NS), Relaxed);
+    fn set_look_deadline(&self, after_ns: u64) {
+        self.look_deadline.store(ticks(now_ns() + after_ns + MAX_LOOK_DELAY_NS), Relaxed);
     }
 
     /// Whether the waiter that is awake should have looked by now.
-    fn is_patience_over(&self) -> bool {
+    fn is_look_overdue(&self) -> bool {
         #[cfg(loom)]
-        if self.model.is_late {
+        if self.model.is_waiter_preempted {
             return true;
         }
-        let late = ticks(now_ns()).wrapping_sub(self.due.load(Relaxed));
+        let late = ticks(now_ns()).wrapping_sub(self.look_deadline.load(Relaxed));
         late != 0 && late < u32::MAX / 2
     }
 
@@ -248,56 +248,56 @@ const fn ticks(ns: u64) -> u32 {
 #[derive(Clone, Copy, Debug)]
 struct Model {
     /// Whether every sleeper starves at once, so that hand-overs need not wait for a second sleep.
-    is_giving: bool,
+    starves_at_once: bool,
     /// Whether a waiter that is awake has always lost its CPU.
-    is_late: bool,
+    is_waiter_preempted: bool,
     /// Number of CPUs. With one CPU no thread looks before it sleeps.
     cpus: u32,
 }
 
 /// Action of an unlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unlock {
+enum UnlockAction {
     /// Frees the word: no waiter sleeps, or one is awake.
-    Frees,
+    Free,
     /// Frees the word and wakes a sleeper.
-    Wakes,
+    Wake,
     /// Hands the lock to a sleeper.
-    Gives,
+    HandOff,
 }
 
-fn unlock(seen: u32, is_patience_over: impl FnOnce() -> bool) -> Unlock {
-    if waiters(seen) == 0 {
+fn unlock_action(seen: u32, is_look_overdue: impl FnOnce() -> bool) -> UnlockAction {
+    if waiter_count(seen) == 0 {
         // This check comes first: a hand-over without a receiver would leave the lock taken for
         // ever.
-        Unlock::Frees
-    } else if seen & HUNGRY != 0 {
-        Unlock::Gives
-    } else if seen & AWAKE != 0 && !is_patience_over() {
-        Unlock::Frees
+        UnlockAction::Free
+    } else if seen & STARVING != 0 {
+        UnlockAction::HandOff
+    } else if seen & AWAKE != 0 && !is_look_overdue() {
+        UnlockAction::Free
     } else {
-        Unlock::Wakes
+        UnlockAction::Wake
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::words::WAITER;
+    use super::bits::WAITER;
     use super::*;
 
     #[test]
-    fn an_unlock_wakes_only_where_it_must_and_gives_only_to_the_hungry() {
-        for (seen, patient, impatient) in [
-            (LOCKED, Unlock::Frees, Unlock::Frees),
+    fn an_unlock_wakes_only_where_it_must_and_hands_off_only_to_the_starving() {
+        for (seen, in_time, overdue) in [
+            (LOCKED, UnlockAction::Free, UnlockAction::Free),
             // There is a spinner but no sleeper.
-            (LOCKED | AWAKE, Unlock::Frees, Unlock::Frees),
-            (LOCKED | WAITER, Unlock::Wakes, Unlock::Wakes),
-            (LOCKED | AWAKE | (3 * WAITER), Unlock::Frees, Unlock::Wakes),
-            (LOCKED | HUNGRY | (2 * WAITER), Unlock::Gives, Unlock::Gives),
-            (LOCKED | HUNGRY | AWAKE | WAITER, Unlock::Gives, Unlock::Gives),
+            (LOCKED | AWAKE, UnlockAction::Free, UnlockAction::Free),
+            (LOCKED | WAITER, UnlockAction::Wake, UnlockAction::Wake),
+            (LOCKED | AWAKE | (3 * WAITER), UnlockAction::Free, UnlockAction::Wake),
+            (LOCKED | STARVING | (2 * WAITER), UnlockAction::HandOff, UnlockAction::HandOff),
+            (LOCKED | STARVING | AWAKE | WAITER, UnlockAction::HandOff, UnlockAction::HandOff),
         ] {
-            assert_eq!(unlock(seen, || false), patient, "{seen:b}");
-            assert_eq!(unlock(seen, || true), impatient, "{seen:b}");
+            assert_eq!(unlock_action(seen, || false), in_time, "{seen:b}");
+            assert_eq!(unlock_action(seen, || true), overdue, "{seen:b}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! | bits of `readers` | name | meaning |
 //! |---|---|---|
 //! | 0 | `WRITER` | a writer holds the gate: readers must pass through it |
-//! | 1 | `SLEEPS` | that writer sleeps until the last reader has left |
+//! | 1 | `WRITER_SLEEPS` | that writer sleeps until the last reader has left |
 //! | 2 to 31 | `READER` | number of readers |
 //!
 //! A waiting writer keeps new readers out, and all threads queue at the gate, whose hand-overs
@@ -25,34 +25,34 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::RawAdaptive;
-use crate::primitive::{Word, const_unless_modelled, pause};
+use crate::primitive::{FutexWord, const_unless_modelled, pause};
 
 const WRITER: u32 = 1;
-const SLEEPS: u32 = 2;
+const WRITER_SLEEPS: u32 = 2;
 const READER: u32 = 4;
 
 /// Bit that is set when the readers reach half of the largest possible count. No program has so
 /// many threads, so guards must have been forgotten. The other half keeps the count from wrapping
 /// while several threads find this out at one time.
-const TOO_MANY: u32 = 1 << 31;
+const READER_OVERFLOW: u32 = 1 << 31;
 
-/// Number of a writer's looks at leaving readers before it sleeps, as in the adaptive lock's
-/// glance.
-const GLANCES: u32 = if cfg!(loom) { 1 } else { 24 };
+/// Number of a writer's looks at leaving readers before it sleeps, as in the first
+/// spin of the adaptive lock.
+const SPIN_TRIES: u32 = if cfg!(loom) { 1 } else { 24 };
 
 /// Adaptive reader-writer lock: many readers, or one writer.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawAdaptiveRw {
     gate: RawAdaptive,
-    readers: Word,
+    readers: FutexWord,
 }
 
 impl RawAdaptiveRw {
     const_unless_modelled! {
         /// A free lock.
         pub fn new() -> Self {
-            Self { gate: RawAdaptive::new(), readers: Word::new(0) }
+            Self { gate: RawAdaptive::new(), readers: FutexWord::new(0) }
         }
     }
 
@@ -70,7 +70,7 @@ impl RawAdaptiveRw {
     #[cold]
     fn lock_shared_contended(&self) {
         self.gate.lock();
-        let is_full = self.readers.load(Relaxed) & TOO_MANY != 0;
+        let is_full = self.readers.load(Relaxed) & READER_OVERFLOW != 0;
         if !is_full {
             // There is no writer: it would hold the gate.
             self.readers.fetch_add(READER, Acquire);
@@ -84,7 +84,7 @@ impl RawAdaptiveRw {
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let mut seen = self.readers.load(Relaxed);
-        while seen & (WRITER | TOO_MANY) == 0 {
+        while seen & (WRITER | READER_OVERFLOW) == 0 {
             match self.readers.compare_exchange_weak(seen, seen + READER, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -97,8 +97,8 @@ impl RawAdaptiveRw {
     pub(crate) fn unlock_shared(&self) {
         let readers = ptr::from_ref(&self.readers);
         let seen = self.readers.fetch_sub(READER, Release);
-        if seen == READER | WRITER | SLEEPS {
-            Word::wake_one(readers);
+        if seen == READER | WRITER | WRITER_SLEEPS {
+            FutexWord::wake_one(readers);
         }
     }
 
@@ -107,22 +107,22 @@ impl RawAdaptiveRw {
     pub fn lock_exclusive(&self) {
         self.gate.lock();
         if self.readers.compare_exchange(0, WRITER, Acquire, Relaxed).is_err() {
-            self.await_readers();
+            self.wait_for_readers();
         }
     }
 
     #[cold]
-    fn await_readers(&self) {
+    fn wait_for_readers(&self) {
         let mut seen = self.readers.fetch_or(WRITER, Acquire) | WRITER;
-        let mut glances = GLANCES;
+        let mut spin_tries = SPIN_TRIES;
         while seen >= READER {
-            if glances > 0 {
-                glances -= 1;
+            if spin_tries > 0 {
+                spin_tries -= 1;
                 pause();
-            } else if seen & SLEEPS == 0 {
+            } else if seen & WRITER_SLEEPS == 0 {
                 // If a reader left in between, the word has changed, and the next look sees the
                 // change.
-                let _ = self.readers.compare_exchange(seen, seen | SLEEPS, Relaxed, Relaxed);
+                let _ = self.readers.compare_exchange(seen, seen | WRITER_SLEEPS, Relaxed, Relaxed);
             } else {
                 self.readers.sleep_while(seen, None);
             }
@@ -136,11 +136,11 @@ impl RawAdaptiveRw {
         if !self.gate.try_lock() {
             return false;
         }
-        let alone = self.readers.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok();
-        if !alone {
+        let is_exclusive = self.readers.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok();
+        if !is_exclusive {
             self.gate.unlock();
         }
-        alone
+        is_exclusive
     }
 
     #[inline]
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "too many readers")]
     fn the_count_of_readers_cannot_wrap() {
-        let lock = RawAdaptiveRw { readers: Word::new(TOO_MANY), ..RawAdaptiveRw::new() };
+        let lock = RawAdaptiveRw { readers: FutexWord::new(READER_OVERFLOW), ..RawAdaptiveRw::new() };
         assert!(!lock.try_lock_shared());
         lock.lock_shared();
     }

@@ -19,7 +19,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::primitive::{Word, const_unless_modelled};
+use crate::primitive::{FutexWord, const_unless_modelled};
 
 const LOCKED: u32 = 1;
 const WAITER: u32 = 2;
@@ -27,14 +27,14 @@ const WAITER: u32 = 2;
 /// Blocking lock: a waiter blocks until it is woken.
 #[derive(Debug)]
 pub struct RawBlock {
-    word: Word,
+    word: FutexWord,
 }
 
 impl RawBlock {
     const_unless_modelled! {
         /// A free lock.
         pub fn new() -> Self {
-            Self { word: Word::new(0) }
+            Self { word: FutexWord::new(0) }
         }
     }
 
@@ -49,21 +49,21 @@ impl RawBlock {
     #[cold]
     fn lock_contended(&self) {
         // The waiter's share of the word: zero until it is counted.
-        let mut me = 0;
+        let mut own_count = 0;
         let mut seen = self.word.load(Relaxed);
         loop {
-            let (new, takes) = match seen & LOCKED {
-                0 => ((seen | LOCKED) - me, true),
-                _ => (seen + WAITER - me, false),
+            let (new, acquires) = match seen & LOCKED {
+                0 => ((seen | LOCKED) - own_count, true),
+                _ => (seen + WAITER - own_count, false),
             };
             if let Err(now) = self.word.compare_exchange(seen, new, Acquire, Relaxed) {
                 seen = now;
                 continue;
             }
-            if takes {
+            if acquires {
                 return;
             }
-            me = WAITER;
+            own_count = WAITER;
             self.word.sleep_while(new, None);
             seen = self.word.load(Relaxed);
         }
@@ -86,7 +86,7 @@ impl RawBlock {
     pub(crate) fn unlock(&self) {
         let word = ptr::from_ref(&self.word);
         if self.word.fetch_and(!LOCKED, Release) != LOCKED {
-            Word::wake_one(word);
+            FutexWord::wake_one(word);
         }
     }
 

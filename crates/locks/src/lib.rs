@@ -11,8 +11,8 @@
 //!
 //! The numbers in the table follow I. S. Jørgensen, "SMP - Symmetrical Multiprocessing" (EDM/2).
 //! The article improves one lock in four steps and leaves two exercises. The first is the number of
-//! spins, which [`cost`] and the adaptive lock's experience answer. The second is nested ownership,
-//! which [`ReentrantAdaptiveMutex`] provides.
+//! spins, which [`cost`] and the adaptive lock's spin history answer. The second is nested
+//! ownership, which [`ReentrantAdaptiveMutex`] provides.
 //!
 //! ```
 //! use morecores_locks::{AdaptiveMutex, AdaptiveRwLock, ReentrantAdaptiveMutex};

@@ -1,22 +1,22 @@
 //! A queue of spinners, each on its own word (Mellor-Crummey and Scott, 1991), in the form of the
-//! K42 kernel. The lock stores the owner's place in the queue. A thread's own place therefore need
+//! K42 kernel. The lock stores the owner's node in the queue. A thread's own node therefore need
 //! not outlive its call of `lock`, and the interface is that of any lock.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `tail` | null: free; `HELD`: the lock has an owner and no waiters; otherwise the last waiter's place |
-//! | `first` | the first waiter's place, once that waiter has linked it; null before |
-//! | a place's `next` | the next place in the queue, once its thread has linked it |
-//! | a place's `waits` | whether its thread still has to wait |
+//! | `tail` | null: free; `HELD`: the lock has an owner and no waiters; otherwise the last waiter's node |
+//! | `first` | the first waiter's node, once that waiter has linked it; null before |
+//! | a node's `next` | the next node in the queue, once its thread has linked it |
+//! | a node's `is_waiting` | whether its thread still has to wait |
 //!
 //! An unlock touches one waiter's cache line, for any number of waiters. The lock is as fair as the
 //! ticket lock, and equally unsuitable for more threads than CPUs.
 //!
 //! Orderings. Joining the queue is `AcqRel` on `tail`. `Release` ensures that a thread that finds
-//! this place there sees it filled in. `Acquire` ensures that this thread sees the previous place
+//! this node there sees it filled in. `Acquire` ensures that this thread sees the previous node
 //! filled in, or, if the lock is free, the last owner's writes. `next` and `first` are published by
-//! `Release` and read by `Acquire` for the same reason. `waits` is cleared by `Release` and seen by
-//! `Acquire`, which hands over the lock. Only the owner clears `first`, with `Relaxed`. The
+//! `Release` and read by `Acquire` for the same reason. `is_waiting` is cleared by `Release` and
+//! seen by `Acquire`, which hands over the lock. Only the owner clears `first`, with `Relaxed`. The
 //! `Release` of its unlock on `tail` orders that before the next owner.
 
 use core::ptr;
@@ -24,24 +24,24 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::primitive::{AtomicBool, AtomicPtr, const_unless_modelled, relax};
 
-/// A waiting thread's place in the queue, on its stack. It has its own pair of cache lines: CPUs
+/// A waiting thread's node in the queue, on its stack. It has its own pair of cache lines: CPUs
 /// fetch two at once.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Place {
-    next: AtomicPtr<Place>,
-    waits: AtomicBool,
+struct Node {
+    next: AtomicPtr<Node>,
+    is_waiting: AtomicBool,
 }
 
-/// Value of `tail` for a lock with an owner and no waiters. No place has this address, which is not
+/// Value of `tail` for a lock with an owner and no waiters. No node has this address, which is not
 /// aligned.
-const HELD: *mut Place = ptr::without_provenance_mut(1);
+const HELD: *mut Node = ptr::without_provenance_mut(1);
 
 /// MCS lock: a queue of spinners.
 #[derive(Debug)]
 pub struct RawMcs {
-    tail: AtomicPtr<Place>,
-    first: AtomicPtr<Place>,
+    tail: AtomicPtr<Node>,
+    first: AtomicPtr<Node>,
 }
 
 impl RawMcs {
@@ -62,43 +62,43 @@ impl RawMcs {
 
     #[cold]
     fn lock_contended(&self) {
-        let place = Place { next: AtomicPtr::new(ptr::null_mut()), waits: AtomicBool::new(true) };
-        let mine = ptr::from_ref(&place).cast_mut();
-        let mut before = self.tail.load(Relaxed);
+        let node = Node { next: AtomicPtr::new(ptr::null_mut()), is_waiting: AtomicBool::new(true) };
+        let node_ptr = ptr::from_ref(&node).cast_mut();
+        let mut previous = self.tail.load(Relaxed);
         loop {
-            let new = if before.is_null() { HELD } else { mine };
-            match self.tail.compare_exchange_weak(before, new, AcqRel, Relaxed) {
-                Ok(_) if before.is_null() => return,
+            let new = if previous.is_null() { HELD } else { node_ptr };
+            match self.tail.compare_exchange_weak(previous, new, AcqRel, Relaxed) {
+                Ok(_) if previous.is_null() => return,
                 Ok(_) => break,
-                Err(now) => before = now,
+                Err(now) => previous = now,
             }
         }
-        if before == HELD {
-            self.first.store(mine, Release);
+        if previous == HELD {
+            self.first.store(node_ptr, Release);
         } else {
             #[allow(unsafe_code)]
-            // SAFETY: `before` was the tail until this thread put its own place there. The other
+            // SAFETY: `previous` was the tail until this thread put its own node there. The other
             // thread returns from `lock` only after one of two events. Either it has removed its
-            // place from `tail`, which is no longer possible, or it has seen `next`, which is set
+            // node from `tail`, which is no longer possible, or it has seen `next`, which is set
             // here and not touched afterwards.
-            unsafe { &*before }.next.store(mine, Release);
+            unsafe { &*previous }.next.store(node_ptr, Release);
         }
-        while place.waits.load(Acquire) {
+        while node.is_waiting.load(Acquire) {
             relax();
         }
-        self.take_over(&place, mine);
+        self.move_successor(&node, node_ptr);
     }
 
-    /// Moves the successor of the owner's place into the lock, so that the place may be dropped.
-    fn take_over(&self, place: &Place, mine: *mut Place) {
-        let mut next = place.next.load(Acquire);
+    /// Moves the successor of the owner's node into the lock, so that the node may be dropped.
+    fn move_successor(&self, node: &Node, node_ptr: *mut Node) {
+        let mut next = node.next.load(Acquire);
         if next.is_null() {
             self.first.store(ptr::null_mut(), Relaxed);
-            if self.tail.compare_exchange(mine, HELD, AcqRel, Relaxed).is_ok() {
+            if self.tail.compare_exchange(node_ptr, HELD, AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // Another thread has joined the queue and is about to link its place.
-            next = wait_for(&place.next);
+            // Another thread has joined the queue and is about to link its node.
+            next = wait_until_set(&node.next);
         }
         self.first.store(next, Relaxed);
     }
@@ -116,15 +116,15 @@ impl RawMcs {
             if self.tail.compare_exchange(HELD, ptr::null_mut(), Release, Relaxed).is_ok() {
                 return;
             }
-            first = wait_for(&self.first);
+            first = wait_until_set(&self.first);
         }
         // The clearing precedes the hand-over: afterwards `first` belongs to the next owner.
         self.first.store(ptr::null_mut(), Relaxed);
         #[allow(unsafe_code)]
-        // SAFETY: the place's thread spins until this store and does not return before it. The
-        // store is the last access: the reference is to an atomic within a place that may be gone
+        // SAFETY: the node's thread spins until this store and does not return before it. The
+        // store is the last access: the reference is to an atomic within a node that may be gone
         // right after it, as a lock's own memory may.
-        unsafe { &*first }.waits.store(false, Release);
+        unsafe { &*first }.is_waiting.store(false, Release);
     }
 
     /// Whether the lock has an owner.
@@ -135,7 +135,7 @@ impl RawMcs {
 }
 
 /// Value of the pointer, after another thread has set it.
-fn wait_for(pointer: &AtomicPtr<Place>) -> *mut Place {
+fn wait_until_set(pointer: &AtomicPtr<Node>) -> *mut Node {
     loop {
         let now = pointer.load(Acquire);
         if !now.is_null() {

@@ -9,8 +9,8 @@
 //! A model fails if two threads are in the lock at once, which loom's `UnsafeCell` reports. It
 //! fails if the next owner does not see a write of the previous one. It fails if threads wait for
 //! each other for ever, so that loom finds no thread that can continue. `primitive::modelled` is
-//! the machine. Models of three threads are limited to [`PREEMPTIONS`] preemptions, which finds
-//! nearly all faults (Musuvathi and Qadeer, "Iterative context bounding", 2007).
+//! the machine. Models of three threads are limited to [`PREEMPTION_BOUND`] preemptions, which
+//! finds nearly all faults (Musuvathi and Qadeer, "Iterative context bounding", 2007).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use loom::thread;
 use crate::{RawAdaptive, RawAdaptiveRw, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket};
 
 /// Maximum number of preemptions in one run of a model with three threads.
-pub(crate) const PREEMPTIONS: usize = 2;
+pub(crate) const PREEMPTION_BOUND: usize = 2;
 
 /// Operations that the models need of a lock.
 pub(crate) trait Lock: Send + Sync + 'static {
@@ -47,21 +47,21 @@ macro_rules! lock {
 lock!(RawAdaptive, RawBlock, RawMcs, RawSleep, RawSpin, RawSpinBackoff, RawTicket);
 
 /// A number under a lock, read and written without any memory ordering of its own.
-pub(crate) struct Guarded<L> {
+pub(crate) struct LockedNumber<L> {
     pub(crate) lock: L,
     number: UnsafeCell<u32>,
 }
 
 #[allow(unsafe_code)]
 // SAFETY: the number is accessed only under the lock; loom reports a lock that does not exclude.
-unsafe impl<L: Sync> Sync for Guarded<L> {}
+unsafe impl<L: Sync> Sync for LockedNumber<L> {}
 
-impl<L: Lock> Guarded<L> {
+impl<L: Lock> LockedNumber<L> {
     fn new() -> Self {
-        Self::of(L::new())
+        Self::with_lock(L::new())
     }
 
-    pub(crate) fn of(lock: L) -> Self {
+    pub(crate) fn with_lock(lock: L) -> Self {
         Self { lock, number: UnsafeCell::new(0) }
     }
 
@@ -97,41 +97,41 @@ pub(crate) fn check(preemptions: Option<usize>, model: impl Fn() + Send + Sync +
 }
 
 /// Runs `others` threads and this one; each adds `turns` times.
-pub(crate) fn adding<L: Lock>(others: usize, turns: u32) {
-    let guarded = Arc::new(Guarded::<L>::new());
+pub(crate) fn check_additions<L: Lock>(others: usize, turns: u32) {
+    let number = Arc::new(LockedNumber::<L>::new());
     let threads: Vec<_> = (0..others)
         .map(|_| {
-            let guarded = Arc::clone(&guarded);
-            thread::spawn(move || (0..turns).for_each(|_| guarded.add()))
+            let number = Arc::clone(&number);
+            thread::spawn(move || (0..turns).for_each(|_| number.add()))
         })
         .collect();
-    (0..turns).for_each(|_| guarded.add());
+    (0..turns).for_each(|_| number.add());
     for thread in threads {
         thread.join().expect("it does not panic");
     }
-    assert_eq!(guarded.value(), (others as u32 + 1) * turns);
-    assert!(!guarded.lock.is_locked());
+    assert_eq!(number.value(), (others as u32 + 1) * turns);
+    assert!(!number.lock.is_locked());
 }
 
 /// Runs a thread that tries and a thread that waits.
-pub(crate) fn trying<L: Lock>() {
-    let guarded = Arc::new(Guarded::<L>::new());
+pub(crate) fn check_try<L: Lock>() {
+    let number = Arc::new(LockedNumber::<L>::new());
     let other = {
-        let guarded = Arc::clone(&guarded);
-        thread::spawn(move || guarded.add())
+        let number = Arc::clone(&number);
+        thread::spawn(move || number.add())
     };
     let mut added = 1;
-    if guarded.lock.try_lock() {
-        guarded.add_locked();
-        guarded.lock.unlock();
+    if number.lock.try_lock() {
+        number.add_locked();
+        number.lock.unlock();
         added += 1;
     }
     other.join().expect("it does not panic");
-    assert_eq!(guarded.value(), added);
+    assert_eq!(number.value(), added);
     // The lock can be taken in every case.
-    assert!(guarded.lock.try_lock());
-    assert!(!guarded.lock.try_lock());
-    guarded.lock.unlock();
+    assert!(number.lock.try_lock());
+    assert!(!number.lock.try_lock());
+    number.lock.unlock();
 }
 
 macro_rules! models {
@@ -141,17 +141,17 @@ macro_rules! models {
 
             #[test]
             fn two_threads() {
-                check(None, || adding::<$lock>(1, 1));
+                check(None, || check_additions::<$lock>(1, 1));
             }
 
             #[test]
             fn two_threads_twice() {
-                check(Some(PREEMPTIONS + 1), || adding::<$lock>(1, 2));
+                check(Some(PREEMPTION_BOUND + 1), || check_additions::<$lock>(1, 2));
             }
 
             #[test]
             fn a_try() {
-                check(Some(PREEMPTIONS + 1), trying::<$lock>);
+                check(Some(PREEMPTION_BOUND + 1), check_try::<$lock>);
             }
         }
     )* };
@@ -171,7 +171,7 @@ macro_rules! models_of_three {
     ($($name:ident: $lock:ty;)*) => { $(
         #[test]
         fn $name() {
-            check(Some(PREEMPTIONS), || adding::<$lock>(2, 1));
+            check(Some(PREEMPTION_BOUND), || check_additions::<$lock>(2, 1));
         }
     )* };
 }
@@ -189,7 +189,7 @@ models_of_three! {
 mod adaptive_rw {
     use super::*;
 
-    struct Pair {
+    struct NumberPair {
         lock: RawAdaptiveRw,
         numbers: UnsafeCell<(u32, u32)>,
     }
@@ -197,9 +197,9 @@ mod adaptive_rw {
     #[allow(unsafe_code)]
     // SAFETY: the numbers are accessed only under the lock; loom reports a lock that does not
     // exclude.
-    unsafe impl Sync for Pair {}
+    unsafe impl Sync for NumberPair {}
 
-    impl Pair {
+    impl NumberPair {
         fn new() -> Self {
             Self { lock: RawAdaptiveRw::new(), numbers: UnsafeCell::new((0, 0)) }
         }
@@ -229,8 +229,8 @@ mod adaptive_rw {
     }
 
     /// Runs one thread for each of these functions, together with this thread, which writes.
-    fn beside_a_writer(others: &[fn(&Pair)], writes: u32) {
-        let pair = Arc::new(Pair::new());
+    fn with_writer(others: &[fn(&NumberPair)], writes: u32) {
+        let pair = Arc::new(NumberPair::new());
         let threads: Vec<_> = others
             .iter()
             .map(|&other| {
@@ -248,33 +248,33 @@ mod adaptive_rw {
         pair.lock.unlock_exclusive();
     }
 
-    fn reads(pair: &Pair) {
+    fn read_once(pair: &NumberPair) {
         pair.read();
     }
 
     #[test]
     fn a_reader() {
-        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[reads], 1));
+        check(Some(PREEMPTION_BOUND + 1), || with_writer(&[read_once], 1));
     }
 
     #[test]
     fn two_readers() {
-        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, reads], 1));
+        check(Some(PREEMPTION_BOUND), || with_writer(&[read_once, read_once], 1));
     }
 
     #[test]
     fn another_writer() {
-        check(Some(PREEMPTIONS + 1), || beside_a_writer(&[Pair::write], 2));
+        check(Some(PREEMPTION_BOUND + 1), || with_writer(&[NumberPair::write], 2));
     }
 
     #[test]
     fn a_reader_and_another_writer() {
-        check(Some(PREEMPTIONS), || beside_a_writer(&[reads, Pair::write], 2));
+        check(Some(PREEMPTION_BOUND), || with_writer(&[read_once, NumberPair::write], 2));
     }
 
     #[test]
     fn tries() {
-        let tries = |pair: &Pair| {
+        let tries = |pair: &NumberPair| {
             if pair.lock.try_lock_shared() {
                 pair.lock.unlock_shared();
             }
@@ -282,6 +282,6 @@ mod adaptive_rw {
                 pair.lock.unlock_exclusive();
             }
         };
-        check(Some(PREEMPTIONS), move || beside_a_writer(&[tries], 1));
+        check(Some(PREEMPTION_BOUND), move || with_writer(&[tries], 1));
     }
 }

@@ -14,9 +14,9 @@ pub(crate) use real::*;
 
 /// End of a wait for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
+pub(crate) enum WaitResult {
     /// The thread was woken, the word was not the expected one, or a signal came: look again.
-    Perhaps,
+    MayHaveChanged,
     /// The time limit has passed.
     TimedOut,
 }

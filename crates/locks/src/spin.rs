@@ -76,7 +76,7 @@ pub struct RawSpinBackoff(RawSpin);
 
 /// Longest pause between two looks, in CPU pauses: some 5 µs at 20 ns each, a fraction of the cost
 /// of a sleep and a wake-up.
-const LONGEST_PAUSE: u32 = if cfg!(loom) { 1 } else { 256 };
+const MAX_PAUSES: u32 = if cfg!(loom) { 1 } else { 256 };
 
 impl RawSpinBackoff {
     const_unless_modelled! {
@@ -102,7 +102,7 @@ impl RawSpinBackoff {
                 for _ in 0..pauses {
                     pause();
                 }
-                pauses = (pauses * 2).min(LONGEST_PAUSE);
+                pauses = (pauses * 2).min(MAX_PAUSES);
             }
             if self.0.try_take() {
                 return;

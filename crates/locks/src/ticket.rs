@@ -20,10 +20,10 @@ use crate::primitive::{AtomicU32, const_unless_modelled, pause, relax};
 
 /// Pauses per thread in front: about the time of a hand-over between CPUs, so that threads far back
 /// look less often (Mellor-Crummey and Scott, 1991, "proportional backoff").
-const PAUSES_EACH: u32 = 4;
+const PAUSES_PER_WAITER: u32 = 4;
 
 /// Maximum number of threads in front that count for a pause.
-const MOST_IN_FRONT: u32 = 16;
+const MAX_WAITERS_AHEAD: u32 = 16;
 
 /// Ticket lock: a waiter spins until its number is served.
 #[derive(Debug)]
@@ -43,14 +43,14 @@ impl RawTicket {
     /// Spins until this thread owns the lock.
     #[inline]
     pub fn lock(&self) {
-        let mine = self.next.fetch_add(1, Relaxed);
+        let ticket = self.next.fetch_add(1, Relaxed);
         loop {
-            let in_front = mine.wrapping_sub(self.serving.load(Acquire));
-            if in_front == 0 {
+            let waiters_ahead = ticket.wrapping_sub(self.serving.load(Acquire));
+            if waiters_ahead == 0 {
                 return;
             }
             if !cfg!(loom) {
-                for _ in 0..in_front.min(MOST_IN_FRONT) * PAUSES_EACH - 1 {
+                for _ in 0..waiters_ahead.min(MAX_WAITERS_AHEAD) * PAUSES_PER_WAITER - 1 {
                     pause();
                 }
             }

@@ -20,7 +20,7 @@ use morecores_locks::{
 const THREADS: u64 = 4;
 
 /// Adds under the lock without an atomic operation, so that a failure to exclude loses additions.
-fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
+fn check_exclusion<R: RawMutex + Sync + Send>(turns: u64) {
     let counter = Mutex::<R, u64>::new(0);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -41,7 +41,7 @@ fn excludes<R: RawMutex + Sync + Send>(turns: u64) {
 }
 
 /// Checks that a try fails at once while another thread owns the lock, and succeeds afterwards.
-fn tries<R: RawMutex + Sync + Send>() {
+fn check_try<R: RawMutex + Sync + Send>() {
     let data = Mutex::<R, u8>::new(1);
     {
         let _guard = data.lock();
@@ -58,17 +58,17 @@ fn tries<R: RawMutex + Sync + Send>() {
 
 /// Checks that a thread that waits while the owner sleeps gets the lock afterwards. A lost wake-up
 /// would make it wait for ever.
-fn hands_over<R: RawMutex + Sync + Send>() {
+fn check_handoff<R: RawMutex + Sync + Send>() {
     let data = Mutex::<R, bool>::new(false);
-    let (waits, is_waiting) = mpsc::channel();
+    let (started, has_started) = mpsc::channel();
     let mut guard = data.lock();
     thread::scope(|scope| {
         let data = &data;
         let waiter = scope.spawn(move || {
-            waits.send(()).expect("the other thread listens");
+            started.send(()).expect("the other thread listens");
             *data.lock()
         });
-        is_waiting.recv().expect("the other thread comes");
+        has_started.recv().expect("the other thread comes");
         thread::sleep(Duration::from_millis(30));
         *guard = true;
         drop(guard);
@@ -80,9 +80,9 @@ macro_rules! each_lock {
     ($($name:ident: $lock:ty, $turns:expr;)*) => { $(
         #[test]
         fn $name() {
-            excludes::<$lock>($turns);
-            tries::<$lock>();
-            hands_over::<$lock>();
+            check_exclusion::<$lock>($turns);
+            check_try::<$lock>();
+            check_handoff::<$lock>();
         }
     )* };
 }
@@ -158,14 +158,14 @@ fn an_owner_may_lock_again_and_others_may_not() {
 #[test]
 fn a_thread_that_never_rests_lets_others_have_their_turns() {
     let data = AdaptiveMutex::new(0_u64);
-    let over = AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         // The thread takes the lock again before a woken thread can arrive. Without hand-overs the
         // other thread gets the lock only by luck, which takes long or for ever. The models check
         // the order.
-        let (data, over) = (&data, &over);
+        let (data, stop) = (&data, &stop);
         scope.spawn(move || {
-            while !over.load(Relaxed) {
+            while !stop.load(Relaxed) {
                 let mut data = data.lock();
                 for _ in 0..20_000 {
                     *data = black_box(*data + 1);
@@ -176,7 +176,7 @@ fn a_thread_that_never_rests_lets_others_have_their_turns() {
             thread::sleep(Duration::from_millis(1));
             *data.lock() += 1;
         }
-        over.store(true, Relaxed);
+        stop.store(true, Relaxed);
     });
     assert_eq!(*data.lock() % 20_000, 50, "each turn was made whole");
 }

@@ -60,7 +60,7 @@ pub fn spin_tuning() -> SpinTuning {
         sleeps: tuning.sleeps_ns.map(|ns| ns as f64).to_vec(),
         // The tuning is in picoseconds.
         spin_ns: tuning.look_ps as f64 / 1e3,
-        spins: tuning.spins,
+        spins: tuning.spin_limit,
     }
 }
 

@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use morecores_testkit::{Group, left_out, skipped};
 use tempfile::TempDir;
 
-use crate::built::{build, build_shared, compiler, file, has, run, text};
+use crate::build::{build, build_shared, compiler, crate_file, is_installed, run, all_output};
 
 /// Exit status of valgrind after a finding, different from the statuses of both programs.
-const FOUND: i32 = 99;
+const FINDING_STATUS: i32 = 99;
 
 /// The faults of `faults.c`, and the function in which each must be found.
 const FAULTS: [(&str, &str); 3] = [("unlocked", "main"), ("shared", "work"), ("split", "work")];
@@ -21,57 +21,57 @@ fn programs(arguments: &[&str]) -> (TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let (counter, faults) = (folder.path().join("counter"), folder.path().join("faults"));
     let arguments = [arguments, &["-DMORECORES_LOCKS_CHECK"]].concat();
-    build(&file("examples/counter.c"), &arguments, &counter);
-    build_shared(&file("tests/c/faults.c"), &arguments, &faults);
+    build(&crate_file("examples/counter.c"), &arguments, &counter);
+    build_shared(&crate_file("tests/c/faults.c"), &arguments, &faults);
     (folder, counter, faults)
 }
 
-fn clean(output: &Output) {
-    assert!(output.status.success(), "{}\n{}", output.status, text(output));
+fn assert_clean(output: &Output) {
+    assert!(output.status.success(), "{}\n{}", output.status, all_output(output));
 }
 
-fn found(output: &Output, status: i32, function: &str) {
-    let text = text(output);
+fn assert_found(output: &Output, status: i32, function: &str) {
+    let text = all_output(output);
     assert_eq!(output.status.code(), Some(status), "{text}");
     assert!(text.contains(&format!("{function} ")) && text.contains("faults.c:"), "{text}");
 }
 
 /// Checks both programs with a tool of valgrind, which prints `race` for a finding.
-fn by_valgrind(name: &str, tool: &str, race: &str) {
+fn check_with_valgrind(name: &str, tool: &str, race: &str) {
     if left_out(name, Group::CLibrary) {
         return;
     }
-    if !has("valgrind") {
+    if !is_installed("valgrind") {
         return skipped(name, &Group::CLibrary.missing("valgrind"));
     }
     let header = "#include <valgrind/drd.h>\n";
-    if !compiles(header) {
+    if !can_compile(header) {
         return skipped(name, "there is no valgrind/drd.h; it comes with valgrind");
     }
     let (_folder, counter, faults) = programs(&[]);
     let check = |program: &Path, arguments: &[&str]| {
         let mut valgrind = Command::new("valgrind");
-        valgrind.arg(format!("--tool={tool}")).arg(format!("--error-exitcode={FOUND}"));
-        valgrind.arg(format!("--suppressions={}", file("valgrind/morecores_locks.supp").display()));
+        valgrind.arg(format!("--tool={tool}")).arg(format!("--error-exitcode={FINDING_STATUS}"));
+        valgrind.arg(format!("--suppressions={}", crate_file("valgrind/morecores_locks.supp").display()));
         run(valgrind.arg(program).args(arguments))
     };
-    clean(&check(&counter, &["4", "500"]));
-    clean(&check(&faults, &["none"]));
+    assert_clean(&check(&counter, &["4", "500"]));
+    assert_clean(&check(&faults, &["none"]));
     for (fault, function) in FAULTS {
         let output = check(&faults, &[fault]);
-        found(&output, FOUND, function);
-        assert!(text(&output).contains(race), "{fault}: {}", text(&output));
+        assert_found(&output, FINDING_STATUS, function);
+        assert!(all_output(&output).contains(race), "{fault}: {}", all_output(&output));
     }
 }
 
 #[test]
 fn helgrind_finds_the_faults_and_no_others() {
-    by_valgrind("helgrind_finds_the_faults_and_no_others", "helgrind", "Possible data race");
+    check_with_valgrind("helgrind_finds_the_faults_and_no_others", "helgrind", "Possible data race");
 }
 
 #[test]
 fn drd_finds_the_faults_and_no_others() {
-    by_valgrind("drd_finds_the_faults_and_no_others", "drd", "Conflicting ");
+    check_with_valgrind("drd_finds_the_faults_and_no_others", "drd", "Conflicting ");
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
     let (source, probe) = (folder.path().join("probe.c"), folder.path().join("probe"));
     std::fs::write(&source, "#include <sanitizer/tsan_interface.h>\nint main(void) { return 0; }\n")
         .expect("a file");
-    let built = run(compiler("cc", "c11").arg("-fsanitize=thread").arg(&source).arg("-o").arg(&probe));
-    if !built.status.success() {
+    let build = run(compiler("cc", "c11").arg("-fsanitize=thread").arg(&source).arg("-o").arg(&probe));
+    if !build.status.success() {
         return skipped(name, "the C compiler has no -fsanitize=thread");
     }
     // ThreadSanitizer needs address ranges that some kernels' random layouts occupy.
@@ -90,13 +90,13 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
         return skipped(name, "a program with -fsanitize=thread does not start here");
     }
     let (_folder, counter, faults) = programs(&["-fsanitize=thread"]);
-    clean(&run(Command::new(&counter).args(["4", "5000"])));
-    clean(&run(Command::new(&faults).arg("none")));
+    assert_clean(&run(Command::new(&counter).args(["4", "5000"])));
+    assert_clean(&run(Command::new(&faults).arg("none")));
     for (fault, function) in FAULTS {
         let output = run(Command::new(&faults).arg(fault));
         // 66 is the exit status of ThreadSanitizer after a finding.
-        found(&output, 66, function);
-        assert!(text(&output).contains("data race"), "{fault}: {}", text(&output));
+        assert_found(&output, 66, function);
+        assert!(all_output(&output).contains("data race"), "{fault}: {}", all_output(&output));
     }
 }
 
@@ -106,18 +106,18 @@ fn the_memory_of_a_lock_may_go_with_its_last_owner() {
     if left_out(name, Group::CLibrary) {
         return;
     }
-    if !has("valgrind") {
+    if !is_installed("valgrind") {
         return skipped(name, &Group::CLibrary.missing("valgrind"));
     }
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("last");
-    build(&file("tests/c/last.c"), &["-Wl,--wrap=syscall"], &program);
+    build(&crate_file("tests/c/last.c"), &["-Wl,--wrap=syscall"], &program);
     let mut valgrind = Command::new("valgrind");
-    valgrind.arg("--tool=memcheck").arg(format!("--error-exitcode={FOUND}"));
-    clean(&run(valgrind.arg(program)));
+    valgrind.arg("--tool=memcheck").arg(format!("--error-exitcode={FINDING_STATUS}"));
+    assert_clean(&run(valgrind.arg(program)));
 }
 
-fn compiles(source: &str) -> bool {
+fn can_compile(source: &str) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("probe.c");
     std::fs::write(&path, source).expect("a file");

@@ -7,19 +7,19 @@ use std::process::Command;
 
 use morecores_testkit::{Group, left_out, skipped};
 
-use crate::built::{build, compiler, file, has, libraries, run, succeed};
+use crate::build::{build, compiler, crate_file, is_installed, libraries, run, succeed};
 
 /// Arguments with few enough rounds for any machine, and enough for threads to meet.
 const ARGUMENTS: [&str; 2] = ["4", "20000"];
-const GOOD: &str =
+const EXPECTED_LINE: &str =
     "counter 80000 of 80000, met another 0 times; written 20000 of 20000, seen unequal 0 times\n";
 
 #[test]
 fn the_example_is_right_with_the_static_library() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("counter");
-    build(&file("examples/counter.c"), &[], &program);
-    assert_eq!(succeed(Command::new(&program).args(ARGUMENTS)), GOOD);
+    build(&crate_file("examples/counter.c"), &[], &program);
+    assert_eq!(succeed(Command::new(&program).args(ARGUMENTS)), EXPECTED_LINE);
     // With one thread and an odd number of rounds the program still computes its expected figures
     // correctly.
     succeed(Command::new(&program).args(["1", "1001"]));
@@ -33,7 +33,7 @@ fn the_example_notices_when_locks_do_nothing() {
     // This source with calls that do nothing shows that the checks of the example can fail.
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("counter");
-    let source = fs::read_to_string(file("examples/counter.c")).expect("the example");
+    let source = fs::read_to_string(crate_file("examples/counter.c")).expect("the example");
     let include = "#include \"morecores_locks.h\"\n";
     assert!(source.contains(include));
     let mut without = include.to_owned();
@@ -58,7 +58,7 @@ fn the_example_notices_when_locks_do_nothing() {
 fn a_thread_that_is_to_be_cancelled_gets_its_lock_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("cancel");
-    build(&file("tests/c/cancel.c"), &[], &program);
+    build(&crate_file("tests/c/cancel.c"), &[], &program);
     succeed(&mut Command::new(program));
 }
 
@@ -66,13 +66,13 @@ fn a_thread_that_is_to_be_cancelled_gets_its_lock_first() {
 fn a_lock_starts_no_thread_and_preparing_starts_them_once_with_all_signals_blocked() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("threads");
-    build(&file("tests/c/threads.c"), &["-Wl,--wrap=pthread_create"], &program);
+    build(&crate_file("tests/c/threads.c"), &["-Wl,--wrap=pthread_create"], &program);
     succeed(&mut Command::new(program));
 }
 
 /// Installs the tree of `make install`, with the libraries of this test's build.
-fn installed(root: &Path, prefix: &str) {
-    let script = file("../../tools/install-locks.sh");
+fn install(root: &Path, prefix: &str) {
+    let script = crate_file("../../tools/install-locks.sh");
     succeed(Command::new(script).arg(libraries()).arg(prefix).env("DESTDIR", root));
 }
 
@@ -82,11 +82,11 @@ fn the_example_is_right_with_an_installed_library() {
     if left_out(name, Group::CLibrary) {
         return;
     }
-    if !has("pkg-config") {
+    if !is_installed("pkg-config") {
         return skipped(name, &Group::CLibrary.missing("pkg-config"));
     }
     let root = tempfile::tempdir().expect("a folder");
-    installed(root.path(), "/opt/locks");
+    install(root.path(), "/opt/locks");
     let lib = root.path().join("opt/locks/lib");
     let pkg_config = |arguments: &[&str]| {
         let mut command = Command::new("pkg-config");
@@ -106,12 +106,12 @@ fn the_example_is_right_with_an_installed_library() {
     let build = |arguments: &[String], libraries: &[String], program: &Path| {
         let mut cc = Command::new("cc");
         cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).args(arguments);
-        cc.arg(file("examples/counter.c")).arg("-o").arg(program).args(libraries).arg("-pthread");
+        cc.arg(crate_file("examples/counter.c")).arg("-o").arg(program).args(libraries).arg("-pthread");
         succeed(&mut cc);
     };
     let shared = root.path().join("shared");
     build(&pkg_config(&["--cflags"]), &pkg_config(&["--libs"]), &shared);
-    assert_eq!(succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib)), GOOD);
+    assert_eq!(succeed(Command::new(&shared).args(ARGUMENTS).env("LD_LIBRARY_PATH", &lib)), EXPECTED_LINE);
     // The program runs with the shared library, by the name with the ABI number. It therefore still
     // runs without the link that linking needs.
     fs::remove_file(lib.join("libmorecores_locks.so")).expect("the link");
@@ -122,13 +122,13 @@ fn the_example_is_right_with_an_installed_library() {
     let alone = root.path().join("alone");
     build(&pkg_config(&["--cflags"]), &pkg_config(&["--static", "--libs"]), &alone);
     fs::remove_file(lib.join("libmorecores_locks.so.0")).expect("the library");
-    assert_eq!(succeed(Command::new(&alone).args(ARGUMENTS)), GOOD);
+    assert_eq!(succeed(Command::new(&alone).args(ARGUMENTS)), EXPECTED_LINE);
 }
 
 #[test]
 fn what_was_not_built_is_not_installed() {
     let root = tempfile::tempdir().expect("a folder");
-    let mut script = Command::new(file("../../tools/install-locks.sh"));
+    let mut script = Command::new(crate_file("../../tools/install-locks.sh"));
     let output = run(script.arg(root.path()).arg("/opt/locks").env("DESTDIR", root.path()));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read_dir(root.path()).expect("the folder").count(), 0, "it left something");
@@ -136,10 +136,10 @@ fn what_was_not_built_is_not_installed() {
 
 #[test]
 fn clang_takes_it_as_gcc_does() {
-    if !has("clang") {
+    if !is_installed("clang") {
         return skipped("clang_takes_it_as_gcc_does", "there is no clang");
     }
     for source in ["examples/counter.c", "tests/c/faults.c"] {
-        succeed(compiler("clang", "c11").arg("-fsyntax-only").arg(file(source)));
+        succeed(compiler("clang", "c11").arg("-fsyntax-only").arg(crate_file(source)));
     }
 }

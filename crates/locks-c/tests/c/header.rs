@@ -10,11 +10,11 @@ use std::{io, thread};
 use morecores_locks_c::*;
 use morecores_testkit::{Group, left_out, skipped};
 
-use crate::built::{build, compiler, file, has, libraries, run, succeed, text};
+use crate::build::{build, compiler, crate_file, is_installed, libraries, run, succeed, all_output};
 
 /// Expected line of `layout.c`, from the bytes that `init` writes over bytes that differ from those
 /// of a free lock.
-fn line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> String {
+fn layout_line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> String {
     let mut lock = MaybeUninit::<T>::uninit();
     #[allow(unsafe_code)]
     // SAFETY: the bytes belong to `lock`, and uninitialised memory accepts any bytes.
@@ -37,9 +37,9 @@ fn line<T>(name: &str, init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> Strin
 fn a_lock_of_the_header_is_one_of_the_library() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("layout");
-    build(&file("tests/c/layout.c"), &[], &program);
+    build(&crate_file("tests/c/layout.c"), &[], &program);
     let header = succeed(&mut std::process::Command::new(program));
-    let library = line("lock", morecores_lock_init) + &line("rwlock", morecores_rwlock_init);
+    let library = layout_line("lock", morecores_lock_init) + &layout_line("rwlock", morecores_rwlock_init);
     assert_eq!(header, library);
     // Programs are built with this layout. A change must raise the number in build.rs.
     let zeros = "00".repeat(16);
@@ -49,14 +49,14 @@ fn a_lock_of_the_header_is_one_of_the_library() {
 
 #[test]
 fn the_library_has_what_the_header_declares_and_nothing_else() {
-    if !has("nm") {
+    if !is_installed("nm") {
         return skipped("the_library_has_what_the_header_declares_and_nothing_else", "there is no nm");
     }
     let mut nm = std::process::Command::new("nm");
     nm.args(["-D", "--defined-only"]).arg(libraries().join("libmorecores_locks_c.so"));
     let symbols = succeed(&mut nm);
     let exported = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect::<BTreeSet<_>>();
-    let header = fs::read_to_string(file("include/morecores_locks.h")).expect("the header");
+    let header = fs::read_to_string(crate_file("include/morecores_locks.h")).expect("the header");
     // Each declaration has a line of its own.
     let declared = header
         .lines()
@@ -68,7 +68,7 @@ fn the_library_has_what_the_header_declares_and_nothing_else() {
 
 #[test]
 fn every_call_that_takes_or_frees_has_its_checked_form() {
-    let header = fs::read_to_string(file("include/morecores_locks_check.h")).expect("the header");
+    let header = fs::read_to_string(crate_file("include/morecores_locks_check.h")).expect("the header");
     for call in ["lock_lock", "lock_trylock", "lock_unlock"]
         .into_iter()
         .chain(["rwlock_rdlock", "rwlock_tryrdlock", "rwlock_rdunlock"])
@@ -92,20 +92,20 @@ fn the_header_is_cpp_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("use.cpp");
     fs::write(&path, source).expect("a file");
-    let compilers = ["g++", "clang++"].into_iter().filter(|name| has(name)).collect::<Vec<_>>();
+    let compilers = ["g++", "clang++"].into_iter().filter(|name| is_installed(name)).collect::<Vec<_>>();
     if compilers.is_empty() {
         return skipped(NAME, &Group::CLibrary.missing("g++"));
     }
     for name in compilers {
         let mut syntax = compiler(name, "c++11");
         let output = run(syntax.args(["-fsyntax-only", "-x", "c++"]).arg(&path));
-        assert!(output.status.success(), "{name}: {}", text(&output));
+        assert!(output.status.success(), "{name}: {}", all_output(&output));
     }
 }
 
 /// A free lock, initialised as in C programs.
 #[allow(unsafe_code)]
-fn made<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
+fn new_lock<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
     let mut lock = MaybeUninit::uninit();
     init(&mut lock);
     // SAFETY: the line above initialised the lock.
@@ -114,11 +114,11 @@ fn made<T>(init: extern "C-unwind" fn(&mut MaybeUninit<T>)) -> T {
 
 #[test]
 fn a_try_says_0_or_that_it_is_busy() {
-    let lock = made(morecores_lock_init);
+    let lock = new_lock(morecores_lock_init);
     assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (false, 0));
     assert_eq!((morecores_lock_is_locked(&lock), morecores_lock_trylock(&lock)), (true, libc::EBUSY));
 
-    let (readers, writer) = (made(morecores_rwlock_init), made(morecores_rwlock_init));
+    let (readers, writer) = (new_lock(morecores_rwlock_init), new_lock(morecores_rwlock_init));
     assert!(!morecores_rwlock_is_locked(&readers));
     assert_eq!(morecores_rwlock_tryrdlock(&readers), 0);
     assert_eq!(morecores_rwlock_tryrdlock(&readers), 0);
@@ -131,7 +131,7 @@ fn a_try_says_0_or_that_it_is_busy() {
 
 #[test]
 fn waiting_leaves_errno_alone() {
-    let lock = &made(morecores_lock_init);
+    let lock = &new_lock(morecores_lock_init);
     morecores_lock_lock(lock);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {

@@ -3,7 +3,7 @@
 //! and every fault of a faulty program.
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
-mod built;
+mod build;
 mod checkers;
 mod example;
 mod header;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 
-use super::words::HUNGRY;
+use super::bits::STARVING;
 use super::{Model, RawAdaptive};
-use crate::models::{Guarded, Lock, PREEMPTIONS, adding, check, trying};
-use crate::primitive::{Word, set_times_out};
+use crate::models::{LockedNumber, Lock, PREEMPTION_BOUND, check_additions, check, check_try};
+use crate::primitive::{FutexWord, set_times_out};
 
 /// Makes each variant a separate lock type, so that the models of all locks include it.
 macro_rules! variants {
@@ -31,15 +31,15 @@ macro_rules! variants {
 }
 
 variants! {
-    Usual: Model { is_giving: false, is_late: false, cpus: 2 };
-    Giving: Model { is_giving: true, is_late: false, cpus: 2 };
-    Alone: Model { is_giving: false, is_late: false, cpus: 1 };
-    GivingAlone: Model { is_giving: true, is_late: false, cpus: 1 };
+    TwoCpus: Model { starves_at_once: false, is_waiter_preempted: false, cpus: 2 };
+    HandoffTwoCpus: Model { starves_at_once: true, is_waiter_preempted: false, cpus: 2 };
+    OneCpu: Model { starves_at_once: false, is_waiter_preempted: false, cpus: 1 };
+    HandoffOneCpu: Model { starves_at_once: true, is_waiter_preempted: false, cpus: 1 };
 }
 
-/// Checks that no mark of a thread outlives its wait: no waiter, no hand-over, no hunger, and no
-/// waiter that is awake.
-fn nothing_is_left<L: Lock + AsRef<RawAdaptive>>(others: usize) {
+/// Checks that no mark of a thread outlives its wait: no waiter, no hand-over, no starvation, and
+/// no waiter that is awake.
+fn check_no_mark_left<L: Lock + AsRef<RawAdaptive>>(others: usize) {
     let lock = Arc::new(L::new());
     let threads: Vec<_> = (0..others)
         .map(|_| {
@@ -64,133 +64,133 @@ macro_rules! models {
             use super::*;
 
             #[test]
-            fn nothing_is_left_by_two() {
-                check(Some(PREEMPTIONS + 1), || nothing_is_left::<$variant>(1));
+            fn no_mark_is_left_by_two() {
+                check(Some(PREEMPTION_BOUND + 1), || check_no_mark_left::<$variant>(1));
             }
 
             #[test]
-            fn nothing_is_left_by_three() {
-                check(Some(PREEMPTIONS - 1), || nothing_is_left::<$variant>(2));
+            fn no_mark_is_left_by_three() {
+                check(Some(PREEMPTION_BOUND - 1), || check_no_mark_left::<$variant>(2));
             }
 
             #[test]
             fn two_threads_twice() {
-                check(Some(PREEMPTIONS + 1), || adding::<$variant>(1, 2));
+                check(Some(PREEMPTION_BOUND + 1), || check_additions::<$variant>(1, 2));
             }
 
             #[test]
             fn three_threads() {
-                check(Some(PREEMPTIONS - 1), || adding::<$variant>(2, 1));
+                check(Some(PREEMPTION_BOUND - 1), || check_additions::<$variant>(2, 1));
             }
 
             #[test]
             fn a_try() {
-                check(Some(PREEMPTIONS + 1), trying::<$variant>);
+                check(Some(PREEMPTION_BOUND + 1), check_try::<$variant>);
             }
         }
     )* };
 }
 
 models! {
-    usual: Usual;
-    giving: Giving;
-    alone: Alone;
-    giving_alone: GivingAlone;
+    two_cpus: TwoCpus;
+    handoff_two_cpus: HandoffTwoCpus;
+    one_cpu: OneCpu;
+    handoff_one_cpu: HandoffOneCpu;
 }
 
 /// Runs threads with the given number of turns each, and spurious wake-ups, like those of signals
 /// and of the ends of sleeps. No mark may be left.
-fn turns(model: Model, turns: &'static [u32], wake_ups: u32) {
-    let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
+fn check_turns(model: Model, turns: &'static [u32], wake_ups: u32) {
+    let number = Arc::new(LockedNumber::with_lock(RawAdaptive { model, ..RawAdaptive::new() }));
     let threads: Vec<_> = turns[1..]
         .iter()
         .map(|&turns| {
-            let guarded = Arc::clone(&guarded);
-            thread::spawn(move || (0..turns).for_each(|_| guarded.add()))
+            let number = Arc::clone(&number);
+            thread::spawn(move || (0..turns).for_each(|_| number.add()))
         })
         .collect();
     for _ in 0..wake_ups {
-        Word::wake_one(&raw const guarded.lock.calls);
+        FutexWord::wake_one(&raw const number.lock.calls);
     }
-    (0..turns[0]).for_each(|_| guarded.add());
+    (0..turns[0]).for_each(|_| number.add());
     for thread in threads {
         thread.join().expect("it does not panic");
     }
-    assert_eq!(guarded.lock.word.load(Relaxed), 0);
-    assert_eq!(guarded.value(), turns.iter().sum());
+    assert_eq!(number.lock.word.load(Relaxed), 0);
+    assert_eq!(number.value(), turns.iter().sum());
 }
 
-const SPIN: Model = Model { is_giving: false, is_late: false, cpus: 2 };
-const SLEEP: Model = Model { is_giving: false, is_late: false, cpus: 1 };
-const GIVE: Model = Model { is_giving: true, is_late: false, cpus: 2 };
-const GIVE_ASLEEP: Model = Model { is_giving: true, is_late: false, cpus: 1 };
-const LATE: Model = Model { is_giving: false, is_late: true, cpus: 2 };
+const SPINNING: Model = Model { starves_at_once: false, is_waiter_preempted: false, cpus: 2 };
+const SLEEPING: Model = Model { starves_at_once: false, is_waiter_preempted: false, cpus: 1 };
+const HANDOFF: Model = Model { starves_at_once: true, is_waiter_preempted: false, cpus: 2 };
+const HANDOFF_SLEEPING: Model = Model { starves_at_once: true, is_waiter_preempted: false, cpus: 1 };
+const PREEMPTED: Model = Model { starves_at_once: false, is_waiter_preempted: true, cpus: 2 };
 
-macro_rules! turns {
-    ($($(#[$meta:meta])* $name:ident: $model:expr, $hungry_once_slept:expr, $preemptions:expr, $turns:expr, $wake_ups:expr;)*) => { $(
+macro_rules! turn_models {
+    ($($(#[$meta:meta])* $name:ident: $model:expr, $starves_after_sleep:expr, $preemptions:expr, $turns:expr, $wake_ups:expr;)*) => { $(
         #[test]
         $(#[$meta])*
         fn $name() {
-            set_times_out($hungry_once_slept);
-            check(Some($preemptions), || turns($model, &$turns, $wake_ups));
+            set_times_out($starves_after_sleep);
+            check(Some($preemptions), || check_turns($model, &$turns, $wake_ups));
         }
     )* };
 }
 
-turns! {
+turn_models! {
     #[ignore = "takes minutes; run it with --ignored"]
-    one_comes_again_while_two_spin: SPIN, true, 2, [2, 1, 1], 0;
+    one_comes_again_while_two_spin: SPINNING, true, 2, [2, 1, 1], 0;
     #[ignore = "takes minutes; run it with --ignored"]
-    one_comes_again_while_two_spin_patiently: SPIN, false, 2, [2, 1, 1], 0;
+    one_comes_again_while_two_spin_without_starvation: SPINNING, false, 2, [2, 1, 1], 0;
     #[ignore = "takes minutes; run it with --ignored"]
-    one_comes_again_while_two_sleep: SLEEP, true, 3, [2, 1, 1], 0;
+    one_comes_again_while_two_sleep: SLEEPING, true, 3, [2, 1, 1], 0;
     #[ignore = "takes minutes; run it with --ignored"]
-    one_comes_again_while_two_sleep_patiently: SLEEP, false, 3, [2, 1, 1], 0;
+    one_comes_again_while_two_sleep_without_starvation: SLEEPING, false, 3, [2, 1, 1], 0;
     #[ignore = "takes minutes; run it with --ignored"]
-    one_comes_again_while_two_are_late: LATE, false, 2, [2, 1, 1], 0;
-    two_come_again: SLEEP, true, 4, [3, 2], 0;
-    two_come_again_patiently: SLEEP, false, 4, [3, 2], 0;
-    woken_by_nobody: SPIN, true, 3, [2, 2], 1;
+    one_comes_again_while_two_are_preempted: PREEMPTED, false, 2, [2, 1, 1], 0;
+    two_come_again: SLEEPING, true, 4, [3, 2], 0;
+    two_come_again_without_starvation: SLEEPING, false, 4, [3, 2], 0;
+    spurious_wake_up: SPINNING, true, 3, [2, 2], 1;
     #[ignore = "takes minutes; run it with --ignored"]
-    woken_by_nobody_asleep: SLEEP, true, 2, [1, 2, 1], 1;
+    spurious_wake_up_asleep: SLEEPING, true, 2, [1, 2, 1], 1;
     #[ignore = "takes minutes; run it with --ignored"]
-    woken_by_nobody_asleep_patiently: SLEEP, false, 2, [1, 2, 1], 2;
+    spurious_wake_up_asleep_without_starvation: SLEEPING, false, 2, [1, 2, 1], 2;
 }
 
 /// Checks that a hand-over is received and never returns at once. A thread that handed the lock
-/// over and comes again finds that a sleeper has had its turn. The sleeper is hungry from the
+/// over and comes again finds that a sleeper has had its turn. The sleeper starves from the
 /// start, and is woken once more during the hand-over, while other threads arrive.
-fn gift(model: Model, others: u32) {
-    let guarded = Arc::new(Guarded::of(RawAdaptive { model, ..RawAdaptive::new() }));
-    let come = || {
-        let guarded = Arc::clone(&guarded);
-        thread::spawn(move || guarded.add())
+fn check_handoff(model: Model, others: u32) {
+    let number = Arc::new(LockedNumber::with_lock(RawAdaptive { model, ..RawAdaptive::new() }));
+    let spawn_adder = || {
+        let number = Arc::clone(&number);
+        thread::spawn(move || number.add())
     };
-    // Another model covers the way to that hunger.
+    // Another model covers the way to that starvation.
     loom::stop_exploring();
-    guarded.lock.lock();
-    let mut threads = vec![come()];
-    while guarded.lock.word.load(Relaxed) & HUNGRY == 0 {
+    number.lock.lock();
+    let mut threads = vec![spawn_adder()];
+    while number.lock.word.load(Relaxed) & STARVING == 0 {
         thread::yield_now();
     }
     loom::explore();
-    threads.extend((0..others).map(|_| come()));
-    Word::wake_one(&raw const guarded.lock.calls);
-    guarded.lock.unlock();
-    assert!(guarded.value() > 0, "it went back to who gave it away");
+    threads.extend((0..others).map(|_| spawn_adder()));
+    FutexWord::wake_one(&raw const number.lock.calls);
+    number.lock.unlock();
+    assert!(number.value() > 0, "the lock returned to the thread that handed it over");
     for thread in threads {
         thread.join().expect("it does not panic");
     }
-    assert_eq!(guarded.lock.word.load(Relaxed), 0);
-    assert_eq!(guarded.value(), 1 + others);
+    assert_eq!(number.lock.word.load(Relaxed), 0);
+    assert_eq!(number.value(), 1 + others);
 }
 
 #[test]
-fn a_gift() {
-    check(Some(4), || gift(GIVE, 0));
+fn a_handoff() {
+    check(Some(4), || check_handoff(HANDOFF, 0));
 }
 
 #[test]
-fn a_gift_beside_a_sleeper() {
-    check(Some(2), || gift(GIVE_ASLEEP, 1));
+fn a_handoff_beside_a_sleeper() {
+    check(Some(2), || check_handoff(HANDOFF_SLEEPING, 1));
 }

@@ -10,12 +10,12 @@ use loom::sync::atomic::Ordering::SeqCst;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use loom::sync::{Condvar, Mutex};
 
-use super::Woken;
+use super::WaitResult;
 
 /// Number of vain looks after which a thread learns nothing new from another look. The model then
 /// follows only one order of the further steps. Without this limit, two spinners next to a stalled
 /// owner would be followed for ever.
-const MOST_LOOKS: u32 = 10;
+const MAX_LOOKS: u32 = 10;
 
 loom::thread_local! {
     static LOOKS: Cell<u32> = Cell::new(0);
@@ -37,7 +37,7 @@ pub(crate) fn set_times_out(times_out: bool) {
 /// Lets another thread run.
 pub(crate) fn yield_cpu() {
     let looks = LOOKS.with(|looks| looks.replace(looks.get() + 1));
-    if looks >= MOST_LOOKS {
+    if looks >= MAX_LOOKS {
         loom::skip_branch();
     }
     loom::thread::yield_now();
@@ -60,31 +60,31 @@ pub(crate) fn sleep_ns(_: u32) {
 
 /// An atomic word on which threads can sleep.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct FutexWord {
     word: AtomicU32,
     /// The kernel's queue; its lock makes comparing and queueing one step.
     queue: Mutex<()>,
     sleepers: Condvar,
 }
 
-impl Deref for Word {
+impl Deref for FutexWord {
     type Target = AtomicU32;
     fn deref(&self) -> &AtomicU32 {
         &self.word
     }
 }
 
-impl Word {
+impl FutexWord {
     pub(crate) fn new(value: u32) -> Self {
         Self { word: AtomicU32::new(value), queue: Mutex::new(()), sleepers: Condvar::new() }
     }
 
-    pub(crate) fn sleep_while(&self, expected: u32, at_most_ns: Option<u64>) -> Woken {
+    pub(crate) fn sleep_while(&self, expected: u32, timeout_ns: Option<u64>) -> WaitResult {
         let queue = self.queue.lock().expect("nobody panics with it");
         if self.word.load(SeqCst) == expected {
             drop(self.sleepers.wait(queue).expect("nobody panics with it"));
         }
-        if at_most_ns.is_some() && TIMES_OUT.get() { Woken::TimedOut } else { Woken::Perhaps }
+        if timeout_ns.is_some() && TIMES_OUT.get() { WaitResult::TimedOut } else { WaitResult::MayHaveChanged }
     }
 
     #[allow(unsafe_code)]

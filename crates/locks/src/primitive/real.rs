@@ -6,7 +6,7 @@ use core::ptr;
 pub(crate) use core::hint::spin_loop as pause;
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-use super::Woken;
+use super::WaitResult;
 
 /// Pause of an unbounded spinner between two looks: a single pause here.
 pub(crate) fn relax() {
@@ -16,26 +16,26 @@ pub(crate) fn relax() {
 /// An atomic word on which threads can sleep.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub(crate) struct Word(AtomicU32);
+pub(crate) struct FutexWord(AtomicU32);
 
-impl Deref for Word {
+impl Deref for FutexWord {
     type Target = AtomicU32;
     fn deref(&self) -> &AtomicU32 {
         &self.0
     }
 }
 
-impl Word {
+impl FutexWord {
     pub(crate) const fn new(value: u32) -> Self {
         Self(AtomicU32::new(value))
     }
 
-    /// Sleeps while the word is `expected`, until woken, for at most `at_most_ns`. For wakers the
+    /// Sleeps while the word is `expected`, until woken, for at most `timeout_ns`. For wakers the
     /// kernel compares and queues in one step, futex(2): a thread that changes the word and then
     /// wakes finds every sleeper that saw the old value. `errno` is preserved, which C programs
     /// expect of a lock.
-    pub(crate) fn sleep_while(&self, expected: u32, at_most_ns: Option<u64>) -> Woken {
-        let time = at_most_ns.map(|ns| libc::timespec {
+    pub(crate) fn sleep_while(&self, expected: u32, timeout_ns: Option<u64>) -> WaitResult {
+        let time = timeout_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
         });
@@ -54,11 +54,11 @@ impl Word {
             )
         };
         if result == 0 {
-            return Woken::Perhaps;
+            return WaitResult::MayHaveChanged;
         }
         let timed_out = errno() == libc::ETIMEDOUT;
         set_errno(errno_before);
-        if timed_out { Woken::TimedOut } else { Woken::Perhaps }
+        if timed_out { WaitResult::TimedOut } else { WaitResult::MayHaveChanged }
     }
 
     /// Wakes one thread that sleeps on the word. The argument is only an address: the word may

@@ -7,87 +7,87 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::super::RawAdaptive;
-use super::{AWAKE, HUNGRY, LOCKED, Look, Relaxed, WAITER, Waiter};
-use crate::models::{Guarded, check};
+use super::{AWAKE, STARVING, LOCKED, SpinResult, Relaxed, WAITER, Waiter};
+use crate::models::{LockedNumber, check};
 
 /// A lock that the calling thread owns, with one counted waiter that has slept, was called, and may
-/// be hungry.
-fn with_one_woken(hungry: u32) -> Guarded<RawAdaptive> {
-    let guarded = Guarded::of(RawAdaptive::new());
-    guarded.lock.lock();
-    guarded.lock.word.store(LOCKED | AWAKE | WAITER | hungry, Relaxed);
-    guarded
+/// be starving.
+fn locked_with_woken_waiter(is_starving: u32) -> LockedNumber<RawAdaptive> {
+    let number = LockedNumber::with_lock(RawAdaptive::new());
+    number.lock.lock();
+    number.lock.word.store(LOCKED | AWAKE | WAITER | is_starving, Relaxed);
+    number
 }
 
 /// Sleeps until the thread owns the lock, without looking around first, and takes its turn.
-fn sleep(guarded: &Guarded<RawAdaptive>, mut waiter: Waiter<'_>) {
-    while waiter.sleep() != Look::Taken {}
-    guarded.add_locked();
-    guarded.lock.unlock();
+fn sleep(number: &LockedNumber<RawAdaptive>, mut waiter: Waiter<'_>) {
+    while waiter.sleep() != SpinResult::Acquired {}
+    number.add_locked();
+    number.lock.unlock();
 }
 
-fn woken(guarded: &Guarded<RawAdaptive>, hungry: bool) {
-    let mut waiter = Waiter::new(&guarded.lock);
-    (waiter.awake, waiter.counted, waiter.hungry) = (true, true, hungry);
-    sleep(guarded, waiter);
+fn run_woken(number: &LockedNumber<RawAdaptive>, is_starving: bool) {
+    let mut waiter = Waiter::new(&number.lock);
+    (waiter.owns_awake, waiter.has_slept, waiter.is_starving) = (true, true, is_starving);
+    sleep(number, waiter);
 }
 
 /// Spins in vain, and then sleeps.
-fn spinner(guarded: &Guarded<RawAdaptive>) {
-    let mut waiter = Waiter::new(&guarded.lock);
-    waiter.stays_awake();
-    sleep(guarded, waiter);
+fn run_spinner(number: &LockedNumber<RawAdaptive>) {
+    let mut waiter = Waiter::new(&number.lock);
+    waiter.claim_awake();
+    sleep(number, waiter);
 }
 
 /// The owner frees the lock, next to one woken thread and one that has spun, and comes again
-/// `again` times.
-fn beside_a_spinner(hungry: bool, again: u32) {
-    let guarded = Arc::new(with_one_woken(if hungry { HUNGRY } else { 0 }));
+/// `further_turns` times.
+fn unlock_beside_spinner(is_starving: bool, further_turns: u32) {
+    let number = Arc::new(locked_with_woken_waiter(if is_starving { STARVING } else { 0 }));
     let others = [
         thread::spawn({
-            let guarded = Arc::clone(&guarded);
-            move || woken(&guarded, hungry)
+            let number = Arc::clone(&number);
+            move || run_woken(&number, is_starving)
         }),
         thread::spawn({
-            let guarded = Arc::clone(&guarded);
-            move || spinner(&guarded)
+            let number = Arc::clone(&number);
+            move || run_spinner(&number)
         }),
     ];
-    guarded.add_locked();
-    guarded.lock.unlock();
-    for _ in 0..again {
-        let mut waiter = Waiter::new(&guarded.lock);
-        while waiter.sleep() != Look::Taken {}
-        guarded.add_locked();
-        guarded.lock.unlock();
+    number.add_locked();
+    number.lock.unlock();
+    for _ in 0..further_turns {
+        let mut waiter = Waiter::new(&number.lock);
+        while waiter.sleep() != SpinResult::Acquired {}
+        number.add_locked();
+        number.lock.unlock();
     }
     for other in others {
         other.join().expect("it does not panic");
     }
-    assert_eq!(guarded.lock.word.load(Relaxed), 0);
-    assert_eq!(guarded.value(), 3 + again);
+    assert_eq!(number.lock.word.load(Relaxed), 0);
+    assert_eq!(number.value(), 3 + further_turns);
 }
 
 #[test]
 #[ignore = "takes minutes; run it with --ignored"]
-fn a_gift_beside_a_spinner() {
-    check(Some(3), || beside_a_spinner(true, 0));
+fn a_handoff_beside_a_spinner() {
+    check(Some(3), || unlock_beside_spinner(true, 0));
 }
 
 #[test]
 #[ignore = "takes minutes; run it with --ignored"]
-fn a_gift_beside_a_spinner_and_its_giver() {
-    check(Some(2), || beside_a_spinner(true, 1));
+fn a_handoff_beside_a_spinner_and_the_previous_owner() {
+    check(Some(2), || unlock_beside_spinner(true, 1));
 }
 
 #[test]
 #[ignore = "takes minutes; run it with --ignored"]
 fn a_wake_up_beside_a_spinner() {
-    check(Some(3), || beside_a_spinner(false, 0));
+    check(Some(3), || unlock_beside_spinner(false, 0));
 }
 
 #[test]
 #[ignore = "takes minutes; run it with --ignored"]
-fn a_wake_up_beside_a_spinner_and_its_owner() {
-    check(Some(2), || beside_a_spinner(false, 1));
+fn a_wake_up_beside_a_spinner_and_the_previous_owner() {
+    check(Some(2), || unlock_beside_spinner(false, 1));
 }

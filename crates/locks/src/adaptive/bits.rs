@@ -5,14 +5,14 @@ pub(crate) const LOCKED: u32 = 1;
 /// One waiter is awake and will look at the word.
 pub(crate) const AWAKE: u32 = 2;
 /// The lock was handed to a sleeper.
-pub(crate) const GIFT: u32 = 4;
+pub(crate) const HANDOFF: u32 = 4;
 /// A sleeper has waited too long.
-pub(crate) const HUNGRY: u32 = 8;
+pub(crate) const STARVING: u32 = 8;
 /// One counted waiter. The maximum count of 2^28 exceeds Linux's maximum number of threads
 /// (`PID_MAX_LIMIT`, 2^22).
 pub(crate) const WAITER: u32 = 16;
 
 /// Number of counted waiters.
-pub(crate) const fn waiters(word: u32) -> u32 {
+pub(crate) const fn waiter_count(word: u32) -> u32 {
     word / WAITER
 }

@@ -16,22 +16,22 @@ pub(crate) fn libraries() -> PathBuf {
 }
 
 /// Path of a file of this crate.
-pub(crate) fn file(path: &str) -> PathBuf {
+pub(crate) fn crate_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// Whether a command exists.
-pub(crate) fn has(command: &str) -> bool {
-    let mut asked = Command::new(command);
-    asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    asked.status().is_ok_and(|status| status.success())
+pub(crate) fn is_installed(command: &str) -> bool {
+    let mut probe = Command::new(command);
+    probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
 }
 
 /// A compiler with all its warnings as errors, and the folder of the header.
 pub(crate) fn compiler(command: &str, standard: &str) -> Command {
     let mut cc = Command::new(command);
     cc.arg(format!("-std={standard}"));
-    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-pthread", "-I"]).arg(file("include"));
+    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-pthread", "-I"]).arg(crate_file("include"));
     cc
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn build_shared(source: &Path, arguments: &[&str], program: &Path) {
 /// Runs a command that must succeed, and returns its standard output.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let output = run(command);
-    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, all_output(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -66,6 +66,6 @@ pub(crate) fn run(command: &mut Command) -> Output {
 }
 
 /// Standard output and standard error of a command.
-pub(crate) fn text(output: &Output) -> String {
+pub(crate) fn all_output(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
