@@ -72,18 +72,18 @@
 //! thread that has just taken the lock and knows that it is the last user may therefore free the
 //! memory, as C programs do.
 
-pub(crate) mod spin_history;
+pub(crate) mod bits;
 #[cfg(all(test, loom))]
 mod models;
+pub(crate) mod spin_history;
 mod waiter;
-pub(crate) mod bits;
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use self::bits::{AWAKE, HANDOFF, LOCKED, STARVING, waiter_count};
 use self::spin_history::SpinHistory;
 use self::waiter::Waiter;
-use self::bits::{AWAKE, HANDOFF, STARVING, LOCKED, waiter_count};
 use crate::primitive::{AtomicU32, FutexWord, const_unless_modelled, now_ns};
 
 /// About a microsecond, as a power of two.
@@ -182,7 +182,9 @@ impl RawAdaptive {
                 UnlockAction::Free if !hands_off => {
                     self.word.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok()
                 }
-                UnlockAction::Free | UnlockAction::Wake | UnlockAction::HandOff => self.call_sleeper(seen, hands_off),
+                UnlockAction::Free | UnlockAction::Wake | UnlockAction::HandOff => {
+                    self.call_sleeper(seen, hands_off)
+                }
             };
             if done {
                 return;

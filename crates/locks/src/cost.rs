@@ -162,8 +162,11 @@ const PONG: u32 = 1;
 /// CPU. Threads that alternate on one CPU do not wait for a wake-up on another one. A busy kernel
 /// would put two such threads on one CPU.
 fn measure_sleeps() -> Option<[u64; ROUND_TRIPS]> {
-    let ping_pong =
-        PingPong { turn: FutexWord::new(PING), times: UnsafeCell::new([0; ROUND_TRIPS]), cpus: first_two_cpus(allowed_cpus())? };
+    let ping_pong = PingPong {
+        turn: FutexWord::new(PING),
+        times: UnsafeCell::new([0; ROUND_TRIPS]),
+        cpus: first_two_cpus(allowed_cpus())?,
+    };
     // A new thread inherits its creator's mask. A handler of the program must not run in a thread
     // that the program did not make.
     let mask = block_signals();

@@ -20,19 +20,19 @@ pub(crate) fn draw(
     order: PictureOrder,
     stretches: Option<Vec<u8>>,
 ) -> Result<String, PictureError> {
-    let json = |error: serde_json::Error| PictureError::Drawing(error.to_string());
-    let page = serde_json::to_string(page).map_err(json)?;
-    let order = serde_json::to_string(&order).map_err(json)?;
-    let failed = |error: Error| PictureError::Drawing(error.to_string());
-    let runtime = Runtime::new().map_err(failed)?;
+    let json_error = |error: serde_json::Error| PictureError::Drawing(error.to_string());
+    let page = serde_json::to_string(page).map_err(json_error)?;
+    let order = serde_json::to_string(&order).map_err(json_error)?;
+    let drawing_error = |error: Error| PictureError::Drawing(error.to_string());
+    let runtime = Runtime::new().map_err(drawing_error)?;
     runtime.set_max_stack_size(STACK);
-    let context = Context::full(&runtime).map_err(failed)?;
+    let context = Context::full(&runtime).map_err(drawing_error)?;
     context.with(|ctx| {
-        let caught = |error: CaughtError<'_>| PictureError::Drawing(error.to_string());
-        ctx.eval::<(), _>(SHEET).catch(&ctx).map_err(caught)?;
-        let draw: Function<'_> = ctx.globals().get(FUNCTION).catch(&ctx).map_err(caught)?;
+        let exception = |error: CaughtError<'_>| PictureError::Drawing(error.to_string());
+        ctx.eval::<(), _>(SHEET).catch(&ctx).map_err(exception)?;
+        let draw: Function<'_> = ctx.globals().get(FUNCTION).catch(&ctx).map_err(exception)?;
         let stretches = stretches.map(|bytes| TypedArray::new(ctx.clone(), bytes)).transpose();
-        let stretches = stretches.catch(&ctx).map_err(caught)?;
-        draw.call((page, order, stretches)).catch(&ctx).map_err(caught)
+        let stretches = stretches.catch(&ctx).map_err(exception)?;
+        draw.call((page, order, stretches)).catch(&ctx).map_err(exception)
     })
 }

@@ -21,7 +21,7 @@ pub use raster::png;
 pub enum PictureError {
     /// Study without the data that the picture needs.
     #[error("{study} has no {what}")]
-    Nothing {
+    MissingData {
         /// Name of the study.
         study: String,
         /// Data that the study lacks.
@@ -52,37 +52,38 @@ pub fn svg(page: &Page, order: PictureOrder) -> Result<String, PictureError> {
         let suite = page.suite.clone().ok_or(PictureError::NoSuite)?;
         return engine::draw(&Page { suite: Some(suite), ..Page::new(&page.tool) }, order, None);
     }
-    let timeline = timeline_of(&page.studies, order.picture)?;
-    let stretches = timeline.map(unpacked).transpose()?;
-    let studies = page.studies.iter().map(|study| without_stretches(study, timeline)).collect();
+    let timeline = find_timeline(&page.studies, order.picture)?;
+    let stretches = timeline.map(unpack_stretches).transpose()?;
+    let studies = page.studies.iter().map(|study| keep_one_timeline(study, timeline)).collect();
     let page = Page { studies, ..Page::new(&page.tool) };
     engine::draw(&page, order, stretches)
 }
 
 /// Returns the timeline to draw, if the picture shows one: the traced run on the most CPUs.
-fn timeline_of(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTimeline>, PictureError> {
-    let lacks =
-        |study: &PageStudy, what: &'static str| PictureError::Nothing { study: study.name.clone(), what };
-    let without = |test: &dyn Fn(&PageStudy) -> bool| studies.iter().find(|study| !test(study));
-    if let Some(study) = without(&|study| !study.view.points.is_empty() || picture == Picture::Timeline) {
-        return Err(lacks(study, "measured CPU count"));
+fn find_timeline(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTimeline>, PictureError> {
+    let missing_data =
+        |study: &PageStudy, what: &'static str| PictureError::MissingData { study: study.name.clone(), what };
+    let find_without = |test: &dyn Fn(&PageStudy) -> bool| studies.iter().find(|study| !test(study));
+    if let Some(study) = find_without(&|study| !study.view.points.is_empty() || picture == Picture::Timeline)
+    {
+        return Err(missing_data(study, "measured CPU count"));
     }
     match (picture, studies) {
-        (Picture::Stack, [study]) if study.parts.is_empty() => Err(lacks(
+        (Picture::Stack, [study]) if study.parts.is_empty() => Err(missing_data(
             study,
             "speedup stack: it takes a trace of every CPU count, which `morecores run` makes as root",
         )),
         (Picture::Timeline, [study]) => {
             let timeline = study.timelines.iter().max_by_key(|timeline| (timeline.cpus, timeline.n));
             let what = "traced run, which `morecores run` makes as root";
-            timeline.ok_or_else(|| lacks(study, what)).map(Some)
+            timeline.ok_or_else(|| missing_data(study, what)).map(Some)
         }
         (Picture::Stack, [_]) => Ok(None),
         (Picture::Stack, _) => Err(PictureError::OneStudy("stack")),
         (Picture::Timeline, _) => Err(PictureError::OneStudy("timeline")),
-        (Picture::Metric, _) => match without(&|study| study.view.plan.metric.is_some()) {
+        (Picture::Metric, _) => match find_without(&|study| study.view.plan.metric.is_some()) {
             Some(study) => {
-                Err(lacks(study, "metric: it is of elapsed times; `morecores run --metric` takes one"))
+                Err(missing_data(study, "metric: it is of elapsed times; `morecores run --metric` takes one"))
             }
             None => Ok(None),
         },
@@ -92,16 +93,16 @@ fn timeline_of(studies: &[PageStudy], picture: Picture) -> Result<Option<&PageTi
 
 /// Returns the study with the drawn timeline only, without its stretches. The engine gets the
 /// stretches separately.
-fn without_stretches(study: &PageStudy, timeline: Option<&PageTimeline>) -> PageStudy {
-    let bare = |timeline: &PageTimeline| PageTimeline { data: String::new(), ..timeline.clone() };
-    PageStudy { timelines: timeline.map(bare).into_iter().collect(), ..study.clone() }
+fn keep_one_timeline(study: &PageStudy, timeline: Option<&PageTimeline>) -> PageStudy {
+    let without_data = |timeline: &PageTimeline| PageTimeline { data: String::new(), ..timeline.clone() };
+    PageStudy { timelines: timeline.map(without_data).into_iter().collect(), ..study.clone() }
 }
 
-fn unpacked(timeline: &PageTimeline) -> Result<Vec<u8>, PictureError> {
-    let packed =
+fn unpack_stretches(timeline: &PageTimeline) -> Result<Vec<u8>, PictureError> {
+    let compressed =
         STANDARD.decode(&timeline.data).map_err(|error| PictureError::Timeline(error.to_string()))?;
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(packed.as_slice())
+    flate2::read::GzDecoder::new(compressed.as_slice())
         .read_to_end(&mut bytes)
         .map_err(|error| PictureError::Timeline(error.to_string()))?;
     Ok(bytes)

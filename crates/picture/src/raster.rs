@@ -20,18 +20,21 @@ const SCALE: f32 = 2.0;
 ///
 /// [`PictureError::Drawing`], if `svg` is not an SVG file or is too large for memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, PictureError> {
-    let failed = |error: String| PictureError::Drawing(error);
+    let drawing_error = |error: String| PictureError::Drawing(error);
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());
     fonts.load_font_data(dejavu::sans::bold().to_vec());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options =
         Options { fontdb: Arc::new(fonts), font_family: "DejaVu Sans".to_owned(), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
-    let size =
-        tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| failed("it has no size".to_owned()))?;
+    let tree = Tree::from_str(svg, &options).map_err(|error| drawing_error(error.to_string()))?;
+    let size = tree
+        .size()
+        .to_int_size()
+        .scale_by(SCALE)
+        .ok_or_else(|| drawing_error("it has no size".to_owned()))?;
     let mut pixels = Pixmap::new(size.width(), size.height())
-        .ok_or_else(|| failed(format!("{} by {} pixels are too many", size.width(), size.height())))?;
+        .ok_or_else(|| drawing_error(format!("{} by {} pixels are too many", size.width(), size.height())))?;
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| failed(error.to_string()))
+    pixels.encode_png().map_err(|error| drawing_error(error.to_string()))
 }

@@ -9,10 +9,10 @@ use std::process::Command;
 /// # Panics
 /// Panics if the file cannot be written.
 pub fn write_script(path: &Path, text: &str) {
-    let made = Command::new("sh")
+    let status = Command::new("sh")
         .args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])
         .arg(path)
         .arg(text)
         .status();
-    assert!(made.is_ok_and(|status| status.success()), "cannot write {}", path.display());
+    assert!(status.is_ok_and(|status| status.success()), "cannot write {}", path.display());
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 /// Time after which a test fails instead of waiting for ever. On an idle machine the awaited event
 /// takes milliseconds. A process of the lowest priority beside busy ones has a sixtieth of a CPU,
 /// and several tests run at once.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Pause between two checks of the condition.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits until a condition holds.
 ///
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "waited for {PATIENCE:?} in vain until {what}");
-        sleep(PAUSE);
+        assert!(begun.elapsed() < TIMEOUT, "waited for {TIMEOUT:?} in vain until {what}");
+        sleep(POLL_INTERVAL);
     }
 }

@@ -23,7 +23,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 
 /// Returns the part of a source that is tests: the whole file of an integration test or of a module
 /// `tests.rs`, otherwise the text from the start of its module `tests`.
-fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
+fn test_text<'a>(path: &Path, text: &'a str) -> &'a str {
     let is_test = path.components().any(|part| part.as_os_str() == "tests");
     if is_test || path.file_name().is_some_and(|name| name == "tests.rs") {
         return text;
@@ -38,7 +38,7 @@ fn tests_read_no_clock() {
     assert!(sources.len() > 100, "{} sources below {}", sources.len(), crates.display());
     let reads_clock = |path: &&PathBuf| {
         let text = fs::read_to_string(path).unwrap();
-        let tests = tests_of(path, &text);
+        let tests = test_text(path, &text);
         CLOCKS.iter().any(|clock| tests.contains(clock))
             && !EXEMPT.iter().any(|exempt| path.ends_with(exempt))
     };
@@ -47,12 +47,12 @@ fn tests_read_no_clock() {
 }
 
 #[test]
-fn what_is_a_test_is_known_by_its_place() {
+fn a_test_is_recognised_by_its_path() {
     let text = "a\n#[cfg(test)]\nmod tests {}";
-    let of = |path| tests_of(Path::new(path), text);
-    assert_eq!(of("x/src/lib.rs"), "\n#[cfg(test)]\nmod tests {}");
+    let test_text_at = |path| test_text(Path::new(path), text);
+    assert_eq!(test_text_at("x/src/lib.rs"), "\n#[cfg(test)]\nmod tests {}");
     assert_eq!(
-        [of("x/tests/a.rs"), of("x/src/a/tests.rs"), tests_of(Path::new("b.rs"), "a")],
+        [test_text_at("x/tests/a.rs"), test_text_at("x/src/a/tests.rs"), test_text(Path::new("b.rs"), "a")],
         [text, text, ""]
     );
 }

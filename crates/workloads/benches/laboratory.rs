@@ -11,68 +11,70 @@ use morecores_study::lock::{LockCell, LockName, LockSample, SpinTuning};
 use morecores_study::{CpuSet, Nanos};
 
 /// Attempts for each figure: a short disturbance may spoil one measurement, but not many.
-const TRIES: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 
 fn main() -> ExitCode {
     let cpus: CpuSet = morecores_machine::topology::read().usable.cpus.iter().take(2).collect();
-    let mut judged = Vec::new();
+    let mut verdicts = Vec::new();
     for lock in LockName::ALL {
         // No atomic instruction takes less, and no system call takes more.
-        judged
-            .push(judge(&format!("{lock}: ns free"), 0.5..2_000.0, || time(&cpus, LockCell::Free { lock })));
+        verdicts.push(judge(&format!("{lock}: ns free"), 0.5..2_000.0, || {
+            measure_time(&cpus, LockCell::Free { lock })
+        }));
         // The bounds apply to its CPU time: another program may use the CPU in between.
-        judged.push(judge(&format!("{lock}: 10 us held and 10 us apart, of CPU time"), 0.8..1.2, || {
-            let sample = contest(&cpus, lock, 1, 10_000);
+        verdicts.push(judge(&format!("{lock}: 10 us held and 10 us apart, of CPU time"), 0.8..1.2, || {
+            let sample = measure_contention(&cpus, lock, 1, 10_000);
             sample.0 as f64 * 20_000.0 / sample.1 as f64
         }));
     }
     for lock in [LockName::Std, LockName::Kernel] {
-        judged.push(judge(&format!("{lock}: turns of 5 us for one of 50 us"), 5.0..20.0, || {
-            let [short, long] = [5_000, 50_000].map(|hold| contest(&cpus, lock, 2, hold).0);
+        verdicts.push(judge(&format!("{lock}: turns of 5 us for one of 50 us"), 5.0..20.0, || {
+            let [short, long] = [5_000, 50_000].map(|hold| measure_contention(&cpus, lock, 2, hold).0);
             short as f64 / long.max(1) as f64
         }));
     }
-    judged.push(judge("a free lock of std's for one of the kernel's", 0.0..1.0, || {
+    verdicts.push(judge("a free lock of std's for one of the kernel's", 0.0..1.0, || {
         let [std, kernel] =
-            [LockName::Std, LockName::Kernel].map(|lock| time(&cpus, LockCell::Free { lock }));
+            [LockName::Std, LockName::Kernel].map(|lock| measure_time(&cpus, LockCell::Free { lock }));
         std / kernel
     }));
-    judged.push(judge("a pause in ns", 0.5..200.0, || tuning().spin_ns));
-    judged.push(judge("a switch in ns", 100.0..200_000.0, || time(&cpus, LockCell::Switch)));
+    verdicts.push(judge("a pause in ns", 0.5..200.0, || spin_tuning().spin_ns));
+    verdicts.push(judge("a switch in ns", 100.0..200_000.0, || measure_time(&cpus, LockCell::Switch)));
     if let (Some(from), Some(to)) = (cpus.iter().next(), cpus.iter().nth(1)) {
-        judged.push(judge("a line in ns", 3.0..2_000.0, || time(&cpus, LockCell::Line { from, to })));
-        judged.push(judge("a hand-over to who spins for one to who sleeps", 0.0..1.0, || {
-            let [spin, block] =
-                [LockName::Spin, LockName::Block].map(|lock| time(&cpus, LockCell::HandOver { lock }));
+        verdicts
+            .push(judge("a line in ns", 3.0..2_000.0, || measure_time(&cpus, LockCell::Line { from, to })));
+        verdicts.push(judge("a hand-over to who spins for one to who sleeps", 0.0..1.0, || {
+            let [spin, block] = [LockName::Spin, LockName::Block]
+                .map(|lock| measure_time(&cpus, LockCell::HandOver { lock }));
             spin / block
         }));
-        judged.push(judge("burned of a wait for an owner off its CPU, spinning", 0.5..1.01, || {
-            burned(&cpus, LockName::Spin)
+        verdicts.push(judge("burned of a wait for an owner off its CPU, spinning", 0.5..1.01, || {
+            burned_share(&cpus, LockName::Spin)
         }));
-        judged.push(judge("the same, blocking", 0.0..0.2, || burned(&cpus, LockName::Block)));
+        verdicts.push(judge("the same, blocking", 0.0..0.2, || burned_share(&cpus, LockName::Block)));
     } else {
         println!("skipped: hand-overs, which need two CPUs");
     }
-    if judged.iter().all(|right| *right) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if verdicts.iter().all(|is_within| *is_within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Prints a figure and whether it is within its bounds in one of the attempts.
 fn judge(what: &str, bounds: Range<f64>, figure: impl Fn() -> f64) -> bool {
     let mut last = f64::NAN;
-    let right = (0..TRIES).any(|_| {
+    let is_within = (0..MAX_ATTEMPTS).any(|_| {
         last = figure();
         bounds.contains(&last)
     });
     println!(
         "{} {what}: {last:.3}, to be {} to {}",
-        if right { "ok  " } else { "MISS" },
+        if is_within { "ok  " } else { "MISS" },
         bounds.start,
         bounds.end
     );
-    right
+    is_within
 }
 
-fn measured(cpus: &CpuSet, cell: &LockCell, ms: u64) -> LockSample {
+fn measure(cpus: &CpuSet, cell: &LockCell, ms: u64) -> LockSample {
     let cell = serde_json::to_string(cell).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
     command.args([
@@ -88,29 +90,29 @@ fn measured(cpus: &CpuSet, cell: &LockCell, ms: u64) -> LockSample {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn time(cpus: &CpuSet, cell: LockCell) -> f64 {
-    let LockSample::Time { ns } = measured(cpus, &cell, 5) else { panic!("no time") };
+fn measure_time(cpus: &CpuSet, cell: LockCell) -> f64 {
+    let LockSample::Time { ns } = measure(cpus, &cell, 5) else { panic!("no time") };
     ns
 }
 
 /// Turns of all threads, and their CPU time in nanoseconds.
-fn contest(cpus: &CpuSet, lock: LockName, threads: u32, hold: u64) -> (u64, u64) {
+fn measure_contention(cpus: &CpuSet, lock: LockName, threads: u32, hold: u64) -> (u64, u64) {
     let [hold_ns, think_ns] = [Nanos(hold); 2];
     let cell = LockCell::Contest { lock, threads, hold_ns, think_ns, watched: false };
-    let LockSample::Contest(sample) = measured(cpus, &cell, 20) else { panic!("no contest") };
+    let LockSample::Contest(sample) = measure(cpus, &cell, 20) else { panic!("no contest") };
     (sample.turns.iter().sum(), (sample.user_ns + sample.system_ns).0)
 }
 
 /// Share of its wait for which a waiter uses the CPU.
-fn burned(cpus: &CpuSet, lock: LockName) -> f64 {
-    let LockSample::Preempted { waited_ns, burned_ns, .. } = measured(cpus, &LockCell::Preempted { lock }, 1)
+fn burned_share(cpus: &CpuSet, lock: LockName) -> f64 {
+    let LockSample::Preempted { waited_ns, burned_ns, .. } = measure(cpus, &LockCell::Preempted { lock }, 1)
     else {
         panic!("no waits")
     };
     burned_ns.0 as f64 / waited_ns.0 as f64
 }
 
-fn tuning() -> SpinTuning {
+fn spin_tuning() -> SpinTuning {
     let output = Command::new(env!("CARGO_BIN_EXE_morecores-work")).arg("tune-spin").output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }

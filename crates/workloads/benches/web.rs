@@ -48,24 +48,24 @@ fn main() {
     let threads = std::thread::available_parallelism().unwrap().to_string();
     for server in ["embedded", "nginx"] {
         for file in ["15", "150"] {
-            match Serving::start(&["--server", server, "--threads", &threads, "--file", file]) {
-                Some(serving) => peak(&serving, server, file),
+            match TestServer::start(&["--server", server, "--threads", &threads, "--file", file]) {
+                Some(server_process) => compare_peak_rates(&server_process, server, file),
                 None => println!("skipped: {server} cannot be started here"),
             }
         }
     }
-    for (every, lasts) in STALLS {
-        stall(every, lasts);
+    for (period, duration) in STALLS {
+        compare_latencies(period, duration);
     }
 }
 
 /// A server for both generators.
-struct Serving {
+struct TestServer {
     child: Child,
     port: String,
 }
 
-impl Serving {
+impl TestServer {
     /// Starts a server; `None` if it ends at once.
     fn start(arguments: &[&str]) -> Option<Self> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
@@ -83,41 +83,41 @@ impl Serving {
     }
 
     /// Output of morecores' load generator, with one thread.
-    fn ours(&self, arguments: &[&str]) -> String {
+    fn run_ours(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(WORK);
         command.args(["web", "--server", "none", "--port", &self.port, "--connections", CONNECTIONS]);
-        said(command.args(arguments))
+        command_output(command.args(arguments))
     }
 
     /// Output of wrk, with one thread.
-    fn wrk(&self, seconds: u32) -> String {
+    fn run_wrk(&self, seconds: u32) -> String {
         let mut command = Command::new("wrk");
         command.args(["-t1", "-c", CONNECTIONS, "--latency", "-d", &format!("{seconds}s")]);
-        said(command.arg(format!("http://127.0.0.1:{}/file", self.port)))
+        command_output(command.arg(format!("http://127.0.0.1:{}/file", self.port)))
     }
 }
 
-impl Drop for Serving {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn said(command: &mut Command) -> String {
+fn command_output(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Compares the requests per second of both generators.
-fn peak(serving: &Serving, server: &str, file: &str) {
-    let theirs = || number(after(&serving.wrk(SECONDS), "Requests/sec:"));
+fn compare_peak_rates(server_process: &TestServer, server: &str, file: &str) {
+    let theirs = || parse_number(word_after(&server_process.run_wrk(SECONDS), "Requests/sec:"));
     // The number of requests makes a round of equal length; this round is also the warm-up.
     let requests = ((theirs() * f64::from(SECONDS)) as u64).to_string();
     let ours = || {
-        let line = serving.ours(&["--file", file, "--requests", &requests]);
-        number(before(&line, "requests/s,"))
+        let line = server_process.run_ours(&["--file", file, "--requests", &requests]);
+        parse_number(word_before(&line, "requests/s,"))
     };
     let mut pairs = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {
@@ -128,34 +128,43 @@ fn peak(serving: &Serving, server: &str, file: &str) {
     }
     let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
     let interval = median_interval(&ratios, Design::Fixed).unwrap();
-    let middle = |of: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(of).collect::<Vec<_>>()).unwrap();
+    let median_of =
+        |value: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>()).unwrap();
     println!("\n{server}, {file} KiB, {CONNECTIONS} connections from one thread, {ROUNDS} rounds");
-    println!("  ours {:.0} requests/s, wrk {:.0} requests/s", middle(|pair| pair.0), middle(|pair| pair.1));
+    println!(
+        "  ours {:.0} requests/s, wrk {:.0} requests/s",
+        median_of(|pair| pair.0),
+        median_of(|pair| pair.1)
+    );
     let (ratio, lo, hi) = (median(&ratios).unwrap(), interval.lo, interval.hi);
     println!("  ours / wrk: {ratio:.3} ({lo:.3} to {hi:.3}); target at least 1.0");
 }
 
 /// Compares the latencies under stalls. For requests that fall due at an even rate, the share that
 /// takes longer than t is (lasts - t) / every.
-fn stall(every: u32, lasts: u32) {
-    let stall = format!("{every},{lasts}");
-    let serving = Serving::start(&["--server", "embedded", "--stall", &stall]).unwrap();
-    let open =
-        serving.ours(&["--rate", &RATE.to_string(), "--requests", &(RATE * STALL_SECONDS).to_string()]);
-    let closed = serving.ours(&["--requests", "300000"]);
-    let wrk = serving.wrk(STALL_SECONDS);
-    println!("\na server that stalls for {lasts} ms of every {every} ms; in ms");
+fn compare_latencies(period: u32, duration: u32) {
+    let stall = format!("{period},{duration}");
+    let server_process = TestServer::start(&["--server", "embedded", "--stall", &stall]).unwrap();
+    let open = server_process.run_ours(&[
+        "--rate",
+        &RATE.to_string(),
+        "--requests",
+        &(RATE * STALL_SECONDS).to_string(),
+    ]);
+    let closed = server_process.run_ours(&["--requests", "300000"]);
+    let wrk = server_process.run_wrk(STALL_SECONDS);
+    println!("\na server that stalls for {duration} ms of every {period} ms; in ms");
     println!("            true    ours open  ours closed          wrk");
-    let beyond = |share: f64| (f64::from(lasts) - share * f64::from(every)).max(0.0);
+    let beyond = |share: f64| (f64::from(duration) - share * f64::from(period)).max(0.0);
     for (name, truth) in [("p90", beyond(0.1)), ("p99", beyond(0.01)), ("max", beyond(0.0))] {
         let theirs = match name {
-            "p90" => after(&wrk, "90%"),
-            "p99" => after(&wrk, "99%"),
+            "p90" => word_after(&wrk, "90%"),
+            "p99" => word_after(&wrk, "99%"),
             // The line "Latency" contains the mean, the deviation and the maximum.
             _ => words_after(&wrk, "Latency").nth(2).unwrap(),
         };
-        let (open, closed) = (number(after(&open, name)), number(after(&closed, name)));
-        println!("  {name} {truth:10.1} {open:12.1} {closed:12.1} {:12.1}", milliseconds(theirs));
+        let (open, closed) = (parse_number(word_after(&open, name)), parse_number(word_after(&closed, name)));
+        println!("  {name} {truth:10.1} {open:12.1} {closed:12.1} {:12.1}", parse_milliseconds(theirs));
     }
     println!("  target: ours open is the truth");
 }
@@ -165,22 +174,22 @@ fn words_after<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str
 }
 
 /// The word after `word`.
-fn after<'a>(text: &'a str, word: &'a str) -> &'a str {
+fn word_after<'a>(text: &'a str, word: &'a str) -> &'a str {
     words_after(text, word).next().unwrap_or_else(|| panic!("no {word} in: {text}"))
 }
 
 /// The word before `word`.
-fn before<'a>(text: &'a str, word: &str) -> &'a str {
+fn word_before<'a>(text: &'a str, word: &str) -> &'a str {
     let words: Vec<_> = text.split_whitespace().collect();
     words[words.iter().position(|w| *w == word).unwrap() - 1]
 }
 
-fn number(word: &str) -> f64 {
+fn parse_number(word: &str) -> f64 {
     word.trim_end_matches(',').parse().unwrap()
 }
 
 /// Parses a time in wrk's format.
-fn milliseconds(text: &str) -> f64 {
+fn parse_milliseconds(text: &str) -> f64 {
     let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
     let found = units.iter().find_map(|(unit, ms)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * ms));
     found.unwrap_or_else(|| panic!("no time: {text}"))

@@ -100,7 +100,7 @@ enum Side {
 }
 
 /// A comparison: the rate of `ours` divided by that of `peer`.
-struct Contest {
+struct Comparison {
     part: &'static str,
     name: String,
     ours: Side,
@@ -111,9 +111,10 @@ struct Contest {
 
 fn main() {
     // `cargo bench` adds its own argument.
-    let chosen: Vec<String> =
+    let selected_parts: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let wanted = |part: &str| chosen.is_empty() || chosen.iter().any(|word| word == part);
+    let is_selected =
+        |part: &str| selected_parts.is_empty() || selected_parts.iter().any(|word| word == part);
     println!("rates, ours over the peer's: median of interleaved rounds and its 95% interval");
     let dir = match tempfile::tempdir() {
         Ok(dir) => dir,
@@ -123,15 +124,15 @@ fn main() {
     if let Err(error) = std::fs::write(&bitmap, soften::bitmap(1280, 1024, 1)) {
         return println!("skipped: the bitmap cannot be written: {error}");
     }
-    for contest in contests().iter().filter(|contest| wanted(contest.part)) {
-        hold(contest, &bitmap);
+    for comparison in comparisons().iter().filter(|comparison| is_selected(comparison.part)) {
+        run_comparison(comparison, &bitmap);
     }
 }
 
-fn contests() -> Vec<Contest> {
-    let mut contests = Vec::new();
+fn comparisons() -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
     for threads in [1, 2] {
-        contests.push(Contest {
+        comparisons.push(Comparison {
             part: "matmul",
             name: format!("matmul --kernel tuned, OpenBLAS through numpy, {threads} threads"),
             ours: Side::Work(format!("matmul --kernel tuned --threads {threads}")),
@@ -141,7 +142,7 @@ fn contests() -> Vec<Contest> {
         });
     }
     for threads in [1, 2] {
-        contests.push(Contest {
+        comparisons.push(Comparison {
             part: "soften",
             name: format!("soften, OpenCV's blur, {threads} threads"),
             ours: Side::Work(format!("soften --threads {threads}")),
@@ -152,7 +153,7 @@ fn contests() -> Vec<Contest> {
     }
     for input in [Input::Random, Input::Sorted, Input::FewDistinct] {
         for threads in [1, 2] {
-            contests.push(Contest {
+            comparisons.push(Comparison {
                 part: "quicksort",
                 name: format!("quicksort, rayon's par_sort_unstable, {}, {threads} threads", input.name()),
                 ours: Side::Sort(input, threads),
@@ -162,7 +163,7 @@ fn contests() -> Vec<Contest> {
             });
         }
     }
-    contests.push(Contest {
+    comparisons.push(Comparison {
         part: "keysearch",
         name: "keysearch --core simd, --core scalar, 1 thread".to_owned(),
         ours: Side::Work("keysearch --core simd --bits 24".to_owned()),
@@ -170,50 +171,57 @@ fn contests() -> Vec<Contest> {
         rounds: ROUNDS,
         target: "at least 4",
     });
-    contests
+    comparisons
 }
 
 /// Runs both sides in rounds and prints their ratio.
-fn hold(contest: &Contest, bitmap: &Path) {
-    let sides = [&contest.ours, &contest.peer];
+fn run_comparison(comparison: &Comparison, bitmap: &Path) {
+    let sides = [&comparison.ours, &comparison.peer];
     let mut rates = [Vec::new(), Vec::new()];
-    for round in 0..contest.rounds {
+    for round in 0..comparison.rounds {
         for turn in 0..sides.len() {
             let index = (turn + round) % sides.len();
-            match rate(sides[index], bitmap) {
+            match measure_rate(sides[index], bitmap) {
                 Ok(rate) => rates[index].push(rate),
-                Err(reason) => return println!("skipped: {}: {reason}", contest.name),
+                Err(reason) => return println!("skipped: {}: {reason}", comparison.name),
             }
         }
     }
     let [ours, peer] = &rates;
     let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| ours / peer).collect();
     let interval = median_interval(&ratios, Design::Fixed);
-    let ends = interval.map(|ends| format!(" [{:.3}, {:.3}]", ends.lo, ends.hi)).unwrap_or_default();
-    let shown =
+    let interval_text = interval
+        .map(|interval_text| format!(" [{:.3}, {:.3}]", interval_text.lo, interval_text.hi))
+        .unwrap_or_default();
+    let format_median =
         |values: &[f64]| median(values).map_or_else(|| "none".to_owned(), |value| format!("{value:.1}"));
     let ratio = median(&ratios).map_or_else(|| "none".to_owned(), |value| format!("{value:.3}"));
-    println!("{}, {} rounds", contest.name, contest.rounds);
-    println!("  {ratio}{ends}  target {}  (rates {} and {})", contest.target, shown(ours), shown(peer));
+    println!("{}, {} rounds", comparison.name, comparison.rounds);
+    println!(
+        "  {ratio}{interval_text}  target {}  (rates {} and {})",
+        comparison.target,
+        format_median(ours),
+        format_median(peer)
+    );
 }
 
 /// Rate of one run, or the reason for a missing rate.
-fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
+fn measure_rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
     match side {
         Side::Sort(input, threads) => {
-            sorted(*input, |numbers| quicksort::sort(numbers, *threads).map_err(|error| error.to_string()))
+            sort_rate(*input, |numbers| quicksort::sort(numbers, *threads).map_err(|error| error.to_string()))
         }
         Side::Rayon(input, threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(*threads).build();
             let pool = pool.map_err(|error| error.to_string())?;
-            sorted(*input, |numbers| {
+            sort_rate(*input, |numbers| {
                 pool.install(|| numbers.par_sort_unstable());
                 Ok(())
             })
         }
         Side::Work(arguments) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
-            let line = said(command.args(arguments.split(' ')))?;
+            let line = command_output(command.args(arguments.split(' ')))?;
             // The rate is the number before the unit, which ends in `/s,`.
             let words: Vec<&str> = line.split_whitespace().collect();
             let unit = words.iter().position(|word| word.ends_with("/s,"));
@@ -225,32 +233,32 @@ fn rate(side: &Side, bitmap: &Path) -> Result<f64, String> {
             let threads = threads.to_string();
             command.args(["-c", program]).env("OPENBLAS_NUM_THREADS", &threads).env("THREADS", &threads);
             command.env("BITMAP", bitmap);
-            let text = said(&mut command)?;
+            let text = command_output(&mut command)?;
             text.trim().parse().map_err(|_| format!("no rate in: {text}"))
         }
     }
 }
 
 /// Millions of numbers per second.
-fn sorted(input: Input, sort: impl FnOnce(&mut [u64]) -> Result<(), String>) -> Result<f64, String> {
+fn sort_rate(input: Input, sort: impl FnOnce(&mut [u64]) -> Result<(), String>) -> Result<f64, String> {
     let mut numbers = input.numbers();
-    let begun = Instant::now();
+    let start = Instant::now();
     sort(&mut numbers)?;
-    let took = begun.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     if !numbers.is_sorted() {
         return Err("NOT SORTED".to_owned());
     }
-    Ok(ITEMS as f64 / 1e6 / took)
+    Ok(ITEMS as f64 / 1e6 / seconds)
 }
 
 /// Output of a command; on failure its last line.
-fn said(command: &mut Command) -> Result<String, String> {
+fn command_output(command: &mut Command) -> Result<String, String> {
     let output =
         command.output().map_err(|error| format!("{PYTHON} or a workload cannot be run: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().next_back().unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().next_back().unwrap_or_default();
     Err(format!("{last}; install the peers with: tools/install-deps.sh bench-workloads"))
 }

@@ -2,15 +2,15 @@
 //! measured such a build.
 //!
 //! The project is either generated, which is always possible, or a part of the Linux kernel. This
-//! module holds the arguments and the order of events. The two projects are in `project` (its files
-//! in `program`) and `kernel`, the directories and the environment in `site`. make schedules the
-//! work of the parallel part.
+//! module holds the arguments and the order of events. The two projects are in `generated` (its
+//! files in `program`) and `kernel`, the directories and the variables in `environment`. make
+//! schedules the work of the parallel part.
 
 mod cache;
+mod environment;
+mod generated;
 mod kernel;
 mod program;
-mod project;
-mod site;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -19,20 +19,20 @@ use std::process::Command;
 use clap::ValueEnum;
 use morecores_study::{Bytes, Nanos};
 
+use crate::cleanup::CleanupProcess;
 use crate::clock::Span;
-use crate::guard::Guard;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes, programs};
-use site::Site;
+use environment::Environment;
 
 /// Memory of a compiler on the largest files of the kernel's core (110 MB, the `ru_maxrss` of GNU C
 /// 12), rounded up.
-const JOB: Bytes = Bytes::from_kib(128 * 1024);
+const JOB_MEMORY: Bytes = Bytes::from_kib(128 * 1024);
 
 /// Concurrent processes of a job: a shell, the compiler, and two of the compiler's parts.
 const PROCESSES: usize = 4;
 
 /// Files of the generated project: 1 to 5 s of compilation on one current CPU.
-const FILES: u32 = 24;
+const DEFAULT_FILES: u32 = 24;
 
 /// Maximum number of files: a third of the Linux kernel's. Their statements are kept in memory, to
 /// compute their results.
@@ -74,41 +74,41 @@ pub enum Cache {
 }
 
 /// A project to build.
-trait Subject {
+trait Project {
     /// Name of the project, in words.
     fn name(&self) -> String;
 
     /// Maximum number of jobs with work, if known.
-    fn most_jobs(&self) -> usize {
+    fn max_jobs(&self) -> usize {
         usize::MAX
     }
 
     /// Upper bound of the disk space.
-    fn disk(&self) -> Bytes;
+    fn disk_space(&self) -> Bytes;
 
-    /// Provides the source in its build location.
-    fn provide(&mut self, site: &Site) -> Result<(), WorkloadError>;
+    /// Puts the source in its build location.
+    fn prepare_source(&mut self, environment: &Environment) -> Result<(), WorkloadError>;
 
     /// Sequential commands that run before the parallel part.
-    fn set_up(&self, site: &Site) -> Vec<Command>;
+    fn setup_commands(&self, environment: &Environment) -> Vec<Command>;
 
     /// Command of the parallel part, with `jobs` jobs.
-    fn share(&self, site: &Site, jobs: usize) -> Command;
+    fn parallel_command(&self, environment: &Environment, jobs: usize) -> Command;
 
     /// Commands that run after all jobs are done.
-    fn link(&self, site: &Site) -> Vec<Command>;
+    fn link_commands(&self, environment: &Environment) -> Vec<Command>;
 
     /// Checks the build's output.
-    fn check(&self, site: &Site) -> Result<Built, WorkloadError>;
+    fn check_output(&self, environment: &Environment) -> Result<BuildOutput, WorkloadError>;
 }
 
 /// Output of a build that was checked and found correct.
-struct Built {
+struct BuildOutput {
     /// Object files.
     objects: usize,
     checksum: Checksum,
     /// Reference of the check, in words.
-    checked: &'static str,
+    check_name: &'static str,
 }
 
 /// Builds according to `args` and checks the output.
@@ -117,72 +117,81 @@ struct Built {
 /// Arguments that do not fit together, a missing program or source, too little memory or disk
 /// space, a failed build, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
-    let mut subject = subject(args)?;
+    let mut project = choose_project(args)?;
     let jobs = args.threads.count();
     programs::require(&[("make", "make"), ("cc", "gcc")])?;
-    memory::require(Bytes(JOB.0 * jobs.min(subject.most_jobs()) as u64), "--threads")?;
+    memory::require(Bytes(JOB_MEMORY.0 * jobs.min(project.max_jobs()) as u64), "--threads")?;
     if args.cache == Cache::Cold {
         cache::require(&env::temp_dir())?;
     }
 
-    let guard = Guard::new()?;
+    let cleanup = CleanupProcess::new()?;
     // The 2 processes are make and, for a kernel's directory, its own child make.
-    processes::require(2 + PROCESSES * jobs.min(subject.most_jobs()))?;
-    let site = Site::new(&guard, &env::temp_dir(), subject.disk())?;
-    subject.provide(&site)?;
+    processes::require(2 + PROCESSES * jobs.min(project.max_jobs()))?;
+    let environment = Environment::new(&cleanup, &env::temp_dir(), project.disk_space())?;
+    project.prepare_source(&environment)?;
     if args.cache == Cache::Cold {
-        cache::empty()?;
+        cache::drop_page_cache()?;
     }
 
-    let all = |mut commands: Vec<Command>| {
-        let (span, done) = Span::of(|| commands.iter_mut().try_for_each(|command| site.run(command)));
+    let run_all = |mut commands: Vec<Command>| {
+        let (span, done) =
+            Span::measure(|| commands.iter_mut().try_for_each(|command| environment.run(command)));
         done.map(|()| span)
     };
-    let set_up = all(subject.set_up(&site))?;
-    let parallel = all(vec![subject.share(&site, jobs)])?;
-    let link = subject.link(&site);
-    let linked = !link.is_empty();
-    let link = all(link)?;
-    let built = subject.check(&site)?;
+    let setup = run_all(project.setup_commands(&environment))?;
+    let parallel = run_all(vec![project.parallel_command(&environment, jobs)])?;
+    let link = project.link_commands(&environment);
+    let has_link = !link.is_empty();
+    let link = run_all(link)?;
+    let output = project.check_output(&environment)?;
 
-    let whole = Span::around([set_up, parallel, link]);
+    let parallel_time = Span::elapsed_time([setup, parallel, link]);
     let seconds = |name, time: Nanos| Figure { name, value: time.as_secs_f64(), unit: "s" };
-    let [set_up, parallel, link] = [set_up, parallel, link].map(|span| span.to.since(span.from));
-    let mut figures = vec![seconds("serial", Nanos(set_up.0 + link.0)), seconds("parallel", parallel)];
-    figures.push(seconds("set-up", set_up));
-    figures.extend(linked.then(|| seconds("link", link)));
+    let [setup, parallel, link] = [setup, parallel, link].map(|span| span.end.since(span.start));
+    let mut figures = vec![seconds("serial", Nanos(setup.0 + link.0)), seconds("parallel", parallel)];
+    figures.push(seconds("set-up", setup));
+    figures.extend(has_link.then(|| seconds("link", link)));
     let cache = args.cache.to_possible_value();
     let cache = cache.as_ref().map_or("", |value| value.get_name());
     let plural = if jobs == 1 { "" } else { "s" };
     Ok(Outcome {
         name: "build",
-        parameters: format!("{}, {cache} cache, {jobs} job{plural}", subject.name()),
-        parallel: whole,
-        rate: Rate { value: built.objects as f64 / whole.max(Nanos(1)).as_secs_f64(), unit: "objects/s" },
+        parameters: format!("{}, {cache} cache, {jobs} job{plural}", project.name()),
+        parallel_time,
+        rate: Rate {
+            value: output.objects as f64 / parallel_time.max(Nanos(1)).as_secs_f64(),
+            unit: "objects/s",
+        },
         figures,
-        checksum: built.checksum,
-        checked: built.checked,
+        checksum: output.checksum,
+        check_name: output.check_name,
     })
 }
 
 /// Project to build. Refuses arguments of one project that were given for another.
-fn subject(args: &Args) -> Result<Box<dyn Subject>, WorkloadError> {
-    let unfit = |text: &str| WorkloadError::Unfit(text.to_owned());
+fn choose_project(args: &Args) -> Result<Box<dyn Project>, WorkloadError> {
+    let cannot_run = |text: &str| WorkloadError::CannotRun(text.to_owned());
     let target = args.target.as_slice();
-    let of_kernel = |kernel| -> Result<Box<dyn Subject>, WorkloadError> {
+    let boxed_kernel = |kernel| -> Result<Box<dyn Project>, WorkloadError> {
         if args.files.or(args.seed.map(|_| 0)).is_some() {
-            return Err(unfit("--files and --seed are the generated project's: leave them out, or --source"));
+            return Err(cannot_run(
+                "--files and --seed are the generated project's: leave them out, or --source",
+            ));
         }
         Ok(Box::new(kernel))
     };
     if args.source == OsStr::new("generated") {
         if !target.is_empty() {
-            return Err(unfit("--target is a kernel's: say which by --source debian or --source DIR"));
+            return Err(cannot_run("--target is a kernel's: say which by --source debian or --source DIR"));
         }
-        return Ok(Box::new(project::Project::new(args.files.unwrap_or(FILES), args.seed.unwrap_or(1))));
+        return Ok(Box::new(generated::GeneratedProject::new(
+            args.files.unwrap_or(DEFAULT_FILES),
+            args.seed.unwrap_or(1),
+        )));
     }
     if args.source == OsStr::new("debian") {
-        return of_kernel(kernel::Kernel::of_debian(target)?);
+        return boxed_kernel(kernel::Kernel::from_debian(target)?);
     }
-    of_kernel(kernel::Kernel::at(args.source.as_ref(), target)?)
+    boxed_kernel(kernel::Kernel::from_directory(args.source.as_ref(), target)?)
 }

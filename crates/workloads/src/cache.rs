@@ -2,26 +2,27 @@
 //! migrated.
 //!
 //! This module holds the arguments and the order of events. The working set and the walk are in
-//! `cache/set.rs`, the sizes in `cache/size.rs`, and the placement of threads in `cache/place.rs`.
+//! `cache/working_set.rs`, the sizes in `cache/size.rs`, and the placement of threads in
+//! `cache/placement.rs`.
 
-mod place;
-mod set;
+mod placement;
 mod size;
+mod working_set;
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use morecores_study::{Bytes, Nanos};
 
-use self::place::{Placement, Route};
-use self::set::Set;
+use self::placement::{Placement, Route};
 use self::size::Size;
+use self::working_set::WorkingSet;
+use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::gate::Gate;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, team};
 
 /// Arguments to lower if memory is short.
-const LOWER: &str = "--threads or --sizes";
+const MEMORY_ARGUMENTS: &str = "--threads or --sizes";
 
 /// Arguments of `cache`. `--help` says how much memory they take.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
@@ -50,9 +51,9 @@ pub struct Args {
 
 /// Walk of one thread through the set of one size.
 #[derive(Clone, Copy, Debug)]
-struct Walked {
+struct WalkResult {
     /// Fingerprint of the set.
-    print: u64,
+    fingerprint: u64,
     loads: u64,
     span: Span,
 }
@@ -63,74 +64,80 @@ struct Walked {
 /// Too little memory, a refused thread or CPU, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
-    let sizes = if args.sizes.is_empty() { size::up_to_beyond_the_last_cache() } else { args.sizes.clone() };
+    let sizes = if args.sizes.is_empty() { size::default_sizes() } else { args.sizes.clone() };
     let largest = sizes.iter().map(|size| size.bytes().0).max().unwrap_or(0);
-    memory::require(Bytes(largest.saturating_mul(threads as u64)), LOWER)?;
+    memory::require(Bytes(largest.saturating_mul(threads as u64)), MEMORY_ARGUMENTS)?;
 
-    let gates: Vec<_> = sizes.iter().map(|_| Gate::new(threads)).collect::<Result<_, _>>()?;
-    let cpus = place::cpus()?;
+    let barriers: Vec<_> = sizes.iter().map(|_| Barrier::new(threads)).collect::<Result<_, _>>()?;
+    let cpus = placement::cpus()?;
     let every = Duration::from_millis(args.every);
     let mut work = Vec::with_capacity(threads);
     for index in 0..threads {
         // The reservation comes before any thread waits for another.
-        let set = Set::reserve(Bytes(largest))?;
+        let set = WorkingSet::reserve(Bytes(largest))?;
         let route = Route::new(args.placement, &cpus, index, every);
-        let (sizes, gates) = (&sizes, &gates);
-        work.push(move || walk(set, route, sizes, gates, args));
+        let (sizes, barriers) = (&sizes, &barriers);
+        work.push(move || walk(set, route, sizes, barriers, args));
     }
-    let results: Vec<(Vec<Walked>, u64)> = team::run("cache", work)?.into_iter().collect::<Result<_, _>>()?;
+    let results: Vec<(Vec<WalkResult>, u64)> =
+        team::run("cache", work)?.into_iter().collect::<Result<_, _>>()?;
     outcome(args, &sizes, &results)
 }
 
 /// Work of one thread: returns its walks and its number of moves.
 fn walk(
-    mut set: Set,
+    mut set: WorkingSet,
     mut route: Route<'_>,
     sizes: &[Size],
-    gates: &[Gate],
+    barriers: &[Barrier],
     args: &Args,
-) -> Result<(Vec<Walked>, u64), WorkloadError> {
-    route.begin();
+) -> Result<(Vec<WalkResult>, u64), WorkloadError> {
+    route.move_to_first();
     let mut walks = Vec::with_capacity(sizes.len());
-    let mut right = Ok(());
-    for (size, gate) in sizes.iter().zip(gates) {
+    let mut result = Ok(());
+    for (size, barrier) in sizes.iter().zip(barriers) {
         set.link(*size, args.seed);
         // The check goes round the set once, which also fills the caches.
-        let print = set.check();
+        let fingerprint = set.check();
         let rounds = args.loads.div_ceil(set.lines()).max(1);
-        gate.pass();
-        let (span, end) = Span::of(|| set.walk(rounds * set.lines(), || route.go_on()));
-        // An error is reported at the end, since other threads wait at the next gate.
-        right = right.and(print.and_then(|print| {
-            walks.push(Walked { print, loads: rounds * set.lines(), span });
-            set::require_start(*size, end)
+        barrier.wait();
+        let (span, end) = Span::measure(|| set.walk(rounds * set.lines(), || route.move_if_due()));
+        // An error is reported at the end, since other threads wait at the next barrier.
+        result = result.and(fingerprint.and_then(|fingerprint| {
+            walks.push(WalkResult { fingerprint, loads: rounds * set.lines(), span });
+            working_set::require_start(*size, end)
         }));
     }
-    right?;
+    result?;
     Ok((walks, route.moves()?))
 }
 
 /// Outcome of all threads' walks.
-fn outcome(args: &Args, sizes: &[Size], results: &[(Vec<Walked>, u64)]) -> Result<Outcome, WorkloadError> {
+fn outcome(
+    args: &Args,
+    sizes: &[Size],
+    results: &[(Vec<WalkResult>, u64)],
+) -> Result<Outcome, WorkloadError> {
     let mut checksum = crc32fast::Hasher::new();
     let mut figures = Vec::with_capacity(sizes.len() + 1);
-    let (mut parallel, mut loads) = (0, 0);
+    let (mut parallel_time, mut loads) = (0, 0);
     for (index, size) in sizes.iter().enumerate() {
-        let walks: Vec<Walked> = results.iter().filter_map(|(walks, _)| walks.get(index).copied()).collect();
-        let print = walks.first().map_or(0, |walk| walk.print);
-        if let Some(other) = walks.iter().find(|walk| walk.print != print) {
-            return Err(WorkloadError::Wrong {
+        let walks: Vec<WalkResult> =
+            results.iter().filter_map(|(walks, _)| walks.get(index).copied()).collect();
+        let fingerprint = walks.first().map_or(0, |walk| walk.fingerprint);
+        if let Some(other) = walks.iter().find(|walk| walk.fingerprint != fingerprint) {
+            return Err(WorkloadError::WrongResult {
                 what: format!("cache, the order of the set of {}", size.name()),
-                expected: format!("{print:016x}"),
-                got: format!("{:016x}", other.print),
+                expected: format!("{fingerprint:016x}"),
+                got: format!("{:016x}", other.fingerprint),
             });
         }
-        checksum.update(&print.to_le_bytes());
-        let made: u64 = walks.iter().map(|walk| walk.loads).sum();
-        let time: u64 = walks.iter().map(|walk| walk.span.to.since(walk.span.from).0).sum();
-        figures.push(Figure { name: size.name(), value: time as f64 / made as f64, unit: "ns" });
-        loads += made;
-        parallel += Span::around(walks.iter().map(|walk| walk.span)).0;
+        checksum.update(&fingerprint.to_le_bytes());
+        let total_loads: u64 = walks.iter().map(|walk| walk.loads).sum();
+        let time: u64 = walks.iter().map(|walk| walk.span.end.since(walk.span.start).0).sum();
+        figures.push(Figure { name: size.name(), value: time as f64 / total_loads as f64, unit: "ns" });
+        loads += total_loads;
+        parallel_time += Span::elapsed_time(walks.iter().map(|walk| walk.span)).0;
     }
     if args.placement == Placement::Migrating {
         let moves: u64 = results.iter().map(|(_, moves)| moves).sum();
@@ -142,7 +149,7 @@ fn outcome(args: &Args, sizes: &[Size], results: &[(Vec<Walked>, u64)]) -> Resul
     } else {
         String::new()
     };
-    let parallel = Nanos(parallel.max(1));
+    let parallel_time = Nanos(parallel_time.max(1));
     Ok(Outcome {
         name: "cache",
         parameters: format!(
@@ -151,10 +158,10 @@ fn outcome(args: &Args, sizes: &[Size], results: &[(Vec<Walked>, u64)]) -> Resul
             args.seed,
             args.threads
         ),
-        parallel,
-        rate: Rate { value: loads as f64 / 1e6 / parallel.as_secs_f64(), unit: "million loads/s" },
+        parallel_time,
+        rate: Rate { value: loads as f64 / 1e6 / parallel_time.as_secs_f64(), unit: "million loads/s" },
         figures,
         checksum: Checksum(checksum.finalize()),
-        checked: "every walk through the whole set",
+        check_name: "every walk through the whole set",
     })
 }

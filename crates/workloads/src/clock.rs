@@ -8,23 +8,24 @@ use rustix::time::{ClockId, clock_gettime};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Start.
-    pub(crate) from: Nanos,
+    pub(crate) start: Nanos,
     /// End.
-    pub(crate) to: Nanos,
+    pub(crate) end: Nanos,
 }
 
 impl Span {
     /// Measures the span of `work` and returns it with the result.
-    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Self, T) {
-        let from = now();
+    pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
+        let start = now();
         let result = work();
-        (Self { from, to: now() }, result)
+        (Self { start, end: now() }, result)
     }
 
     /// Time from the first start to the last end; zero for no spans.
-    pub(crate) fn around(spans: impl IntoIterator<Item = Self>) -> Nanos {
-        let whole = spans.into_iter().reduce(|a, b| Self { from: a.from.min(b.from), to: a.to.max(b.to) });
-        whole.map_or(Nanos::ZERO, |span| span.to.since(span.from))
+    pub(crate) fn elapsed_time(spans: impl IntoIterator<Item = Self>) -> Nanos {
+        let whole =
+            spans.into_iter().reduce(|a, b| Self { start: a.start.min(b.start), end: a.end.max(b.end) });
+        whole.map_or(Nanos::ZERO, |span| span.end.since(span.start))
     }
 }
 
@@ -40,10 +41,10 @@ mod tests {
 
     #[test]
     fn the_whole_is_from_the_first_beginning_to_the_last_end() {
-        let span = |from, to| Span { from: Nanos(from), to: Nanos(to) };
-        assert_eq!(Span::around([span(5, 7), span(3, 6), span(4, 9)]), Nanos(6));
-        assert_eq!(Span::around([]), Nanos::ZERO);
-        let (span, result) = Span::of(|| 7);
-        assert!(span.from <= span.to && result == 7);
+        let span = |start, end| Span { start: Nanos(start), end: Nanos(end) };
+        assert_eq!(Span::elapsed_time([span(5, 7), span(3, 6), span(4, 9)]), Nanos(6));
+        assert_eq!(Span::elapsed_time([]), Nanos::ZERO);
+        let (span, result) = Span::measure(|| 7);
+        assert!(span.start <= span.end && result == 7);
     }
 }

@@ -7,9 +7,9 @@ use std::hint::black_box;
 
 use morecores_study::Nanos;
 
+use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::gate::Gate;
-use crate::team::{self, By, run_by};
+use crate::team::{self, WorkerKind, run_workers};
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, processes};
 
 /// Default total count: 1 to 3 s on one current CPU, at one count in 1 to 4 cycles.
@@ -23,8 +23,8 @@ pub struct Args {
     #[command(flatten)]
     threads: Threads,
     /// Who counts
-    #[arg(long, value_enum, default_value_t = By::Processes)]
-    by: By,
+    #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Processes)]
+    worker_kind: WorkerKind,
     /// Each process makes one more, which counts as well
     #[arg(long)]
     fork: bool,
@@ -53,7 +53,7 @@ impl Work {
     }
 
     /// Total of `counters` counters; `None` if it exceeds 64 bits.
-    const fn whole(self, counters: u64) -> Option<u64> {
+    const fn total(self, counters: u64) -> Option<u64> {
         match self {
             Self::Total(total) => Some(total),
             Self::Each(each) => each.checked_mul(counters),
@@ -61,12 +61,12 @@ impl Work {
     }
 }
 
-/// Counts from zero to `to`. Every count is a load, an addition and a store: `black_box` hides the
-/// counter from the compiler after each count. Otherwise the compiler would know the final value
-/// without counting.
-fn count(to: u64) -> u64 {
+/// Counts from zero to `limit`. Every count is a load, an addition and a store: `black_box` hides
+/// the counter from the compiler after each count. Otherwise the compiler would know the final
+/// value without counting.
+fn count(limit: u64) -> u64 {
     let mut counter = 0;
-    while counter < to {
+    while counter < limit {
         counter = black_box(counter + 1);
     }
     counter
@@ -77,21 +77,21 @@ fn count(to: u64) -> u64 {
 /// # Errors
 /// Arguments that do not fit together, a refused process or thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
-    if args.fork && args.by == By::Threads {
-        return Err(WorkloadError::Unfit("a thread cannot fork: --fork needs --by processes".to_owned()));
+    if args.fork && args.worker_kind == WorkerKind::Threads {
+        return Err(WorkloadError::CannotRun("a thread cannot fork: --fork needs --by processes".to_owned()));
     }
     let work = args.each.map_or(Work::Total(args.total.unwrap_or(TOTAL)), Work::Each);
     let counters = args.threads.count() * if args.fork { 2 } else { 1 };
-    let whole = work.whole(counters as u64).ok_or_else(|| {
-        WorkloadError::Unfit(format!("{counters} times --each is more than 64 bits hold: lower --each"))
+    let total = work.total(counters as u64).ok_or_else(|| {
+        WorkloadError::CannotRun(format!("{counters} times --each is more than 64 bits hold: lower --each"))
     })?;
-    let results = all(args, work, counters)?;
+    let results = run_counters(args, work, counters)?;
 
     let mut counted = 0;
     for (index, &(got, _)) in results.iter().enumerate() {
         let expected = work.share(index, counters);
         if got != expected {
-            return Err(WorkloadError::Wrong {
+            return Err(WorkloadError::WrongResult {
                 what: format!("count, counter {} of {counters}", index + 1),
                 expected: expected.to_string(),
                 got: got.to_string(),
@@ -99,50 +99,55 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
         }
         counted += got;
     }
-    let parallel = Span::around(results.iter().map(|(_, span)| *span));
+    let parallel_time = Span::elapsed_time(results.iter().map(|(_, span)| *span));
     Ok(Outcome {
         name: "count",
         parameters: format!(
-            "{whole} counts by {}{}",
-            args.by.count(counters),
+            "{total} counts by {}{}",
+            args.worker_kind.describe(counters),
             if args.fork { ", half of them forked by the others" } else { "" }
         ),
-        parallel,
+        parallel_time,
         rate: Rate {
-            value: counted as f64 / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            value: counted as f64 / 1e6 / parallel_time.max(Nanos(1)).as_secs_f64(),
             unit: "million counts/s",
         },
         figures: Vec::new(),
         checksum: Checksum(crc32fast::hash(&counted.to_le_bytes())),
-        checked: "every counter's count",
+        check_name: "every counter's count",
     })
 }
 
 /// Count and time span of every counter.
-fn all(args: &Args, work: Work, counters: usize) -> Result<Vec<(u64, Span)>, WorkloadError> {
-    let gate = &Gate::new(counters)?;
-    let one = move |index: usize| {
-        gate.pass();
-        let (span, counted) = Span::of(|| count(work.share(index, counters)));
-        Ok([counted, span.from.0, span.to.0])
+fn run_counters(args: &Args, work: Work, counters: usize) -> Result<Vec<(u64, Span)>, WorkloadError> {
+    let barrier = &Barrier::new(counters)?;
+    let run_counter = move |index: usize| {
+        barrier.wait();
+        let (span, counted) = Span::measure(|| count(work.share(index, counters)));
+        Ok([counted, span.start.0, span.end.0])
     };
     let results: Vec<[u64; 3]> = if args.fork {
-        let two = |pair: usize| {
+        let run_pair = |pair: usize| {
             move || {
-                let [own, theirs] = processes::beside(|| one(2 * pair), || one(2 * pair + 1))?;
+                let [own, other] =
+                    processes::run_pair(|| run_counter(2 * pair), || run_counter(2 * pair + 1))?;
                 let mut both = [0; 6];
                 both[..3].copy_from_slice(&own);
-                both[3..].copy_from_slice(&theirs);
+                both[3..].copy_from_slice(&other);
                 Ok(both)
             }
         };
-        let pairs: Vec<[u64; 6]> = processes::run((0..args.threads.count()).map(two).collect())?;
+        let pairs: Vec<[u64; 6]> = processes::run((0..args.threads.count()).map(run_pair).collect())?;
         pairs.iter().flat_map(|&[a, b, c, d, e, f]| [[a, b, c], [d, e, f]]).collect()
     } else {
-        run_by(args.by, "count", (0..counters).map(|index| move || one(index)).collect())?
+        run_workers(
+            args.worker_kind,
+            "count",
+            (0..counters).map(|index| move || run_counter(index)).collect(),
+        )?
     };
-    let span = |from, to| Span { from: Nanos(from), to: Nanos(to) };
-    Ok(results.into_iter().map(|[counted, from, to]| (counted, span(from, to))).collect())
+    let span = |start, end| Span { start: Nanos(start), end: Nanos(end) };
+    Ok(results.into_iter().map(|[counted, start, end]| (counted, span(start, end))).collect())
 }
 
 #[cfg(test)]
@@ -151,8 +156,8 @@ mod tests {
 
     #[test]
     fn it_counts() {
-        for to in [0, 1, 2, 1000] {
-            assert_eq!(count(to), to);
+        for limit in [0, 1, 2, 1000] {
+            assert_eq!(count(limit), limit);
         }
     }
 
@@ -161,13 +166,13 @@ mod tests {
         // A loop that the compiler had eliminated would take no time. A real count takes longer
         // than this on any machine: ten counts per nanosecond, where each needs the previous one.
         const COUNTS: u64 = 20_000_000;
-        let (span, _) = Span::of(|| count(COUNTS));
-        assert!(span.to.since(span.from).0 > COUNTS / 10);
+        let (span, _) = Span::measure(|| count(COUNTS));
+        assert!(span.end.since(span.start).0 > COUNTS / 10);
     }
 
     #[test]
     fn too_much_for_64_bits_is_noticed() {
-        assert_eq!(Work::Each(u64::MAX).whole(2), None);
-        assert_eq!(Work::Each(100_000_000).whole(8), Some(800_000_000));
+        assert_eq!(Work::Each(u64::MAX).total(2), None);
+        assert_eq!(Work::Each(100_000_000).total(8), Some(800_000_000));
     }
 }

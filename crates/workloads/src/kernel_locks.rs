@@ -22,20 +22,20 @@ use clap::ValueEnum;
 use morecores_study::{Bytes, Nanos};
 use rustix::fs::{Access, access};
 
+use crate::barrier::Barrier;
+use crate::cleanup::CleanupProcess;
 use crate::clock::Span;
-use crate::gate::Gate;
-use crate::guard::Guard;
-use crate::shared::Shared;
-use crate::team::By;
+use crate::shared::SharedWords;
+use crate::team::WorkerKind;
 use crate::{Outcome, Rate, Threads, WorkloadError, memory, team};
 use tally::Tally;
 
 /// Argument that determines the memory, for messages.
-const LOWER: &str = "--operations";
+const MEMORY_ARGUMENTS: &str = "--operations";
 
 /// Upper bound of the memory of a thread or process: its stack and its tables, and those of the
 /// process that it makes.
-const PER_WORKER: Bytes = Bytes::from_kib(1024);
+const WORKER_MEMORY: Bytes = Bytes::from_kib(1024);
 
 /// Arguments of `kernel-locks`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
@@ -47,11 +47,11 @@ pub struct Args {
     #[command(flatten)]
     threads: Threads,
     /// Which lock is met
-    #[arg(long, value_enum, default_value_t = Lock::Dentry)]
-    lock: Lock,
+    #[arg(long, value_enum, default_value_t = KernelLock::Dentry)]
+    lock: KernelLock,
     /// Who meets it: threads share their address space and their descriptors, processes only what is shared on purpose
-    #[arg(long, value_enum, default_value_t = By::Threads)]
-    by: By,
+    #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Threads)]
+    worker_kind: WorkerKind,
     /// Operations of all together [default: so many that they take 1 to 5 s]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     operations: Option<u32>,
@@ -60,7 +60,7 @@ pub struct Args {
 /// Shared object, and so the contended lock. The page of the workload names the lock and the
 /// functions that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Lock {
+pub enum KernelLock {
     /// Files are made in one directory and removed
     Dentry,
     /// One file is read through one descriptor, whose offset moves
@@ -79,7 +79,7 @@ pub enum Lock {
     Socket,
 }
 
-impl Lock {
+impl KernelLock {
     /// Number of operations that take 1 to 5 s on one current CPU (measured on a virtual machine of
     /// a 2024 server).
     const fn default_operations(self) -> u32 {
@@ -96,55 +96,60 @@ impl Lock {
     }
 
     /// Whether the shared object is in a file system.
-    const fn in_files(self) -> bool {
+    const fn uses_files(self) -> bool {
         matches!(self, Self::Dentry | Self::FileOffset)
     }
 
     /// Memory of `operations` operations, besides that of each thread.
     const fn memory(self, operations: u64) -> Bytes {
         match self {
-            Self::FileOffset => Bytes(file::RECORD as u64 * operations),
+            Self::FileOffset => Bytes(file::RECORD_BYTES as u64 * operations),
             _ => Bytes(0),
         }
     }
 
-    /// Shared object of the threads or processes, made before they start. `guard` cleans up below
+    /// Shared object of the threads or processes, made before they start. `cleanup` cleans up below
     /// `parent`.
-    fn object(self, guard: &Guard, parent: &Path, operations: u64) -> Result<Box<dyn Object>, WorkloadError> {
+    fn object(
+        self,
+        cleanup: &CleanupProcess,
+        parent: &Path,
+        operations: u64,
+    ) -> Result<Box<dyn SharedObject>, WorkloadError> {
         Ok(match self {
-            Self::Dentry => Box::new(directory::Directory::new(guard.directory(parent)?, operations)),
-            Self::FileOffset => Box::new(file::Records::new(&guard.directory(parent)?, operations)?),
-            Self::Mmap => Box::new(mapping::Map::changed()),
-            Self::PageFault => Box::new(mapping::Map::changed_and_touched()),
-            Self::Futex => Box::new(futex::Word::new(Shared::new(1, LOWER)?)),
+            Self::Dentry => Box::new(directory::Directory::new(cleanup.make_directory(parent)?, operations)),
+            Self::FileOffset => Box::new(file::Records::new(&cleanup.make_directory(parent)?, operations)?),
+            Self::Mmap => Box::new(mapping::AddressSpace::with_rare_page_faults()),
+            Self::PageFault => Box::new(mapping::AddressSpace::with_page_faults()),
+            Self::Futex => Box::new(futex::FutexCounter::new(SharedWords::new(1, MEMORY_ARGUMENTS)?)),
             Self::Pipe => Box::new(messages::Channel::pipe()?),
-            Self::Fork => Box::new(fork::Children::new(Shared::new(fork::WORDS, LOWER)?)),
+            Self::Fork => Box::new(fork::Children::new(SharedWords::new(fork::WORDS, MEMORY_ARGUMENTS)?)),
             Self::Socket => Box::new(messages::Channel::socket()?),
         })
     }
 }
 
-impl fmt::Display for Lock {
+impl fmt::Display for KernelLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }
 }
 
 /// Shared object and its operations.
-trait Object: Sync {
+trait SharedObject: Sync {
     /// Does these operations and returns their traces. Another thread or process does other
     /// operations at the same time; no operation waits for another worker's operation.
     fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError>;
 
     /// Operations that leave a trace to be checked.
-    fn expected(&self, operations: u64) -> Tally {
-        Tally::of(0..operations)
+    fn expected_tally(&self, operations: u64) -> Tally {
+        Tally::from_numbers(0..operations)
     }
 
-    /// Traces that are visible after all workers have ended; `told` is the total that the workers
-    /// reported.
-    fn seen(&self, told: Tally) -> Result<Tally, WorkloadError> {
-        Ok(told)
+    /// Traces that are visible after all workers have ended; `reported` is the total that the
+    /// workers reported.
+    fn observed_tally(&self, reported: Tally) -> Result<Tally, WorkloadError> {
+        Ok(reported)
     }
 }
 
@@ -156,53 +161,60 @@ trait Object: Sync {
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let workers = args.threads.count();
     let operations = u64::from(args.operations.unwrap_or_else(|| args.lock.default_operations()));
-    memory::require(Bytes(PER_WORKER.0 * workers as u64), "--threads")?;
-    memory::require(args.lock.memory(operations), LOWER)?;
+    memory::require(Bytes(WORKER_MEMORY.0 * workers as u64), "--threads")?;
+    memory::require(args.lock.memory(operations), MEMORY_ARGUMENTS)?;
 
-    let guard = Guard::new()?;
-    let parent = scratch();
-    let object = args.lock.object(&guard, &parent, operations)?;
-    let gate = Gate::new(workers)?;
+    let cleanup = CleanupProcess::new()?;
+    let parent = scratch_directory();
+    let object = args.lock.object(&cleanup, &parent, operations)?;
+    let barrier = Barrier::new(workers)?;
     let work = shares(operations, workers)
         .map(|share| {
-            let (object, gate) = (&*object, &gate);
+            let (object, barrier) = (&*object, &barrier);
             move || {
-                gate.pass();
-                let (span, tally) = Span::of(|| object.operate(share));
+                barrier.wait();
+                let (span, tally) = Span::measure(|| object.operate(share));
                 let tally = tally?;
-                Ok([span.from.0, span.to.0, tally.count, tally.sum])
+                Ok([span.start.0, span.end.0, tally.count, tally.sum])
             }
         })
         .collect();
-    let results = team::run_by(args.by, "lock", work)?;
+    let results = team::run_workers(args.worker_kind, "lock", work)?;
 
-    let told = results.iter().map(|&[.., count, sum]| Tally { count, sum }).sum();
-    let (seen, expected) = (object.seen(told)?, object.expected(operations));
-    if seen != expected {
-        return Err(WorkloadError::Wrong {
+    let reported = results.iter().map(|&[.., count, sum]| Tally { count, sum }).sum();
+    let (observed, expected) = (object.observed_tally(reported)?, object.expected_tally(operations));
+    if observed != expected {
+        return Err(WorkloadError::WrongResult {
             what: format!("kernel-locks, traces of the operations on {}", args.lock),
             expected: expected.to_string(),
-            got: seen.to_string(),
+            got: observed.to_string(),
         });
     }
-    let parallel =
-        Span::around(results.iter().map(|&[from, to, ..]| Span { from: Nanos(from), to: Nanos(to) }));
-    let place = if args.lock.in_files() { format!(" in {}", parent.display()) } else { String::new() };
+    let parallel_time =
+        Span::elapsed_time(results.iter().map(|&[from, to, ..]| Span { start: Nanos(from), end: Nanos(to) }));
+    let place = if args.lock.uses_files() { format!(" in {}", parent.display()) } else { String::new() };
     Ok(Outcome {
         name: "kernel-locks",
-        parameters: format!("{}{place}, {operations} operations, {}", args.lock, args.by.count(workers)),
-        parallel,
+        parameters: format!(
+            "{}{place}, {operations} operations, {}",
+            args.lock,
+            args.worker_kind.describe(workers)
+        ),
+        parallel_time,
         // Operations too short for the clock still took some time.
-        rate: Rate { value: operations as f64 / parallel.max(Nanos(1)).as_secs_f64(), unit: "operations/s" },
+        rate: Rate {
+            value: operations as f64 / parallel_time.max(Nanos(1)).as_secs_f64(),
+            unit: "operations/s",
+        },
         figures: Vec::new(),
-        checksum: seen.checksum(),
-        checked: "every operation was done once",
+        checksum: observed.checksum(),
+        check_name: "every operation was done once",
     })
 }
 
 /// Directory for files. It is in memory unless the user names another one, since a disk's file
 /// system has additional locks of its own.
-fn scratch() -> PathBuf {
+fn scratch_directory() -> PathBuf {
     let memory = Path::new("/dev/shm");
     match env::var_os("TMPDIR") {
         None if access(memory, Access::WRITE_OK).is_ok() => memory.to_owned(),
@@ -217,8 +229,8 @@ fn shares(operations: u64, workers: usize) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// Error of a system call that fails independently of the arguments.
-fn failed(call: &'static str, error: rustix::io::Errno) -> WorkloadError {
-    WorkloadError::Failed { program: format!("the system call {call}"), reason: error.to_string() }
+fn call_error(call: &'static str, error: rustix::io::Errno) -> WorkloadError {
+    WorkloadError::ProgramFailed { program: format!("the system call {call}"), reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -236,42 +248,42 @@ mod tests {
     }
 
     #[test]
-    fn every_lock_by_anybody_gives_the_same_checksum() {
-        for lock in Lock::value_variants() {
-            let operations = Some(if *lock == Lock::Fork { 200 } else { 5000 });
-            let run = |threads: u16, by| {
+    fn every_lock_gives_one_checksum_for_any_workers() {
+        for lock in KernelLock::value_variants() {
+            let operations = Some(if *lock == KernelLock::Fork { 200 } else { 5000 });
+            let run = |threads: u16, worker_kind| {
                 let threads = Threads::new(threads.try_into().unwrap());
-                run(&Args { threads, lock: *lock, by, operations }).unwrap().checksum
+                run(&Args { threads, lock: *lock, worker_kind, operations }).unwrap().checksum
             };
-            let alone = run(1, By::Threads);
-            for by in [By::Threads, By::Processes] {
-                assert_eq!(run(3, by), alone, "{lock} {by:?}");
+            let expected = run(1, WorkerKind::Threads);
+            for worker_kind in [WorkerKind::Threads, WorkerKind::Processes] {
+                assert_eq!(run(3, worker_kind), expected, "{lock} {worker_kind:?}");
             }
         }
     }
 
     /// Object that does one of its operations twice instead of another one.
-    struct Twice(Box<dyn Object>);
+    struct RepeatingObject(Box<dyn SharedObject>);
 
-    impl Object for Twice {
+    impl SharedObject for RepeatingObject {
         fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
             let first = operations.start;
-            let told = self.0.operate(operations.start..operations.end - 1)?;
-            Ok([told, self.0.operate(first..first + 1)?].into_iter().sum())
+            let reported = self.0.operate(operations.start..operations.end - 1)?;
+            Ok([reported, self.0.operate(first..first + 1)?].into_iter().sum())
         }
     }
 
     #[test]
-    fn an_operation_done_twice_and_another_never_is_seen() {
-        let guard = Guard::new().unwrap();
+    fn a_repeated_and_a_missing_operation_are_found() {
+        let cleanup = CleanupProcess::new().unwrap();
         // The other locks only count operations, or detect the error themselves: a file cannot be
         // made twice.
-        for lock in [Lock::PageFault, Lock::Pipe, Lock::Socket] {
-            let object = Twice(lock.object(&guard, &scratch(), 100).unwrap());
-            let told = object.operate(0..100).unwrap();
-            let seen = object.0.seen(told).unwrap();
-            assert_eq!(seen.count, 100);
-            assert_ne!(seen, object.0.expected(100), "{lock}");
+        for lock in [KernelLock::PageFault, KernelLock::Pipe, KernelLock::Socket] {
+            let object = RepeatingObject(lock.object(&cleanup, &scratch_directory(), 100).unwrap());
+            let reported = object.operate(0..100).unwrap();
+            let observed = object.0.observed_tally(reported).unwrap();
+            assert_eq!(observed.count, 100);
+            assert_ne!(observed, object.0.expected_tally(100), "{lock}");
         }
     }
 }

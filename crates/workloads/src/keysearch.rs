@@ -23,7 +23,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::clock::Span;
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, team};
-use search::{BLOCK_BITS, Found, Pair};
+use search::{BLOCK_BITS, Findings, TextPair};
 
 /// Bits of a key: nine bytes.
 const KEY_BITS: u32 = 72;
@@ -76,7 +76,7 @@ impl Core {
     }
 
     /// Actual core: simd or scalar.
-    fn resolved(self) -> Self {
+    fn resolve(self) -> Self {
         match self {
             // The baseline of x86-64 has no shift with a separate distance for each lane.
             #[cfg(target_arch = "x86_64")]
@@ -98,19 +98,19 @@ impl fmt::Display for Core {
 }
 
 /// A row of the table of known results: bits, seed, checksum.
-type Known = (u32, u64, Checksum);
+type KnownResult = (u32, u64, Checksum);
 
 /// Independently computed results: by a C program around the paper's listing of the cipher,
 /// compiled by gcc 12, and `zlib.crc32`.
-const KNOWN: [Known; 2] = [(27, 1, Checksum(0x10ba_a619)), (24, 1, Checksum(0xe8d8_8e21))];
+const KNOWN_RESULTS: [KnownResult; 2] = [(27, 1, Checksum(0x10ba_a619)), (24, 1, Checksum(0xe8d8_8e21))];
 
 /// Result of a thread.
-struct Searched {
+struct ThreadResult {
     span: Span,
-    found: Found,
+    findings: Findings,
     /// First block of the thread, and its findings there; `None` if the other threads took all
     /// blocks.
-    first: Option<(u64, Found)>,
+    first: Option<(u64, Findings)>,
 }
 
 /// Searches according to `args` and checks the result.
@@ -119,55 +119,55 @@ struct Searched {
 /// More threads than blocks of keys, a refused thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let bits = args.bits.unwrap_or_else(|| args.core.default_bits());
-    let core = args.core.resolved();
+    let core = args.core.resolve();
     let (threads, blocks) = (args.threads.count(), 1u64 << (bits - BLOCK_BITS));
     if threads as u64 > blocks {
         let parts = blocks as usize;
         return Err(WorkloadError::TooManyThreads { threads, parts, what: "blocks of 65536 keys" });
     }
     let key = key(args.seed);
-    let pair = Pair::of(TEXT, key);
+    let pair = TextPair::new(TEXT, key);
     // The range holds all keys that agree with the key in the known bits.
     let first_key = key >> bits << bits;
     let next_block = AtomicU64::new(0);
 
     let piece = || {
-        let mut whole = Found::default();
+        let mut findings = Findings::default();
         let mut first = None;
-        let (span, ()) = Span::of(|| {
+        let (span, ()) = Span::measure(|| {
             loop {
                 let block = next_block.fetch_add(1, Relaxed);
                 if block >= blocks {
                     break;
                 }
-                let from = first_key + (u128::from(block) << BLOCK_BITS);
-                let found = search::block(core, &pair, from);
-                first.get_or_insert_with(|| (block, found.clone()));
-                whole.add(found);
+                let block_key = first_key + (u128::from(block) << BLOCK_BITS);
+                let block_findings = search::search_block(core, &pair, block_key);
+                first.get_or_insert_with(|| (block, block_findings.clone()));
+                findings.add(block_findings);
             }
         });
-        let searched = Searched { span, found: whole, first };
-        check_first_block(&searched, &pair, first_key).map(|()| searched)
+        let result = ThreadResult { span, findings, first };
+        check_first_block(&result, &pair, first_key).map(|()| result)
     };
-    let searched: Vec<_> =
+    let results: Vec<_> =
         team::run("keysearch", vec![piece; threads])?.into_iter().collect::<Result<_, _>>()?;
 
-    let parallel = Span::around(searched.iter().map(|thread| thread.span));
-    let mut found = Found::default();
-    searched.into_iter().for_each(|thread| found.add(thread.found));
-    let checksum = checksum(&found);
-    let checked = check(&found, key, bits, args.seed, checksum)?;
+    let parallel_time = Span::elapsed_time(results.iter().map(|thread| thread.span));
+    let mut findings = Findings::default();
+    results.into_iter().for_each(|thread| findings.add(thread.findings));
+    let checksum = checksum(&findings);
+    let check_name = check(&findings, key, bits, args.seed, checksum)?;
     Ok(Outcome {
         name: "keysearch",
         parameters: format!("{bits} bits, {core} core, seed {}, {}", args.seed, args.threads),
-        parallel,
+        parallel_time,
         rate: Rate {
-            value: (bits as f64).exp2() / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            value: (bits as f64).exp2() / 1e6 / parallel_time.max(Nanos(1)).as_secs_f64(),
             unit: "megakeys/s",
         },
         figures: Vec::new(),
         checksum,
-        checked,
+        check_name,
     })
 }
 
@@ -179,48 +179,48 @@ fn key(seed: u64) -> u128 {
 }
 
 /// Searches a thread's first block again, by the published algorithm.
-fn check_first_block(searched: &Searched, pair: &Pair, first_key: u128) -> Result<(), WorkloadError> {
-    let Some((block, found)) = &searched.first else { return Ok(()) };
-    let again = reference::search(pair, first_key + (u128::from(*block) << BLOCK_BITS));
-    if again == *found {
+fn check_first_block(result: &ThreadResult, pair: &TextPair, first_key: u128) -> Result<(), WorkloadError> {
+    let Some((block, findings)) = &result.first else { return Ok(()) };
+    let reference_findings = reference::search(pair, first_key + (u128::from(*block) << BLOCK_BITS));
+    if reference_findings == *findings {
         return Ok(());
     }
-    Err(WorkloadError::Wrong {
+    Err(WorkloadError::WrongResult {
         what: format!("keysearch, block {block} of the range"),
-        expected: again.to_string(),
-        got: found.to_string(),
+        expected: reference_findings.to_string(),
+        got: findings.to_string(),
     })
 }
 
 /// Checksum of the found keys, nine bytes each, and of the sum, four bytes.
-fn checksum(found: &Found) -> Checksum {
+fn checksum(findings: &Findings) -> Checksum {
     let mut crc = crc32fast::Hasher::new();
-    for key in &found.keys {
-        crc.update(&reference::bytes(*key));
+    for key in &findings.keys {
+        crc.update(&reference::key_bytes(*key));
     }
-    crc.update(&found.sum.to_le_bytes());
+    crc.update(&findings.sum.to_le_bytes());
     Checksum(crc.finalize())
 }
 
 /// Checks that the key and no other key was found, and that the checksum is the known one, if there
 /// is one.
 fn check(
-    found: &Found,
+    findings: &Findings,
     key: u128,
     bits: u32,
     seed: u64,
     checksum: Checksum,
 ) -> Result<&'static str, WorkloadError> {
-    if found.keys != [key] {
-        let planted = Found { keys: vec![key], sum: found.sum };
-        return Err(WorkloadError::Wrong {
+    if findings.keys != [key] {
+        let expected_findings = Findings { keys: vec![key], sum: findings.sum };
+        return Err(WorkloadError::WrongResult {
             what: "keysearch, the key".to_owned(),
-            expected: planted.to_string(),
-            got: found.to_string(),
+            expected: expected_findings.to_string(),
+            got: findings.to_string(),
         });
     }
-    match KNOWN.iter().find(|known| (known.0, known.1) == (bits, seed)) {
-        Some((.., expected)) if *expected != checksum => Err(WorkloadError::Wrong {
+    match KNOWN_RESULTS.iter().find(|known| (known.0, known.1) == (bits, seed)) {
+        Some((.., expected)) if *expected != checksum => Err(WorkloadError::WrongResult {
             what: "keysearch, known value".to_owned(),
             expected: expected.to_string(),
             got: checksum.to_string(),

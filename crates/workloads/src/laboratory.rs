@@ -7,25 +7,25 @@
 //!
 //! **The kernel lock** is taken by one kind of system call, so one turn at the lock is one call.
 //! The hold time is the time for which the call copies bytes. The rest of the call is additional,
-//! and the waits are invisible. See `kernel`.
+//! and the waits are invisible. See `offset_lock`.
 
-mod alone;
-mod contest;
+mod c_lock;
+mod contention;
 mod cpu;
-mod foreign;
-mod hand_over;
-mod kernel;
+mod handoff;
 pub(crate) mod lock;
-mod post;
+mod lock_under_test;
+mod offset_lock;
 mod preempted;
+mod single_operations;
 mod work;
 
 use morecores_study::lock::{LockCell, LockSample, SpinTuning};
 use morecores_study::{CpuId, CpuSet, Nanos};
 
-use self::contest::Contest;
-use self::kernel::Offset;
-use self::lock::{Seat, with_lock};
+use self::contention::Contention;
+use self::lock::{PaddedLock, with_lock};
+use self::offset_lock::OffsetLock;
 use crate::WorkloadError;
 
 /// Largest number of threads in a contest, as for a workload (`--threads`).
@@ -45,14 +45,14 @@ pub struct Args {
 }
 
 /// Formats a measurement as a line of JSON.
-pub fn line(measured: &impl serde::Serialize) -> String {
+pub fn json_line(measurement: &impl serde::Serialize) -> String {
     // Numbers, lists and fixed names always have a JSON form.
-    serde_json::to_string(measured).unwrap_or_default() + "\n"
+    serde_json::to_string(measurement).unwrap_or_default() + "\n"
 }
 
 /// Measures the spin duration of morecores' adaptive lock on this machine, in a process that has
 /// called `prepare`.
-pub fn spin_tuning() -> SpinTuning {
+pub fn measure_spin_tuning() -> SpinTuning {
     let tuning = morecores_locks::cost::measure();
     SpinTuning {
         cpus: tuning.cpus,
@@ -71,61 +71,64 @@ pub fn spin_tuning() -> SpinTuning {
 /// exclusion.
 pub fn run(args: &Args) -> Result<LockSample, WorkloadError> {
     let cell: LockCell = serde_json::from_str(&args.cell).map_err(|error| {
-        WorkloadError::Unfit(format!("`{}` is no cell of the laboratory: {error}", args.cell))
+        WorkloadError::CannotRun(format!("`{}` is no cell of the laboratory: {error}", args.cell))
     })?;
     if args.window_ns == 0 {
-        return Err(WorkloadError::Unfit("--window-ns 0 leaves no time to measure: give more".to_owned()));
+        return Err(WorkloadError::CannotRun(
+            "--window-ns 0 leaves no time to measure: give more".to_owned(),
+        ));
     }
     let window = Nanos(args.window_ns);
     // The adaptive lock performs best with this machine's cost of a sleep.
     morecores_locks::prepare();
-    let cpus = |least| cpu::checked(&args.cpus, least);
+    let cpus = |min_count| cpu::check_cpus(&args.cpus, min_count);
     let pair = || cpus(2).map(|cpus| [cpus[0], cpus[1]]);
     let time = |ns| LockSample::Time { ns };
     match cell {
         LockCell::Free { lock } => {
             let cpu = cpus(1)?[0];
             with_lock!(lock,
-                L => alone::free(&*Seat::<L>::new(), cpu, window),
-                kernel => alone::free(&Offset::new()?, cpu, window),
+                L => single_operations::measure_free(&*PaddedLock::<L>::new(), cpu, window),
+                kernel => single_operations::measure_free(&OffsetLock::new()?, cpu, window),
             )
             .map(time)
         }
         LockCell::HandOver { lock } => {
             let pair = pair()?;
             with_lock!(lock,
-                L => hand_over::measured(&*Seat::<L>::new(), pair, window),
-                kernel => hand_over::of_the_kernel(pair, window),
+                L => handoff::measure(&*PaddedLock::<L>::new(), pair, window),
+                kernel => handoff::measure_kernel_lock(pair, window),
             )
             .map(time)
         }
         LockCell::Contest { lock, threads, hold_ns, think_ns, watched } => {
             if !(1..=MAX_THREADS).contains(&threads) {
-                return Err(WorkloadError::Unfit(format!(
+                return Err(WorkloadError::CannotRun(format!(
                     "{threads} threads cannot contend: 1 to {MAX_THREADS} can"
                 )));
             }
             let threads = threads as usize;
-            let contest = Contest { threads, hold: hold_ns, think: think_ns, watched, window };
+            let contention =
+                Contention { threads, hold: hold_ns, think: think_ns, times_waits: watched, window };
             let cpus = cpus(1)?;
             with_lock!(lock,
-                L => contest.at(&*Seat::<L>::new(), &cpus),
-                kernel => contest.at(&Offset::new()?, &cpus),
+                L => contention.run(&*PaddedLock::<L>::new(), &cpus),
+                kernel => contention.run(&OffsetLock::new()?, &cpus),
             )
             .map(LockSample::Contest)
         }
         LockCell::Preempted { lock } => {
             let pair = pair()?;
             with_lock!(lock,
-                L => preempted::measured(&*Seat::<L>::new(), pair, window),
-                kernel => preempted::measured(&Offset::new()?, pair, window),
+                L => preempted::measure(&*PaddedLock::<L>::new(), pair, window),
+                kernel => preempted::measure(&OffsetLock::new()?, pair, window),
             )
         }
-        LockCell::Switch => alone::switch(cpus(1)?[0], window).map(time),
+        LockCell::Switch => single_operations::measure_switch(cpus(1)?[0], window).map(time),
         LockCell::Line { from, to } => {
             let both: CpuSet = [from, to].into_iter().collect();
-            let _: Vec<CpuId> = cpu::checked(&both, 1)?;
-            alone::line(from, to, window).map(time)
+            let _: Vec<CpuId> = cpu::check_cpus(&both, 1)?;
+            single_operations::measure_line(from, to, window).map(time)
         }
     }
 }

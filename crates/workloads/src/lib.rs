@@ -7,13 +7,13 @@
 //! This crate must not link a tracer or statistics: a benchmark does not carry its own measuring
 //! instrument. Only `main.rs` prints and exits.
 
+mod barrier;
 pub mod build;
 pub mod cache;
+mod cleanup;
 mod clock;
 pub mod count;
 pub mod counter;
-mod gate;
-mod guard;
 pub mod kernel_locks;
 pub mod keysearch;
 pub mod laboratory;
@@ -34,5 +34,5 @@ pub mod web;
 mod workload;
 
 pub use outcome::{Checksum, Figure, Outcome, Rate, WorkloadError};
-pub use team::{By, Threads};
+pub use team::{Threads, WorkerKind};
 pub use workload::Workload;

@@ -40,30 +40,30 @@ enum Command {
 
 /// Parses the command line. Points to the list of workloads if the workload's name is missing or
 /// unknown.
-fn parsed() -> Result<Cli, ExitCode> {
+fn parse_arguments() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| {
         use clap::error::ErrorKind;
         let _ = error.print();
-        let nameless = matches!(
+        let lacks_workload = matches!(
             error.kind(),
             ErrorKind::InvalidSubcommand
                 | ErrorKind::MissingSubcommand
                 | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         );
-        if nameless {
+        if lacks_workload {
             eprintln!("\nThe workloads are listed by `morecores work list`, or `morecores-work list`.");
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })
 }
 
-fn failed(error: &WorkloadError) -> ExitCode {
+fn report_error(error: &WorkloadError) -> ExitCode {
     eprintln!("morecores-work: {error}");
     ExitCode::from(error.exit_status())
 }
 
 fn main() -> ExitCode {
-    let command = match parsed() {
+    let command = match parse_arguments() {
         Ok(cli) => cli.command,
         Err(status) => return status,
     };
@@ -73,14 +73,16 @@ fn main() -> ExitCode {
             let width = list.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             list.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
         }
-        Command::LockCell(args) => match laboratory::run(&args).map(|sample| laboratory::line(&sample)) {
-            Ok(line) => line,
-            Err(error) => return failed(&error),
-        },
-        Command::TuneSpin => laboratory::line(&laboratory::spin_tuning()),
+        Command::LockCell(args) => {
+            match laboratory::run(&args).map(|sample| laboratory::json_line(&sample)) {
+                Ok(line) => line,
+                Err(error) => return report_error(&error),
+            }
+        }
+        Command::TuneSpin => laboratory::json_line(&laboratory::measure_spin_tuning()),
         Command::Workload(workload) => match workload.run() {
             Ok(outcome) => format!("{outcome}\n"),
-            Err(error) => return failed(&error),
+            Err(error) => return report_error(&error),
         },
     };
     match io::stdout().write_all(text.as_bytes()) {

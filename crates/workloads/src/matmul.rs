@@ -16,13 +16,13 @@ use std::fmt;
 use clap::ValueEnum;
 use morecores_study::{Bytes, Nanos};
 
-use crate::gate::Gate;
-use crate::{By, Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
+use crate::barrier::Barrier;
+use crate::{Checksum, Outcome, Rate, Threads, WorkerKind, WorkloadError, memory, team};
 use matrices::Matrices;
-use worker::{Done, Worker};
+use worker::{Worker, WorkerResult};
 
 /// Arguments that determine the memory, for messages.
-const LOWER: &str = "--size or --threads";
+const MEMORY_ARGUMENTS: &str = "--size or --threads";
 
 /// Maximum number of rows in a matrix: 2^16, for which the three matrices take 96 GiB.
 const MAX_SIZE: i64 = 65_536;
@@ -51,8 +51,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Kernel::Classic)]
     kernel: Kernel,
     /// Who computes the blocks: so many as --threads says
-    #[arg(long, value_enum, default_value_t = By::Processes)]
-    by: By,
+    #[arg(long = "by", value_name = "BY", value_enum, default_value_t = WorkerKind::Processes)]
+    worker_kind: WorkerKind,
     /// Start value of the random matrices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -104,11 +104,11 @@ impl Plan {
 }
 
 /// A row of the table of known results: size, repetitions, seed, checksum.
-type Known = (usize, u32, u64, Checksum);
+type KnownResult = (usize, u32, u64, Checksum);
 
 /// Independently computed results: the product of the matrices by numpy 1.24.2 in 64-bit integers,
 /// times the repetitions, and `zlib.crc32` of it as `float64`.
-const KNOWN: [Known; 2] = [
+const KNOWN_RESULTS: [KnownResult; 2] = [
     (1000, Kernel::Classic.default_repeat(), 1, Checksum(0x8f38_e431)),
     (1000, Kernel::Tuned.default_repeat(), 1, Checksum(0xbb4f_84cc)),
 ];
@@ -128,22 +128,25 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     if count > plan.size {
         return Err(WorkloadError::TooManyThreads { threads: count, parts: plan.size, what: "rows" });
     }
-    memory::require(plan.memory(count), LOWER)?;
-    let matrices = Matrices::new(plan.size, LOWER)?;
+    memory::require(plan.memory(count), MEMORY_ARGUMENTS)?;
+    let matrices = Matrices::new(plan.size, MEMORY_ARGUMENTS)?;
     if plan.kernel == Kernel::Tuned {
-        kernel::prepare(LOWER)?;
+        kernel::prepare(MEMORY_ARGUMENTS)?;
     }
 
-    let (filled, multiplied) = (Gate::new(count)?, Gate::new(count)?);
-    let (filled, multiplied) = (&filled, &multiplied);
-    let worker = move |index| Worker { plan, index, count, filled, multiplied };
+    let (factors_ready, product_ready) = (Barrier::new(count)?, Barrier::new(count)?);
+    let (factors_ready, product_ready) = (&factors_ready, &product_ready);
+    let worker = move |index| Worker { plan, index, count, factors_ready, product_ready };
     let matrices = &matrices;
     let work = (0..count).map(|index| move || worker(index).run(matrices)).collect();
-    let done: Vec<_> = team::run_by(args.by, "matmul", work)?.into_iter().map(Done::from_words).collect();
+    let results: Vec<_> = team::run_workers(args.worker_kind, "matmul", work)?
+        .into_iter()
+        .map(WorkerResult::from_words)
+        .collect();
 
-    let checksum = worker::checksum(&done, plan.size);
-    let checked = check(&plan, checksum)?;
-    let parallel = worker::parallel_time(&done);
+    let checksum = worker::checksum(&results, plan.size);
+    let check_name = check(&plan, checksum)?;
+    let parallel_time = worker::parallel_time(&results);
     // Each entry of a row takes a multiplication and an addition.
     let operations = 2.0 * (plan.size as f64).powi(3) * f64::from(plan.repeat);
     let times = if plan.repeat == 1 { "once".to_owned() } else { format!("{} times", plan.repeat) };
@@ -153,26 +156,26 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
             "{size}x{size} {times}, {} kernel, seed {}, {}",
             plan.kernel,
             plan.seed,
-            args.by.count(count),
+            args.worker_kind.describe(count),
             size = plan.size,
         ),
-        parallel,
+        parallel_time,
         // A product too small for the clock still took some time.
-        rate: Rate { value: operations / 1e6 / parallel.max(Nanos(1)).as_secs_f64(), unit: "Mflop/s" },
+        rate: Rate { value: operations / 1e6 / parallel_time.max(Nanos(1)).as_secs_f64(), unit: "Mflop/s" },
         figures: Vec::new(),
         checksum,
-        checked,
+        check_name,
     })
 }
 
 /// Compares the checksum with the known one, if there is one. Every worker has already checked its
 /// rows.
 fn check(plan: &Plan, checksum: Checksum) -> Result<&'static str, WorkloadError> {
-    let known = KNOWN
+    let known = KNOWN_RESULTS
         .iter()
         .find(|(size, repeat, seed, _)| (*size, *repeat, *seed) == (plan.size, plan.repeat, plan.seed));
     match known {
-        Some((.., expected)) if *expected != checksum => Err(WorkloadError::Wrong {
+        Some((.., expected)) if *expected != checksum => Err(WorkloadError::WrongResult {
             what: "matmul, known value".to_owned(),
             expected: expected.to_string(),
             got: checksum.to_string(),
@@ -188,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_known_results_are_multiples_of_one_product() {
-        let by_tuned = |size, repeat| {
+        let tuned_checksum = |size, repeat| {
             let matrices = Matrices::new(size, "").unwrap();
             matrices.fill(0..size, 1);
             // SAFETY: only this thread has the matrices.
@@ -199,8 +202,8 @@ mod tests {
             let sums = matrices.product().iter().map(|word| f64::from(repeat) * matrices::entry(word));
             Checksum(crc32fast::hash(&sums.flat_map(f64::to_le_bytes).collect::<Vec<_>>()))
         };
-        for (size, repeat, _, checksum) in KNOWN {
-            assert_eq!(by_tuned(size, repeat), checksum, "{repeat}");
+        for (size, repeat, _, checksum) in KNOWN_RESULTS {
+            assert_eq!(tuned_checksum(size, repeat), checksum, "{repeat}");
         }
     }
 }

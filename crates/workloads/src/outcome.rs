@@ -66,28 +66,28 @@ pub struct Outcome {
     pub parameters: String,
     /// Time from the first thread's start of work to the last thread's end. It excludes the
     /// creation of threads and input, and the check of the result.
-    pub parallel: Nanos,
-    /// Work divided by `parallel`.
+    pub parallel_time: Nanos,
+    /// Work divided by `parallel_time`.
     pub rate: Rate,
     /// Additional figures: latencies, surviving counts, parts of the time.
     pub figures: Vec<Figure>,
     /// Checksum of the result, equal for every number of threads.
     pub checksum: Checksum,
     /// Reference against which the result was checked, in words.
-    pub checked: &'static str,
+    pub check_name: &'static str,
 }
 
 impl fmt::Display for Outcome {
     /// Writes one line. Each number stands next to its unit, so that `--metric '([0-9.]+)
     /// megapixels/s'` reads the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, parameters, rate, figures, checksum, checked, .. } = self;
-        let seconds = self.parallel.as_secs_f64();
+        let Self { name, parameters, rate, figures, checksum, check_name, .. } = self;
+        let seconds = self.parallel_time.as_secs_f64();
         write!(f, "{name}: {parameters}: {seconds:.4} s, {rate}")?;
         for figure in figures {
             write!(f, ", {figure}")?;
         }
-        write!(f, ", crc32 {checksum} ({checked})")
+        write!(f, ", crc32 {checksum} ({check_name})")
     }
 }
 
@@ -105,23 +105,23 @@ pub enum WorkloadError {
         what: &'static str,
     },
     /// The input and the working memory do not fit.
-    #[error("{needed} of memory are needed and {available} are available: lower {lower}")]
-    TooLarge {
+    #[error("{needed} of memory are needed and {available} are available: lower {arguments}")]
+    NotEnoughMemory {
         /// Memory that this run needs at its peak.
         needed: Bytes,
         /// Memory available to a new process without swapping.
         available: Bytes,
         /// Arguments that determine the memory.
-        lower: &'static str,
+        arguments: &'static str,
     },
     /// The system refused memory that seemed available, because of a limit of the process or of its
     /// cgroup.
-    #[error("{needed} of memory were refused: lower {lower}, or raise `ulimit -v`")]
-    Refused {
+    #[error("{needed} of memory were refused: lower {arguments}, or raise `ulimit -v`")]
+    MemoryRefused {
         /// Size of the refused allocation.
         needed: Bytes,
         /// Arguments that determine the size.
-        lower: &'static str,
+        arguments: &'static str,
     },
     /// The limit of the address space has no room for the threads.
     #[error(
@@ -165,7 +165,7 @@ pub enum WorkloadError {
     /// The system refused a process that every run needs once, independently of the number of
     /// threads.
     #[error("{what} could not be started ({source}): raise `ulimit -u` or the cgroup's pids.max")]
-    Single {
+    SingleProcess {
         /// Purpose of the process, in words.
         what: &'static str,
         /// The system's reason.
@@ -173,17 +173,17 @@ pub enum WorkloadError {
     },
     /// A process that did a piece of the work failed.
     #[error("{message}")]
-    Piece {
+    ChildFailed {
         /// Error message of that process.
         message: String,
         /// Whether the process found a wrong result.
-        wrong: bool,
+        is_wrong_result: bool,
     },
     /// A file operation failed.
-    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source, option))]
+    #[error("cannot {operation} {}: {source}{}", path.display(), file_advice(source, option))]
     File {
         /// Attempted operation, as words before the path, such as `write to`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file or directory.
         path: PathBuf,
         /// The system's reason.
@@ -193,7 +193,7 @@ pub enum WorkloadError {
     },
     /// A program that the workload runs is not installed.
     #[error("{program} is not installed; install it with: apt-get install {package}")]
-    Missing {
+    NotInstalled {
         /// Name of the program.
         program: String,
         /// Debian's package.
@@ -201,7 +201,7 @@ pub enum WorkloadError {
     },
     /// A program that the workload runs failed.
     #[error("{program} failed: {reason}{}", shortage::advice(reason))]
-    Failed {
+    ProgramFailed {
         /// Name of the program.
         program: String,
         /// Exit status, and the last message of the program.
@@ -209,12 +209,12 @@ pub enum WorkloadError {
     },
     /// Arguments that do not fit together or do not fit this machine.
     #[error("{0}")]
-    Unfit(String),
+    CannotRun(String),
     /// The result is wrong: the program, the compiler or the machine computes incorrectly.
     #[error(
         "WRONG RESULT: {what}: expected {expected}, got {got}; this machine or this build cannot be trusted"
     )]
-    Wrong {
+    WrongResult {
         /// Compared quantity.
         what: String,
         /// Value that the check expects.
@@ -226,7 +226,7 @@ pub enum WorkloadError {
 
 impl WorkloadError {
     /// Replaces the name of the option or variable that named the directory.
-    pub(crate) fn named_by(mut self, name: &'static str) -> Self {
+    pub(crate) fn with_option(mut self, name: &'static str) -> Self {
         if let Self::File { option, .. } = &mut self {
             *option = name;
         }
@@ -241,17 +241,17 @@ impl WorkloadError {
     /// Whether a result was wrong, in this process or in a process that it started.
     pub(crate) const fn is_wrong_result(&self) -> bool {
         match self {
-            Self::Wrong { .. } => true,
-            Self::Piece { wrong, .. } => *wrong,
+            Self::WrongResult { .. } => true,
+            Self::ChildFailed { is_wrong_result, .. } => *is_wrong_result,
             Self::Process { .. }
-            | Self::Single { .. }
+            | Self::SingleProcess { .. }
             | Self::File { .. }
-            | Self::Missing { .. }
-            | Self::Failed { .. }
-            | Self::Unfit(_)
+            | Self::NotInstalled { .. }
+            | Self::ProgramFailed { .. }
+            | Self::CannotRun(_)
             | Self::TooManyThreads { .. }
-            | Self::TooLarge { .. }
-            | Self::Refused { .. }
+            | Self::NotEnoughMemory { .. }
+            | Self::MemoryRefused { .. }
             | Self::AddressSpace { .. }
             | Self::Thread { .. } => false,
         }
@@ -262,7 +262,7 @@ impl WorkloadError {
 pub(crate) const TMPDIR: &str = "TMPDIR";
 
 /// Advice on a file error, to follow its reason. `option` names the source of the directory.
-fn advice(source: &io::Error, option: &str) -> String {
+fn file_advice(source: &io::Error, option: &str) -> String {
     let set = |what: &str| {
         let is_option = option.starts_with('-');
         if is_option { format!("give {option} {what}") } else { format!("set {option} to {what}") }
@@ -290,11 +290,11 @@ mod tests {
         let outcome = Outcome {
             name: "soften",
             parameters: "2 threads".to_owned(),
-            parallel: Nanos::from_millis(1250),
+            parallel_time: Nanos::from_millis(1250),
             rate: Rate { value: 5521.26, unit: "megapixels/s" },
             figures: Vec::new(),
             checksum: Checksum(0xbeef),
-            checked: "known value",
+            check_name: "known value",
         };
         assert_eq!(
             outcome.to_string(),
@@ -304,18 +304,18 @@ mod tests {
 
     #[test]
     fn figures_have_four_digits_and_large_ones_all_of_theirs() {
-        let shown = |value, unit| Figure { name: "p99", value, unit }.to_string();
-        assert_eq!(shown(1.234_56, "ms"), "p99 1.235 ms");
-        assert_eq!(shown(0.012_345_6, "ms"), "p99 0.01235 ms");
-        assert_eq!(shown(123_456.7, "us"), "p99 123457 us");
-        assert_eq!(shown(20_000_000.0, ""), "p99 20000000");
-        assert_eq!(shown(0.0, "%"), "p99 0 %");
+        let format_figure = |value, unit| Figure { name: "p99", value, unit }.to_string();
+        assert_eq!(format_figure(1.234_56, "ms"), "p99 1.235 ms");
+        assert_eq!(format_figure(0.012_345_6, "ms"), "p99 0.01235 ms");
+        assert_eq!(format_figure(123_456.7, "us"), "p99 123457 us");
+        assert_eq!(format_figure(20_000_000.0, ""), "p99 20000000");
+        assert_eq!(format_figure(0.0, "%"), "p99 0 %");
     }
 
     #[test]
-    fn trouble_with_a_file_names_what_its_directory_came_from() {
+    fn a_file_error_names_the_option_of_its_directory() {
         let error = |kind: io::ErrorKind| WorkloadError::File {
-            doing: "write to",
+            operation: "write to",
             path: "/tmp/x".into(),
             source: kind.into(),
             option: TMPDIR,
@@ -339,7 +339,7 @@ mod tests {
         ] {
             assert_eq!(error(kind).exit_status(), 2);
             assert!(error(kind).to_string().ends_with(by_variable), "{}", error(kind));
-            let error = error(kind).named_by("--dir");
+            let error = error(kind).with_option("--dir");
             assert!(error.to_string().ends_with(by_option), "{error}");
         }
     }

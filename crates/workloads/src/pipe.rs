@@ -10,9 +10,9 @@ use std::cell::Cell;
 
 use morecores_study::{Bytes, Nanos};
 
-use self::ends::{End, Message};
+use self::ends::{Message, PipeEnd};
+use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::gate::Gate;
 use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, processes};
 
 /// Longest message, in bytes: sixteen times a pipe's default capacity. Longer messages would
@@ -20,7 +20,7 @@ use crate::{Checksum, Figure, Outcome, Rate, Threads, WorkloadError, memory, pro
 const MAX_SIZE: i64 = 1 << 20;
 
 /// Default capacity of a pipe: 16 pages (man 7 pipe).
-const PIPE: Bytes = Bytes::from_kib(64);
+const PIPE_CAPACITY: Bytes = Bytes::from_kib(64);
 
 /// Arguments of `pipe`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
@@ -44,21 +44,21 @@ pub struct Args {
 /// Too little memory, a refused process or pipe, or a wrong message.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let pairs = args.pairs.count();
-    let needed = pairs as u64 * (4 * u64::from(args.size) + 2 * PIPE.0);
+    let needed = pairs as u64 * (4 * u64::from(args.size) + 2 * PIPE_CAPACITY.0);
     memory::require(Bytes(needed), "--threads or --size")?;
 
-    let gate = &Gate::new(2 * pairs)?;
-    let pair = |number| move || Pair { number, pairs, gate, args: *args }.play();
+    let barrier = &Barrier::new(2 * pairs)?;
+    let pair = |number| move || Pair { number, pairs, barrier, args: *args }.run();
     let results = processes::run((1..=pairs).map(pair).collect())?;
 
     let mut checksum = None;
     for (index, &[operations, sum, ..]) in results.iter().enumerate() {
         let (sum, number) = (Checksum(sum as u32), index + 1);
-        equal(format!("operations of pair {number}"), &args.operations, &operations)?;
-        equal(format!("answers of pair {number}"), checksum.get_or_insert(sum), &sum)?;
+        require_equal(format!("operations of pair {number}"), &args.operations, &operations)?;
+        require_equal(format!("answers of pair {number}"), checksum.get_or_insert(sum), &sum)?;
     }
-    let spans = results.iter().map(|&[_, _, from, to]| Span { from: Nanos(from), to: Nanos(to) });
-    let parallel = Span::around(spans).max(Nanos(1));
+    let spans = results.iter().map(|&[_, _, from, to]| Span { start: Nanos(from), end: Nanos(to) });
+    let parallel_time = Span::elapsed_time(spans).max(Nanos(1));
     let operations = args.operations as f64;
     Ok(Outcome {
         name: "pipe",
@@ -68,20 +68,20 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
             args.operations,
             args.size
         ),
-        parallel,
-        rate: Rate { value: pairs as f64 * operations / parallel.as_secs_f64(), unit: "operations/s" },
+        parallel_time,
+        rate: Rate { value: pairs as f64 * operations / parallel_time.as_secs_f64(), unit: "operations/s" },
         figures: vec![Figure {
             name: "there and back",
-            value: parallel.as_secs_f64() * 1e6 / operations,
+            value: parallel_time.as_secs_f64() * 1e6 / operations,
             unit: "us",
         }],
         checksum: checksum.unwrap_or(Checksum(0)),
-        checked: "every message",
+        check_name: "every message",
     })
 }
 
-fn equal<T: PartialEq + ToString>(what: String, expected: &T, got: &T) -> Result<(), WorkloadError> {
-    let wrong = || WorkloadError::Wrong {
+fn require_equal<T: PartialEq + ToString>(what: String, expected: &T, got: &T) -> Result<(), WorkloadError> {
+    let wrong = || WorkloadError::WrongResult {
         what: format!("pipe, {what}"),
         expected: expected.to_string(),
         got: got.to_string(),
@@ -93,66 +93,67 @@ fn equal<T: PartialEq + ToString>(what: String, expected: &T, got: &T) -> Result
 struct Pair<'a> {
     number: usize,
     pairs: usize,
-    gate: &'a Gate,
+    barrier: &'a Barrier,
     args: Args,
 }
 
 impl Pair<'_> {
     /// Sends messages and receives answers. Returns the operations, the checksum of the answers,
     /// the start and the end.
-    fn play(&self) -> Result<[u64; 4], WorkloadError> {
-        let refused =
+    fn run(&self) -> Result<[u64; 4], WorkloadError> {
+        let process_error =
             |source| WorkloadError::Process { number: 2 * self.number, wanted: 2 * self.pairs, source };
-        let (own, theirs) = End::pair().map_err(refused)?;
+        let (own_end, partner_end) = PipeEnd::pair().map_err(process_error)?;
         // The partner must not hold this process's ends, so that each process notices the end of
         // the other.
-        let own = Cell::new(Some(own));
+        let own_end = Cell::new(Some(own_end));
         let ask = || {
-            let end = own.take();
-            self.gate.pass();
-            let (span, asked) = Span::of(|| end.map_or(Ok([0; 2]), |end| self.ask(&end)));
-            let [operations, checksum] = asked?;
-            Ok([operations, checksum, span.from.0, span.to.0])
+            let end = own_end.take();
+            self.barrier.wait();
+            let (span, result_of_questions) =
+                Span::measure(|| end.map_or(Ok([0; 2]), |end| self.ask_questions(&end)));
+            let [operations, checksum] = result_of_questions?;
+            Ok([operations, checksum, span.start.0, span.end.0])
         };
         let answer = || {
-            drop(own.take());
-            self.gate.pass();
-            Ok([self.answer(&theirs)?, 0, 0, 0])
+            drop(own_end.take());
+            self.barrier.wait();
+            Ok([self.answer_questions(&partner_end)?, 0, 0, 0])
         };
-        let [result, [answered, ..]] = processes::beside(ask, answer)?;
-        equal(format!("messages answered in pair {}", self.number), &result[0], &answered)?;
+        let [result, [answered, ..]] = processes::run_pair(ask, answer)?;
+        require_equal(format!("messages answered in pair {}", self.number), &result[0], &answered)?;
         Ok(result)
     }
 
     /// Number of answers, and their checksum. The number is less than requested if the partner is
     /// gone.
-    fn ask(&self, end: &End) -> Result<[u64; 2], WorkloadError> {
+    fn ask_questions(&self, end: &PipeEnd) -> Result<[u64; 2], WorkloadError> {
         let mut message = Message::new(self.args.size)?;
         let mut answers = crc32fast::Hasher::new();
         let mut operations = 0;
         while operations < self.args.operations {
-            message.question(operations);
+            message.set_question(operations);
             if !end.send(message.bytes()) {
                 break;
             }
-            message.answer(operations);
+            message.set_answer(operations);
             let Some(got) = end.receive(&mut message) else { break };
-            self.right("answer", operations, got)?;
-            answers.update(message.start());
+            self.check_message("answer", operations, got)?;
+            answers.update(message.first_word());
             operations += 1;
         }
         Ok([operations, u64::from(answers.finalize())])
     }
 
     /// Number of answered questions.
-    fn answer(&self, end: &End) -> Result<u64, WorkloadError> {
+    fn answer_questions(&self, end: &PipeEnd) -> Result<u64, WorkloadError> {
         let mut message = Message::new(self.args.size)?;
         let mut operations = 0;
         while operations < self.args.operations {
-            message.question(operations);
+            message.set_question(operations);
             let Some(got) = end.receive(&mut message) else { break };
-            self.right("question", operations, got)?;
-            message.answer(operations);
+            self.check_message("question", operations, got)?;
+            message.set_answer(operations);
             if !end.send(message.bytes()) {
                 break;
             }
@@ -162,9 +163,14 @@ impl Pair<'_> {
     }
 
     /// Checks that a message is the expected one.
-    fn right(&self, what: &str, operation: u64, got: Result<(), (u8, u8)>) -> Result<(), WorkloadError> {
+    fn check_message(
+        &self,
+        what: &str,
+        operation: u64,
+        got: Result<(), (u8, u8)>,
+    ) -> Result<(), WorkloadError> {
         let what = || format!("{what} {operation} of pair {}", self.number);
-        got.or_else(|(expected, got)| equal(what(), &expected, &got))
+        got.or_else(|(expected, got)| require_equal(what(), &expected, &got))
     }
 }
 
@@ -175,28 +181,28 @@ mod tests {
 
     const ARGS: Args = Args { pairs: Threads::new(std::num::NonZeroU16::MIN), size: 8, operations: 100 };
 
-    fn pair(gate: &Gate) -> Pair<'_> {
-        Pair { number: 1, pairs: 1, gate, args: ARGS }
+    fn pair(barrier: &Barrier) -> Pair<'_> {
+        Pair { number: 1, pairs: 1, barrier, args: ARGS }
     }
 
     #[test]
     fn a_wrong_message_is_found_and_ends_the_other_as_well() {
-        let gate = Gate::new(1).unwrap();
-        let (own, theirs) = End::pair().unwrap();
+        let barrier = Barrier::new(1).unwrap();
+        let (own_end, partner_end) = PipeEnd::pair().unwrap();
         thread::scope(|scope| {
             // The partner answers the right questions, but is asked one more in between.
             let partner = scope.spawn(|| {
                 let mut message = Message::new(8).unwrap();
                 for number in [0, 1, 1] {
-                    message.question(number);
-                    assert!(theirs.send(message.bytes()));
-                    message.answer(number);
-                    theirs.receive(&mut message);
+                    message.set_question(number);
+                    assert!(partner_end.send(message.bytes()));
+                    message.set_answer(number);
+                    partner_end.receive(&mut message);
                 }
-                drop(theirs);
+                drop(partner_end);
             });
-            let error = pair(&gate).answer(&own).unwrap_err();
-            drop(own);
+            let error = pair(&barrier).answer_questions(&own_end).unwrap_err();
+            drop(own_end);
             assert!(error.to_string().contains("question 2 of pair 1: expected 2, got 1"), "{error}");
             assert_eq!(error.exit_status(), 1);
             partner.join().unwrap();
@@ -204,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_that_is_gone_is_noticed() {
-        let gate = Gate::new(1).unwrap();
-        let (own, theirs) = End::pair().unwrap();
-        drop(theirs);
-        assert_eq!(pair(&gate).ask(&own).unwrap()[0], 0);
-        assert_eq!(pair(&gate).answer(&own).unwrap(), 0);
+    fn a_missing_partner_is_noticed() {
+        let barrier = Barrier::new(1).unwrap();
+        let (own_end, partner_end) = PipeEnd::pair().unwrap();
+        drop(partner_end);
+        assert_eq!(pair(&barrier).ask_questions(&own_end).unwrap()[0], 0);
+        assert_eq!(pair(&barrier).answer_questions(&own_end).unwrap(), 0);
     }
 }

@@ -32,27 +32,27 @@ where
     W: FnOnce() -> Result<[u64; N], WorkloadError>,
 {
     let wanted = work.len();
-    let mut crew = Crew::default();
+    let mut workers = WorkerProcesses::default();
     for (index, piece) in work.into_iter().enumerate() {
-        let refused = |source: io::Error| WorkloadError::Process { number: index + 1, wanted, source };
-        crew.add(piece).map_err(refused)?;
+        let error = |source: io::Error| WorkloadError::Process { number: index + 1, wanted, source };
+        workers.add(piece).map_err(error)?;
     }
-    crew.results()
+    workers.results()
 }
 
-/// Runs `theirs` in a separate process and `own` in this one at the same time, and returns both
+/// Runs `other` in a separate process and `own` in this one at the same time, and returns both
 /// results. `own` must end when the other process ends. The end of `own`, for example by a closed
 /// pipe, must end the other process.
-pub(crate) fn beside<const N: usize>(
+pub(crate) fn run_pair<const N: usize>(
     own: impl FnOnce() -> Result<[u64; N], WorkloadError>,
-    theirs: impl FnOnce() -> Result<[u64; N], WorkloadError>,
+    other: impl FnOnce() -> Result<[u64; N], WorkloadError>,
 ) -> Result<[[u64; N]; 2], WorkloadError> {
-    let mut crew = Crew::default();
-    crew.add(theirs).map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })?;
+    let mut workers = WorkerProcesses::default();
+    workers.add(other).map_err(|source| WorkloadError::Process { number: 1, wanted: 1, source })?;
     let own = own();
     // The failure of the other process may be the cause of the failure here.
-    let theirs = crew.results()?;
-    Ok([own?, theirs.into_iter().next().unwrap_or([0; N])])
+    let other = workers.results()?;
+    Ok([own?, other.into_iter().next().unwrap_or([0; N])])
 }
 
 /// Fails if `wanted` processes cannot exist at the same time. The function makes `wanted` processes
@@ -63,20 +63,20 @@ pub(crate) fn beside<const N: usize>(
 /// that may not start its parts waits 7 s each time (`pex_unix_exec_child` in libiberty), and a
 /// configure script takes the failure for an answer.
 pub(crate) fn require(wanted: usize) -> Result<(), WorkloadError> {
-    let mut made = Vec::new();
-    let refused = (1..=wanted).find_map(|number| match fork(wait_to_be_killed) {
+    let mut started = Vec::new();
+    let error = (1..=wanted).find_map(|number| match fork(wait_to_be_killed) {
         Ok(pid) => {
-            made.push(pid);
+            started.push(pid);
             None
         }
         Err(source) => Some(WorkloadError::Process { number, wanted, source }),
     });
-    end(made.iter().copied());
-    refused.map_or(Ok(()), Err)
+    kill_and_wait(started.iter().copied());
+    error.map_or(Ok(()), Err)
 }
 
 /// Kills child processes and waits until they are gone.
-fn end(pids: impl Iterator<Item = Pid> + Clone) {
+fn kill_and_wait(pids: impl Iterator<Item = Pid> + Clone) {
     for pid in pids.clone() {
         // An ended process can be signalled until its parent has waited for it.
         let _ = kill_process(pid, Signal::KILL);
@@ -94,51 +94,51 @@ fn wait_to_be_killed() {
 
 /// The running processes. Dropping the value ends those that still run.
 #[derive(Default)]
-struct Crew {
-    members: Vec<Member>,
+struct WorkerProcesses {
+    workers: Vec<WorkerProcess>,
 }
 
-struct Member {
+struct WorkerProcess {
     pid: Pid,
-    says: File,
+    pipe: File,
 }
 
-impl Crew {
+impl WorkerProcesses {
     fn add<const N: usize>(
         &mut self,
         piece: impl FnOnce() -> Result<[u64; N], WorkloadError>,
     ) -> io::Result<()> {
-        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC)?;
-        let pid = fork(|| work_and_tell(piece, File::from(writes)))?;
-        self.members.push(Member { pid, says: File::from(reads) });
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let pid = fork(|| run_and_report(piece, File::from(writer)))?;
+        self.workers.push(WorkerProcess { pid, pipe: File::from(reader) });
         Ok(())
     }
 
     /// Results of all processes, in order, or the first failure. The first failure returns at once,
     /// since the other processes may wait for the failed one.
     fn results<const N: usize>(mut self) -> Result<Vec<[u64; N]>, WorkloadError> {
-        let mut results = vec![None; self.members.len()];
+        let mut results = vec![None; self.workers.len()];
         while results.iter().any(Option::is_none) {
-            for index in self.ended(&results) {
-                let mut said = Vec::new();
+            for index in self.wait_for_some(&results) {
+                let mut message = Vec::new();
                 // A killed process sends nothing more.
-                let _ = self.members[index].says.read_to_end(&mut said);
-                results[index] = Some(understood(&said)?);
+                let _ = self.workers[index].pipe.read_to_end(&mut message);
+                results[index] = Some(parse_result(&message)?);
             }
         }
         Ok(results.into_iter().flatten().collect())
     }
 
     /// Waits for at least one of the processes that have not returned a result.
-    fn ended<T>(&self, results: &[Option<T>]) -> Vec<usize> {
+    fn wait_for_some<T>(&self, results: &[Option<T>]) -> Vec<usize> {
         let open = |index: &usize| results[*index].is_none();
-        let waiting: Vec<usize> = (0..results.len()).filter(open).collect();
+        let pending: Vec<usize> = (0..results.len()).filter(open).collect();
         let mut polled: Vec<_> =
-            waiting.iter().map(|index| PollFd::new(&self.members[*index].says, PollFlags::IN)).collect();
+            pending.iter().map(|index| PollFd::new(&self.workers[*index].pipe, PollFlags::IN)).collect();
         match poll(&mut polled, None) {
             Ok(_) => {
-                let told = polled.iter().zip(&waiting).filter(|(fd, _)| !fd.revents().is_empty());
-                told.map(|(_, index)| *index).collect()
+                let ready = polled.iter().zip(&pending).filter(|(fd, _)| !fd.revents().is_empty());
+                ready.map(|(_, index)| *index).collect()
             }
             // A signal interrupted the call.
             Err(_) => Vec::new(),
@@ -146,14 +146,14 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerProcesses {
     fn drop(&mut self) {
-        end(self.members.iter().map(|member| member.pid));
+        kill_and_wait(self.workers.iter().map(|worker| worker.pid));
     }
 }
 
 /// Body of the process that does a piece of work.
-fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], WorkloadError>, mut writes: File) {
+fn run_and_report<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], WorkloadError>, mut writer: File) {
     let result = panic::catch_unwind(AssertUnwindSafe(piece));
     let mut message = Vec::new();
     match result {
@@ -169,13 +169,13 @@ fn work_and_tell<const N: usize>(piece: impl FnOnce() -> Result<[u64; N], Worklo
         // The panic has printed its reason on standard error.
         Err(_) => {}
     }
-    let _ = writes.write_all(&message);
+    let _ = writer.write_all(&message);
 }
 
 /// Result in a process's message.
-fn understood<const N: usize>(said: &[u8]) -> Result<[u64; N], WorkloadError> {
+fn parse_result<const N: usize>(message: &[u8]) -> Result<[u64; N], WorkloadError> {
     let text = |rest: &[u8]| String::from_utf8_lossy(rest).into_owned();
-    match said.split_first() {
+    match message.split_first() {
         Some((&DONE, numbers)) if numbers.len() == 8 * N => {
             let mut result = [0; N];
             for (number, bytes) in result.iter_mut().zip(numbers.chunks_exact(8)) {
@@ -183,22 +183,27 @@ fn understood<const N: usize>(said: &[u8]) -> Result<[u64; N], WorkloadError> {
             }
             Ok(result)
         }
-        Some((&FAILED, reason)) => Err(WorkloadError::Piece { message: text(reason), wrong: false }),
-        Some((&WRONG, reason)) => Err(WorkloadError::Piece { message: text(reason), wrong: true }),
-        _ => {
-            Err(WorkloadError::Piece { message: "one of the processes was killed".to_owned(), wrong: false })
+        Some((&FAILED, reason)) => {
+            Err(WorkloadError::ChildFailed { message: text(reason), is_wrong_result: false })
         }
+        Some((&WRONG, reason)) => {
+            Err(WorkloadError::ChildFailed { message: text(reason), is_wrong_result: true })
+        }
+        _ => Err(WorkloadError::ChildFailed {
+            message: "one of the processes was killed".to_owned(),
+            is_wrong_result: false,
+        }),
     }
 }
 
 /// Forks a process that does `work` and ends, and returns its process ID. The kernel kills the new
 /// process if this process ends first.
 pub(crate) fn fork(work: impl FnOnce()) -> io::Result<Pid> {
-    let maker = getpid();
-    fork_free(move || {
+    let parent = getpid();
+    fork_detached(move || {
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
         // The parent may have ended before that was set.
-        if getppid() == Some(maker) {
+        if getppid() == Some(parent) {
             work();
         }
     })
@@ -206,13 +211,13 @@ pub(crate) fn fork(work: impl FnOnce()) -> io::Result<Pid> {
 
 /// Forks a process that does `work` and ends, and returns its process ID. The new process may
 /// outlive this process.
-pub(crate) fn fork_free(work: impl FnOnce()) -> io::Result<Pid> {
+pub(crate) fn fork_detached(work: impl FnOnce()) -> io::Result<Pid> {
     // SAFETY: the new process has this thread only. It takes no lock that another thread could have
     // held (glibc makes its allocator usable again in a child). It runs `work` to its end and
     // leaves through `_exit`, so that nothing of the original is dropped or flushed twice.
     #[allow(unsafe_code)]
-    let forked = unsafe { libc::fork() };
-    if forked == 0 {
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
         let _ = panic::catch_unwind(AssertUnwindSafe(work));
         // SAFETY: the call ends this process and touches nothing of its memory.
         #[allow(unsafe_code)]
@@ -220,7 +225,7 @@ pub(crate) fn fork_free(work: impl FnOnce()) -> io::Result<Pid> {
             libc::_exit(0)
         }
     }
-    Pid::from_raw(forked.max(0)).ok_or_else(io::Error::last_os_error)
+    Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
 #[cfg(test)]
@@ -246,28 +251,29 @@ mod tests {
 
     #[test]
     fn a_wrong_result_stays_one_through_pieces_of_pieces() {
-        let wrong = || WorkloadError::Wrong { what: "a".into(), expected: "b".into(), got: "c".into() };
+        let wrong = || WorkloadError::WrongResult { what: "a".into(), expected: "b".into(), got: "c".into() };
         let inner = move || run(vec![move || Err::<[u64; 1], _>(wrong())]).map(|_| [0; 1]);
         let error = run(vec![inner]).unwrap_err();
         assert_eq!((error.to_string(), error.exit_status()), (wrong().to_string(), 1));
-        let failed = || run(vec![|| Err::<[u64; 1], _>(WorkloadError::Unfit("x".into()))]).map(|_| [0; 1]);
+        let failed =
+            || run(vec![|| Err::<[u64; 1], _>(WorkloadError::CannotRun("x".into()))]).map(|_| [0; 1]);
         assert_eq!(run(vec![failed]).unwrap_err().exit_status(), 2);
     }
 
     #[test]
-    fn two_work_beside_each_other() {
+    fn a_pair_works_at_the_same_time() {
         let pid = || Ok([u64::from(std::process::id())]);
-        let [own, theirs] = beside(pid, pid).unwrap();
+        let [own, other] = run_pair(pid, pid).unwrap();
         assert_eq!(own, pid().unwrap());
-        assert_ne!(own, theirs);
-        let failure = |why: &str| Err::<[u64; 1], _>(WorkloadError::Unfit(why.to_owned()));
-        let error = beside(|| failure("own"), || failure("theirs")).unwrap_err();
+        assert_ne!(own, other);
+        let failure = |why: &str| Err::<[u64; 1], _>(WorkloadError::CannotRun(why.to_owned()));
+        let error = run_pair(|| failure("own"), || failure("theirs")).unwrap_err();
         assert_eq!(error.to_string(), "theirs");
     }
 
     #[test]
     fn a_failure_ends_the_others_and_keeps_its_words_and_status() {
-        let wrong = || WorkloadError::Wrong { what: "a".into(), expected: "b".into(), got: "c".into() };
+        let wrong = || WorkloadError::WrongResult { what: "a".into(), expected: "b".into(), got: "c".into() };
         let piece = |index| {
             move || match index {
                 1 => Err(wrong()),
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_must_have_room_are_gone_afterwards() {
+    fn required_processes_are_gone_afterwards() {
         require(3).unwrap();
         // Even root is bound by this limit, as a user who already has the limit's number of
         // processes.

@@ -1,8 +1,8 @@
 //! External programs that a workload runs: the check that they are installed, and their error
 //! messages.
 //!
-//! A failure is one line, however much the program printed. Programs run under a [`Guard`], so that
-//! none outlives the workload.
+//! A failure is one line, however much the program printed. Programs run under a
+//! [`CleanupProcess`], so that none outlives the workload.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::fs::{Access, access};
 
-use crate::guard::Guard;
+use crate::cleanup::CleanupProcess;
 use crate::{WorkloadError, shortage};
 
 /// Name of a program, and Debian's package that holds it.
@@ -20,44 +20,46 @@ pub(crate) type Program = (&'static str, &'static str);
 /// Fails if one of the programs is not installed.
 pub(crate) fn require(programs: &[Program]) -> Result<(), WorkloadError> {
     let path = env::var_os("PATH").unwrap_or_default();
-    match programs.iter().find(|(name, _)| found(name, &path).is_none()) {
-        Some(&(program, package)) => Err(WorkloadError::Missing { program: program.to_owned(), package }),
+    match programs.iter().find(|(name, _)| find_program(name, &path).is_none()) {
+        Some(&(program, package)) => {
+            Err(WorkloadError::NotInstalled { program: program.to_owned(), package })
+        }
         None => Ok(()),
     }
 }
 
 /// Path of a program, searched in the directories of `path`.
-fn found(name: &str, path: &OsStr) -> Option<PathBuf> {
-    let runs = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    env::split_paths(path).map(|directory| directory.join(name)).find(runs)
+fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let is_executable = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    env::split_paths(path).map(|directory| directory.join(name)).find(is_executable)
 }
 
 /// Runs a program to its end in `directory`, without input, and returns its output. `name` stands
 /// for the program in messages.
 pub(crate) fn run(
-    guard: &Guard,
+    cleanup: &CleanupProcess,
     name: &str,
     directory: &Path,
     command: &mut Command,
 ) -> Result<Vec<u8>, WorkloadError> {
-    let failed = |reason| WorkloadError::Failed { program: name.to_owned(), reason };
+    let program_failed = |reason| WorkloadError::ProgramFailed { program: name.to_owned(), reason };
     command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = guard.output(command).map_err(|error| failed(error.to_string()))?;
-    if output.status.success() { Ok(output.stdout) } else { Err(failed(reason(&output))) }
+    let output = cleanup.output(command).map_err(|error| program_failed(error.to_string()))?;
+    if output.status.success() { Ok(output.stdout) } else { Err(program_failed(failure_reason(&output))) }
 }
 
 /// Reason of a program's failure. The first choice is a line that reports a shortage, then the
 /// first line with an error, then the first line, then the exit status. Lines of make about a
 /// failed program below it say less, and count only if no other program printed anything.
-fn reason(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
+fn failure_reason(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
     // The kernel frames its messages with asterisks.
     let lines =
-        || said.lines().map(|line| line.trim_matches(['*', ' ', '\t'])).filter(|line| !line.is_empty());
-    let others = || lines().filter(|line| !line.starts_with("make"));
-    let line = shortage::line(lines())
-        .or_else(|| others().find(|line| line.contains("error")))
-        .or_else(|| others().next())
+        || stderr.lines().map(|line| line.trim_matches(['*', ' ', '\t'])).filter(|line| !line.is_empty());
+    let lines_of_others = || lines().filter(|line| !line.starts_with("make"));
+    let line = shortage::find_line(lines())
+        .or_else(|| lines_of_others().find(|line| line.contains("error")))
+        .or_else(|| lines_of_others().next())
         .or_else(|| lines().next());
     line.map_or_else(|| output.status.to_string(), str::to_owned)
 }
@@ -67,20 +69,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_installed_is_named_with_its_package() {
+    fn a_missing_program_is_named_with_its_package() {
         assert!(require(&[("sh", "dash"), ("cat", "coreutils")]).is_ok());
         let error = require(&[("sh", "dash"), ("no-such-program", "such-package")]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "no-such-program is not installed; install it with: apt-get install such-package"
         );
-        assert_eq!(found("cat", OsStr::new("/no/such/directory")), None);
+        assert_eq!(find_program("cat", OsStr::new("/no/such/directory")), None);
     }
 
     #[test]
     fn a_failure_is_one_line_with_the_reason() {
-        let guard = Guard::new().unwrap();
-        let sh = |script: &str| run(&guard, "it", Path::new("/"), Command::new("sh").args(["-c", script]));
+        let cleanup = CleanupProcess::new().unwrap();
+        let sh = |script: &str| run(&cleanup, "it", Path::new("/"), Command::new("sh").args(["-c", script]));
         assert_eq!(sh("pwd").unwrap(), b"/\n");
         let cases = [
             (

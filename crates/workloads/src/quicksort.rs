@@ -6,16 +6,16 @@
 
 mod bound;
 mod input;
+mod parallel_partition;
 mod partition;
 mod queue;
 mod runs;
 mod sort;
-mod together;
 
 use clap::ValueEnum;
 use morecores_study::{Bytes, Nanos};
 
-use self::input::{Fingerprint, Kind};
+use self::input::{Fingerprint, InputOrder};
 use crate::clock::Span;
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory};
 
@@ -29,7 +29,7 @@ const MIN_RANGE: usize = 1 << 15;
 const MAX_ITEMS: u64 = 1 << 36;
 
 /// Argument to lower if memory is short.
-const LOWER: &str = "--items";
+const MEMORY_ARGUMENTS: &str = "--items";
 
 /// Arguments of `quicksort`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
@@ -42,28 +42,28 @@ pub struct Args {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_ITEMS))]
     items: u64,
     /// How the numbers lie at first
-    #[arg(long, value_enum, default_value_t = Kind::Random)]
-    input: Kind,
+    #[arg(long, value_enum, default_value_t = InputOrder::Random)]
+    input: InputOrder,
     /// Start value of the random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
 
 /// A row of the table of known results: input, items, seed, checksum.
-type Known = (Kind, u64, u64, Checksum);
+type KnownResult = (InputOrder, u64, u64, Checksum);
 
 /// Independently computed results: numbers generated as here and sorted by numpy 1.24.2 (its merge
 /// sort), and `zlib.crc32` of their bytes.
-const KNOWN: [Known; 8] = [
-    (Kind::Random, 80_000_000, 1, Checksum(0xe064_6749)),
-    (Kind::Sorted, 80_000_000, 1, Checksum(0x0466_8508)),
-    (Kind::Reverse, 80_000_000, 1, Checksum(0x0466_8508)),
-    (Kind::FewDistinct, 80_000_000, 1, Checksum(0x7552_f952)),
+const KNOWN_RESULTS: [KnownResult; 8] = [
+    (InputOrder::Random, 80_000_000, 1, Checksum(0xe064_6749)),
+    (InputOrder::Sorted, 80_000_000, 1, Checksum(0x0466_8508)),
+    (InputOrder::Reverse, 80_000_000, 1, Checksum(0x0466_8508)),
+    (InputOrder::FewDistinct, 80_000_000, 1, Checksum(0x7552_f952)),
     // Smaller inputs, for tests and benches.
-    (Kind::Random, 20_000_000, 1, Checksum(0x755b_dc31)),
-    (Kind::Sorted, 20_000_000, 1, Checksum(0x97fa_8056)),
-    (Kind::Reverse, 20_000_000, 1, Checksum(0x97fa_8056)),
-    (Kind::FewDistinct, 20_000_000, 1, Checksum(0xb696_1d28)),
+    (InputOrder::Random, 20_000_000, 1, Checksum(0x755b_dc31)),
+    (InputOrder::Sorted, 20_000_000, 1, Checksum(0x97fa_8056)),
+    (InputOrder::Reverse, 20_000_000, 1, Checksum(0x97fa_8056)),
+    (InputOrder::FewDistinct, 20_000_000, 1, Checksum(0xb696_1d28)),
 ];
 
 /// Maps each number to a random-looking number that no other number maps to: the last step of the
@@ -80,14 +80,14 @@ const fn mix(number: u64) -> u64 {
 /// Too little memory, a refused thread, or a wrong result.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let threads = args.threads.count();
-    memory::require(Bytes(args.items * size_of::<u64>() as u64), LOWER)?;
-    let mut numbers = memory::zeroed(args.items as usize, LOWER)?;
+    memory::require(Bytes(args.items * size_of::<u64>() as u64), MEMORY_ARGUMENTS)?;
+    let mut numbers = memory::zeroed(args.items as usize, MEMORY_ARGUMENTS)?;
     let before = input::fill(&mut numbers, args.input, args.seed, threads)?;
-    let (span, sorted) = Span::of(|| sort(&mut numbers, threads));
+    let (span, sorted) = Span::measure(|| sort(&mut numbers, threads));
     sorted?;
-    let (after, checksum) = input::read(&numbers, threads)?;
-    let checked = check(args, before, after, checksum)?;
-    let parallel = span.to.since(span.from);
+    let (after, checksum) = input::fingerprint_and_checksum(&numbers, threads)?;
+    let check_name = check(args, before, after, checksum)?;
+    let parallel_time = span.end.since(span.start);
     Ok(Outcome {
         name: "quicksort",
         parameters: format!(
@@ -97,14 +97,14 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
             args.seed,
             args.threads
         ),
-        parallel,
+        parallel_time,
         rate: Rate {
-            value: args.items as f64 / 1e6 / parallel.max(Nanos(1)).as_secs_f64(),
+            value: args.items as f64 / 1e6 / parallel_time.max(Nanos(1)).as_secs_f64(),
             unit: "million numbers/s",
         },
         figures: Vec::new(),
         checksum,
-        checked,
+        check_name,
     })
 }
 
@@ -115,7 +115,7 @@ fn check(
     after: Fingerprint,
     checksum: Checksum,
 ) -> Result<&'static str, WorkloadError> {
-    let wrong = |what: &str, expected: String, got: String| WorkloadError::Wrong {
+    let wrong = |what: &str, expected: String, got: String| WorkloadError::WrongResult {
         what: format!("quicksort, {what}"),
         expected,
         got,
@@ -125,11 +125,13 @@ fn check(
         return Err(wrong(&what, "none less than the one before it".to_owned(), "a lesser one".to_owned()));
     }
     if (before.sum, before.mixed) != (after.sum, after.mixed) {
-        let shown = |print: Fingerprint| format!("sums {:016x} and {:016x}", print.sum, print.mixed);
-        return Err(wrong("the numbers themselves", shown(before), shown(after)));
+        let format_sums = |fingerprint: Fingerprint| {
+            format!("sums {:016x} and {:016x}", fingerprint.sum, fingerprint.mixed)
+        };
+        return Err(wrong("the numbers themselves", format_sums(before), format_sums(after)));
     }
     let row = (args.input, args.items, args.seed);
-    match KNOWN.iter().find(|(kind, items, seed, _)| (*kind, *items, *seed) == row) {
+    match KNOWN_RESULTS.iter().find(|(order, items, seed, _)| (*order, *items, *seed) == row) {
         Some((.., known)) if *known != checksum => {
             Err(wrong("known value", known.to_string(), checksum.to_string()))
         }
@@ -145,11 +147,12 @@ mod tests {
 
     #[test]
     fn a_lost_number_and_a_disorder_are_wrong() {
-        let args = Args { threads: Threads::new(NonZeroU16::MIN), items: 3, input: Kind::Random, seed: 1 };
+        let args =
+            Args { threads: Threads::new(NonZeroU16::MIN), items: 3, input: InputOrder::Random, seed: 1 };
         let result = |before: &[u64], after: &[u64]| {
-            let print = |numbers: &[u64]| input::read(numbers, 1).unwrap();
-            let (after, checksum) = print(after);
-            check(&args, print(before).0, after, checksum)
+            let fingerprint = |numbers: &[u64]| input::fingerprint_and_checksum(numbers, 1).unwrap();
+            let (after, checksum) = fingerprint(after);
+            check(&args, fingerprint(before).0, after, checksum)
         };
         assert!(result(&[3, 1, 2], &[1, 2, 3]).is_ok());
         // The wrong results are other numbers with an equal sum, a repeated number, and two

@@ -14,13 +14,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use morecores_study::Nanos;
 
-use crate::guard::Guard;
+use crate::cleanup::CleanupProcess;
 use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, processes};
 use picture::Picture;
 use povray::Job;
 
 /// Arguments that determine the memory, for messages.
-const LOWER: &str = "--width or --height";
+const MEMORY_ARGUMENTS: &str = "--width or --height";
 
 /// Maximum pixels per side: four times the width of an 8K screen.
 const MAX_SIDE: i64 = 32_768;
@@ -33,7 +33,7 @@ const BENCHMARK: &str = "/usr/share/doc/povray/examples/advanced/benchmark/bench
 
 /// Mean brightness of the benchmark's picture, 0 to 255, in a grid of four by four parts, from
 /// POV-Ray 3.7.0.10 at 320x240; rows from the top.
-const BENCHMARK_PARTS: [u8; picture::PARTS] =
+const BENCHMARK_PARTS: [u8; picture::PART_COUNT] =
     [164, 190, 225, 217, 138, 128, 102, 120, 127, 111, 104, 126, 156, 112, 114, 107];
 
 /// Tolerance for the brightness of a part: noise and another size change the mean of a part by less
@@ -85,7 +85,7 @@ impl Scene {
     fn text(self) -> Result<Vec<u8>, WorkloadError> {
         match self {
             Self::Vase => Ok(include_bytes!("../scenes/vase.pov").to_vec()),
-            Self::Benchmark => fs::read(BENCHMARK).map_err(|_| WorkloadError::Missing {
+            Self::Benchmark => fs::read(BENCHMARK).map_err(|_| WorkloadError::NotInstalled {
                 program: "POV-Ray's benchmark scene".to_owned(),
                 package: "povray-examples",
             }),
@@ -100,50 +100,50 @@ impl Scene {
 /// wrong picture.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let (width, height) = (args.width as usize, args.height as usize);
-    memory::require(povray::memory(width * height, args.threads.count()), LOWER)?;
+    memory::require(povray::memory(width * height, args.threads.count()), MEMORY_ARGUMENTS)?;
     let text = args.scene.text()?;
-    let guard = Guard::new()?;
+    let cleanup = CleanupProcess::new()?;
     processes::require(povray::threads(args.threads.count()))?;
-    let directory = guard.directory(&std::env::temp_dir())?;
+    let directory = cleanup.make_directory(&std::env::temp_dir())?;
     let job = Job { directory: &directory, width, height, rows: 0..height, threads: args.threads.count() };
     job.write_scene(&text)?;
-    let traced = job.trace(&guard)?;
-    let checked = match args.scene {
-        Scene::Vase => check_strip(&guard, &directory, &job, &traced.picture)?,
-        Scene::Benchmark => check_parts(&traced.picture)?,
+    let trace_result = job.trace(&cleanup)?;
+    let check_name = match args.scene {
+        Scene::Vase => check_strip(&cleanup, &directory, &job, &trace_result.picture)?,
+        Scene::Benchmark => check_parts(&trace_result.picture)?,
     };
     Ok(Outcome {
         name: "raytrace",
         parameters: format!("{}, {width}x{height} pixels, {}", args.scene, args.threads),
-        parallel: traced.time,
+        parallel_time: trace_result.time,
         // A picture too small for POV-Ray's clock still took some time.
         rate: Rate {
-            value: (width * height) as f64 / traced.time.max(Nanos(1)).as_secs_f64(),
+            value: (width * height) as f64 / trace_result.time.max(Nanos(1)).as_secs_f64(),
             unit: "pixels/s",
         },
         figures: Vec::new(),
-        checksum: Checksum(crc32fast::hash(traced.picture.bytes())),
-        checked,
+        checksum: Checksum(crc32fast::hash(trace_result.picture.bytes())),
+        check_name,
     })
 }
 
 /// Traces a strip of a sixteenth of the rows again, at the place with most of the scene. The strip
 /// uses other blocks and so another order, and its pixels must be identical.
 fn check_strip(
-    guard: &Guard,
+    cleanup: &CleanupProcess,
     directory: &Path,
     job: &Job<'_>,
-    whole: &Picture,
+    picture: &Picture,
 ) -> Result<&'static str, WorkloadError> {
     let first = job.height * 5 / 8;
     let rows = first..first + job.height / 16;
-    let again = Job { directory, rows: rows.clone(), ..job.clone() }.trace(guard)?.picture;
-    match again.first_difference(whole, rows) {
+    let strip = Job { directory, rows: rows.clone(), ..job.clone() }.trace(cleanup)?.picture;
+    match strip.first_difference(picture, rows) {
         None => Ok("a strip was traced again"),
-        Some((x, y)) => Err(WorkloadError::Wrong {
+        Some((x, y)) => Err(WorkloadError::WrongResult {
             what: format!("raytrace, pixel {x},{y}"),
-            expected: format!("{:?}", again.pixel(x, y)),
-            got: format!("{:?}", whole.pixel(x, y)),
+            expected: format!("{:?}", strip.pixel(x, y)),
+            got: format!("{:?}", picture.pixel(x, y)),
         }),
     }
 }
@@ -152,11 +152,11 @@ fn check_strip(
 /// order of tracing gives another picture, but only a slightly different one.
 fn check_parts(picture: &Picture) -> Result<&'static str, WorkloadError> {
     let parts = picture.parts();
-    let near = |(got, expected): (&u8, &u8)| got.abs_diff(*expected) <= BENCHMARK_TOLERANCE;
-    if parts.iter().zip(&BENCHMARK_PARTS).all(near) {
+    let is_near = |(got, expected): (&u8, &u8)| got.abs_diff(*expected) <= BENCHMARK_TOLERANCE;
+    if parts.iter().zip(&BENCHMARK_PARTS).all(is_near) {
         return Ok("brightness of 16 parts");
     }
-    Err(WorkloadError::Wrong {
+    Err(WorkloadError::WrongResult {
         what: "raytrace, brightness of 16 parts of the picture".to_owned(),
         expected: format!("{BENCHMARK_PARTS:?} within {BENCHMARK_TOLERANCE}"),
         got: format!("{parts:?}"),

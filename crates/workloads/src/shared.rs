@@ -13,35 +13,40 @@ use crate::{WorkloadError, memory};
 /// Words that this process shares with the processes it makes afterwards, all zero at first. A page
 /// stays untouched until a process writes to it.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedWords {
     words: NonNull<AtomicU64>,
     len: usize,
 }
 
-impl Shared {
-    /// Allocates `len` words. `lower` names the arguments to change where the memory is not
+impl SharedWords {
+    /// Allocates `len` words. `arguments` names the arguments to change where the memory is not
     /// available.
-    pub(crate) fn new(len: usize, lower: &'static str) -> Result<Self, WorkloadError> {
+    pub(crate) fn new(len: usize, arguments: &'static str) -> Result<Self, WorkloadError> {
         let needed = Bytes(size_of::<AtomicU64>() as u64 * len as u64);
-        memory::require(needed, lower)?;
-        let refused = |_| WorkloadError::Refused { needed, lower };
+        memory::require(needed, arguments)?;
+        let memory_refused = |_| WorkloadError::MemoryRefused { needed, arguments };
         // SAFETY: a new mapping at a place of the kernel's choice touches no existing mapping.
         #[allow(unsafe_code)]
-        let mapped = unsafe {
-            mmap_anonymous(null_mut(), length(len), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
+        let mapping = unsafe {
+            mmap_anonymous(
+                null_mut(),
+                mapping_bytes(len),
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+            )
         };
-        let words = mapped.map_err(io::Error::from).map_err(refused)?.cast::<AtomicU64>();
-        let words = NonNull::new(words).ok_or(WorkloadError::Refused { needed, lower })?;
+        let words = mapping.map_err(io::Error::from).map_err(memory_refused)?.cast::<AtomicU64>();
+        let words = NonNull::new(words).ok_or(WorkloadError::MemoryRefused { needed, arguments })?;
         Ok(Self { words, len })
     }
 }
 
 /// Bytes of a mapping: at least one word, since a mapping cannot be empty.
-const fn length(words: usize) -> usize {
+const fn mapping_bytes(words: usize) -> usize {
     size_of::<AtomicU64>() * if words == 0 { 1 } else { words }
 }
 
-impl Deref for Shared {
+impl Deref for SharedWords {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {
@@ -57,17 +62,17 @@ impl Deref for Shared {
 
 // SAFETY: the value is a slice of atomics that it owns.
 #[allow(unsafe_code)]
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedWords {}
 // SAFETY: the value is a slice of atomics that it owns.
 #[allow(unsafe_code)]
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedWords {}
 
-impl Drop for Shared {
+impl Drop for SharedWords {
     fn drop(&mut self) {
         // SAFETY: `new` made the mapping with this length, and no reference into it outlives this
         // value.
         #[allow(unsafe_code)]
-        let _ = unsafe { munmap(self.words.as_ptr().cast(), length(self.len)) };
+        let _ = unsafe { munmap(self.words.as_ptr().cast(), mapping_bytes(self.len)) };
     }
 }
 
@@ -78,12 +83,12 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
-    fn what_a_process_writes_the_others_read() {
-        let shared = Shared::new(3, "--size").unwrap();
+    fn a_process_reads_the_words_of_the_others() {
+        let shared = SharedWords::new(3, "--size").unwrap();
         let cells = &shared;
         let work = (0..3).map(|i| move || Ok([cells[i].fetch_add(i as u64 + 1, Relaxed)])).collect();
         assert_eq!(processes::run(work).unwrap(), [[0]; 3]);
         assert_eq!(shared.iter().map(|cell| cell.load(Relaxed)).collect::<Vec<_>>(), [1, 2, 3]);
-        assert!(Shared::new(0, "--size").unwrap().is_empty());
+        assert!(SharedWords::new(0, "--size").unwrap().is_empty());
     }
 }

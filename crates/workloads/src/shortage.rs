@@ -24,12 +24,12 @@ const DISK: [&str; 3] = ["No space left on device", "Disk quota exceeded", "coul
 
 impl Shortage {
     /// Shortage that a program's message reports.
-    pub(crate) fn told(said: &str) -> Option<Self> {
-        let tells = |words: &[&str]| words.iter().any(|word| said.contains(word));
-        if tells(&PROCESSES) {
+    pub(crate) fn from_message(message: &str) -> Option<Self> {
+        let contains_any = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        if contains_any(&PROCESSES) {
             return Some(Self::Processes);
         }
-        tells(&DISK).then_some(Self::Disk)
+        contains_any(&DISK).then_some(Self::Disk)
     }
 
     /// Advice, to follow the reason.
@@ -42,13 +42,13 @@ impl Shortage {
 }
 
 /// Advice on the shortage that a program's message reports; empty if it reports none.
-pub(crate) fn advice(said: &str) -> &'static str {
-    Shortage::told(said).map_or("", Shortage::advice)
+pub(crate) fn advice(message: &str) -> &'static str {
+    Shortage::from_message(message).map_or("", Shortage::advice)
 }
 
 /// First line that reports a shortage. The lines after it are mostly its consequences.
-pub(crate) fn line<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    lines.find(|line| Shortage::told(line).is_some())
+pub(crate) fn find_line<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    lines.find(|line| Shortage::from_message(line).is_some())
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
     use crate::WorkloadError;
 
     #[test]
-    fn a_limit_of_processes_says_what_to_do_whoever_tells_of_it() {
+    fn a_process_limit_is_recognised_with_advice_for_any_program() {
         for (program, reason) in [
             ("POV-Ray", "Resource temporarily unavailable (os error 11)"),
             (
@@ -68,7 +68,8 @@ mod tests {
             ("the web server (apache-event)", "AH02324: A resource shortage or other unrecoverable failure"),
             ("the web server (nginx)", "fork() failed (11: Resource temporarily unavailable)"),
         ] {
-            let error = WorkloadError::Failed { program: program.to_owned(), reason: reason.to_owned() };
+            let error =
+                WorkloadError::ProgramFailed { program: program.to_owned(), reason: reason.to_owned() };
             let text = error.to_string();
             assert!(
                 text.ends_with(": raise `ulimit -u` or the cgroup's pids.max, or lower --threads"),
@@ -78,25 +79,27 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_says_what_to_do_whoever_tells_of_it() {
+    fn a_full_disk_is_recognised_with_advice_for_any_program() {
         for reason in [
             "tar: x.c: Cannot write: No space left on device",
             "apache2: could not log pid to file /tmp/x/pid",
             "write error: Disk quota exceeded",
         ] {
-            let error = WorkloadError::Failed { program: "it".to_owned(), reason: reason.to_owned() };
+            let error = WorkloadError::ProgramFailed { program: "it".to_owned(), reason: reason.to_owned() };
             assert!(error.to_string().ends_with(": free some, or set TMPDIR to another disk"), "{error}");
         }
-        let other =
-            WorkloadError::Failed { program: "make".to_owned(), reason: "x.c:1: error: no".to_owned() };
+        let other = WorkloadError::ProgramFailed {
+            program: "make".to_owned(),
+            reason: "x.c:1: error: no".to_owned(),
+        };
         assert_eq!(other.to_string(), "make failed: x.c:1: error: no");
     }
 
     #[test]
     fn the_cause_is_found_before_its_consequence() {
-        let said =
+        let message =
             "starting\nfork() failed (11: Resource temporarily unavailable)\nsendmsg() failed (9: Bad file)";
-        assert_eq!(line(said.lines()), said.lines().nth(1));
-        assert_eq!(line("starting\nended".lines()), None);
+        assert_eq!(find_line(message.lines()), message.lines().nth(1));
+        assert_eq!(find_line("starting\nended".lines()), None);
     }
 }

@@ -21,7 +21,7 @@ use crate::{Checksum, Outcome, Rate, Threads, WorkloadError, memory, team};
 use bitmap::Size;
 
 /// Arguments that determine the memory, for messages.
-const LOWER: &str = "--width or --height";
+const MEMORY_ARGUMENTS: &str = "--width or --height";
 
 /// Maximum pixels per side: 2^17, 17 times the width of an 8K screen. The limit keeps every size in
 /// bytes far below 64 bits.
@@ -95,13 +95,13 @@ pub enum Check {
 }
 
 /// A row of the table of known results.
-type Known = (Size, u32, u64, Checksum);
+type KnownResult = (Size, u32, u64, Checksum);
 
 /// Independently computed results, by size, passes and seed. The sums are by OpenCV 5.0.0,
 /// `cv2.boxFilter(bitmap, cv2.CV_16U, (3, 3), normalize=False, borderType=cv2.BORDER_REPLICATE)`.
 /// numpy rounds and truncates them, and `zlib.crc32` gives the checksum of the bytes. `--check
 /// all-passes` finds equal checksums.
-const KNOWN: [Known; 2] = [
+const KNOWN_RESULTS: [KnownResult; 2] = [
     (Size { width: 1280, height: 1024 }, Order::Row.default_passes(), 1, Checksum(0xa287_f25d)),
     (Size { width: 1280, height: 1024 }, Order::Column.default_passes(), 1, Checksum(0x0f56_13e2)),
 ];
@@ -133,7 +133,7 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let plan = band::Plan { size, passes, order: args.order, seed: args.seed };
     // The check of all passes needs no more memory than the run, and the run's memory is free by
     // then.
-    memory::require(plan.memory(args.threads.count()), LOWER)?;
+    memory::require(plan.memory(args.threads.count()), MEMORY_ARGUMENTS)?;
 
     let bands = plan.bands(args.threads.count())?;
     let work = bands.into_iter().map(|band| move || band.run()).collect();
@@ -141,8 +141,8 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
     let results: Vec<_> = team::run("soften", work)?.into_iter().flatten().collect();
 
     let checksum = band::checksum(&results);
-    let checked = check(args.check, &plan, &results, checksum)?;
-    let parallel = band::parallel_time(&results);
+    let check_name = check(args.check, &plan, &results, checksum)?;
+    let parallel_time = band::parallel_time(&results);
     let pixels = size.pixels() as f64 * f64::from(passes);
     Ok(Outcome {
         name: "soften",
@@ -150,12 +150,12 @@ pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
             "{size} pixels, {passes} passes, {} order, seed {}, {}",
             args.order, args.seed, args.threads
         ),
-        parallel,
+        parallel_time,
         // A pass too short for the clock still took some time.
-        rate: Rate { value: pixels / 1e6 / parallel.max(Nanos(1)).as_secs_f64(), unit: "megapixels/s" },
+        rate: Rate { value: pixels / 1e6 / parallel_time.max(Nanos(1)).as_secs_f64(), unit: "megapixels/s" },
         figures: Vec::new(),
         checksum,
-        checked,
+        check_name,
     })
 }
 
@@ -171,31 +171,31 @@ pub fn bitmap(width: usize, height: usize, seed: u64) -> Vec<u8> {
 fn check(
     check: Check,
     plan: &band::Plan,
-    results: &[band::Softened],
+    results: &[band::BandResult],
     checksum: Checksum,
 ) -> Result<&'static str, WorkloadError> {
-    if let Some(wrong) = results.iter().find_map(|band| band.wrong) {
-        return Err(WorkloadError::Wrong {
-            what: format!("soften, pixel {},{} of the last pass", wrong.x, wrong.y),
-            expected: format!("{:?}", wrong.expected),
-            got: format!("{:?}", wrong.got),
+    if let Some(wrong_pixel) = results.iter().find_map(|band| band.wrong_pixel) {
+        return Err(WorkloadError::WrongResult {
+            what: format!("soften, pixel {},{} of the last pass", wrong_pixel.x, wrong_pixel.y),
+            expected: format!("{:?}", wrong_pixel.expected),
+            got: format!("{:?}", wrong_pixel.got),
         });
     }
-    let same = |what: &str, expected: Checksum| {
-        (expected == checksum).then_some(()).ok_or_else(|| WorkloadError::Wrong {
+    let require_equal = |what: &str, expected: Checksum| {
+        (expected == checksum).then_some(()).ok_or_else(|| WorkloadError::WrongResult {
             what: format!("soften, {what}"),
             expected: expected.to_string(),
             got: checksum.to_string(),
         })
     };
     if check == Check::AllPasses {
-        same("all passes computed again", reference::checksum(plan.size, plan.passes, plan.seed))?;
+        require_equal("all passes computed again", reference::checksum(plan.size, plan.passes, plan.seed))?;
     }
-    let known = KNOWN
+    let known = KNOWN_RESULTS
         .iter()
         .find(|(size, passes, seed, _)| (*size, *passes, *seed) == (plan.size, plan.passes, plan.seed));
     if let Some(&(.., expected)) = known {
-        same("known value", expected)?;
+        require_equal("known value", expected)?;
     }
     Ok(match (check, known) {
         (Check::AllPasses, _) => "all passes computed again",

@@ -21,11 +21,11 @@ const MAX_THREADS: i64 = 8192;
 
 /// Stack of a thread: the default of Rust's standard library, fixed here so that `RUST_MIN_STACK`
 /// has no effect.
-const STACK: Bytes = Bytes::from_kib(2 * 1024);
+const STACK_SIZE: Bytes = Bytes::from_kib(2 * 1024);
 
 /// Address space (not memory) that glibc reserves for the heap of each thread: `HEAP_MAX_SIZE` of
 /// its malloc/arena.c on 64-bit machines.
-const HEAP: Bytes = Bytes::from_kib(64 * 1024);
+const HEAP_SIZE: Bytes = Bytes::from_kib(64 * 1024);
 
 /// The argument that every workload has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
@@ -56,16 +56,16 @@ impl fmt::Display for Threads {
 
 /// Choice of threads or processes, for a workload that supports both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
+pub enum WorkerKind {
     /// Threads of one process
     Threads,
     /// Processes of one thread each
     Processes,
 }
 
-impl By {
+impl WorkerKind {
     /// Number of threads or processes, in words.
-    pub(crate) fn count(self, count: usize) -> String {
+    pub(crate) fn describe(self, count: usize) -> String {
         let (one, many) = match self {
             Self::Threads => ("thread", "threads"),
             Self::Processes => ("process", "processes"),
@@ -83,17 +83,17 @@ pub(crate) const fn share(total: u64, index: usize, parts: usize) -> u64 {
 /// Runs every piece of `work` on its own thread or process and returns the results in order. The
 /// whole fails where one piece fails. A piece on a thread must not wait for ever for a failed
 /// piece.
-pub(crate) fn run_by<W, const N: usize>(
-    by: By,
+pub(crate) fn run_workers<W, const N: usize>(
+    worker_kind: WorkerKind,
     name: &str,
     work: Vec<W>,
 ) -> Result<Vec<[u64; N]>, WorkloadError>
 where
     W: FnOnce() -> Result<[u64; N], WorkloadError> + Send,
 {
-    match by {
-        By::Threads => run(name, work)?.into_iter().collect(),
-        By::Processes => processes::run(work),
+    match worker_kind {
+        WorkerKind::Threads => run(name, work)?.into_iter().collect(),
+        WorkerKind::Processes => processes::run(work),
     }
 }
 
@@ -107,25 +107,25 @@ where
 {
     let wanted = work.len();
     require_address_space(wanted)?;
-    let all_there = OnceLock::<bool>::new();
+    let may_start = OnceLock::<bool>::new();
     thread::scope(|scope| {
-        let mut started = Vec::with_capacity(wanted);
+        let mut handles = Vec::with_capacity(wanted);
         for (index, piece) in work.into_iter().enumerate() {
             let number = index + 1;
             let builder =
-                thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK.0 as usize);
-            let all_there = &all_there;
-            let handle = builder.spawn_scoped(scope, move || all_there.wait().then(piece));
+                thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK_SIZE.0 as usize);
+            let may_start = &may_start;
+            let handle = builder.spawn_scoped(scope, move || may_start.wait().then(piece));
             match handle {
-                Ok(handle) => started.push(handle),
+                Ok(handle) => handles.push(handle),
                 Err(source) => {
-                    all_there.get_or_init(|| false);
+                    may_start.get_or_init(|| false);
                     return Err(WorkloadError::Thread { number, wanted, source });
                 }
             }
         }
-        all_there.get_or_init(|| true);
-        Ok(started
+        may_start.get_or_init(|| true);
+        Ok(handles
             .into_iter()
             .filter_map(|handle| handle.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
             .collect())
@@ -136,7 +136,7 @@ where
 /// tight limit a thread may start and then lack memory for its own set-up. The standard library
 /// aborts in that case.
 fn require_address_space(threads: usize) -> Result<(), WorkloadError> {
-    let needed = Bytes((STACK.0 + HEAP.0) * threads as u64);
+    let needed = Bytes((STACK_SIZE.0 + HEAP_SIZE.0) * threads as u64);
     match getrlimit(Resource::As).current {
         Some(limit) if limit < needed.0 => {
             Err(WorkloadError::AddressSpace { threads, needed, limit: Bytes(limit) })

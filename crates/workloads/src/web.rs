@@ -3,14 +3,14 @@
 //! This module holds the arguments, the order of events and the figures of the run. The server is
 //! in `web/server`, the load in `web/client`.
 
-mod answer;
 mod client;
+mod connection;
 mod content;
 mod cpus;
 mod embedded;
 mod latency;
 mod program;
-mod response;
+mod response_check;
 mod server;
 mod stall;
 
@@ -22,21 +22,21 @@ use std::time::Duration;
 use morecores_study::{Bytes, Nanos};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-pub use server::Kind;
+pub use server::ServerKind;
 
 use crate::clock::Span;
 use crate::outcome::{Figure, Outcome, Rate};
 use crate::team::{self, Threads};
 use crate::{WorkloadError, memory};
-use client::{Client, Pace, Seen};
+use client::{Client, LoadResult, Schedule};
 use content::Content;
-use cpus::Cpus;
+use cpus::CpuSplit;
 use latency::Latencies;
 use server::Server;
 use stall::Stall;
 
 /// Arguments that determine the memory.
-const LOWER: &str = "--connections, --file or --threads";
+const MEMORY_ARGUMENTS: &str = "--connections, --file or --threads";
 
 /// Largest number of client threads, equal to that of server threads.
 const MAX_CLIENTS: i64 = 8192;
@@ -54,18 +54,18 @@ const MAX_RATE: i64 = 1_000_000;
 
 /// Upper bound of the kernel's memory for both ends of a connection: the default send and receive
 /// limits of a socket (`tcp_wmem` and `tcp_rmem`: 4 and 6 MiB).
-const SOCKET: Bytes = Bytes::from_kib(10 * 1024);
+const SOCKET_MEMORY: Bytes = Bytes::from_kib(10 * 1024);
 
 /// Upper bound of the memory of a server process or thread. A process of Apache shares most of its
 /// memory with the others.
-const WORKER: Bytes = Bytes::from_kib(4 * 1024);
+const WORKER_MEMORY: Bytes = Bytes::from_kib(4 * 1024);
 
 /// Upper bound of the memory that waits for one connection's next request: a thread of Apache.
-const WAITER: Bytes = Bytes::from_kib(128);
+const WAITER_MEMORY: Bytes = Bytes::from_kib(128);
 
 /// Open files besides the connections: libraries, logs, pipes, and an epoll and an eventfd for each
 /// thread.
-const FILES: u64 = 64;
+const EXTRA_FILES: u64 = 64;
 
 /// Arguments of `web`. `--help` says how much memory they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
@@ -78,8 +78,8 @@ pub struct Args {
     #[command(flatten)]
     threads: Threads,
     /// Who serves, and what --threads N is to it
-    #[arg(long, value_enum, default_value_t = Kind::Auto)]
-    server: Kind,
+    #[arg(long, value_enum, default_value_t = ServerKind::Auto)]
+    server: ServerKind,
     /// Port of the server on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
@@ -134,14 +134,14 @@ impl Args {
     }
 
     /// Requests per connection; `None` means all.
-    fn keep_alive(&self, kind: Kind) -> Option<u32> {
+    fn keep_alive(&self, kind: ServerKind) -> Option<u32> {
         // The default of 1 is that of 1999, and a process of Apache prefork serves no other
         // connection while it has one.
-        self.keep_alive.or((kind == Kind::ApachePrefork).then_some(1))
+        self.keep_alive.or((kind == ServerKind::ApachePrefork).then_some(1))
     }
 
     /// Total number of requests; the default takes 1 to 5 s on one current CPU.
-    fn requests(&self, kind: Kind) -> u64 {
+    fn requests(&self, kind: ServerKind) -> u64 {
         let default = match (self.rate, self.keep_alive(kind)) {
             (Some(rate), _) => 3 * u64::from(rate),
             (None, Some(few)) if few < 10 => 20_000,
@@ -154,72 +154,75 @@ impl Args {
 
     /// Peak memory.
     fn memory(&self) -> Bytes {
-        let socket = SOCKET.0.min(2 * self.file().0);
+        let socket = SOCKET_MEMORY.0.min(2 * self.file().0);
         Bytes(
             2 * self.file().0
-                + self.connections() as u64 * (socket + WAITER.0)
-                + self.threads.count() as u64 * WORKER.0
+                + self.connections() as u64 * (socket + WAITER_MEMORY.0)
+                + self.threads.count() as u64 * WORKER_MEMORY.0
                 + self.clients() as u64 * client::THREAD_MEMORY.0,
         )
     }
 
     /// Refuses arguments that do not fit together, before anything is made.
-    fn check(&self, kind: Kind) -> Result<(), WorkloadError> {
-        let unfit = |reason: String| Err(WorkloadError::Unfit(reason));
+    fn check(&self, kind: ServerKind) -> Result<(), WorkloadError> {
+        let cannot_run = |reason: String| Err(WorkloadError::CannotRun(reason));
         if self.clients() > self.connections() {
-            return unfit(format!(
+            return cannot_run(format!(
                 "{} clients cannot share {} connections: give fewer --clients or more --connections",
                 self.clients(),
                 self.connections
             ));
         }
-        if self.stall.is_some() && kind != Kind::Embedded {
-            return unfit("--stall is the embedded server's alone: give --server embedded".to_owned());
+        if self.stall.is_some() && kind != ServerKind::Embedded {
+            return cannot_run("--stall is the embedded server's alone: give --server embedded".to_owned());
         }
-        if kind == Kind::None && (self.port.is_none() || self.clients() == 0) {
-            return unfit("--server none needs the --port of a server, and --clients that ask it".to_owned());
+        if kind == ServerKind::None && (self.port.is_none() || self.clients() == 0) {
+            return cannot_run(
+                "--server none needs the --port of a server, and --clients that ask it".to_owned(),
+            );
         }
         if self.clients() == 0 && self.port.is_none() {
-            return unfit("--clients 0 needs a --port, for others to find the server".to_owned());
+            return cannot_run("--clients 0 needs a --port, for others to find the server".to_owned());
         }
         let waiting = fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
         if let Some(most) = waiting.and_then(|text| text.trim().parse::<u32>().ok())
             && most < self.connections
         {
-            return unfit(format!(
+            return cannot_run(format!(
                 "this machine lets {most} connections wait (net.core.somaxconn): give at most --connections {most}"
             ));
         }
-        memory::require(self.memory(), LOWER)
+        memory::require(self.memory(), MEMORY_ARGUMENTS)
     }
 
     /// Open files of the server or of the load. nginx opens the file once for each answer that it
     /// sends.
     fn files(&self) -> u64 {
-        2 * self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + FILES
+        2 * self.connections() as u64 + 3 * (self.threads.count() + self.clients()) as u64 + EXTRA_FILES
     }
 
     /// Every parameter that affects the result or the speed, in words.
-    fn parameters(&self, kind: Kind, cpus: &Cpus) -> String {
-        let kept = match self.keep_alive(kind) {
+    fn parameters(&self, kind: ServerKind, cpus: &CpuSplit) -> String {
+        let connection_use = match self.keep_alive(kind) {
             None => "kept".to_owned(),
             Some(1) => "one a request".to_owned(),
             Some(count) => format!("{count} requests each"),
         };
-        let pace = self.rate.map_or("closed loop".to_owned(), |rate| format!("open loop of {rate} a second"));
+        let schedule =
+            self.rate.map_or("closed loop".to_owned(), |rate| format!("open loop of {rate} a second"));
         let clients = match self.clients() {
             1 => "1 client".to_owned(),
             count => format!("{count} clients"),
         };
         let stall = self.stall.map_or_else(String::new, |stall| format!(", stalls {stall}"));
         format!(
-            "{}, {} KiB, {} requests, {} connections {kept}, {pace}, {clients} {}, 1 body in {} compared{stall}, \
+            "{}, {} KiB, {} requests, {} connections {connection_use}, {schedule}, {clients} {}, 1 body in {} compared{stall}, \
              seed {}, {}",
             kind.name(),
             self.file,
             self.requests(kind),
             self.connections,
-            cpus.words(),
+            cpus.description(),
             self.compare,
             self.seed,
             self.threads
@@ -229,19 +232,19 @@ impl Args {
 
 /// Raises this process's limit of open files to `needed`, or as far as permitted. Child processes
 /// inherit the limit.
-fn allow_files(needed: u64) -> Result<(), WorkloadError> {
+fn raise_file_limit(needed: u64) -> Result<(), WorkloadError> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
     if let Some(most) = limit.maximum.filter(|most| *most < needed) {
-        return Err(WorkloadError::Unfit(format!(
+        return Err(WorkloadError::CannotRun(format!(
             "{needed} open files are needed and {most} are allowed: lower --connections, or raise `ulimit -n`"
         )));
     }
     limit.current = Some(needed);
     setrlimit(Resource::Nofile, limit)
-        .map_err(|error| WorkloadError::Unfit(format!("{needed} open files are needed: {error}")))
+        .map_err(|error| WorkloadError::CannotRun(format!("{needed} open files are needed: {error}")))
 }
 
 /// Runs the server and the load, and checks every response.
@@ -249,54 +252,54 @@ fn allow_files(needed: u64) -> Result<(), WorkloadError> {
 /// # Errors
 /// Arguments that do not fit, a missing or failed server, a port in use, or a wrong response.
 pub fn run(args: &Args) -> Result<Outcome, WorkloadError> {
-    let kind = args.server.chosen();
+    let kind = args.server.resolve();
     args.check(kind)?;
-    allow_files(args.files())?;
+    raise_file_limit(args.files())?;
     let content = Content::random(args.file().0 as usize, args.seed)?;
-    let cpus = Cpus::divided(args.client_cpus.map(usize::from), args.threads.count(), args.clients())?;
+    let cpus = CpuSplit::divide(args.client_cpus.map(usize::from), args.threads.count(), args.clients())?;
 
     let mut server = {
-        let _there = cpus.enter_server()?;
-        start(args, kind, &content)?
+        let _affinity = cpus.enter_server()?;
+        start_server(args, kind, &content)?
     };
     if args.clients() == 0 {
-        return Err(serve(&mut server));
+        return Err(serve_until_end(&mut server));
     }
-    let seen = {
-        let _there = cpus.enter_clients()?;
-        load(args, kind, &content, server.port()).map_err(|error| match error {
+    let results = {
+        let _affinity = cpus.enter_clients()?;
+        run_load(args, kind, &content, server.port()).map_err(|error| match error {
             // A server that has ended knows the reason better.
-            WorkloadError::Failed { .. } => server.ended().unwrap_or(error),
+            WorkloadError::ProgramFailed { .. } => server.exit_error().unwrap_or(error),
             error => error,
         })?
     };
     drop(server);
 
     let mut latencies = Latencies::new()?;
-    seen.iter().for_each(|seen| latencies.merge(&seen.latencies));
-    let repeated = seen.iter().map(|seen| seen.repeated).sum::<u64>() as f64;
+    results.iter().for_each(|result| latencies.merge(&result.latencies));
+    let repeated = results.iter().map(|result| result.repeated).sum::<u64>() as f64;
     let mut figures = latencies.figures();
     figures.push(Figure { name: "repeated", value: repeated, unit: "" });
-    let parallel = Span::around(seen.iter().map(|seen| seen.span));
+    let parallel_time = Span::elapsed_time(results.iter().map(|result| result.span));
     Ok(Outcome {
         name: "web",
         parameters: args.parameters(kind, &cpus),
-        parallel,
+        parallel_time,
         rate: Rate {
-            value: latencies.count() as f64 / parallel.max(Nanos(1)).as_secs_f64(),
+            value: latencies.count() as f64 / parallel_time.max(Nanos(1)).as_secs_f64(),
             unit: "requests/s",
         },
         figures,
         checksum: content.expected().checksum,
-        checked: "as received, every status and length",
+        check_name: "as received, every status and length",
     })
 }
 
-fn start(args: &Args, kind: Kind, content: &Content) -> Result<Server, WorkloadError> {
-    if let (Kind::None, Some(port)) = (kind, args.port) {
-        return Server::foreign(port, content);
+fn start_server(args: &Args, kind: ServerKind, content: &Content) -> Result<Server, WorkloadError> {
+    if let (ServerKind::None, Some(port)) = (kind, args.port) {
+        return Server::connect_external(port, content);
     }
-    Server::start(&server::Plan {
+    Server::start(&server::ServerPlan {
         kind,
         workers: args.threads.count(),
         connections: args.connections(),
@@ -307,9 +310,9 @@ fn start(args: &Args, kind: Kind, content: &Content) -> Result<Server, WorkloadE
 }
 
 /// Serves other load generators until this process or the server ends.
-fn serve(server: &mut Server) -> WorkloadError {
+fn serve_until_end(server: &mut Server) -> WorkloadError {
     loop {
-        if let Some(error) = server.ended() {
+        if let Some(error) = server.exit_error() {
             return error;
         }
         // The interval is short enough for a person who waits for the reason.
@@ -318,7 +321,12 @@ fn serve(server: &mut Server) -> WorkloadError {
 }
 
 /// Opens the connections and then makes all requests.
-fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<Seen>, WorkloadError> {
+fn run_load(
+    args: &Args,
+    kind: ServerKind,
+    content: &Content,
+    port: u16,
+) -> Result<Vec<LoadResult>, WorkloadError> {
     let failed = AtomicBool::new(false);
     let clients = args.clients();
     let share = |all: u64, index: usize| {
@@ -327,7 +335,7 @@ fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<See
     };
     let client = |index: usize| {
         // Requests are dealt out in turn.
-        let pace = args.rate.map(f64::from).map(|rate| Pace {
+        let schedule = args.rate.map(f64::from).map(|rate| Schedule {
             first: Nanos((index as f64 * 1e9 / rate) as u64),
             interval: clients as f64 * 1e9 / rate,
         });
@@ -336,8 +344,8 @@ fn load(args: &Args, kind: Kind, content: &Content, port: u16) -> Result<Vec<See
             connections: share(u64::from(args.connections), index) as usize,
             requests: share(args.requests(kind), index),
             keep_alive: args.keep_alive(kind),
-            pace,
-            sample: u64::from(args.compare),
+            schedule,
+            compare_interval: u64::from(args.compare),
             expected: content.expected(),
         };
         Client::connect(plan, &failed)

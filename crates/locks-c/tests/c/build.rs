@@ -31,7 +31,8 @@ pub(crate) fn is_installed(command: &str) -> bool {
 pub(crate) fn compiler(command: &str, standard: &str) -> Command {
     let mut cc = Command::new(command);
     cc.arg(format!("-std={standard}"));
-    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-pthread", "-I"]).arg(crate_file("include"));
+    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-pthread", "-I"])
+        .arg(crate_file("include"));
     cc
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use morecores_testkit::{Group, left_out, skipped};
 use tempfile::TempDir;
 
-use crate::build::{build, build_shared, compiler, crate_file, is_installed, run, all_output};
+use crate::build::{all_output, build, build_shared, compiler, crate_file, is_installed, run};
 
 /// Exit status of valgrind after a finding, different from the statuses of both programs.
 const FINDING_STATUS: i32 = 99;

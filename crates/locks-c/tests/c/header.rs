@@ -10,7 +10,7 @@ use std::{io, thread};
 use morecores_locks_c::*;
 use morecores_testkit::{Group, left_out, skipped};
 
-use crate::build::{build, compiler, crate_file, is_installed, libraries, run, succeed, all_output};
+use crate::build::{all_output, build, compiler, crate_file, is_installed, libraries, run, succeed};
 
 /// Expected line of `layout.c`, from the bytes that `init` writes over bytes that differ from those
 /// of a free lock.

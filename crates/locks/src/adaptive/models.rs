@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::bits::STARVING;
 use super::{Model, RawAdaptive};
-use crate::models::{LockedNumber, Lock, PREEMPTION_BOUND, check_additions, check, check_try};
+use crate::models::{Lock, LockedNumber, PREEMPTION_BOUND, check, check_additions, check_try};
 use crate::primitive::{FutexWord, set_times_out};
 
 /// Makes each variant a separate lock type, so that the models of all locks include it.

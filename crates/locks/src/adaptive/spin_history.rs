@@ -57,7 +57,11 @@ impl SpinHistory {
     pub(crate) fn record_success(&self, looks: u32, max: u32) {
         let target = (2 * looks + MIN_LIMIT).min(max);
         let limit = (self.0.load(Relaxed) & 0xffff).min(max);
-        let new = if limit < MIN_LIMIT { target } else { (limit * (SUCCESS_DIVISOR - 1) + target) / SUCCESS_DIVISOR };
+        let new = if limit < MIN_LIMIT {
+            target
+        } else {
+            (limit * (SUCCESS_DIVISOR - 1) + target) / SUCCESS_DIVISOR
+        };
         self.0.store(new, Relaxed);
     }
 

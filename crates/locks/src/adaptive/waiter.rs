@@ -9,7 +9,7 @@ mod models;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::RawAdaptive;
-use super::bits::{AWAKE, HANDOFF, STARVING, LOCKED, WAITER};
+use super::bits::{AWAKE, HANDOFF, LOCKED, STARVING, WAITER};
 #[cfg(not(loom))]
 use crate::cost::{cpus, spin_limit};
 use crate::primitive::{WaitResult, now_ns, pause, sleep_ns, yield_cpu};
@@ -142,7 +142,8 @@ impl<'a> Waiter<'a> {
         let (mut result, mut pauses) = (SpinResult::Held, 0);
         while result == SpinResult::Held && pauses < limit {
             yield_cpu();
-            let budget = SpinBudget { pauses: YIELD_INTERVAL.min(limit - pauses), turns: 0, max_gap: MAX_SPIN_GAP };
+            let budget =
+                SpinBudget { pauses: YIELD_INTERVAL.min(limit - pauses), turns: 0, max_gap: MAX_SPIN_GAP };
             let (latest, spent) = self.spin_within(budget);
             result = latest;
             pauses += spent + YIELD_COST;

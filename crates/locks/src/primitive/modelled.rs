@@ -84,7 +84,11 @@ impl FutexWord {
         if self.word.load(SeqCst) == expected {
             drop(self.sleepers.wait(queue).expect("nobody panics with it"));
         }
-        if timeout_ns.is_some() && TIMES_OUT.get() { WaitResult::TimedOut } else { WaitResult::MayHaveChanged }
+        if timeout_ns.is_some() && TIMES_OUT.get() {
+            WaitResult::TimedOut
+        } else {
+            WaitResult::MayHaveChanged
+        }
     }
 
     #[allow(unsafe_code)]

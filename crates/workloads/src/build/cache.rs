@@ -19,13 +19,13 @@ const RAMFS: u64 = 0x8584_58f6;
 /// Fails if the cache cannot be emptied for files in `directory`.
 pub(super) fn require(directory: &Path) -> Result<(), WorkloadError> {
     // A missing directory is reported later, when a file is made in it.
-    if statfs(directory).is_ok_and(|found| in_memory(found.f_type as u64)) {
-        return Err(WorkloadError::Unfit(format!(
+    if statfs(directory).is_ok_and(|stat| in_memory(stat.f_type as u64)) {
+        return Err(WorkloadError::CannotRun(format!(
             "--cache cold needs its files on a disk, and {} is in memory: set TMPDIR to a directory on a disk",
             directory.display()
         )));
     }
-    access(DROP_CACHES, Access::WRITE_OK).map_err(|error| refused(error.into()))
+    access(DROP_CACHES, Access::WRITE_OK).map_err(|error| write_error(error.into()))
 }
 
 /// Whether a file system of this type keeps its files only in memory.
@@ -35,12 +35,12 @@ const fn in_memory(kind: u64) -> bool {
 }
 
 /// Empties the page cache.
-pub(super) fn empty() -> Result<(), WorkloadError> {
+pub(super) fn drop_page_cache() -> Result<(), WorkloadError> {
     // Data that is not on disk yet cannot be dropped.
     sync();
-    fs::write(DROP_CACHES, "3").map_err(refused)
+    fs::write(DROP_CACHES, "3").map_err(write_error)
 }
 
-fn refused(error: std::io::Error) -> WorkloadError {
-    WorkloadError::Unfit(format!("--cache cold writes to {DROP_CACHES}, which needs root: {error}"))
+fn write_error(error: std::io::Error) -> WorkloadError {
+    WorkloadError::CannotRun(format!("--cache cold writes to {DROP_CACHES}, which needs root: {error}"))
 }

@@ -17,14 +17,14 @@ const FUNCTIONS: usize = 5;
 const STEPS: usize = 6;
 
 /// Words in a table: a power of two, since indices are masked to it.
-const TABLE: usize = 8;
+const TABLE_WORDS: usize = 8;
 
 /// Maximum nesting of choices and loops. It bounds the run time of the program to some
 /// microseconds.
-const DEPTH: usize = 2;
+const MAX_DEPTH: usize = 2;
 
 /// Maximum number of iterations of a loop.
-const ROUNDS: u64 = 8;
+const MAX_ROUNDS: u64 = 8;
 
 /// Functions of a file. Each may call the previous one, once; the last one is the file's external
 /// function.
@@ -53,10 +53,10 @@ enum Step {
     LookUp {
         to: usize,
         from: usize,
-        table: [u64; TABLE],
+        table: [u64; TABLE_WORDS],
     },
     Choose {
-        on: usize,
+        condition: usize,
         modulus: u64,
         then: Vec<Step>,
         otherwise: Vec<Step>,
@@ -76,7 +76,7 @@ impl Unit {
     /// Next unit from `random`.
     pub(super) fn new(random: &mut ChaCha8Rng) -> Self {
         let function = |number| {
-            let mut body: Vec<_> = (0..STEPS).map(|_| Step::new(random, DEPTH)).collect();
+            let mut body: Vec<_> = (0..STEPS).map(|_| Step::new(random, MAX_DEPTH)).collect();
             if number > 0 {
                 // The call is neither the first nor the last step and never in a loop, so that
                 // calls do not multiply.
@@ -88,7 +88,7 @@ impl Unit {
     }
 
     /// C text of the unit: a function of this name with one word as its argument.
-    pub(super) fn c(&self, name: &str) -> String {
+    pub(super) fn to_c(&self, name: &str) -> String {
         let mut text = String::from("#include \"units.h\"\n");
         for (number, body) in self.functions.iter().enumerate() {
             // Writing to a string cannot fail.
@@ -115,7 +115,7 @@ impl Unit {
         for step in &self.functions[number] {
             step.evaluate(self, number, &mut v);
         }
-        v.iter().fold(0, |all, word| all ^ word)
+        v.iter().fold(0, |xor, word| xor ^ word)
     }
 }
 
@@ -130,17 +130,20 @@ impl Step {
             2 => Self::Rotate { to, from, bits: 1 + random.next_u32() % 63 },
             3 => Self::LookUp { to, from, table: std::array::from_fn(|_| random.next_u64()) },
             4 => Self::Choose {
-                on: from,
+                condition: from,
                 modulus: 2 + constant % 9,
-                then: Self::some(random, depth),
-                otherwise: Self::some(random, depth),
+                then: Self::random_steps(random, depth),
+                otherwise: Self::random_steps(random, depth),
             },
-            _ => Self::Repeat { rounds: 2 + constant % (ROUNDS - 1), body: Self::some(random, depth) },
+            _ => Self::Repeat {
+                rounds: 2 + constant % (MAX_ROUNDS - 1),
+                body: Self::random_steps(random, depth),
+            },
         }
     }
 
     /// Two to four steps, one level below `depth`.
-    fn some(random: &mut ChaCha8Rng, depth: usize) -> Vec<Self> {
+    fn random_steps(random: &mut ChaCha8Rng, depth: usize) -> Vec<Self> {
         (0..2 + random.next_u32() % 3).map(|_| Self::new(random, depth - 1)).collect()
     }
 
@@ -164,10 +167,10 @@ impl Step {
                 let words = words.join(", ");
                 let _ =
                     writeln!(text, "{indent}{{\n{indent}    static const uint64_t table[] = {{ {words} }};");
-                writeln!(text, "{indent}    v{to} += table[v{from} % {TABLE}];\n{indent}}}")
+                writeln!(text, "{indent}    v{to} += table[v{from} % {TABLE_WORDS}];\n{indent}}}")
             }
-            Self::Choose { on, modulus, then, otherwise } => {
-                block(text, &format!("if (LIKELY(v{on} % {modulus} != 0))"), then);
+            Self::Choose { condition, modulus, then, otherwise } => {
+                block(text, &format!("if (LIKELY(v{condition} % {modulus} != 0))"), then);
                 block(text, "else", otherwise);
                 Ok(())
             }
@@ -183,17 +186,20 @@ impl Step {
 
     /// Applies the step to the variables.
     fn evaluate(&self, unit: &Unit, number: usize, v: &mut [u64; VARIABLES]) {
-        let all = |body: &[Self], v: &mut _| body.iter().for_each(|step| step.evaluate(unit, number, v));
+        let evaluate_all =
+            |body: &[Self], v: &mut _| body.iter().for_each(|step| step.evaluate(unit, number, v));
         match self {
             Self::Add { to, from, constant } => v[*to] = v[*to].wrapping_add(v[*from] ^ constant),
             Self::Multiply { to, constant } => v[*to] = v[*to].wrapping_mul(*constant),
             Self::Rotate { to, from, bits } => v[*to] = v[*to].rotate_left(*bits).wrapping_sub(v[*from]),
             Self::LookUp { to, from, table } => {
-                v[*to] = v[*to].wrapping_add(table[(v[*from] % TABLE as u64) as usize]);
+                v[*to] = v[*to].wrapping_add(table[(v[*from] % TABLE_WORDS as u64) as usize]);
             }
-            Self::Choose { on, modulus, then, .. } if !v[*on].is_multiple_of(*modulus) => all(then, v),
-            Self::Choose { otherwise, .. } => all(otherwise, v),
-            Self::Repeat { rounds, body } => (0..*rounds).for_each(|_| all(body, v)),
+            Self::Choose { condition, modulus, then, .. } if !v[*condition].is_multiple_of(*modulus) => {
+                evaluate_all(then, v)
+            }
+            Self::Choose { otherwise, .. } => evaluate_all(otherwise, v),
+            Self::Repeat { rounds, body } => (0..*rounds).for_each(|_| evaluate_all(body, v)),
             Self::Call { to, from } => v[*to] ^= unit.part(number.saturating_sub(1), v[*from], v[*to]),
         }
     }
@@ -215,21 +221,21 @@ mod tests {
     }
 
     #[test]
-    fn steps_do_what_they_say() {
+    fn each_step_has_its_value() {
         // For 3: v0 = 3, v1 = !3, v2 = !0, v3 = !0; their exclusive or is !0.
         let value = |step| unit(vec![step]).value(3);
-        let all = |v0: u64| v0 ^ !3;
-        assert_eq!(value(Step::Add { to: 0, from: 0, constant: 1 }), all(3 + 2));
-        assert_eq!(value(Step::Multiply { to: 0, constant: 5 }), all(15));
-        assert_eq!(value(Step::Rotate { to: 0, from: 0, bits: 63 }), all((1 << 63 | 1) - 3));
-        assert_eq!(value(Step::LookUp { to: 0, from: 0, table: [0, 1, 2, 30, 4, 5, 6, 7] }), all(33));
+        let value_with = |v0: u64| v0 ^ !3;
+        assert_eq!(value(Step::Add { to: 0, from: 0, constant: 1 }), value_with(3 + 2));
+        assert_eq!(value(Step::Multiply { to: 0, constant: 5 }), value_with(15));
+        assert_eq!(value(Step::Rotate { to: 0, from: 0, bits: 63 }), value_with((1 << 63 | 1) - 3));
+        assert_eq!(value(Step::LookUp { to: 0, from: 0, table: [0, 1, 2, 30, 4, 5, 6, 7] }), value_with(33));
         let adds = |constant| vec![Step::Add { to: 0, from: 0, constant }];
-        let choose = |modulus| Step::Choose { on: 0, modulus, then: adds(0), otherwise: adds(1) };
-        assert_eq!((value(choose(2)), value(choose(3))), (all(6), all(5)));
-        assert_eq!(value(Step::Repeat { rounds: 3, body: adds(0) }), all(24));
+        let choose = |modulus| Step::Choose { condition: 0, modulus, then: adds(0), otherwise: adds(1) };
+        assert_eq!((value(choose(2)), value(choose(3))), (value_with(6), value_with(5)));
+        assert_eq!(value(Step::Repeat { rounds: 3, body: adds(0) }), value_with(24));
         let called = Unit { functions: vec![adds(0), vec![Step::Call { to: 0, from: 0 }]] };
         // part_0(3, 3): v0 = 6, v1 = 3, v2 = 0, v3 = 6.
-        assert_eq!(called.value(3), all(3 ^ 6 ^ 3 ^ 6));
+        assert_eq!(called.value(3), value_with(3 ^ 6 ^ 3 ^ 6));
     }
 
     #[test]

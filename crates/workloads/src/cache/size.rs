@@ -22,19 +22,19 @@ const NAMES: [&str; 27] = [
 
 /// Smallest size by default: half of the smallest first-level data cache of current servers, 32
 /// KiB.
-const SMALLEST: Bytes = Bytes::from_kib(16);
+const MIN_SIZE: Bytes = Bytes::from_kib(16);
 
 /// Ratio of the largest default size to the last cache: three loads of four then miss the cache.
-const BEYOND: u64 = 4;
+const LAST_CACHE_FACTOR: u64 = 4;
 
 /// Upper bound of the largest default size, for any last cache. A hypervisor may report its host's
 /// cache, some hundreds of MiB, of which a guest has a few. On such a guest (504 MiB reported) a
 /// load costs 133 ns from 16 MiB on, like main memory. A walk through 2 GiB took half a minute
 /// without further information.
-const MOST: Bytes = Bytes::from_kib(256 * 1024);
+const MAX_DEFAULT_SIZE: Bytes = Bytes::from_kib(256 * 1024);
 
 /// Last cache if the kernel does not report it: that of a common server's core complex.
-const UNKNOWN: Bytes = Bytes::from_kib(32 * 1024);
+const DEFAULT_LAST_CACHE: Bytes = Bytes::from_kib(32 * 1024);
 
 impl Size {
     /// Name on the command line, such as `16KiB`.
@@ -54,14 +54,14 @@ pub(super) fn parse(text: &str) -> Result<Size, String> {
 }
 
 /// Sizes from well inside the first cache to well beyond the last one of this machine's first CPU,
-/// or to [`MOST`].
-pub(super) fn up_to_beyond_the_last_cache() -> Vec<Size> {
-    let last = last_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(UNKNOWN);
-    up_to((last.0 * BEYOND).min(MOST.0))
+/// or to [`MAX_DEFAULT_SIZE`].
+pub(super) fn default_sizes() -> Vec<Size> {
+    let last = last_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(DEFAULT_LAST_CACHE);
+    sizes_up_to((last.0 * LAST_CACHE_FACTOR).min(MAX_DEFAULT_SIZE.0))
 }
 
-fn up_to(largest: u64) -> Vec<Size> {
-    let all = (0..NAMES.len()).map(|index| Size { index }).skip_while(|size| size.bytes() < SMALLEST);
+fn sizes_up_to(largest: u64) -> Vec<Size> {
+    let all = (0..NAMES.len()).map(|index| Size { index }).skip_while(|size| size.bytes() < MIN_SIZE);
     // The first size that is not smaller is the last one.
     let smaller = all.clone().take_while(|size| size.bytes().0 < largest).count();
     all.take(smaller + 1).collect()
@@ -72,13 +72,13 @@ fn last_cache(directory: &Path) -> Option<Bytes> {
     let caches = fs::read_dir(directory).ok()?.flatten().filter_map(|entry| {
         let read = |file| fs::read_to_string(entry.path().join(file)).ok();
         let holds_data = read("type").is_some_and(|kind| kind.trim() != "Instruction");
-        read("size").filter(|_| holds_data).and_then(|size| kib(&size))
+        read("size").filter(|_| holds_data).and_then(|size| parse_kib(&size))
     });
     caches.max()
 }
 
 /// Parses a size in the kernel's format, such as `32768K`.
-fn kib(text: &str) -> Option<Bytes> {
+fn parse_kib(text: &str) -> Option<Bytes> {
     text.trim().strip_suffix('K')?.parse().ok().map(Bytes::from_kib)
 }
 
@@ -101,20 +101,20 @@ mod tests {
 
     #[test]
     fn sizes_go_from_the_first_cache_to_beyond_the_last() {
-        let names = |largest| up_to(largest).iter().map(|size| size.name()).collect::<Vec<_>>();
+        let names = |largest| sizes_up_to(largest).iter().map(|size| size.name()).collect::<Vec<_>>();
         assert_eq!(names(64 << 10), ["16KiB", "32KiB", "64KiB"]);
         assert_eq!(names((64 << 10) + 1).last(), Some(&"128KiB"));
         assert_eq!(names(0), ["16KiB"]);
         assert_eq!(names(u64::MAX).last(), Some(&"64GiB"));
         // No machine's last cache is smaller than its first.
-        let here = up_to_beyond_the_last_cache();
+        let here = default_sizes();
         assert!(here.len() > 2 && here[0].name() == "16KiB");
     }
 
     #[test]
     fn the_last_cache_is_read_as_the_kernel_writes_it() {
-        assert_eq!(kib("32768K\n"), Some(Bytes::from_kib(32_768)));
-        assert_eq!(kib("32M"), None);
+        assert_eq!(parse_kib("32768K\n"), Some(Bytes::from_kib(32_768)));
+        assert_eq!(parse_kib("32M"), None);
         assert_eq!(last_cache(Path::new("/nonexistent")), None);
     }
 }

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use clap::ValueEnum;
 
-use crate::laboratory::lock::{Lock, Seat};
+use crate::laboratory::lock::{Lock, PaddedLock};
 
 /// Kind of increment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum CounterKind {
     /// Load, add, store: as if nobody else were there
     Plain,
     /// The same under a lock
@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Atomic,
 }
 
-impl Kind {
+impl CounterKind {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -49,49 +49,49 @@ impl Kind {
 pub(super) struct Counter<L> {
     /// Word of the plain and the atomic kind.
     word: AtomicU64,
-    locked: Box<Seat<L>>,
+    padded_lock: Box<PaddedLock<L>>,
 }
 
 impl<L: Lock> Counter<L> {
     /// A counter that starts from zero.
     pub(super) fn new() -> Self {
-        Self { word: AtomicU64::new(0), locked: Seat::new() }
+        Self { word: AtomicU64::new(0), padded_lock: PaddedLock::new() }
     }
 
     /// Adds one `times` times and returns the number of increments.
-    pub(super) fn increment(&self, kind: Kind, times: u64) -> u64 {
+    pub(super) fn increment(&self, kind: CounterKind, times: u64) -> u64 {
         // Without this the compiler could merge several additions into one, which is allowed even
         // for atomics.
         let counter = || black_box(self);
         match kind {
-            Kind::Plain => repeat(times, || {
+            CounterKind::Plain => repeat(times, || {
                 let word = &counter().word;
                 word.store(word.load(Relaxed) + 1, Relaxed);
             }),
-            Kind::Locked => {
-                let locked = &*self.locked;
-                repeat(times, || black_box(locked).with(|number| *number += 1))
+            CounterKind::Locked => {
+                let padded_lock = &*self.padded_lock;
+                repeat(times, || black_box(padded_lock).with(|number| *number += 1))
             }
-            Kind::Atomic => repeat(times, || {
+            CounterKind::Atomic => repeat(times, || {
                 counter().word.fetch_add(1, Relaxed);
             }),
         }
     }
 
     /// Value of the counter.
-    pub(super) fn value(&self, kind: Kind) -> u64 {
+    pub(super) fn value(&self, kind: CounterKind) -> u64 {
         match kind {
-            Kind::Plain | Kind::Atomic => self.word.load(Relaxed),
-            Kind::Locked => self.locked.with(|number| *number),
+            CounterKind::Plain | CounterKind::Atomic => self.word.load(Relaxed),
+            CounterKind::Locked => self.padded_lock.with(|number| *number),
         }
     }
 }
 
 fn repeat(times: u64, mut increment: impl FnMut()) -> u64 {
-    let mut made = 0;
-    while made < times {
+    let mut increments_made = 0;
+    while increments_made < times {
         increment();
-        made += 1;
+        increments_made += 1;
     }
-    made
+    increments_made
 }

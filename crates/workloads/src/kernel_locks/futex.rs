@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::futex::{Flags, WakeOp, WakeOpCmp, wake_op};
 
-use super::{Object, Tally, failed};
+use super::{SharedObject, Tally, call_error};
 use crate::WorkloadError;
-use crate::shared::Shared;
+use crate::shared::SharedWords;
 
 /// A word in memory that threads and processes share.
-pub(super) struct Word {
-    words: Shared,
+pub(super) struct FutexCounter {
+    words: SharedWords,
 }
 
-impl Word {
-    pub(super) fn new(words: Shared) -> Self {
+impl FutexCounter {
+    pub(super) fn new(words: SharedWords) -> Self {
         Self { words }
     }
 
@@ -30,23 +30,23 @@ impl Word {
     }
 }
 
-impl Object for Word {
+impl SharedObject for FutexCounter {
     fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
         let word = self.futex();
         for _ in operations {
             // The call adds one and wakes one waiter of the word, but there are none.
-            let woken = wake_op(word, Flags::empty(), 1, 1, word, WakeOp::Add, WakeOpCmp::Lt, 1, 0);
-            woken.map_err(|error| failed("futex", error))?;
+            let wake_result = wake_op(word, Flags::empty(), 1, 1, word, WakeOp::Add, WakeOpCmp::Lt, 1, 0);
+            wake_result.map_err(|error| call_error("futex", error))?;
         }
         Ok(Tally::default())
     }
 
     /// The kernel only counts the operations.
-    fn expected(&self, operations: u64) -> Tally {
+    fn expected_tally(&self, operations: u64) -> Tally {
         Tally { count: operations, sum: 0 }
     }
 
-    fn seen(&self, _: Tally) -> Result<Tally, WorkloadError> {
+    fn observed_tally(&self, _: Tally) -> Result<Tally, WorkloadError> {
         Ok(Tally { count: u64::from(self.futex().load(Ordering::Relaxed)), sum: 0 })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use super::{Object, Tally, failed};
+use super::{SharedObject, Tally, call_error};
 use crate::WorkloadError;
 
 /// Bytes per mapping: the kernel rounds up to a page, which is 4 KiB on x86-64.
@@ -16,7 +16,7 @@ const PAGE: usize = 4096;
 
 /// Interval between touched pages in the measurement of mapping alone. It is short enough to verify
 /// that the mappings are memory, and too long to affect the measurement.
-const SELDOM: u64 = 64;
+const RARE_TOUCH_INTERVAL: u64 = 64;
 
 /// A page of this process. It is not unmapped on drop, which would hide a failure.
 struct Page(NonNull<AtomicU64>);
@@ -26,9 +26,9 @@ impl Page {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place of the kernel's choice touches no existing mapping.
         #[allow(unsafe_code)]
-        let mapped = unsafe { mmap_anonymous(null_mut(), PAGE, access, MapFlags::PRIVATE) };
-        let start = mapped.map_err(|error| failed("mmap", error))?;
-        NonNull::new(start.cast()).map(Self).ok_or_else(|| failed("mmap", rustix::io::Errno::NOMEM))
+        let mapping = unsafe { mmap_anonymous(null_mut(), PAGE, access, MapFlags::PRIVATE) };
+        let start = mapping.map_err(|error| call_error("mmap", error))?;
+        NonNull::new(start.cast()).map(Self).ok_or_else(|| call_error("mmap", rustix::io::Errno::NOMEM))
     }
 
     /// First word of the page.
@@ -45,35 +45,35 @@ impl Page {
         // SAFETY: `map` made the mapping with this length, and no reference to it outlives this
         // value.
         #[allow(unsafe_code)]
-        let unmapped = unsafe { munmap(self.0.as_ptr().cast(), PAGE) };
-        unmapped.map_err(|error| failed("munmap", error))
+        let result = unsafe { munmap(self.0.as_ptr().cast(), PAGE) };
+        result.map_err(|error| call_error("munmap", error))
     }
 }
 
-/// The map of an address space.
-pub(super) struct Map {
-    /// Interval between touched pages: one page in `touched` is touched.
-    touched: u64,
+/// Address space of a process or of the threads of one process.
+pub(super) struct AddressSpace {
+    /// Interval between touched pages: one page in `touch_interval` is touched.
+    touch_interval: u64,
 }
 
-impl Map {
-    /// Map that is only changed.
-    pub(super) const fn changed() -> Self {
-        Self { touched: SELDOM }
+impl AddressSpace {
+    /// Address space whose map is only changed.
+    pub(super) const fn with_rare_page_faults() -> Self {
+        Self { touch_interval: RARE_TOUCH_INTERVAL }
     }
 
-    /// Map that is changed and also looked up, since every page is touched.
-    pub(super) const fn changed_and_touched() -> Self {
-        Self { touched: 1 }
+    /// Address space whose map is changed and also looked up, since every page is touched.
+    pub(super) const fn with_page_faults() -> Self {
+        Self { touch_interval: 1 }
     }
 }
 
-impl Object for Map {
+impl SharedObject for AddressSpace {
     fn operate(&self, operations: Range<u64>) -> Result<Tally, WorkloadError> {
         let mut tally = Tally::default();
         for number in operations {
             let page = Page::map()?;
-            if number % self.touched == 0 {
+            if number % self.touch_interval == 0 {
                 // A page that is not fresh yields another number.
                 page.word().fetch_add(number, Ordering::Relaxed);
                 tally.add(page.word().load(Ordering::Relaxed));
@@ -83,7 +83,7 @@ impl Object for Map {
         Ok(tally)
     }
 
-    fn expected(&self, operations: u64) -> Tally {
-        Tally::of((0..operations).step_by(self.touched as usize))
+    fn expected_tally(&self, operations: u64) -> Tally {
+        Tally::from_numbers((0..operations).step_by(self.touch_interval as usize))
     }
 }

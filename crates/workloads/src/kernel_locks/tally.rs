@@ -20,7 +20,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Tally of these operations, each once.
-    pub(super) fn of(operations: impl Iterator<Item = u64>) -> Self {
+    pub(super) fn from_numbers(operations: impl Iterator<Item = u64>) -> Self {
         let mut tally = Self::default();
         operations.for_each(|number| tally.add(number));
         tally
@@ -29,7 +29,7 @@ impl Tally {
     /// Adds one operation.
     pub(super) fn add(&mut self, number: u64) {
         self.count += 1;
-        self.sum = self.sum.wrapping_add(scattered(number));
+        self.sum = self.sum.wrapping_add(scatter(number));
     }
 
     /// Checksum that is equal for equal operations.
@@ -54,7 +54,7 @@ impl fmt::Display for Tally {
 /// Scatters numbers over 64 bits without collisions: the output function of SplitMix64 (Steele, Lea
 /// & Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with its increment as
 /// the stride.
-pub(super) const fn scattered(number: u64) -> u64 {
+pub(super) const fn scatter(number: u64) -> u64 {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -70,15 +70,18 @@ mod tests {
         // The first outputs of SplitMix64 from the seed 0, which correspond to the numbers from 0
         // here.
         assert_eq!(
-            [0, 1, 2].map(scattered),
+            [0, 1, 2].map(scatter),
             [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]
         );
     }
 
     #[test]
-    fn the_order_does_not_matter_and_what_was_done_does() {
-        assert_eq!(Tally::of(0..100), [Tally::of((50..100).rev()), Tally::of(0..50)].into_iter().sum());
-        assert_ne!(Tally::of([1, 4].into_iter()), Tally::of([2, 3].into_iter()));
-        assert_ne!(Tally::of(0..3).checksum(), Tally::of(0..4).checksum());
+    fn a_tally_depends_on_the_operations_and_not_on_their_order() {
+        assert_eq!(
+            Tally::from_numbers(0..100),
+            [Tally::from_numbers((50..100).rev()), Tally::from_numbers(0..50)].into_iter().sum()
+        );
+        assert_ne!(Tally::from_numbers([1, 4].into_iter()), Tally::from_numbers([2, 3].into_iter()));
+        assert_ne!(Tally::from_numbers(0..3).checksum(), Tally::from_numbers(0..4).checksum());
     }
 }

@@ -46,36 +46,39 @@ const ORDER: [[usize; KEY_WORDS]; TABLE] = {
 /// First word of a block enciphered under a key, and the second word before its last half-round. A
 /// search that knows the expected first word rarely needs the second.
 #[inline(always)]
-pub(super) fn enciphered<W: Word>(mut key: [W; KEY_WORDS], [text_a, text_b]: [u32; 2]) -> (W, [W; 2]) {
-    let mut s = [W::all(0); TABLE];
+pub(super) fn encipher_first_word<W: Word>(
+    mut key: [W; KEY_WORDS],
+    [text_a, text_b]: [u32; 2],
+) -> (W, [W; 2]) {
+    let mut s = [W::splat(0); TABLE];
     for (word, start) in s.iter_mut().zip(START) {
-        *word = W::all(start);
+        *word = W::splat(start);
     }
-    let (mut a, mut b) = (W::all(0), W::all(0));
+    let (mut a, mut b) = (W::splat(0), W::splat(0));
     for order in &ORDER {
         for j in 0..KEY_WORDS {
             let i = order[j];
-            a = s[i].plus(a).plus(b).rotated_by_3();
+            a = s[i].plus(a).plus(b).rotate_by_3();
             s[i] = a;
             let sum = a.plus(b);
-            b = key[j].plus(sum).rotated(sum);
+            b = key[j].plus(sum).rotate(sum);
             key[j] = b;
         }
     }
-    let (mut a, mut b) = (W::all(text_a).plus(s[0]), W::all(text_b).plus(s[1]));
+    let (mut a, mut b) = (W::splat(text_a).plus(s[0]), W::splat(text_b).plus(s[1]));
     for round in 1..ROUNDS {
-        a = a.xor(b).rotated(b).plus(s[2 * round]);
-        b = b.xor(a).rotated(a).plus(s[2 * round + 1]);
+        a = a.xor(b).rotate(b).plus(s[2 * round]);
+        b = b.xor(a).rotate(a).plus(s[2 * round + 1]);
     }
-    a = a.xor(b).rotated(b).plus(s[2 * ROUNDS]);
+    a = a.xor(b).rotate(b).plus(s[2 * ROUNDS]);
     (a, [b, s[2 * ROUNDS + 1]])
 }
 
 /// Both words of an enciphered block.
 #[inline(always)]
-pub(super) fn whole<W: Word>(key: [W; KEY_WORDS], text: [u32; 2]) -> [W; 2] {
-    let (a, [b, last]) = enciphered(key, text);
-    [a, b.xor(a).rotated(a).plus(last)]
+pub(super) fn encipher<W: Word>(key: [W; KEY_WORDS], text: [u32; 2]) -> [W; 2] {
+    let (a, [b, last]) = encipher_first_word(key, text);
+    [a, b.xor(a).rotate(a).plus(last)]
 }
 
 #[cfg(test)]
@@ -92,10 +95,10 @@ mod tests {
         ) {
             let key_word = |key: u128, word: usize| (key >> (32 * word)) as u32;
             let lanes = std::array::from_fn(|word| Lanes(keys.map(|key| key_word(key, word))));
-            let by_lanes = whole::<Lanes>(lanes, text);
+            let by_lanes = encipher::<Lanes>(lanes, text);
             for (lane, key) in keys.into_iter().enumerate() {
-                let expected = reference::enciphered::<12>(&reference::bytes(key), text);
-                prop_assert_eq!(whole(std::array::from_fn(|word| key_word(key, word)), text), expected);
+                let expected = reference::encipher::<12>(&reference::key_bytes(key), text);
+                prop_assert_eq!(encipher(std::array::from_fn(|word| key_word(key, word)), text), expected);
                 prop_assert_eq!(by_lanes.map(|word| word.0[lane]), expected);
             }
         }

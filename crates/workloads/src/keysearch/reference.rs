@@ -4,16 +4,16 @@
 //! The module shares only the two constants with `cipher`, and must stay this simple.
 
 use super::cipher::{P32, Q32};
-use super::search::{BLOCK_BITS, Found, Pair};
+use super::search::{BLOCK_BITS, Findings, TextPair};
 
 /// The nine bytes of a key.
-pub(super) fn bytes(key: u128) -> [u8; 9] {
+pub(super) fn key_bytes(key: u128) -> [u8; 9] {
     std::array::from_fn(|index| (key >> (8 * index)) as u8)
 }
 
 /// A block enciphered under a key.
-pub(super) fn enciphered<const ROUNDS: usize>(key: &[u8], [mut a, mut b]: [u32; 2]) -> [u32; 2] {
-    let s = expanded(key, 2 * (ROUNDS + 1));
+pub(super) fn encipher<const ROUNDS: usize>(key: &[u8], [mut a, mut b]: [u32; 2]) -> [u32; 2] {
+    let s = expand_key(key, 2 * (ROUNDS + 1));
     a = a.wrapping_add(s[0]);
     b = b.wrapping_add(s[1]);
     for i in 1..=ROUNDS {
@@ -24,7 +24,7 @@ pub(super) fn enciphered<const ROUNDS: usize>(key: &[u8], [mut a, mut b]: [u32; 
 }
 
 /// The expanded key table of `t` words.
-fn expanded(key: &[u8], t: usize) -> Vec<u32> {
+fn expand_key(key: &[u8], t: usize) -> Vec<u32> {
     let c = key.len().div_ceil(4).max(1);
     let mut l = vec![0u32; c];
     for (i, byte) in key.iter().enumerate().rev() {
@@ -47,12 +47,12 @@ fn expanded(key: &[u8], t: usize) -> Vec<u32> {
 }
 
 /// Tries the keys of a block.
-pub(super) fn search(pair: &Pair, from: u128) -> Found {
-    let mut found = Found::default();
+pub(super) fn search(pair: &TextPair, from: u128) -> Findings {
+    let mut found = Findings::default();
     for key in from..from + (1 << BLOCK_BITS) {
-        let got = enciphered::<12>(&bytes(key), pair.text);
-        found.sum = found.sum.wrapping_add(got[0]);
-        if got == pair.enciphered {
+        let ciphertext = encipher::<12>(&key_bytes(key), pair.plaintext);
+        found.sum = found.sum.wrapping_add(ciphertext[0]);
+        if ciphertext == pair.ciphertext {
             found.keys.push(key);
         }
     }
@@ -72,7 +72,7 @@ mod tests {
     /// The examples of RC5-32/12/16 in the paper: each row has a key and the ciphertext of the
     /// previous row's block under this key.
     #[test]
-    fn the_papers_examples() {
+    fn the_examples_of_the_paper() {
         let mut block = [0, 0];
         for (key, expected) in [
             ("00000000000000000000000000000000", [0xeedb_a521, 0x6d8f_4b15]),
@@ -81,7 +81,7 @@ mod tests {
             ("dc49db1375a5584f6485b413b5f12baf", [0xb278_c165, 0xcc97_d184]),
             ("5269f149d41ba0152497574d7f153125", [0x15e4_44eb, 0x2498_31da]),
         ] {
-            block = enciphered::<12>(&hex(key), block);
+            block = encipher::<12>(&hex(key), block);
             assert_eq!(block, expected, "{key}");
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     fn the_examples_with_keys_of_five_bytes() {
         let (key, text) = ([1, 2, 3, 4, 5], [0xffff_ffff; 2]);
         let hexadecimal = |block: [u32; 2]| block.map(|word| format!("{:08x}", word.swap_bytes())).concat();
-        assert_eq!(hexadecimal(enciphered::<12>(&key, text)), "97e0787837ed317f");
-        assert_eq!(hexadecimal(enciphered::<8>(&key, text)), "7875dbf6738c6478");
+        assert_eq!(hexadecimal(encipher::<12>(&key, text)), "97e0787837ed317f");
+        assert_eq!(hexadecimal(encipher::<8>(&key, text)), "7875dbf6738c6478");
     }
 }

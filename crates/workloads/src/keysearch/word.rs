@@ -12,20 +12,20 @@ pub(super) const LANES: usize = 32;
 /// A number modulo 2^32, or a vector of such numbers.
 pub(super) trait Word: Copy {
     /// One number for every key.
-    fn all(number: u32) -> Self;
+    fn splat(number: u32) -> Self;
     /// Sum.
     fn plus(self, other: Self) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
     /// Rotation to the left by the low five bits of `distance`.
-    fn rotated(self, distance: Self) -> Self;
+    fn rotate(self, distance: Self) -> Self;
     /// Rotation to the left by three bits.
-    fn rotated_by_3(self) -> Self;
+    fn rotate_by_3(self) -> Self;
 }
 
 impl Word for u32 {
     #[inline(always)]
-    fn all(number: u32) -> Self {
+    fn splat(number: u32) -> Self {
         number
     }
 
@@ -40,13 +40,13 @@ impl Word for u32 {
     }
 
     #[inline(always)]
-    fn rotated(self, distance: Self) -> Self {
+    fn rotate(self, distance: Self) -> Self {
         // The method takes the distance modulo 32.
         self.rotate_left(distance)
     }
 
     #[inline(always)]
-    fn rotated_by_3(self) -> Self {
+    fn rotate_by_3(self) -> Self {
         self.rotate_left(3)
     }
 }
@@ -66,7 +66,7 @@ impl Lanes {
 
 impl Word for Lanes {
     #[inline(always)]
-    fn all(number: u32) -> Self {
+    fn splat(number: u32) -> Self {
         Self([number; LANES])
     }
 
@@ -81,12 +81,12 @@ impl Word for Lanes {
     }
 
     #[inline(always)]
-    fn rotated(self, distance: Self) -> Self {
+    fn rotate(self, distance: Self) -> Self {
         self.zip(distance, u32::rotate_left)
     }
 
     #[inline(always)]
-    fn rotated_by_3(self) -> Self {
+    fn rotate_by_3(self) -> Self {
         self.zip(self, |a, _| a.rotate_left(3))
     }
 }
@@ -102,13 +102,13 @@ mod tests {
             let each = |both: fn(u32, u32) -> u32| std::array::from_fn(|lane| both(a[lane], b[lane]));
             prop_assert_eq!(Lanes(a).plus(Lanes(b)).0, each(u32::plus));
             prop_assert_eq!(Lanes(a).xor(Lanes(b)).0, each(u32::xor));
-            prop_assert_eq!(Lanes(a).rotated(Lanes(b)).0, each(u32::rotated));
-            prop_assert_eq!(Lanes(a).rotated_by_3().0, each(|a, _| a.rotated_by_3()));
+            prop_assert_eq!(Lanes(a).rotate(Lanes(b)).0, each(u32::rotate));
+            prop_assert_eq!(Lanes(a).rotate_by_3().0, each(|a, _| a.rotate_by_3()));
         }
     }
 
     #[test]
     fn a_distance_counts_modulo_32() {
-        assert_eq!((1u32.rotated(33), 1u32.rotated(32), 0x8000_0001u32.rotated(31)), (2, 1, 0xc000_0000));
+        assert_eq!((1u32.rotate(33), 1u32.rotate(32), 0x8000_0001u32.rotate(31)), (2, 1, 0xc000_0000));
     }
 }

@@ -9,25 +9,27 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::WorkloadError;
 
 /// CPUs that this process may use.
-pub(super) fn usable() -> Result<CpuSet, WorkloadError> {
+pub(super) fn usable_cpus() -> Result<CpuSet, WorkloadError> {
     let mask = sched_getaffinity(None).map_err(|error| {
-        WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
+        WorkloadError::CannotRun(format!("the CPUs that may be used could not be read: {error}"))
     })?;
     let numbers = 0..rustix::thread::CpuSet::MAX_CPU;
     Ok(numbers.filter(|cpu| mask.is_set(*cpu)).map(|cpu| CpuId(cpu as u32)).collect())
 }
 
 /// List of these CPUs, after the check that this process may use them all and that there are at
-/// least `least`.
-pub(super) fn checked(cpus: &CpuSet, least: usize) -> Result<Vec<CpuId>, WorkloadError> {
-    let usable = usable()?;
-    if let Some(cpu) = cpus.difference(&usable).first() {
-        return Err(WorkloadError::Unfit(format!("CPU {cpu} may not be used here: take some of {usable}")));
+/// least `min_count`.
+pub(super) fn check_cpus(cpus: &CpuSet, min_count: usize) -> Result<Vec<CpuId>, WorkloadError> {
+    let usable_cpus = usable_cpus()?;
+    if let Some(cpu) = cpus.difference(&usable_cpus).first() {
+        return Err(WorkloadError::CannotRun(format!(
+            "CPU {cpu} may not be used here: take some of {usable_cpus}"
+        )));
     }
-    if cpus.len() < least {
-        return Err(WorkloadError::Unfit(format!(
-            "this takes {least} CPU{} and --cpus has {}: name more",
-            if least == 1 { "" } else { "s" },
+    if cpus.len() < min_count {
+        return Err(WorkloadError::CannotRun(format!(
+            "this takes {min_count} CPU{} and --cpus has {}: name more",
+            if min_count == 1 { "" } else { "s" },
             cpus.len()
         )));
     }
@@ -39,41 +41,41 @@ pub(super) fn pin(cpu: CpuId) -> Result<(), WorkloadError> {
     let mut mask = rustix::thread::CpuSet::new();
     mask.set(cpu.0 as usize);
     sched_setaffinity(None, &mask).map_err(|error| {
-        WorkloadError::Unfit(format!(
+        WorkloadError::CannotRun(format!(
             "no thread may run on CPU {cpu} any more ({error}): the CPUs were changed meanwhile, run it again"
         ))
     })
 }
 
 /// CPU time of the calling thread so far.
-pub(super) fn time() -> Nanos {
+pub(super) fn thread_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// CPU time of a thread, split into user and system time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Used {
+pub(super) struct ThreadCpuTime {
     /// Time in user mode.
     pub(super) user: Nanos,
     /// Time in the kernel.
     pub(super) system: Nanos,
 }
 
-impl Used {
+impl ThreadCpuTime {
     /// CPU time that the calling thread uses for `work`. The total is the scheduler's own figure,
     /// in nanoseconds. The split follows `getrusage`. On most kernels `getrusage` samples the
     /// thread's mode at the timer's ticks, so the split is correct only on average over many
     /// windows.
-    pub(super) fn by<T>(work: impl FnOnce() -> T) -> (Self, T) {
-        let (parts, before) = (parts(), time());
+    pub(super) fn measure<T>(work: impl FnOnce() -> T) -> (Self, T) {
+        let (parts, before) = (rusage_parts(), thread_time());
         let result = work();
-        let (total, after) = (time().since(before), self::parts());
+        let (total, after) = (thread_time().since(before), self::rusage_parts());
         let [user, system] = [0, 1].map(|part| after[part].since(parts[part]).0);
-        (Self::shared(total, user, system), result)
+        (Self::split(total, user, system), result)
     }
 
-    fn shared(total: Nanos, user: u64, system: u64) -> Self {
+    fn split(total: Nanos, user: u64, system: u64) -> Self {
         let both = u128::from(user) + u128::from(system);
         let system = (u128::from(total.0) * u128::from(system)).checked_div(both).unwrap_or(0) as u64;
         Self { user: Nanos(total.0 - system), system: Nanos(system) }
@@ -81,7 +83,7 @@ impl Used {
 }
 
 /// User and system time of the calling thread, as `getrusage` splits them.
-fn parts() -> [Nanos; 2] {
+fn rusage_parts() -> [Nanos; 2] {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to memory of the right size, and zeros are valid there; the kernel
     // writes no more than this size.
@@ -100,36 +102,36 @@ mod tests {
 
     #[test]
     fn parts_are_shares_of_the_whole() {
-        let used = |user, system| Used { user: Nanos(user), system: Nanos(system) };
-        assert_eq!(Used::shared(Nanos(1000), 30, 10), used(750, 250));
-        assert_eq!(Used::shared(Nanos(1000), 0, 10), used(0, 1000));
+        let cpu_time = |user, system| ThreadCpuTime { user: Nanos(user), system: Nanos(system) };
+        assert_eq!(ThreadCpuTime::split(Nanos(1000), 30, 10), cpu_time(750, 250));
+        assert_eq!(ThreadCpuTime::split(Nanos(1000), 0, 10), cpu_time(0, 1000));
         // No tick fell into the time.
-        assert_eq!(Used::shared(Nanos(7), 0, 0), used(7, 0));
+        assert_eq!(ThreadCpuTime::split(Nanos(7), 0, 0), cpu_time(7, 0));
     }
 
     /// Computes and calls the kernel until this thread has used the given CPU time.
-    fn work(lasts: Nanos) {
+    fn work(duration: Nanos) {
         let zeros = std::fs::File::open("/dev/zero").expect("every Linux has it");
         let mut buffer = vec![0_u8; 1 << 16];
-        let begun = time();
-        while time().since(begun) < lasts {
+        let begun = thread_time();
+        while thread_time().since(begun) < duration {
             std::io::Read::read_exact(&mut &zeros, &mut buffer).expect("it has no end");
             std::hint::black_box(buffer.iter().map(|byte| u64::from(*byte)).sum::<u64>());
         }
     }
 
     #[test]
-    fn what_is_used_is_what_the_clock_of_the_thread_says() {
-        let lasts = Nanos::from_millis(10);
-        let around = time();
-        let (used, within) = Used::by(|| {
-            let begun = time();
-            work(lasts);
-            time().since(begun)
+    fn the_cpu_time_is_that_of_the_clock_of_the_thread() {
+        let duration = Nanos::from_millis(10);
+        let around = thread_time();
+        let (cpu_time, within) = ThreadCpuTime::measure(|| {
+            let begun = thread_time();
+            work(duration);
+            thread_time().since(begun)
         });
-        let around = time().since(around);
-        let sum = used.user + used.system;
-        assert!(lasts <= within && within <= sum && sum <= around, "{within:?} {used:?} {around:?}");
+        let around = thread_time().since(around);
+        let sum = cpu_time.user + cpu_time.system;
+        assert!(duration <= within && within <= sum && sum <= around, "{within:?} {cpu_time:?} {around:?}");
     }
 
     #[test]
@@ -144,7 +146,7 @@ mod tests {
         let ticks = |parts: [Nanos; 2]| parts.map(|part| part.0 / tick);
         for _ in 0..10 {
             work(Nanos::from_millis(5));
-            let (before, shown, after) = (ticks(parts()), stat(), ticks(parts()));
+            let (before, shown, after) = (ticks(rusage_parts()), stat(), ticks(rusage_parts()));
             for part in 0..2 {
                 let possible = before[part]..=after[part];
                 assert!(possible.contains(&shown[part]), "{before:?} {shown:?} {after:?}");
@@ -153,12 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn cpus_that_cannot_be_used_or_are_too_few_are_refused() {
-        let error = |cpus: &str, least| checked(&cpus.parse().unwrap(), least).unwrap_err().to_string();
+    fn unusable_or_too_few_cpus_are_refused() {
+        let error =
+            |cpus: &str, min_count| check_cpus(&cpus.parse().unwrap(), min_count).unwrap_err().to_string();
         assert!(error("8191", 1).contains("CPU 8191 may not be used here"));
-        let first = usable().unwrap().first().unwrap().to_string();
+        let first = usable_cpus().unwrap().first().unwrap().to_string();
         assert_eq!(error(&first, 2), "this takes 2 CPUs and --cpus has 1: name more");
         assert_eq!(error("", 1), "this takes 1 CPU and --cpus has 0: name more");
-        checked(&first.parse().unwrap(), 1).unwrap();
+        check_cpus(&first.parse().unwrap(), 1).unwrap();
     }
 }

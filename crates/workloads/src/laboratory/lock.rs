@@ -11,7 +11,7 @@ use lock_api::RawMutex;
 pub(crate) trait Lock: Default + Sync {
     /// Prepares the lock for use at its final place: a lock of the C library must not be moved
     /// afterwards.
-    fn settle(&mut self) {}
+    fn initialise(&mut self) {}
 
     /// Acquires the lock, runs `work` on the number, and releases the lock.
     fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T;
@@ -34,18 +34,18 @@ where
     }
 }
 
-/// A lock at its final place, with its number. The lock's cache line contains nothing else, and
-/// neither does the line that CPUs prefetch with it.
+/// A lock at its final place, with its number and padding. The lock's cache line contains nothing
+/// else, and neither does the line that CPUs prefetch with it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Seat<L>(L);
+pub(crate) struct PaddedLock<L>(L);
 
-impl<L: Lock> Seat<L> {
+impl<L: Lock> PaddedLock<L> {
     /// A free lock around zero.
     pub(crate) fn new() -> Box<Self> {
-        let mut seat = Box::new(Self(L::default()));
-        seat.0.settle();
-        seat
+        let mut lock = Box::new(Self(L::default()));
+        lock.0.initialise();
+        lock
     }
 
     /// Acquires the lock, runs `work` on the number, and releases the lock.
@@ -58,18 +58,18 @@ impl<L: Lock> Seat<L> {
 /// Lock type of each name.
 pub(crate) mod table {
     use lock_api::Mutex;
-    use morecores_locks as ours;
+    use morecores_locks as locks;
 
-    pub(crate) type Spin = Mutex<ours::RawSpin, u64>;
-    pub(crate) type SpinBackoff = Mutex<ours::RawSpinBackoff, u64>;
-    pub(crate) type Sleep = Mutex<ours::RawSleep, u64>;
-    pub(crate) type Block = Mutex<ours::RawBlock, u64>;
-    pub(crate) type Adaptive = Mutex<ours::RawAdaptive, u64>;
-    pub(crate) type Ticket = Mutex<ours::RawTicket, u64>;
-    pub(crate) type Mcs = Mutex<ours::RawMcs, u64>;
+    pub(crate) type Spin = Mutex<locks::RawSpin, u64>;
+    pub(crate) type SpinBackoff = Mutex<locks::RawSpinBackoff, u64>;
+    pub(crate) type Sleep = Mutex<locks::RawSleep, u64>;
+    pub(crate) type Block = Mutex<locks::RawBlock, u64>;
+    pub(crate) type Adaptive = Mutex<locks::RawAdaptive, u64>;
+    pub(crate) type Ticket = Mutex<locks::RawTicket, u64>;
+    pub(crate) type Mcs = Mutex<locks::RawMcs, u64>;
     pub(crate) type Std = std::sync::Mutex<u64>;
     pub(crate) type ParkingLot = Mutex<parking_lot::RawMutex, u64>;
-    pub(crate) use super::super::foreign::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
+    pub(crate) use super::super::c_lock::{C11Spin, PthreadAdaptive, PthreadNormal, PthreadSpin};
 }
 
 /// Evaluates an expression with `$lock` as the type of the named lock, or the other expression for
@@ -77,26 +77,26 @@ pub(crate) mod table {
 macro_rules! with_lock {
     ($name:expr, $lock:ident => $body:expr, kernel => $kernel:expr $(,)?) => {{
         use $crate::laboratory::lock::table;
-        macro_rules! of {
+        macro_rules! with_type {
             ($type:ty) => {{
                 type $lock = $type;
                 $body
             }};
         }
         match $name {
-            ::morecores_study::lock::LockName::Spin => of!(table::Spin),
-            ::morecores_study::lock::LockName::SpinBackoff => of!(table::SpinBackoff),
-            ::morecores_study::lock::LockName::Sleep => of!(table::Sleep),
-            ::morecores_study::lock::LockName::Block => of!(table::Block),
-            ::morecores_study::lock::LockName::Adaptive => of!(table::Adaptive),
-            ::morecores_study::lock::LockName::Ticket => of!(table::Ticket),
-            ::morecores_study::lock::LockName::Mcs => of!(table::Mcs),
-            ::morecores_study::lock::LockName::Std => of!(table::Std),
-            ::morecores_study::lock::LockName::ParkingLot => of!(table::ParkingLot),
-            ::morecores_study::lock::LockName::PthreadNormal => of!(table::PthreadNormal),
-            ::morecores_study::lock::LockName::PthreadAdaptive => of!(table::PthreadAdaptive),
-            ::morecores_study::lock::LockName::PthreadSpin => of!(table::PthreadSpin),
-            ::morecores_study::lock::LockName::C11Spin => of!(table::C11Spin),
+            ::morecores_study::lock::LockName::Spin => with_type!(table::Spin),
+            ::morecores_study::lock::LockName::SpinBackoff => with_type!(table::SpinBackoff),
+            ::morecores_study::lock::LockName::Sleep => with_type!(table::Sleep),
+            ::morecores_study::lock::LockName::Block => with_type!(table::Block),
+            ::morecores_study::lock::LockName::Adaptive => with_type!(table::Adaptive),
+            ::morecores_study::lock::LockName::Ticket => with_type!(table::Ticket),
+            ::morecores_study::lock::LockName::Mcs => with_type!(table::Mcs),
+            ::morecores_study::lock::LockName::Std => with_type!(table::Std),
+            ::morecores_study::lock::LockName::ParkingLot => with_type!(table::ParkingLot),
+            ::morecores_study::lock::LockName::PthreadNormal => with_type!(table::PthreadNormal),
+            ::morecores_study::lock::LockName::PthreadAdaptive => with_type!(table::PthreadAdaptive),
+            ::morecores_study::lock::LockName::PthreadSpin => with_type!(table::PthreadSpin),
+            ::morecores_study::lock::LockName::C11Spin => with_type!(table::C11Spin),
             ::morecores_study::lock::LockName::Kernel => $kernel,
         }
     }};
@@ -113,14 +113,14 @@ mod tests {
     /// Four threads add one twice each, and compare the number in between, so that an intruder is
     /// detected. The test is limited by time: a lock that is handed out in turn costs a time slice
     /// whenever its next owner is not running.
-    fn excludes<L: Lock>(name: LockName) {
-        let seat = &*Seat::<L>::new();
+    fn check_exclusion<L: Lock>(name: LockName) {
+        let lock = &*PaddedLock::<L>::new();
         let end = Instant::now() + Duration::from_millis(30);
         let piece = || {
             let mut added = 0_u64;
             while Instant::now() < end {
                 for _ in 0..10 {
-                    seat.with(|number| {
+                    lock.with(|number| {
                         let before = std::hint::black_box(*number);
                         *number = std::hint::black_box(before + 1);
                     });
@@ -130,20 +130,20 @@ mod tests {
             added
         };
         let added: u64 = team::run("lock", vec![piece; 4]).unwrap().iter().sum();
-        assert_eq!(seat.with(|number| *number), added, "{name}");
+        assert_eq!(lock.with(|number| *number), added, "{name}");
     }
 
     #[test]
-    fn every_lock_keeps_others_out() {
+    fn every_lock_excludes() {
         for name in LockName::ALL {
-            with_lock!(name, L => excludes::<L>(name), kernel => ());
+            with_lock!(name, L => check_exclusion::<L>(name), kernel => ());
         }
     }
 
     #[test]
     fn a_lock_and_its_number_lie_in_lines_of_their_own() {
         for name in LockName::ALL {
-            with_lock!(name, L => assert_eq!(align_of::<Seat<L>>(), 128), kernel => ());
+            with_lock!(name, L => assert_eq!(align_of::<PaddedLock<L>>(), 128), kernel => ());
         }
     }
 }

@@ -4,9 +4,9 @@
 use morecores_study::lock::LockSample;
 use morecores_study::{CpuId, Nanos};
 
-use super::contest::{Over, Start, on};
+use super::contention::{StartBarrier, StopFlag, run_on_cpu};
 use super::cpu;
-use super::post::Post;
+use super::lock_under_test::LockUnderTest;
 use super::work::Work;
 use crate::{WorkloadError, clock, team};
 
@@ -17,91 +17,92 @@ const HOLD: Nanos = Nanos::from_micros(200);
 
 /// Threshold of a long wait: five holds. A longer wait is attributed to a preempted owner. A time
 /// slice is 1 to 4 ms (`base_slice_ns` of the scheduler, rounded up to a tick).
-const LONG: Nanos = Nanos::from_millis(1);
+const LONG_WAIT: Nanos = Nanos::from_millis(1);
 
 /// Shortest window. It contains some tens of slices, and the waiter meets several of them. A study
 /// has several rounds of it.
-const LEAST: Nanos = Nanos::from_millis(100);
+const MIN_WINDOW: Nanos = Nanos::from_millis(100);
 
 /// Runs an owner and a busy thread on the first CPU, and a waiter on the second.
-pub(super) fn measured<P: Post>(
-    post: &P,
+pub(super) fn measure<U: LockUnderTest>(
+    lock: &U,
     cpus: [CpuId; 2],
     window: Nanos,
 ) -> Result<LockSample, WorkloadError> {
-    let (hold, none, think) =
-        on(cpus[0], || Ok((P::hold(HOLD)?, P::hold(Nanos::ZERO)?, Work::lasting(HOLD))))?;
-    let (over, start) = (&Over::default(), &Start::of(3));
+    let (hold, no_hold, think) = run_on_cpu(cpus[0], || {
+        Ok((U::calibrate_hold(HOLD)?, U::calibrate_hold(Nanos::ZERO)?, Work::calibrate(HOLD)))
+    })?;
+    let (stop, start) = (&StopFlag::default(), &StartBarrier::new(3));
     let piece = |role: usize| {
         move || {
-            let pinned = match role {
+            let pin_result = match role {
                 0 | 1 => cpu::pin(cpus[0]),
                 2 => cpu::pin(cpus[1]),
                 _ => Ok(()),
             };
-            let mut waits = Waits::default();
+            let mut waits = LongWaits::default();
             if role < 3 {
-                start.pass();
+                start.wait();
             }
             match role {
                 0 => {
-                    let mut hand = P::hand(hold);
-                    while !over.is() {
-                        post.turn(&mut hand);
+                    let mut thread_state = U::thread_state(hold);
+                    while !stop.is_set() {
+                        lock.take_turn(&mut thread_state);
                         think.run();
                     }
                 }
                 1 => {
-                    while !over.is() {
+                    while !stop.is_set() {
                         think.run();
                     }
                 }
                 2 => {
-                    let mut hand = P::hand(none);
-                    while !over.is() {
-                        waits.see(|| post.turn(&mut hand));
+                    let mut thread_state = U::thread_state(no_hold);
+                    while !stop.is_set() {
+                        waits.record(|| lock.take_turn(&mut thread_state));
                         think.run();
                     }
                 }
                 _ => {
-                    start.watch();
-                    over.after(window.max(LEAST));
+                    start.wait_for_threads();
+                    stop.set_after(window.max(MIN_WINDOW));
                 }
             }
-            pinned.map(|()| waits)
+            pin_result.map(|()| waits)
         }
     };
-    let mut all = Waits::default();
+    let mut all = LongWaits::default();
     for waits in team::run("lock", (0..4).map(piece).collect())? {
         all.add(waits?);
     }
-    Ok(LockSample::Preempted { waited_ns: all.waited, burned_ns: all.burned, waits: all.count })
+    Ok(LockSample::Preempted { waited_ns: all.wait_time, burned_ns: all.burned_time, waits: all.count })
 }
 
 /// Totals of the long waits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waits {
-    waited: Nanos,
-    burned: Nanos,
+struct LongWaits {
+    wait_time: Nanos,
+    burned_time: Nanos,
     count: u64,
 }
 
-impl Waits {
+impl LongWaits {
     /// Counts a turn if its wait was long. The turn itself takes no time. The CPU time is read
     /// inside the elapsed time, so that the burned time never exceeds the wait.
-    fn see(&mut self, turn: impl FnOnce()) {
-        let (asked, used) = (clock::now(), cpu::time());
+    fn record(&mut self, turn: impl FnOnce()) {
+        let (wait_start, cpu_time_before) = (clock::now(), cpu::thread_time());
         turn();
-        let burned = cpu::time().since(used);
-        let waited = clock::now().since(asked);
-        if waited > LONG {
-            self.add(Self { waited, burned, count: 1 });
+        let burned_time = cpu::thread_time().since(cpu_time_before);
+        let wait_time = clock::now().since(wait_start);
+        if wait_time > LONG_WAIT {
+            self.add(Self { wait_time, burned_time, count: 1 });
         }
     }
 
     fn add(&mut self, other: Self) {
-        self.waited += other.waited;
-        self.burned += other.burned;
+        self.wait_time += other.wait_time;
+        self.burned_time += other.burned_time;
         self.count += other.count;
     }
 }

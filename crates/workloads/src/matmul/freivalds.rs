@@ -18,7 +18,7 @@ use super::matrices::{LARGEST_ENTRY, Matrices, VECTOR_STREAM, entry, stream};
 
 /// The prime: 2^61 - 1. An entry of the product, below 2^42, times a number below the prime, summed
 /// over 2^16 columns, fits in 128 bits.
-const P: i128 = (1 << 61) - 1;
+const PRIME: i128 = (1 << 61) - 1;
 
 /// A row with a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct WrongRow {
 /// The vector x of a seed.
 pub(super) fn vector(seed: u64, size: usize) -> Vec<i128> {
     let mut generator = stream(&ChaCha8Rng::seed_from_u64(seed), VECTOR_STREAM);
-    (0..size).map(|_| i128::from(generator.next_u64()) % P).collect()
+    (0..size).map(|_| i128::from(generator.next_u64()) % PRIME).collect()
 }
 
 /// Stores these rows of B x for the other workers.
@@ -42,13 +42,13 @@ pub(super) fn multiply_right(matrices: &Matrices, x: &[i128], rows: Range<usize>
     for row in rows {
         let entries = &matrices.right()[row * x.len()..][..x.len()];
         let sum: i128 = iter::zip(entries, x).map(|(word, x)| i128::from(entry(word) as i64) * x).sum();
-        matrices.vector()[row].store(sum.rem_euclid(P) as u64, Relaxed);
+        matrices.vector()[row].store(sum.rem_euclid(PRIME) as u64, Relaxed);
     }
 }
 
 /// Compares these rows of the result times x with `repeat` times the rows of A times the vector of
 /// `multiply_right`.
-pub(super) fn check(
+pub(super) fn find_wrong_row(
     matrices: &Matrices,
     x: &[i128],
     repeat: u32,
@@ -63,16 +63,16 @@ pub(super) fn check(
             i128::from(entry(word) as i64) * i128::from(y.load(Relaxed))
         };
         let once: i128 = iter::zip(left, matrices.vector()).map(times).sum();
-        let expected = (once.rem_euclid(P) * i128::from(repeat)).rem_euclid(P);
+        let expected = (once.rem_euclid(PRIME) * i128::from(repeat)).rem_euclid(PRIME);
         let result = &matrices.product()[entries];
-        let times = |(word, x): (&AtomicU64, &i128)| Some(i128::from(whole(entry(word), largest)?) * x);
-        let got = iter::zip(result, x).map(times).sum::<Option<i128>>().map(|sum| sum.rem_euclid(P));
+        let times = |(word, x): (&AtomicU64, &i128)| Some(i128::from(as_integer(entry(word), largest)?) * x);
+        let got = iter::zip(result, x).map(times).sum::<Option<i128>>().map(|sum| sum.rem_euclid(PRIME));
         (got != Some(expected)).then_some(WrongRow { row, expected, got })
     })
 }
 
 /// The value as an integer, if it is a whole number of at most this magnitude.
-fn whole(value: f64, largest: i64) -> Option<i64> {
+fn as_integer(value: f64, largest: i64) -> Option<i64> {
     (value.abs() <= largest as f64 && value.fract() == 0.0).then_some(value as i64)
 }
 
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn a_right_product_passes_and_a_wrong_number_of_repetitions_does_not() {
         let (matrices, x) = product(3);
-        assert_eq!(check(&matrices, &x, 3, 0..SIZE), None);
-        assert_eq!(check(&matrices, &x, 2, 0..SIZE).map(|wrong| wrong.row), Some(0));
+        assert_eq!(find_wrong_row(&matrices, &x, 3, 0..SIZE), None);
+        assert_eq!(find_wrong_row(&matrices, &x, 2, 0..SIZE).map(|wrong| wrong.row), Some(0));
     }
 
     #[test]
@@ -108,12 +108,12 @@ mod tests {
                 let word = &matrices.product()[row * SIZE + column];
                 let right = entry(word);
                 word.store((right + wrong).to_bits(), Relaxed);
-                let found = check(&matrices, &x, 1, 0..SIZE).unwrap();
+                let found = find_wrong_row(&matrices, &x, 1, 0..SIZE).unwrap();
                 assert_eq!((found.row, found.got.is_some()), (row, wrong.abs() == 1.0), "{column} {wrong}");
                 word.store(right.to_bits(), Relaxed);
             }
         }
-        assert_eq!(check(&matrices, &x, 1, 0..SIZE), None);
+        assert_eq!(find_wrong_row(&matrices, &x, 1, 0..SIZE), None);
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
             assert_ne!(a, b);
             product[one].store(b, Relaxed);
             product[other].store(a, Relaxed);
-            assert!(check(&matrices, &x, 1, 0..SIZE).is_some());
+            assert!(find_wrong_row(&matrices, &x, 1, 0..SIZE).is_some());
             product[one].store(a, Relaxed);
             product[other].store(b, Relaxed);
         }

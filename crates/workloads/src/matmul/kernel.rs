@@ -18,7 +18,7 @@ use crate::WorkloadError;
 
 /// Rows of the product that prepares the library: just enough for its path for large products,
 /// which begins above 64 (`gemm_basic_generic` of gemm-common 0.19).
-const READY: usize = 65;
+const PREPARE_SIZE: usize = 65;
 
 /// A block of the result, not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +39,12 @@ pub(super) const fn memory(kernel: Kernel, size: usize, count: usize) -> Bytes {
 
 /// Makes the library read the sizes of the caches, from about a hundred files at its first call.
 /// This happens once, before the processes are made and outside their measured time.
-pub(super) fn prepare(lower: &'static str) -> Result<(), WorkloadError> {
-    let matrices = Matrices::new(READY, lower)?;
+pub(super) fn prepare(arguments: &'static str) -> Result<(), WorkloadError> {
+    let matrices = Matrices::new(PREPARE_SIZE, arguments)?;
     // SAFETY: no other code has access to these matrices.
     #[allow(unsafe_code)]
     unsafe {
-        tuned(&matrices, &Block { rows: 0..READY, columns: 0..READY });
+        tuned(&matrices, &Block { rows: 0..PREPARE_SIZE, columns: 0..PREPARE_SIZE });
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn added(kernel: Kernel, matrices: &Matrices, block: &Block) {
+    fn add_product(kernel: Kernel, matrices: &Matrices, block: &Block) {
         match kernel {
             Kernel::Classic => classic(matrices, block),
             // SAFETY: only this thread has the matrices.
@@ -134,7 +134,7 @@ mod tests {
             put(matrices.left(), [1, 2, 3, 4]);
             put(matrices.right(), [5, 6, 7, 8]);
             put(matrices.product(), [0, 0, 0, 1000]);
-            added(kernel, &matrices, &Block { rows: 0..2, columns: 0..2 });
+            add_product(kernel, &matrices, &Block { rows: 0..2, columns: 0..2 });
             assert_eq!(values(matrices.product()), [19, 22, 43, 1050], "{kernel}");
         }
     }
@@ -151,8 +151,8 @@ mod tests {
             for kernel in [Kernel::Classic, Kernel::Tuned] {
                 let matrices = Matrices::new(size, "").unwrap();
                 matrices.fill(0..size, seed);
-                added(kernel, &matrices, &block);
-                added(kernel, &matrices, &block);
+                add_product(kernel, &matrices, &block);
+                add_product(kernel, &matrices, &block);
                 let (left, right) = (values(matrices.left()), values(matrices.right()));
                 for (index, got) in values(matrices.product()).into_iter().enumerate() {
                     let (row, column) = (index / size, index % size);

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::WorkloadError;
-use crate::shared::Shared;
+use crate::shared::SharedWords;
 
 /// Bound of the entries, which are from -8 to 7: four bits of a random byte.
 pub(super) const LARGEST_ENTRY: i64 = 8;
@@ -28,7 +28,7 @@ pub(super) const VECTOR_STREAM: u64 = 1 << 33;
 /// Matrices, and words for one vector.
 pub(super) struct Matrices {
     size: usize,
-    words: Shared,
+    words: SharedWords,
 }
 
 /// Bytes of the matrices and the vector.
@@ -42,10 +42,10 @@ const fn words(size: usize) -> usize {
 }
 
 impl Matrices {
-    /// Matrices of `size` rows with `size` entries each, all zero. `lower` names the arguments to
-    /// change if the memory is not available.
-    pub(super) fn new(size: usize, lower: &'static str) -> Result<Self, WorkloadError> {
-        Ok(Self { size, words: Shared::new(words(size), lower)? })
+    /// Matrices of `size` rows with `size` entries each, all zero. `arguments` names the arguments
+    /// to change if the memory is not available.
+    pub(super) fn new(size: usize, arguments: &'static str) -> Result<Self, WorkloadError> {
+        Ok(Self { size, words: SharedWords::new(words(size), arguments)? })
     }
 
     /// Number of rows, and of columns.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     /// Both factors, made in parts that begin at these rows.
-    fn made(seed: u64, parts: &[usize]) -> Vec<f64> {
+    fn factors(seed: u64, parts: &[usize]) -> Vec<f64> {
         let matrices = Matrices::new(20, "--size").unwrap();
         for first in parts {
             let next = parts.iter().filter(|other| *other > first).min().unwrap_or(&20);
@@ -125,17 +125,17 @@ mod tests {
 
     #[test]
     fn rows_do_not_depend_on_who_makes_them_and_seeds_differ() {
-        let whole = made(7, &[0]);
-        assert_eq!(whole, made(7, &[5, 0, 1]));
-        assert_ne!(whole, made(8, &[0]));
+        let whole = factors(7, &[0]);
+        assert_eq!(whole, factors(7, &[5, 0, 1]));
+        assert_ne!(whole, factors(8, &[0]));
         assert_ne!(whole[..400], whole[400..]);
     }
 
     #[test]
     fn entries_take_every_value_and_no_other() {
-        let mut factors = made(1, &[0]);
-        factors.sort_by(f64::total_cmp);
-        factors.dedup();
-        assert_eq!(factors, (-8..8).map(f64::from).collect::<Vec<_>>());
+        let mut entries = factors(1, &[0]);
+        entries.sort_by(f64::total_cmp);
+        entries.dedup();
+        assert_eq!(entries, (-8..8).map(f64::from).collect::<Vec<_>>());
     }
 }

@@ -8,8 +8,8 @@ use morecores_study::Nanos;
 use super::kernel::{self, Block};
 use super::matrices::{Matrices, entry};
 use super::{Kernel, Plan, freivalds};
+use crate::barrier::Barrier;
 use crate::clock::Span;
-use crate::gate::Gate;
 use crate::{Checksum, WorkloadError};
 
 /// Words that a worker returns.
@@ -20,16 +20,16 @@ pub(super) struct Worker<'a> {
     pub(super) plan: Plan,
     pub(super) index: usize,
     pub(super) count: usize,
-    /// Gate that opens when both factors are complete.
-    pub(super) filled: &'a Gate,
-    /// Gate that opens when the whole result is complete.
-    pub(super) multiplied: &'a Gate,
+    /// Barrier that opens when both factors are complete.
+    pub(super) factors_ready: &'a Barrier,
+    /// Barrier that opens when the whole result is complete.
+    pub(super) product_ready: &'a Barrier,
 }
 
 /// Result of a worker.
-pub(super) struct Done {
+pub(super) struct WorkerResult {
     /// Time span of the computation of its block.
-    multiplying: Span,
+    span: Span,
     /// CRC-32 of its rows of the result.
     crc: u32,
 }
@@ -39,26 +39,26 @@ impl Worker<'_> {
     /// rows of the result.
     pub(super) fn run(self, matrices: &Matrices) -> Result<[u64; WORDS], WorkloadError> {
         let Plan { size, repeat, kernel, seed } = self.plan;
-        let rows = edge(size, self.index, self.count)..edge(size, self.index + 1, self.count);
+        let rows = part_start(size, self.index, self.count)..part_start(size, self.index + 1, self.count);
         matrices.fill(rows.clone(), seed);
         let x = freivalds::vector(seed, size);
         freivalds::multiply_right(matrices, &x, rows.clone());
         let block = block(kernel, size, self.index, self.count);
-        self.filled.pass();
-        let (multiplying, ()) = Span::of(|| {
+        self.factors_ready.wait();
+        let (span, ()) = Span::measure(|| {
             for _ in 0..repeat {
                 match kernel {
                     Kernel::Classic => kernel::classic(matrices, &block),
-                    // SAFETY: between the two gates no worker writes to the factors, and the other
-                    // workers' blocks are disjoint.
+                    // SAFETY: between the two barriers no worker writes to the factors, and the
+                    // other workers' blocks are disjoint.
                     #[allow(unsafe_code)]
                     Kernel::Tuned => unsafe { kernel::tuned(matrices, &block) },
                 }
             }
         });
-        self.multiplied.pass();
-        if let Some(wrong) = freivalds::check(matrices, &x, repeat, rows.clone()) {
-            return Err(WorkloadError::Wrong {
+        self.product_ready.wait();
+        if let Some(wrong) = freivalds::find_wrong_row(matrices, &x, repeat, rows.clone()) {
+            return Err(WorkloadError::WrongResult {
                 what: format!("matmul, row {} of the product by Freivalds' check", wrong.row),
                 expected: wrong.expected.to_string(),
                 got: wrong
@@ -70,22 +70,22 @@ impl Worker<'_> {
         for word in &matrices.product()[rows.start * size..rows.end * size] {
             crc.update(&entry(word).to_le_bytes());
         }
-        Ok([multiplying.from.0, multiplying.to.0, u64::from(crc.finalize())])
+        Ok([span.start.0, span.end.0, u64::from(crc.finalize())])
     }
 }
 
-impl Done {
+impl WorkerResult {
     /// Decodes the words that a worker returned.
     pub(super) fn from_words([from, to, crc]: [u64; WORDS]) -> Self {
-        Self { multiplying: Span { from: Nanos(from), to: Nanos(to) }, crc: crc as u32 }
+        Self { span: Span { start: Nanos(from), end: Nanos(to) }, crc: crc as u32 }
     }
 }
 
 /// Checksum of the whole result, row by row, from those of the workers in order.
-pub(super) fn checksum(done: &[Done], size: usize) -> Checksum {
+pub(super) fn checksum(results: &[WorkerResult], size: usize) -> Checksum {
     let mut whole = crc32fast::Hasher::new();
-    for (index, part) in done.iter().enumerate() {
-        let rows = edge(size, index + 1, done.len()) - edge(size, index, done.len());
+    for (index, part) in results.iter().enumerate() {
+        let rows = part_start(size, index + 1, results.len()) - part_start(size, index, results.len());
         let bytes = (rows * size * size_of::<f64>()) as u64;
         whole.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, bytes));
     }
@@ -93,12 +93,12 @@ pub(super) fn checksum(done: &[Done], size: usize) -> Checksum {
 }
 
 /// Time from the first worker's start to the last worker's end.
-pub(super) fn parallel_time(done: &[Done]) -> Nanos {
-    Span::around(done.iter().map(|done| done.multiplying))
+pub(super) fn parallel_time(results: &[WorkerResult]) -> Nanos {
+    Span::elapsed_time(results.iter().map(|result| result.span))
 }
 
 /// Start of part `index` of `size` rows or columns in `count` parts of nearly equal length.
-const fn edge(size: usize, index: usize, count: usize) -> usize {
+const fn part_start(size: usize, index: usize, count: usize) -> usize {
     index * size / count
 }
 
@@ -112,7 +112,7 @@ fn block(kernel: Kernel, size: usize, index: usize, count: usize) -> Block {
         Kernel::Tuned => (1..=count.isqrt()).rev().find(|across| count.is_multiple_of(*across)).unwrap_or(1),
     };
     let down = count / across;
-    let part = |index, count| edge(size, index, count)..edge(size, index + 1, count);
+    let part = |index, count| part_start(size, index, count)..part_start(size, index + 1, count);
     Block { rows: part(index / across, down), columns: part(index % across, across) }
 }
 

@@ -40,7 +40,7 @@ impl User {
     pub(super) fn new(number: usize, home: PathBuf, seed: u64) -> Result<Self, WorkloadError> {
         if let Err(source) = fs::create_dir(&home) {
             return Err(WorkloadError::File {
-                doing: "make the directory",
+                operation: "make the directory",
                 path: home,
                 source,
                 option: TMPDIR,
@@ -55,7 +55,7 @@ impl User {
     pub(super) fn work(mut self, rounds: u32) -> Result<Checksum, WorkloadError> {
         let mut all = crc32fast::Hasher::new();
         for _ in 0..rounds {
-            for activity in shuffled(&mut self.random) {
+            for activity in shuffle_activities(&mut self.random) {
                 all.update(&activity(&self.home, &mut self.random)?.to_le_bytes());
             }
         }
@@ -63,7 +63,7 @@ impl User {
         match fs::remove_dir(&self.home) {
             Ok(()) => Ok(Checksum(all.finalize())),
             Err(source) => Err(WorkloadError::File {
-                doing: "remove the directory",
+                operation: "remove the directory",
                 path: self.home,
                 source,
                 option: TMPDIR,
@@ -73,7 +73,7 @@ impl User {
 }
 
 /// The activities in a random order (Fisher and Yates; Knuth, Algorithm 3.4.2P).
-fn shuffled(random: &mut ChaCha8Rng) -> [Activity; ACTIVITIES.len()] {
+fn shuffle_activities(random: &mut ChaCha8Rng) -> [Activity; ACTIVITIES.len()] {
     let mut order = ACTIVITIES;
     for last in (1..order.len()).rev() {
         order.swap(last, random.next_u32() as usize % (last + 1));
@@ -82,7 +82,7 @@ fn shuffled(random: &mut ChaCha8Rng) -> [Activity; ACTIVITIES.len()] {
 }
 
 /// Compares the result of an activity with the expected one.
-pub(super) fn same<T: PartialEq + std::fmt::Debug>(
+pub(super) fn expect_equal<T: PartialEq + std::fmt::Debug>(
     what: &str,
     expected: &T,
     got: &T,
@@ -90,7 +90,7 @@ pub(super) fn same<T: PartialEq + std::fmt::Debug>(
     if expected == got {
         return Ok(());
     }
-    Err(WorkloadError::Wrong {
+    Err(WorkloadError::WrongResult {
         what: format!("multiuser, {what}"),
         expected: format!("{expected:?}"),
         got: format!("{got:?}"),
@@ -105,7 +105,7 @@ mod tests {
     fn every_activity_is_done_in_every_round_in_some_order() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let addresses = |order: [Activity; 8]| order.map(|activity| activity as usize);
-        let rounds: Vec<_> = (0..20).map(|_| addresses(shuffled(&mut random))).collect();
+        let rounds: Vec<_> = (0..20).map(|_| addresses(shuffle_activities(&mut random))).collect();
         let mut sorted = rounds.clone();
         sorted.iter_mut().for_each(|round| round.sort_unstable());
         assert!(sorted.windows(2).all(|pair| pair[0] == pair[1]));
@@ -123,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_same_is_wrong() {
-        assert!(same("it", &1, &1).is_ok());
-        assert_eq!(same("it", &1, &2).unwrap_err().exit_status(), 1);
+    fn unequal_results_are_wrong() {
+        assert!(expect_equal("it", &1, &1).is_ok());
+        assert_eq!(expect_equal("it", &1, &2).unwrap_err().exit_status(), 1);
     }
 }

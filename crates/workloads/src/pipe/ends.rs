@@ -12,22 +12,22 @@ use crate::{WorkloadError, memory};
 
 /// End of one process of a pair: it reads from one pipe and writes to the other.
 #[derive(Debug)]
-pub(super) struct End {
-    reads: OwnedFd,
-    writes: OwnedFd,
+pub(super) struct PipeEnd {
+    reader: OwnedFd,
+    writer: OwnedFd,
 }
 
-impl End {
+impl PipeEnd {
     /// Both ends of two pipes.
     pub(super) fn pair() -> io::Result<(Self, Self)> {
-        let (there, back) = (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?);
-        Ok((Self { reads: back.0, writes: there.1 }, Self { reads: there.0, writes: back.1 }))
+        let (forward, backward) = (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?);
+        Ok((Self { reader: backward.0, writer: forward.1 }, Self { reader: forward.0, writer: backward.1 }))
     }
 
     /// Sends all bytes; false if the other end is gone.
     pub(super) fn send(&self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
-            match write(&self.writes, bytes) {
+            match write(&self.writer, bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(Errno::INTR) => {}
                 Err(_) => return false,
@@ -41,7 +41,7 @@ impl End {
     pub(super) fn receive(&self, message: &mut Message) -> Option<Result<(), (u8, u8)>> {
         let mut filled = 0;
         while filled < message.received.len() {
-            match read(&self.reads, &mut message.received[filled..]) {
+            match read(&self.reader, &mut message.received[filled..]) {
                 Ok(0) => return None,
                 Ok(length) => filled += length,
                 Err(Errno::INTR) => {}
@@ -51,9 +51,9 @@ impl End {
         if message.bytes == message.received {
             return Some(Ok(()));
         }
-        let differ =
+        let difference =
             message.bytes.iter().copied().zip(message.received.iter().copied()).find(|(a, b)| a != b);
-        Some(differ.map_or(Ok(()), Err))
+        Some(difference.map_or(Ok(()), Err))
     }
 }
 
@@ -77,7 +77,7 @@ impl Message {
 
     /// Makes the message question `number`: words that count up from it, least significant byte
     /// first, with the last word truncated.
-    pub(super) fn question(&mut self, number: u64) {
+    pub(super) fn set_question(&mut self, number: u64) {
         for (word, bytes) in (number..).zip(self.bytes.chunks_mut(size_of::<u64>())) {
             bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
         }
@@ -85,8 +85,8 @@ impl Message {
 
     /// Makes the message the answer to question `number`: every bit of the question inverted, so
     /// that an echo does not pass for an answer.
-    pub(super) fn answer(&mut self, number: u64) {
-        self.question(number);
+    pub(super) fn set_answer(&mut self, number: u64) {
+        self.set_question(number);
         self.bytes.iter_mut().for_each(|byte| *byte = !*byte);
     }
 
@@ -96,7 +96,7 @@ impl Message {
     }
 
     /// First word of the received bytes, or its available part.
-    pub(super) fn start(&self) -> &[u8] {
+    pub(super) fn first_word(&self) -> &[u8] {
         &self.received[..self.received.len().min(size_of::<u64>())]
     }
 }
@@ -109,30 +109,30 @@ mod tests {
     #[test]
     fn a_question_counts_on_and_its_answer_is_its_complement() {
         let mut message = Message::new(11).unwrap();
-        message.question(0x01fe);
+        message.set_question(0x01fe);
         assert_eq!(message.bytes(), [0xfe, 1, 0, 0, 0, 0, 0, 0, 0xff, 1, 0]);
-        message.answer(0x01fe);
+        message.set_answer(0x01fe);
         assert_eq!(message.bytes(), [1, 0xfe, 255, 255, 255, 255, 255, 255, 0, 0xfe, 255]);
     }
 
     #[test]
     fn a_message_longer_than_a_pipe_arrives_whole_and_a_wrong_byte_of_it_is_found() {
         let size = 300_001;
-        let (here, there) = End::pair().unwrap();
+        let (near, far) = PipeEnd::pair().unwrap();
         let mut sent = Message::new(size).unwrap();
-        sent.question(5);
+        sent.set_question(5);
         let mut awaited = Message::new(size).unwrap();
-        awaited.question(5);
+        awaited.set_question(5);
         thread::scope(|scope| {
             let sender = scope.spawn(|| {
-                let first = there.send(sent.bytes());
+                let first = far.send(sent.bytes());
                 sent.bytes[200_000] ^= 3;
-                first && there.send(sent.bytes())
+                first && far.send(sent.bytes())
             });
-            assert_eq!(here.receive(&mut awaited), Some(Ok(())));
-            assert_eq!(awaited.start(), 5u64.to_le_bytes());
+            assert_eq!(near.receive(&mut awaited), Some(Ok(())));
+            assert_eq!(awaited.first_word(), 5u64.to_le_bytes());
             let right = awaited.bytes[200_000];
-            assert_eq!(here.receive(&mut awaited), Some(Err((right, right ^ 3))));
+            assert_eq!(near.receive(&mut awaited), Some(Err((right, right ^ 3))));
             assert!(sender.join().unwrap());
         });
     }

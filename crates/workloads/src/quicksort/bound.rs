@@ -9,19 +9,19 @@ const PER_SAMPLE: usize = 4096;
 
 /// Sizes of the sample. A sample of 64 numbers finds the middle to 6% of the range (half of
 /// 64^-1/2), one of 1024 to 1.6%.
-const SAMPLE: std::ops::RangeInclusive<usize> = 64..=1024;
+const SAMPLE_SIZES: std::ops::RangeInclusive<usize> = 64..=1024;
 
 /// Estimate from a sample of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cut {
     /// Bound with numbers on both sides, and the estimated share of the numbers below it.
-    At { bound: u64, share: f64 },
+    Bound { bound: u64, share: f64 },
     /// The sample holds only this number.
     Equal(u64),
 }
 
 /// Cut with about `share` of `numbers` below it. `numbers` must not be empty.
-pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
+pub(super) fn choose_cut(numbers: &[u64], share: f64) -> Cut {
     let sample = sample(numbers);
     let last = sample.len() - 1;
     let wanted = share * sample.len() as f64;
@@ -31,10 +31,10 @@ pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
     let share = |count: usize| count as f64 / sample.len() as f64;
     let nearer_below = wanted - below as f64 <= up_to as f64 - wanted;
     if below > 0 && (nearer_below || up_to > last) {
-        Cut::At { bound: number, share: share(below) }
+        Cut::Bound { bound: number, share: share(below) }
     } else if up_to <= last {
         // A larger number exists, so the addition cannot overflow.
-        Cut::At { bound: number + 1, share: share(up_to) }
+        Cut::Bound { bound: number + 1, share: share(up_to) }
     } else {
         Cut::Equal(number)
     }
@@ -42,7 +42,7 @@ pub(super) fn cut(numbers: &[u64], share: f64) -> Cut {
 
 /// Whether each number is so frequent that a handful of cuts leave only equal numbers. The
 /// criterion is that the sample holds each of its numbers eight times or more on average.
-pub(super) fn few_distinct(numbers: &[u64]) -> bool {
+pub(super) fn has_few_distinct(numbers: &[u64]) -> bool {
     let mut sample = sample(numbers);
     let drawn = sample.len();
     sample.dedup();
@@ -51,15 +51,15 @@ pub(super) fn few_distinct(numbers: &[u64]) -> bool {
 
 /// Sample of the numbers, in order.
 fn sample(numbers: &[u64]) -> Vec<u64> {
-    let mut sample: Vec<u64> = places(numbers.len()).map(|place| numbers[place]).collect();
+    let mut sample: Vec<u64> = sample_positions(numbers.len()).map(|place| numbers[place]).collect();
     sample.sort_unstable();
     sample
 }
 
 /// Places of the sample in a range of `len` numbers. The places are always the same, and have no
 /// pattern that data could also have.
-fn places(len: usize) -> impl Iterator<Item = usize> {
-    let count = (len / PER_SAMPLE).clamp(*SAMPLE.start(), *SAMPLE.end());
+fn sample_positions(len: usize) -> impl Iterator<Item = usize> {
+    let count = (len / PER_SAMPLE).clamp(*SAMPLE_SIZES.start(), *SAMPLE_SIZES.end());
     // Steps by the golden ratio never come near each other (Weyl's sequence).
     (1..=count as u64).map(move |i| {
         let random = mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -76,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_as_wanted() {
+    fn the_share_below_the_bound_is_the_requested_one() {
         let numbers: Vec<u64> = (0..4_000_000).map(|n| n * 7919 % 4_000_000).collect();
         for wanted in [0.25, 0.5, 2.0 / 3.0] {
-            let Cut::At { bound, share } = cut(&numbers, wanted) else { panic!("no cut") };
+            let Cut::Bound { bound, share } = choose_cut(&numbers, wanted) else { panic!("no cut") };
             // The tolerance is three times the standard deviation of the share below a quantile of
             // 976 samples.
             assert!((below(&numbers, bound) - wanted).abs() < 0.05, "{wanted}");
@@ -88,11 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn few_are_told_from_many() {
-        let among = |kinds: u64| few_distinct(&(0..1u64 << 20).map(|n| mix(n) % kinds).collect::<Vec<_>>());
+    fn few_distinct_numbers_are_recognised() {
+        let among =
+            |kinds: u64| has_few_distinct(&(0..1u64 << 20).map(|n| mix(n) % kinds).collect::<Vec<_>>());
         assert!(among(1) && among(16));
         assert!(!among(1000) && !among(u64::MAX));
-        assert!(!few_distinct(&[3]) || places(1).count() >= 8);
+        assert!(!has_few_distinct(&[3]) || sample_positions(1).count() >= 8);
     }
 
     #[test]
@@ -102,8 +103,8 @@ mod tests {
             numbers.reverse();
             numbers
         };
-        let bound = |counts: &[(u64, usize)]| match cut(&mixed(counts), 0.5) {
-            Cut::At { bound, .. } => Ok(bound),
+        let bound = |counts: &[(u64, usize)]| match choose_cut(&mixed(counts), 0.5) {
+            Cut::Bound { bound, .. } => Ok(bound),
             Cut::Equal(number) => Err(number),
         };
         assert_eq!(bound(&[(5, 400), (6, 1000), (7, 100)]), Ok(6));

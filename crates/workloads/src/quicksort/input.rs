@@ -12,7 +12,7 @@ use crate::{Checksum, WorkloadError, team};
 
 /// Initial order of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum InputOrder {
     /// Any of 2^64 numbers
     Random,
     /// From zero upwards
@@ -42,7 +42,7 @@ pub(super) struct Fingerprint {
 }
 
 impl Fingerprint {
-    fn of(numbers: &[u64]) -> Self {
+    fn compute(numbers: &[u64]) -> Self {
         let (mut sum, mut mixed) = (0u64, 0u64);
         for number in numbers {
             sum = sum.wrapping_add(*number);
@@ -51,7 +51,7 @@ impl Fingerprint {
         Self { sum, mixed, disorder: None }
     }
 
-    fn and(self, other: Self) -> Self {
+    fn combine(self, other: Self) -> Self {
         Self {
             sum: self.sum.wrapping_add(other.sum),
             mixed: self.mixed.wrapping_add(other.mixed),
@@ -63,42 +63,45 @@ impl Fingerprint {
 /// Writes the numbers.
 pub(super) fn fill(
     numbers: &mut [u64],
-    kind: Kind,
+    order: InputOrder,
     seed: u64,
     threads: usize,
 ) -> Result<Fingerprint, WorkloadError> {
     let all = numbers.len();
-    let length = part(all, threads);
+    let length = part_length(all, threads);
     let piece = |(index, part): (usize, &mut [u64])| {
         for (stream, numbers) in part.chunks_mut(STREAM).enumerate() {
             let from = index * length + stream * STREAM;
-            write(numbers, from, all, kind, seed);
+            write(numbers, from, all, order, seed);
         }
-        Fingerprint::of(part)
+        Fingerprint::compute(part)
     };
     let parts = numbers.chunks_mut(length).enumerate();
-    let prints = team::run("quicksort", parts.map(|part| move || piece(part)).collect())?;
-    Ok(prints.into_iter().fold(Fingerprint::default(), Fingerprint::and))
+    let fingerprints = team::run("quicksort", parts.map(|part| move || piece(part)).collect())?;
+    Ok(fingerprints.into_iter().fold(Fingerprint::default(), Fingerprint::combine))
 }
 
 /// Writes the numbers of one stream, which start at place `from` of `all`.
-fn write(numbers: &mut [u64], from: usize, all: usize, kind: Kind, seed: u64) {
+fn write(numbers: &mut [u64], from: usize, all: usize, order: InputOrder, seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream((from / STREAM) as u64);
     for (number, place) in numbers.iter_mut().zip(from..) {
-        *number = match kind {
-            Kind::Random => random.next_u64(),
-            Kind::Sorted => place as u64,
-            Kind::Reverse => (all - 1 - place) as u64,
-            Kind::FewDistinct => random.next_u64() % 16,
+        *number = match order {
+            InputOrder::Random => random.next_u64(),
+            InputOrder::Sorted => place as u64,
+            InputOrder::Reverse => (all - 1 - place) as u64,
+            InputOrder::FewDistinct => random.next_u64() % 16,
         };
     }
 }
 
 /// Fingerprint of the numbers, and the CRC-32 of their bytes in order, least significant byte
 /// first.
-pub(super) fn read(numbers: &[u64], threads: usize) -> Result<(Fingerprint, Checksum), WorkloadError> {
-    let length = part(numbers.len(), threads);
+pub(super) fn fingerprint_and_checksum(
+    numbers: &[u64],
+    threads: usize,
+) -> Result<(Fingerprint, Checksum), WorkloadError> {
+    let length = part_length(numbers.len(), threads);
     let piece = |start: usize| {
         move || {
             let part = &numbers[start..numbers.len().min(start + length)];
@@ -109,13 +112,13 @@ pub(super) fn read(numbers: &[u64], threads: usize) -> Result<(Fingerprint, Chec
                 let place = pairs.windows(2).position(|pair| pair[0] > pair[1]);
                 first + 1 + place.unwrap_or(0)
             });
-            (Fingerprint { disorder, ..Fingerprint::of(part) }, crc(part))
+            (Fingerprint { disorder, ..Fingerprint::compute(part) }, crc(part))
         }
     };
     let pieces = (0..numbers.len()).step_by(length).map(piece).collect();
     let mut whole = (Fingerprint::default(), crc32fast::Hasher::new());
-    for (print, crc) in team::run("quicksort", pieces)? {
-        whole.0 = whole.0.and(print);
+    for (fingerprint, crc) in team::run("quicksort", pieces)? {
+        whole.0 = whole.0.combine(fingerprint);
         whole.1.combine(&crc);
     }
     Ok((whole.0, Checksum(whole.1.finalize())))
@@ -134,7 +137,7 @@ fn crc(numbers: &[u64]) -> crc32fast::Hasher {
 }
 
 /// Length of each thread's part: whole streams.
-const fn part(all: usize, threads: usize) -> usize {
+const fn part_length(all: usize, threads: usize) -> usize {
     let part = all.div_ceil(threads).next_multiple_of(STREAM);
     if part == 0 { 1 } else { part }
 }
@@ -145,28 +148,28 @@ mod tests {
 
     #[test]
     fn the_numbers_are_the_same_for_any_number_of_threads() {
-        for &kind in Kind::value_variants() {
-            let made = |threads| {
+        for &order in InputOrder::value_variants() {
+            let generate = |threads| {
                 let mut numbers = vec![0; 200_001];
-                let print = fill(&mut numbers, kind, 7, threads).unwrap();
-                let (mut read, crc) = read(&numbers, threads).unwrap();
-                assert_eq!(read.disorder.is_some(), kind != Kind::Sorted);
+                let fingerprint = fill(&mut numbers, order, 7, threads).unwrap();
+                let (mut read, crc) = fingerprint_and_checksum(&numbers, threads).unwrap();
+                assert_eq!(read.disorder.is_some(), order != InputOrder::Sorted);
                 read.disorder = None;
-                assert_eq!(print, read);
-                (numbers, print, crc)
+                assert_eq!(fingerprint, read);
+                (numbers, fingerprint, crc)
             };
-            assert!(made(1) == made(3), "{kind:?}");
+            assert!(generate(1) == generate(3), "{order:?}");
         }
     }
 
     #[test]
     fn numbers_of_other_streams_and_seeds_are_others() {
-        let made = |seed| {
+        let generate = |seed| {
             let mut numbers = vec![0; 3 * STREAM];
-            fill(&mut numbers, Kind::Random, seed, 2).unwrap();
+            fill(&mut numbers, InputOrder::Random, seed, 2).unwrap();
             numbers
         };
-        let mut all = [made(1), made(2)].concat();
+        let mut all = [generate(1), generate(2)].concat();
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6 * STREAM);
@@ -177,9 +180,9 @@ mod tests {
         let numbers: Vec<u64> = (0..150_000).map(|n| if n == 140_000 { 3 } else { n << 20 }).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         for threads in [1, 2, 3] {
-            let (print, checksum) = read(&numbers, threads).unwrap();
+            let (fingerprint, checksum) = fingerprint_and_checksum(&numbers, threads).unwrap();
             assert_eq!(checksum, Checksum(crc32fast::hash(&bytes)));
-            assert_eq!(print.disorder, Some(140_000));
+            assert_eq!(fingerprint.disorder, Some(140_000));
         }
     }
 }

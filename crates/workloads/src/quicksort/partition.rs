@@ -1,6 +1,6 @@
 //! Partitioning: the numbers below a bound move to the front, the others behind them.
 //!
-//! One thread partitions here; several threads share a range in `together`.
+//! One thread partitions here; several threads share a range in `parallel_partition`.
 
 /// Numbers that one part prepares before it exchanges them with the other: 64 KiB. Two blocks then
 /// stay in the second-level cache of any core of the last ten years until the exchange. In shorter
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_every_kind_meet() {
+    fn blocks_of_every_order_are_partitioned() {
         // The cases are: all on the wrong side, all on the right side, and mixtures.
         for (lefts, rights) in [
             (0..20_000, 20_000..44_000),

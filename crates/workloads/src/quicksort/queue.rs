@@ -43,7 +43,7 @@ struct State<'a> {
 }
 
 /// Next task of a thread.
-enum Next<'a> {
+enum Task<'a> {
     Sort(Range<'a>),
     Cut(Range<'a>),
 }
@@ -57,10 +57,10 @@ impl<'a> Queue<'a> {
 
     /// Works until there is no range left to start.
     pub(super) fn work(&self) {
-        while let Some(next) = self.next() {
+        while let Some(next) = self.next_task() {
             match next {
-                Next::Sort(range) => range.sort(),
-                Next::Cut(range) => {
+                Task::Sort(range) => range.sort(),
+                Task::Cut(range) => {
                     let halves = range.cut();
                     let mut state = self.state();
                     state.waiting.extend(halves.into_iter().flatten().filter(|half| half.numbers.len() > 1));
@@ -72,7 +72,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn next(&self) -> Option<Next<'a>> {
+    fn next_task(&self) -> Option<Task<'a>> {
         let mut state = self.state();
         loop {
             let all: usize = state.waiting.iter().map(|range| range.numbers.len()).sum();
@@ -82,10 +82,10 @@ impl<'a> Queue<'a> {
                     let range = state.waiting.swap_remove(index);
                     let long = range.numbers.len() * PER_THREAD * self.threads > all;
                     if range.cuts == MAX_CUTS || range.numbers.len() < MIN_RANGE || !long {
-                        return Some(Next::Sort(range));
+                        return Some(Task::Sort(range));
                     }
                     state.cutting += 1;
-                    return Some(Next::Cut(range));
+                    return Some(Task::Cut(range));
                 }
                 None if state.cutting == 0 => return None,
                 None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -103,13 +103,13 @@ impl<'a> Range<'a> {
     /// detects them, and writes them. Ranges with few distinct numbers are therefore cut until a
     /// sample shows that they are equal.
     fn sort(self) {
-        let mut open = vec![self];
-        while let Some(range) = open.pop() {
+        let mut pending = vec![self];
+        while let Some(range) = pending.pop() {
             let short = range.numbers.len() < MIN_RANGE;
-            if short || range.cuts == MAX_CUTS || !bound::few_distinct(range.numbers) {
+            if short || range.cuts == MAX_CUTS || !bound::has_few_distinct(range.numbers) {
                 range.numbers.sort_unstable();
             } else {
-                open.extend(range.cut().into_iter().flatten());
+                pending.extend(range.cut().into_iter().flatten());
             }
         }
     }
@@ -118,8 +118,8 @@ impl<'a> Range<'a> {
     fn cut(self) -> [Option<Self>; 2] {
         let Self { numbers, cuts } = self;
         let range = |numbers| Some(Self { numbers, cuts: cuts + 1 });
-        match bound::cut(numbers, 0.5) {
-            Cut::At { bound, .. } => {
+        match bound::choose_cut(numbers, 0.5) {
+            Cut::Bound { bound, .. } => {
                 let below = partition(numbers, bound);
                 let (left, right) = numbers.split_at_mut(below);
                 [range(left), range(right)]
@@ -148,9 +148,9 @@ mod tests {
         // different numbers.
         let kinds: [fn(u64) -> u64; 4] =
             [|n| n % 2 * 5, |n| u64::MAX - n / 1_000_000, |n| n * 7919 % 65_536, |n| n ^ 0xff];
-        for (index, kind) in kinds.iter().enumerate() {
+        for (index, value) in kinds.iter().enumerate() {
             for threads in [1, 3] {
-                let mut numbers: Vec<u64> = (0..len).map(kind).collect();
+                let mut numbers: Vec<u64> = (0..len).map(value).collect();
                 let mut expected = numbers.clone();
                 let (front, back) = expected.split_at_mut(len as usize / 3);
                 front.sort();
@@ -162,7 +162,7 @@ mod tests {
                         scope.spawn(|| queue.work());
                     }
                 });
-                assert!(queue.next().is_none());
+                assert!(queue.next_task().is_none());
                 assert!(numbers == expected, "{index} {threads}");
             }
         }
@@ -174,10 +174,10 @@ mod tests {
         let (short, long) = numbers.split_at_mut(2 * MIN_RANGE);
         let queue = Queue::new(vec![short, long], 1);
         // Six of eight are more than half, then two of two are.
-        assert!(matches!(queue.next(), Some(Next::Cut(range)) if range.numbers.len() == 6 * MIN_RANGE));
-        assert!(matches!(queue.next(), Some(Next::Cut(range)) if range.numbers.len() == 2 * MIN_RANGE));
+        assert!(matches!(queue.next_task(), Some(Task::Cut(range)) if range.numbers.len() == 6 * MIN_RANGE));
+        assert!(matches!(queue.next_task(), Some(Task::Cut(range)) if range.numbers.len() == 2 * MIN_RANGE));
         let mut numbers = vec![0; 8 * MIN_RANGE];
         let queue = Queue::new(numbers.chunks_mut(2 * MIN_RANGE).collect(), 2);
-        assert!(matches!(queue.next(), Some(Next::Sort(_))));
+        assert!(matches!(queue.next_task(), Some(Task::Sort(_))));
     }
 }

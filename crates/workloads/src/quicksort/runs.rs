@@ -23,7 +23,7 @@ pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, Workload
         Some(start) if descends(start) => Order::Descending,
         _ => Order::None,
     };
-    let goes_on = match order {
+    let is_in_order = match order {
         Order::Ascending => ascends,
         Order::Descending => descends,
         Order::None => return Ok(false),
@@ -32,7 +32,7 @@ pub(super) fn sort(numbers: &mut [u64], threads: usize) -> Result<bool, Workload
     let piece = |start: usize| {
         // The part includes one number of the next part, to compare across the boundary.
         let part = &all[start..all.len().min(start + length + 1)];
-        move || goes_on(part)
+        move || is_in_order(part)
     };
     let pieces = (0..numbers.len()).step_by(length).map(piece).collect();
     if !team::run("quicksort", pieces)?.into_iter().all(|all| all) {
@@ -62,22 +62,22 @@ fn reverse(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
 
 /// Whether no number is less than its predecessor.
 pub(super) fn ascends(numbers: &[u64]) -> bool {
-    throughout(numbers, |before, number| before <= number)
+    all_neighbours(numbers, |before, number| before <= number)
 }
 
 fn descends(numbers: &[u64]) -> bool {
-    throughout(numbers, |before, number| before >= number)
+    all_neighbours(numbers, |before, number| before >= number)
 }
 
-/// Whether all neighbours satisfy `so`. The loop alternates between two places, half of the numbers
-/// apart. One core gets more memory bandwidth from two places than from one, by a twelfth on the
-/// tested machine.
-fn throughout(numbers: &[u64], so: impl Fn(u64, u64) -> bool) -> bool {
+/// Whether all neighbours satisfy `is_in_order`. The loop alternates between two places, half of
+/// the numbers apart. One core gets more memory bandwidth from two places than from one, by a
+/// twelfth on the tested machine.
+fn all_neighbours(numbers: &[u64], is_in_order: impl Fn(u64, u64) -> bool) -> bool {
     let Some(followers) = numbers.get(1..) else { return true };
     let stretches =
         |from: usize, to: usize| numbers[from..to].chunks(STRETCH).zip(followers[from..to].chunks(STRETCH));
     let all = |(before, after): (&[u64], &[u64])| {
-        before.iter().zip(after).fold(true, |all, (a, b)| all & so(*a, *b))
+        before.iter().zip(after).fold(true, |all, (a, b)| all & is_in_order(*a, *b))
     };
     let middle = followers.len() / 2;
     let (mut front, mut back) = (stretches(0, middle), stretches(middle, followers.len()));

@@ -2,7 +2,7 @@
 //! sorted.
 
 use super::queue::Queue;
-use super::{MIN_RANGE, runs, together};
+use super::{MIN_RANGE, parallel_partition, runs};
 use crate::{WorkloadError, team};
 
 /// Sorts `numbers` on `threads` threads, which it starts and ends. Equal numbers are
@@ -24,7 +24,7 @@ pub fn sort(numbers: &mut [u64], threads: usize) -> Result<(), WorkloadError> {
     if runs::sort(numbers, threads)? {
         return Ok(());
     }
-    let queue = Queue::new(together::cut(numbers, threads)?, threads);
+    let queue = Queue::new(parallel_partition::split(numbers, threads)?, threads);
     team::run("quicksort", vec![|| queue.work(); threads])?;
     Ok(())
 }

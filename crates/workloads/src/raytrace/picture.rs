@@ -7,10 +7,10 @@ use std::ops::Range;
 const GRID: usize = 4;
 
 /// Total number of parts.
-pub(super) const PARTS: usize = GRID * GRID;
+pub(super) const PART_COUNT: usize = GRID * GRID;
 
 /// Bytes of a pixel.
-const COLOURS: usize = 3;
+const BYTES_PER_PIXEL: usize = 3;
 
 /// A picture: rows from top to bottom, pixels from left to right, red, green and blue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl Picture {
         }
         let (_, bytes) = file.split_first()?;
         let expected = ["P6", &width.to_string(), &height.to_string(), "255"];
-        let whole = header == expected && bytes.len() == width * height * COLOURS;
-        whole.then(|| Self { width, height, bytes: bytes.to_vec() })
+        let is_complete = header == expected && bytes.len() == width * height * BYTES_PER_PIXEL;
+        is_complete.then(|| Self { width, height, bytes: bytes.to_vec() })
     }
 
     /// Bytes of all pixels.
@@ -50,7 +50,7 @@ impl Picture {
 
     /// The pixel at `x`, `y`.
     pub(super) fn pixel(&self, x: usize, y: usize) -> &[u8] {
-        &self.bytes[(y * self.width + x) * COLOURS..][..COLOURS]
+        &self.bytes[(y * self.width + x) * BYTES_PER_PIXEL..][..BYTES_PER_PIXEL]
     }
 
     /// First pixel of these rows that differs from another picture of equal size.
@@ -59,7 +59,7 @@ impl Picture {
     }
 
     /// Mean brightness of each part, row by row; 0 for a part without pixels.
-    pub(super) fn parts(&self) -> [u8; PARTS] {
+    pub(super) fn parts(&self) -> [u8; PART_COUNT] {
         let edge = |length: usize, index: usize| length * index / GRID;
         std::array::from_fn(|part| {
             let (row, column) = (part / GRID, part % GRID);
@@ -67,7 +67,7 @@ impl Picture {
             for y in edge(self.height, row)..edge(self.height, row + 1) {
                 for x in edge(self.width, column)..edge(self.width, column + 1) {
                     sum += self.pixel(x, y).iter().map(|value| usize::from(*value)).sum::<usize>();
-                    count += COLOURS;
+                    count += BYTES_PER_PIXEL;
                 }
             }
             (sum / count.max(1)) as u8
@@ -95,7 +95,7 @@ mod tests {
         let mut bytes = vec![10; 8 * 4 * 3];
         bytes[(2 * 8 + 7) * 3] = 70;
         let picture = Picture { width: 8, height: 4, bytes };
-        let mut expected = [10; PARTS];
+        let mut expected = [10; PART_COUNT];
         expected[11] = 20;
         assert_eq!(picture.parts(), expected);
         let even = Picture { bytes: vec![10; 8 * 4 * 3], ..picture.clone() };

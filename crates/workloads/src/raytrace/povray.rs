@@ -14,26 +14,26 @@ use std::thread;
 use morecores_study::{Bytes, Nanos};
 
 use super::picture::Picture;
-use crate::guard::Guard;
+use crate::cleanup::CleanupProcess;
 use crate::outcome::TMPDIR;
 use crate::{WorkloadError, shortage};
 
 const PROGRAM: &str = "povray";
 
 /// File name of the scene.
-const SCENE: &str = "scene.pov";
+const SCENE_FILE: &str = "scene.pov";
 
 /// Estimated memory per pixel: in POV-Ray five 4-byte numbers, and again as many while the picture
 /// is encoded; here two copies of three bytes.
-const PER_PIXEL: u64 = 48;
+const MEMORY_PER_PIXEL: u64 = 48;
 
 /// Memory of POV-Ray itself, and of a thread: generous estimates, not measurements.
-const ITSELF: u64 = 200 << 20;
-const PER_THREAD: u64 = 3 << 20;
+const POVRAY_MEMORY: u64 = 200 << 20;
+const MEMORY_PER_THREAD: u64 = 3 << 20;
 
 /// Upper bound of the memory of a run.
 pub(super) const fn memory(pixels: usize, threads: usize) -> Bytes {
-    Bytes(pixels as u64 * PER_PIXEL + ITSELF + threads as u64 * PER_THREAD)
+    Bytes(pixels as u64 * MEMORY_PER_PIXEL + POVRAY_MEMORY + threads as u64 * MEMORY_PER_THREAD)
 }
 
 /// Threads besides the tracing ones: 6 of version 3.7, by count, and one here that reads the
@@ -57,7 +57,7 @@ pub(super) struct Job<'a> {
 }
 
 /// Result of a run.
-pub(super) struct Traced {
+pub(super) struct TraceResult {
     pub(super) picture: Picture,
     /// Time for photons and rays.
     pub(super) time: Nanos,
@@ -66,9 +66,9 @@ pub(super) struct Traced {
 impl Job<'_> {
     /// Writes the scene to the file that POV-Ray reads.
     pub(super) fn write_scene(&self, text: &[u8]) -> Result<(), WorkloadError> {
-        let path = self.directory.join(SCENE);
+        let path = self.directory.join(SCENE_FILE);
         fs::write(&path, text).map_err(|source| WorkloadError::File {
-            doing: "write to",
+            operation: "write to",
             path,
             source,
             option: TMPDIR,
@@ -76,31 +76,32 @@ impl Job<'_> {
     }
 
     /// Runs POV-Ray.
-    pub(super) fn trace(&self, guard: &Guard) -> Result<Traced, WorkloadError> {
+    pub(super) fn trace(&self, cleanup: &CleanupProcess) -> Result<TraceResult, WorkloadError> {
         let mut command = Command::new(PROGRAM);
         command.args(self.arguments()).current_dir(self.directory);
         // Only Debian's settings apply: a user's own settings may ask for other work.
         command.env("HOME", self.directory).env_remove("POVINI").env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = guard.start(&mut command).map_err(|source| refused(&source))?;
+        let mut child = cleanup.spawn(&mut command).map_err(|source| spawn_error(&source))?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (file, said) = thread::scope(|scope| {
-            let said = scope.spawn(|| read(stderr));
-            (read(stdout), said.join().unwrap_or_default())
+        let (file, stderr_text) = thread::scope(|scope| {
+            let stderr_text = scope.spawn(|| read(stderr));
+            (read(stdout), stderr_text.join().unwrap_or_default())
         });
-        let status = child.wait().map_err(|source| refused(&source))?;
-        let said = String::from_utf8_lossy(&said);
+        let status = child.wait().map_err(|source| spawn_error(&source))?;
+        let stderr_text = String::from_utf8_lossy(&stderr_text);
         if !status.success() {
-            return Err(failed(format!("{status}: {}", reason(&said))));
+            return Err(povray_error(format!("{status}: {}", reason(&stderr_text))));
         }
         let picture =
-            Picture::decode(&file, self.width, self.height).ok_or_else(|| WorkloadError::Wrong {
+            Picture::decode(&file, self.width, self.height).ok_or_else(|| WorkloadError::WrongResult {
                 what: "raytrace, the picture".to_owned(),
                 expected: format!("{}x{} pixels", self.width, self.height),
                 got: format!("{} bytes that are not", file.len()),
             })?;
-        let time = trace_time(&said).ok_or_else(|| failed("it did not say how long it took".to_owned()))?;
-        Ok(Traced { picture, time })
+        let time = trace_time(&stderr_text)
+            .ok_or_else(|| povray_error("it did not say how long it took".to_owned()))?;
+        Ok(TraceResult { picture, time })
     }
 
     /// Arguments of POV-Ray. There is no display and no anti-aliasing, whose samples depend on
@@ -108,7 +109,7 @@ impl Job<'_> {
     /// for an interrupted run. A strip is traced in smaller blocks than a whole picture.
     fn arguments(&self) -> Vec<String> {
         let block = if self.rows == (0..self.height) { 16 } else { 8 };
-        let mut arguments = vec![format!("+I{SCENE}")];
+        let mut arguments = vec![format!("+I{SCENE_FILE}")];
         arguments.extend(["+O-", "+FP8", "-D", "-V", "-C", "-P", "-A", "+Q9"].map(str::to_owned));
         arguments.push(format!("+W{}", self.width));
         arguments.push(format!("+H{}", self.height));
@@ -130,24 +131,24 @@ fn read(pipe: Option<impl Read>) -> Vec<u8> {
     bytes
 }
 
-fn refused(source: &io::Error) -> WorkloadError {
+fn spawn_error(source: &io::Error) -> WorkloadError {
     match source.kind() {
         io::ErrorKind::NotFound => {
-            WorkloadError::Missing { program: "POV-Ray".to_owned(), package: "povray" }
+            WorkloadError::NotInstalled { program: "POV-Ray".to_owned(), package: "povray" }
         }
-        _ => failed(source.to_string()),
+        _ => povray_error(source.to_string()),
     }
 }
 
-fn failed(reason: String) -> WorkloadError {
-    WorkloadError::Failed { program: "POV-Ray".to_owned(), reason }
+fn povray_error(reason: String) -> WorkloadError {
+    WorkloadError::ProgramFailed { program: "POV-Ray".to_owned(), reason }
 }
 
 /// First line that reports a shortage, else the first line that names an error, else the last line.
 /// The last lines usually say only that there was an error.
-fn reason(said: &str) -> &str {
-    let lines = || said.lines().filter(|line| !line.trim().is_empty());
-    shortage::line(lines())
+fn reason(stderr_text: &str) -> &str {
+    let lines = || stderr_text.lines().filter(|line| !line.trim().is_empty());
+    shortage::find_line(lines())
         .or_else(|| lines().find(|line| line.contains("rror")))
         .or_else(|| lines().next_back())
         .unwrap_or("it said nothing")
@@ -155,9 +156,9 @@ fn reason(said: &str) -> &str {
 }
 
 /// Parses `Trace Time: ... (4.362 seconds)`, and adds the time of photons, if there is one.
-fn trace_time(said: &str) -> Option<Nanos> {
+fn trace_time(stderr_text: &str) -> Option<Nanos> {
     let time = |name: &str| {
-        let line = said.lines().find_map(|line| line.trim().strip_prefix(name))?;
+        let line = stderr_text.lines().find_map(|line| line.trim().strip_prefix(name))?;
         let (_, rest) = line.rsplit_once('(')?;
         rest.split_once(' ')?.0.parse::<f64>().ok()
     };
@@ -171,19 +172,19 @@ mod tests {
 
     #[test]
     fn times_are_read_as_they_are_printed() {
-        let said = "Render Time:\n  Photon Time:      No photons\n  Radiosity Time:   No radiosity\n  \
+        let stderr_text = "Render Time:\n  Photon Time:      No photons\n  Radiosity Time:   No radiosity\n  \
                     Trace Time:       0 hours  0 minutes  4 seconds (4.362 seconds)\n              using 3 thread(s)";
-        assert_eq!(trace_time(said), Some(Nanos(4_362_000_000)));
-        let photons = said.replace("No photons", "0 hours  1 minutes  1 seconds (61.500 seconds)");
+        assert_eq!(trace_time(stderr_text), Some(Nanos(4_362_000_000)));
+        let photons = stderr_text.replace("No photons", "0 hours  1 minutes  1 seconds (61.500 seconds)");
         assert_eq!(trace_time(&photons), Some(Nanos(65_862_000_000)));
         assert_eq!(trace_time("Render failed"), None);
     }
 
     #[test]
     fn the_error_is_found_among_what_follows_it() {
-        let said =
+        let stderr_text =
             "==== [Parsing...] ====\nFile 'scene.pov' line 15: Parse Error: No matching }\nRender failed\n\n";
-        assert_eq!(reason(said), "File 'scene.pov' line 15: Parse Error: No matching }");
+        assert_eq!(reason(stderr_text), "File 'scene.pov' line 15: Parse Error: No matching }");
         assert_eq!(reason("Out of memory\n"), "Out of memory");
         assert_eq!(reason(""), "it said nothing");
     }

@@ -21,7 +21,7 @@ use super::bitmap::{self, Size};
 use super::neighbour::Neighbour;
 use super::reference::{self, Pixel};
 use super::sweep::Sweep;
-use super::{LOWER, Order, kernel};
+use super::{MEMORY_ARGUMENTS, Order, kernel};
 use crate::{Checksum, WorkloadError, memory};
 
 /// Maximum number of ghost rows, and of passes in a stretch. Eight passes over half of the default
@@ -35,7 +35,7 @@ const ROWS_PER_GHOST: usize = 64;
 
 /// Memory for the piece of a sweep: half the second-level cache of the smallest cores of the last
 /// ten years.
-const PIECE: Bytes = Bytes::from_kib(128);
+const PIECE_MEMORY: Bytes = Bytes::from_kib(128);
 
 /// Copies of a band: a pass reads one and writes the other.
 const COPIES: usize = 2;
@@ -82,7 +82,7 @@ impl Plan {
     /// columns must be long.
     fn piece(&self, band_rows: usize) -> usize {
         match self.order {
-            Order::Row => (PIECE.0 as usize / COPIES / self.size.stride()).max(MAX_GHOSTS),
+            Order::Row => (PIECE_MEMORY.0 as usize / COPIES / self.size.stride()).max(MAX_GHOSTS),
             Order::Column => band_rows + MAX_GHOSTS,
         }
     }
@@ -100,9 +100,9 @@ pub(super) struct Band {
     near: Option<Neighbour>,
     far: Option<Neighbour>,
     /// Ghost rows around own rows, before a stretch.
-    from: Vec<u8>,
+    source: Vec<u8>,
     /// Ghost rows around own rows, after an odd number of passes.
-    to: Vec<u8>,
+    target: Vec<u8>,
 }
 
 /// A pixel that the last pass computed wrongly.
@@ -115,11 +115,11 @@ pub(super) struct WrongPixel {
 }
 
 /// Result of a band.
-pub(super) struct Softened {
+pub(super) struct BandResult {
     /// CRC-32 of the own rows, to be combined with those of the other bands.
     crc: crc32fast::Hasher,
     /// First pixel of the last pass at which the published algorithm gives another value.
-    pub(super) wrong: Option<WrongPixel>,
+    pub(super) wrong_pixel: Option<WrongPixel>,
     start: Instant,
     end: Instant,
 }
@@ -132,14 +132,14 @@ impl Band {
         above: Option<Neighbour>,
         below: Option<Neighbour>,
     ) -> Result<Self, WorkloadError> {
-        let edge = |band: usize| band * plan.size.height / threads;
+        let first_row = |band: usize| band * plan.size.height / threads;
         let ghosts = plan.ghosts(threads);
         let upward = index % 2 == 1;
         let (near, far) = if upward { (below, above) } else { (above, below) };
         let side = |neighbour: &Option<Neighbour>| if neighbour.is_some() { ghosts } else { 0 };
         let mut sweep = Sweep {
             near: side(&near),
-            own: edge(index + 1) - edge(index),
+            own: first_row(index + 1) - first_row(index),
             far: side(&far),
             passes: ghosts,
             piece: 1,
@@ -147,13 +147,14 @@ impl Band {
         };
         sweep.piece = plan.piece(sweep.height());
         let bytes = sweep.height() * plan.size.stride();
-        let (from, to) = (memory::reserve(bytes, LOWER)?, memory::reserve(bytes, LOWER)?);
-        Ok(Self { plan, top: edge(index), ghosts, sweep, near, far, from, to })
+        let (source, target) =
+            (memory::reserve(bytes, MEMORY_ARGUMENTS)?, memory::reserve(bytes, MEMORY_ARGUMENTS)?);
+        Ok(Self { plan, top: first_row(index), ghosts, sweep, near, far, source, target })
     }
 
     /// Makes the rows, softens them and checks the last pass. `None` if a neighbour is gone.
-    pub(super) fn run(mut self) -> Option<Softened> {
-        self.make();
+    pub(super) fn run(mut self) -> Option<BandResult> {
+        self.fill_rows();
         let mut sums = kernel::sums(self.plan.size.stride());
         let start = Instant::now();
         self.send_near(0)?;
@@ -161,28 +162,28 @@ impl Band {
         let mut left = self.plan.passes;
         while left > 0 {
             self.sweep.passes = self.ghosts.min(left as usize);
-            self.stretch(self.plan.passes - left, &mut sums)?;
+            self.run_stretch(self.plan.passes - left, &mut sums)?;
             left -= self.sweep.passes as u32;
         }
         let end = Instant::now();
         let mut crc = crc32fast::Hasher::new();
-        crc.update(&self.from[self.bytes(self.sweep.all_own())]);
-        Some(Softened { crc, wrong: self.check(), start, end })
+        crc.update(&self.source[self.bytes(self.sweep.all_own())]);
+        Some(BandResult { crc, wrong_pixel: self.check(), start, end })
     }
 
     /// Fills the own rows, and zeroes the ghost rows until the first exchange.
-    fn make(&mut self) {
+    fn fill_rows(&mut self) {
         let own = self.sweep.all_own();
         let (before, all) = (self.bytes(0..own.start).len(), self.bytes(0..self.sweep.height()).len());
-        self.from.resize(before, 0);
+        self.source.resize(before, 0);
         let rows = self.top..self.top + own.len();
-        bitmap::append(&mut self.from, rows, self.plan.size.width, self.plan.seed);
-        self.from.resize(all, 0);
-        self.to.resize(all, 0);
+        bitmap::append(&mut self.source, rows, self.plan.size.width, self.plan.seed);
+        self.source.resize(all, 0);
+        self.target.resize(all, 0);
     }
 
     /// Runs one sweep, from pass `done`. No band waits for the edges of the last sweep.
-    fn stretch(&mut self, done: u32, sums: &mut [u16]) -> Option<()> {
+    fn run_stretch(&mut self, done: u32, sums: &mut [u16]) -> Option<()> {
         let Plan { size, order, passes, .. } = self.plan;
         let sweep = self.sweep;
         let last = done + sweep.passes as u32 == passes;
@@ -192,8 +193,11 @@ impl Band {
                 self.receive_far()?;
             }
             for pass in 0..sweep.passes {
-                let (from, to) =
-                    if pass % 2 == 0 { (&self.from, &mut self.to) } else { (&self.to, &mut self.from) };
+                let (from, to) = if pass % 2 == 0 {
+                    (&self.source, &mut self.target)
+                } else {
+                    (&self.target, &mut self.source)
+                };
                 let (rows, rounding) = (sweep.rows(piece, pass), super::rounding(done + pass as u32));
                 kernel::pass(order, rounding, from, to, size.stride(), rows, sums);
             }
@@ -202,7 +206,7 @@ impl Band {
             }
         }
         if !sweep.passes.is_multiple_of(2) {
-            mem::swap(&mut self.from, &mut self.to);
+            mem::swap(&mut self.source, &mut self.target);
         }
         if last { Some(()) } else { self.send_far() }
     }
@@ -210,23 +214,23 @@ impl Band {
     /// Sends the rows in their state after `passes` passes of a stretch.
     fn send_near(&mut self, passes: usize) -> Option<()> {
         let rows = self.bytes(self.sweep.near_own(self.ghosts));
-        let after = if passes.is_multiple_of(2) { &self.from } else { &self.to };
+        let after = if passes.is_multiple_of(2) { &self.source } else { &self.target };
         self.near.as_mut().map_or(Some(()), |near| near.send(&after[rows]))
     }
 
     fn send_far(&mut self) -> Option<()> {
         let rows = self.bytes(self.sweep.far_own(self.ghosts));
-        self.far.as_mut().map_or(Some(()), |far| far.send(&self.from[rows]))
+        self.far.as_mut().map_or(Some(()), |far| far.send(&self.source[rows]))
     }
 
     fn receive_near(&mut self) -> Option<()> {
         let rows = self.bytes(self.sweep.near_ghosts());
-        self.near.as_mut().map_or(Some(()), |near| near.receive(&mut self.from[rows]))
+        self.near.as_mut().map_or(Some(()), |near| near.receive(&mut self.source[rows]))
     }
 
     fn receive_far(&mut self) -> Option<()> {
         let rows = self.bytes(self.sweep.far_ghosts());
-        self.far.as_mut().map_or(Some(()), |far| far.receive(&mut self.from[rows]))
+        self.far.as_mut().map_or(Some(()), |far| far.receive(&mut self.source[rows]))
     }
 
     /// Repeats the last pass by the published algorithm, from the bitmap before it, which still
@@ -237,8 +241,8 @@ impl Band {
         let own = self.sweep.all_own();
         let first = own.start;
         own.flat_map(|y| iter::repeat(y).zip(0..size.width)).find_map(|(y, x)| {
-            let expected = reference::softened(&self.to, size, rounding, x, y);
-            let got = reference::pixel(&self.from, size, x, y);
+            let expected = reference::soften_pixel(&self.target, size, rounding, x, y);
+            let got = reference::pixel(&self.source, size, x, y);
             (expected != got).then_some(WrongPixel { x, y: y - first + self.top, expected, got })
         })
     }
@@ -251,14 +255,14 @@ impl Band {
 }
 
 /// Checksum of the whole bitmap from its bands, in order.
-pub(super) fn checksum(bands: &[Softened]) -> Checksum {
+pub(super) fn checksum(bands: &[BandResult]) -> Checksum {
     let mut whole = crc32fast::Hasher::new();
     bands.iter().for_each(|band| whole.combine(&band.crc));
     Checksum(whole.finalize())
 }
 
 /// Time from the first band's start to the last band's end.
-pub(super) fn parallel_time(bands: &[Softened]) -> Nanos {
+pub(super) fn parallel_time(bands: &[BandResult]) -> Nanos {
     let start = bands.iter().map(|band| band.start).min();
     let end = bands.iter().map(|band| band.end).max();
     start.zip(end).map_or(Nanos::ZERO, |(start, end)| end.duration_since(start).into())
@@ -270,7 +274,7 @@ mod tests {
     use crate::team;
     use proptest::prelude::*;
 
-    fn soften(plan: Plan, threads: usize) -> Vec<Softened> {
+    fn soften(plan: Plan, threads: usize) -> Vec<BandResult> {
         let work = plan.bands(threads).unwrap().into_iter().map(|band| || band.run()).collect();
         team::run("soften", work).unwrap().into_iter().map(Option::unwrap).collect()
     }
@@ -286,7 +290,7 @@ mod tests {
             let plan = Plan { size: Size { width, height }, passes, order, seed };
             let bands = soften(plan, threads.min(height));
             prop_assert_eq!(checksum(&bands), reference::checksum(plan.size, passes, seed));
-            prop_assert!(bands.iter().all(|band| band.wrong.is_none()));
+            prop_assert!(bands.iter().all(|band| band.wrong_pixel.is_none()));
         }
     }
 
@@ -296,16 +300,16 @@ mod tests {
         let mut band = plan.bands(3).unwrap().remove(1);
         // The state is that after a last pass, without neighbours: the buffers hold noise and its
         // softened image.
-        band.make();
+        band.fill_rows();
         let size = Size { width: 9, height: band.sweep.height() };
-        band.to = mem::take(&mut band.from);
-        band.from = reference::soften(&band.to, size, crate::soften::rounding(4));
+        band.target = mem::take(&mut band.source);
+        band.source = reference::soften_bitmap(&band.target, size, crate::soften::rounding(4));
         assert_eq!(band.check(), None);
         let row = band.sweep.all_own().start + 7;
-        band.from[row * size.stride() + 4 * 3] ^= 1;
-        let wrong = band.check().unwrap();
-        assert_eq!((wrong.x, wrong.y), (4, 107));
-        assert_ne!(wrong.expected, wrong.got);
+        band.source[row * size.stride() + 4 * 3] ^= 1;
+        let wrong_pixel = band.check().unwrap();
+        assert_eq!((wrong_pixel.x, wrong_pixel.y), (4, 107));
+        assert_ne!(wrong_pixel.expected, wrong_pixel.got);
     }
 
     #[test]

@@ -132,7 +132,7 @@ mod tests {
             let first = (from * height as f64) as usize;
             let rows = first..first + (to * (height - first + 1) as f64) as usize;
             prop_assume!(!rows.is_empty());
-            let expected = reference::soften(&bitmap, size, rounding);
+            let expected = reference::soften_bitmap(&bitmap, size, rounding);
             for order in [Order::Row, Order::Column] {
                 let mut result = vec![0xA5; bitmap.len()];
                 // The working memory may have any content.

@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// One end of the boundary between two bands.
 pub(super) struct Neighbour {
-    to: Sender<Vec<u8>>,
-    from: Receiver<Vec<u8>>,
+    sender: Sender<Vec<u8>>,
+    receiver: Receiver<Vec<u8>>,
     /// Buffer of the last received rows, reused for the next send. No allocation is needed once
     /// both buffers are in use.
-    spare: Vec<u8>,
+    free_buffer: Vec<u8>,
 }
 
 impl Neighbour {
@@ -19,22 +19,22 @@ impl Neighbour {
     pub(super) fn pair() -> (Self, Self) {
         let (down, from_above) = channel();
         let (up, from_below) = channel();
-        let end = |to, from| Self { to, from, spare: Vec::new() };
+        let end = |sender, receiver| Self { sender, receiver, free_buffer: Vec::new() };
         (end(down, from_below), end(up, from_above))
     }
 
     /// Sends these rows to the neighbour without waiting; `None` if the neighbour is gone.
     pub(super) fn send(&mut self, rows: &[u8]) -> Option<()> {
-        let mut buffer = mem::take(&mut self.spare);
+        let mut buffer = mem::take(&mut self.free_buffer);
         buffer.clear();
         buffer.extend_from_slice(rows);
-        self.to.send(buffer).ok()
+        self.sender.send(buffer).ok()
     }
 
     /// Waits for the neighbour's rows; `None` if the neighbour is gone.
     pub(super) fn receive(&mut self, rows: &mut [u8]) -> Option<()> {
-        self.spare = self.from.recv().ok()?;
-        rows.copy_from_slice(&self.spare);
+        self.free_buffer = self.receiver.recv().ok()?;
+        rows.copy_from_slice(&self.free_buffer);
         Some(())
     }
 }

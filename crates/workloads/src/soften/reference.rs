@@ -18,7 +18,7 @@ pub(super) fn pixel(bitmap: &[u8], size: Size, x: usize, y: usize) -> Pixel {
 
 /// New value of the pixel at `x`, `y`: for each colour the mean of the nine values, rounded up if
 /// at least `9 - rounding` ninths remain. Beyond the edge the nearest pixel inside counts.
-pub(super) fn softened(bitmap: &[u8], size: Size, rounding: u16, x: usize, y: usize) -> Pixel {
+pub(super) fn soften_pixel(bitmap: &[u8], size: Size, rounding: u16, x: usize, y: usize) -> Pixel {
     let mut sums = [0u32; BYTES_PER_PIXEL];
     for y in [y.saturating_sub(1), y, (y + 1).min(size.height - 1)] {
         for x in [x.saturating_sub(1), x, (x + 1).min(size.width - 1)] {
@@ -30,12 +30,13 @@ pub(super) fn softened(bitmap: &[u8], size: Size, rounding: u16, x: usize, y: us
 }
 
 /// Softens the whole bitmap once.
-pub(super) fn soften(bitmap: &[u8], size: Size, rounding: u16) -> Vec<u8> {
+pub(super) fn soften_bitmap(bitmap: &[u8], size: Size, rounding: u16) -> Vec<u8> {
     let mut result = vec![0; bitmap.len()];
     for x in 0..size.width {
         for y in 0..size.height {
             let start = y * size.stride() + x * BYTES_PER_PIXEL;
-            result[start..start + BYTES_PER_PIXEL].copy_from_slice(&softened(bitmap, size, rounding, x, y));
+            result[start..start + BYTES_PER_PIXEL]
+                .copy_from_slice(&soften_pixel(bitmap, size, rounding, x, y));
         }
     }
     result
@@ -46,7 +47,7 @@ pub(super) fn checksum(size: Size, passes: u32, seed: u64) -> Checksum {
     let mut bitmap = Vec::new();
     bitmap::append(&mut bitmap, 0..size.height, size.width, seed);
     for pass in 0..passes {
-        bitmap = soften(&bitmap, size, rounding(pass));
+        bitmap = soften_bitmap(&bitmap, size, rounding(pass));
     }
     Checksum(crc32fast::hash(&bitmap))
 }
@@ -60,13 +61,13 @@ mod tests {
         let size = Size { width: 2, height: 2 };
         // Red of the first corner: 4 x 10 + 2 x 20 + 2 x 30 + 45 = 185, a ninth of which is 20.56.
         let bitmap = [10, 0, 255, 20, 0, 255, 30, 0, 255, 45, 9, 255];
-        assert_eq!(softened(&bitmap, size, 4, 0, 0), [21, 1, 255]);
-        assert_eq!(softened(&bitmap, size, 8, 1, 1), [33, 4, 255]);
+        assert_eq!(soften_pixel(&bitmap, size, 4, 0, 0), [21, 1, 255]);
+        assert_eq!(soften_pixel(&bitmap, size, 8, 1, 1), [33, 4, 255]);
     }
 
     #[test]
     fn one_pixel_stays_itself() {
         let size = Size { width: 1, height: 1 };
-        assert_eq!(soften(&[1, 2, 3], size, 8), [1, 2, 3]);
+        assert_eq!(soften_bitmap(&[1, 2, 3], size, 8), [1, 2, 3]);
     }
 }

@@ -107,7 +107,7 @@ mod tests {
 
     /// Simulates a sweep on pass numbers instead of pixels. Pass 0 of the numbers is the initial
     /// state.
-    fn play(sweep: &Sweep, ghosts: usize) -> Passes {
+    fn simulate(sweep: &Sweep, ghosts: usize) -> Passes {
         let mut buffers: Passes = [vec![None; sweep.height()], vec![None; sweep.height()]];
         buffers[0][sweep.all_own()].fill(Some(0));
         buffers[0][sweep.near_ghosts()].fill(Some(0));
@@ -144,7 +144,7 @@ mod tests {
             let passes = passes.min(ghosts);
             let side = |there: bool| if there { ghosts } else { 0 };
             let sweep = Sweep { near: side(near), own, far: side(far), passes, piece, upward };
-            let buffers = play(&sweep, ghosts);
+            let buffers = simulate(&sweep, ghosts);
             let whole = |buffer: &[Option<usize>], pass| buffer[sweep.all_own()].iter().all(|p| *p == Some(pass));
             prop_assert!(whole(&buffers[passes % 2], passes));
             // The check of the last pass needs the previous pass.

@@ -10,11 +10,11 @@ use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError, memory};
 
 /// Name of the file below the root of the server.
-pub(super) const NAME: &str = "file";
+pub(super) const FILE_NAME: &str = "file";
 
 /// Expected content of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Expected {
+pub(super) struct ExpectedBody {
     /// Bytes of the body.
     pub(super) len: u64,
     /// Checksum of the body.
@@ -46,15 +46,15 @@ impl Content {
     }
 
     /// Expected content of a response.
-    pub(super) fn expected(&self) -> Expected {
-        Expected { len: self.bytes.len() as u64, checksum: self.checksum }
+    pub(super) fn expected(&self) -> ExpectedBody {
+        ExpectedBody { len: self.bytes.len() as u64, checksum: self.checksum }
     }
 
     /// Writes the file into a directory, for a server that reads files.
     pub(super) fn write_to(&self, directory: &Path) -> Result<(), WorkloadError> {
-        let path = directory.join(NAME);
+        let path = directory.join(FILE_NAME);
         fs::write(&path, &self.bytes).map_err(|source| WorkloadError::File {
-            doing: "write to",
+            operation: "write to",
             path,
             source,
             option: TMPDIR,

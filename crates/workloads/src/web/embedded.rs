@@ -13,21 +13,21 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
-use super::answer::{Answers, Connection, Next};
+use super::connection::{Connection, ConnectionState, ResponseSet};
 use super::content::Content;
 use super::stall::Stall;
 use crate::clock::now;
 use crate::{WorkloadError, team};
 
 /// Maximum number of events per call to the kernel.
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 
 /// Size of one read: many times the size of a request.
-const BUFFER: Bytes = Bytes::from_kib(16);
+const READ_SIZE: Bytes = Bytes::from_kib(16);
 
 /// Event data of the descriptors that are not connections. A connection's event data is its index.
 const LISTENER: u64 = u64::MAX;
-const DESK: u64 = u64::MAX - 1;
+const ARRIVALS: u64 = u64::MAX - 1;
 
 /// One thread of the server.
 struct Worker<'a> {
@@ -35,22 +35,22 @@ struct Worker<'a> {
     /// New connections for this thread.
     arrivals: Receiver<OwnedFd>,
     /// Event descriptor that is readable when there are new connections.
-    bell: Arc<OwnedFd>,
+    arrival_event: Arc<OwnedFd>,
     /// Listening socket, only in the first thread. The first thread accepts and distributes the
     /// connections, so that all threads have equally many. With one listening socket per thread,
     /// chance would decide.
-    door: Option<Door>,
+    acceptor: Option<Acceptor>,
     connections: Vec<Option<Connection<'a>>>,
-    free: Vec<usize>,
-    answers: &'a Answers<'a>,
+    free_slots: Vec<usize>,
+    responses: &'a ResponseSet<'a>,
     stall: Option<Stall>,
-    begun: Nanos,
+    server_start: Nanos,
 }
 
 /// Listening socket and the threads that receive the connections.
-struct Door {
+struct Acceptor {
     listener: OwnedFd,
-    desks: Vec<(Sender<OwnedFd>, Arc<OwnedFd>)>,
+    queues: Vec<(Sender<OwnedFd>, Arc<OwnedFd>)>,
     accepted: usize,
 }
 
@@ -61,42 +61,53 @@ pub(super) fn serve(
     workers: usize,
     stall: Option<Stall>,
 ) -> WorkloadError {
-    let answers = Answers::new(content);
-    let ends =
-        workers_of(listener, &answers, workers, stall).map_err(|error| trouble(&error)).and_then(|workers| {
+    let responses = ResponseSet::new(content);
+    let results = make_workers(listener, &responses, workers, stall)
+        .map_err(|error| server_error(&error))
+        .and_then(|workers| {
             team::run("web-server", workers.into_iter().map(|worker| move || worker.run()).collect())
         });
-    match ends {
+    match results {
         Err(error) => error,
-        Ok(ends) => trouble(ends.first().unwrap_or(&Errno::INVAL)),
+        Ok(results) => server_error(results.first().unwrap_or(&Errno::INVAL)),
     }
 }
 
-fn trouble(error: &Errno) -> WorkloadError {
-    WorkloadError::Failed { program: "the embedded web server".to_owned(), reason: error.to_string() }
+fn server_error(error: &Errno) -> WorkloadError {
+    WorkloadError::ProgramFailed { program: "the embedded web server".to_owned(), reason: error.to_string() }
 }
 
 /// The threads, not started yet.
-fn workers_of<'a>(
+fn make_workers<'a>(
     listener: OwnedFd,
-    answers: &'a Answers<'a>,
+    responses: &'a ResponseSet<'a>,
     count: usize,
     stall: Option<Stall>,
 ) -> Result<Vec<Worker<'a>>, Errno> {
-    let begun = now();
-    let (mut workers, mut desks) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let server_start = now();
+    let (mut workers, mut queues) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for _ in 0..count {
         let (sender, arrivals) = channel();
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let arrival_event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &bell, epoll::EventData::new_u64(DESK), epoll::EventFlags::IN)?;
-        desks.push((sender, Arc::clone(&bell)));
-        let (connections, free) = (Vec::new(), Vec::new());
-        workers.push(Worker { epoll, arrivals, bell, door: None, connections, free, answers, stall, begun });
+        epoll::add(&epoll, &arrival_event, epoll::EventData::new_u64(ARRIVALS), epoll::EventFlags::IN)?;
+        queues.push((sender, Arc::clone(&arrival_event)));
+        let (connections, free_slots) = (Vec::new(), Vec::new());
+        workers.push(Worker {
+            epoll,
+            arrivals,
+            arrival_event,
+            acceptor: None,
+            connections,
+            free_slots,
+            responses,
+            stall,
+            server_start,
+        });
     }
     if let Some(first) = workers.first_mut() {
         epoll::add(&first.epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
-        first.door = Some(Door { listener, desks, accepted: 0 });
+        first.acceptor = Some(Acceptor { listener, queues, accepted: 0 });
     }
     Ok(workers)
 }
@@ -104,20 +115,20 @@ fn workers_of<'a>(
 impl Worker<'_> {
     /// Main function of the thread; returns the reason of its end.
     fn run(mut self) -> Errno {
-        let mut events = Vec::with_capacity(EVENTS);
-        let mut buffer = Vec::with_capacity(BUFFER.0 as usize);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        let mut buffer = Vec::with_capacity(READ_SIZE.0 as usize);
         loop {
             match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return error,
             }
             if let Some(stall) = self.stall {
-                stall.pass(self.begun);
+                stall.sleep_until_end(self.server_start);
             }
             for event in events.drain(..) {
                 let done = match event.data.u64() {
                     LISTENER => self.accept(&mut buffer),
-                    DESK => self.welcome(&mut buffer),
+                    ARRIVALS => self.receive_arrivals(&mut buffer),
                     index => {
                         self.advance(index as usize, &mut buffer);
                         Ok(())
@@ -132,16 +143,16 @@ impl Worker<'_> {
 
     /// Accepts all waiting connections.
     fn accept(&mut self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
-        while let Some(door) = &mut self.door {
-            match accept_with(&door.listener, SocketFlags::CLOEXEC) {
+        while let Some(acceptor) = &mut self.acceptor {
+            match accept_with(&acceptor.listener, SocketFlags::CLOEXEC) {
                 Ok(socket) => {
-                    let number = door.accepted % door.desks.len();
-                    door.accepted += 1;
-                    let (desk, bell) = &door.desks[number];
+                    let number = acceptor.accepted % acceptor.queues.len();
+                    acceptor.accepted += 1;
+                    let (sender, arrival_event) = &acceptor.queues[number];
                     if number == 0 {
                         self.open(socket, buffer)?;
-                    } else if desk.send(socket).is_ok() {
-                        rustix::io::write(bell, &1_u64.to_ne_bytes())?;
+                    } else if sender.send(socket).is_ok() {
+                        rustix::io::write(arrival_event, &1_u64.to_ne_bytes())?;
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(()),
@@ -154,10 +165,10 @@ impl Worker<'_> {
     }
 
     /// Takes the connections that were handed to this thread.
-    fn welcome(&mut self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+    fn receive_arrivals(&mut self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         // The event descriptor is reset before the queue is emptied, so that a later connection
         // signals again.
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        let _ = rustix::io::read(&self.arrival_event, &mut [0; 8]);
         while let Ok(socket) = self.arrivals.try_recv() {
             self.open(socket, buffer)?;
         }
@@ -167,14 +178,14 @@ impl Worker<'_> {
     fn open(&mut self, socket: OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         // The end of a long answer must not wait for an acknowledgement of its beginning.
         sockopt::set_tcp_nodelay(&socket, true)?;
-        let index = self.free.pop().unwrap_or(self.connections.len());
+        let index = self.free_slots.pop().unwrap_or(self.connections.len());
         // Edge-triggered events report changes only: an answer that has to wait needs no further
         // call to learn of free space.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), flags)?;
         let connection = Some(Connection::new(socket));
         match self.connections.get_mut(index) {
-            Some(place) => *place = connection,
+            Some(slot) => *slot = connection,
             None => self.connections.push(connection),
         }
         // The request has often arrived already.
@@ -184,13 +195,13 @@ impl Worker<'_> {
 
     fn advance(&mut self, index: usize, buffer: &mut Vec<u8>) {
         if let Some(connection) = &mut self.connections[index]
-            && connection.advance(self.answers, buffer) == Next::Ends
+            && connection.advance(self.responses, buffer) == ConnectionState::Closed
         {
             // The assignment closes the connection, which also ends its watch. A pending event of
             // this batch finds nothing, or finds the successor, for which an additional call is
             // harmless.
             self.connections[index] = None;
-            self.free.push(index);
+            self.free_slots.push(index);
         }
     }
 }

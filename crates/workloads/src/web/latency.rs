@@ -7,7 +7,7 @@ use crate::{Figure, WorkloadError};
 
 /// Longest latency that the histogram distinguishes, in nanoseconds: an hour, longer than any run
 /// here.
-const LONGEST: u64 = 3_600_000_000_000;
+const MAX_LATENCY: u64 = 3_600_000_000_000;
 
 /// Significant digits of the histogram. A percentile is correct to 0.1%, and a histogram takes 270
 /// KiB.
@@ -25,8 +25,8 @@ impl Latencies {
     /// An empty histogram.
     pub(super) fn new() -> Result<Self, WorkloadError> {
         // The constructor fails only for invalid bounds or digits, and these are valid.
-        let histogram = Histogram::new_with_max(LONGEST, DIGITS);
-        histogram.map(Self).map_err(|error| WorkloadError::Unfit(format!("no histogram: {error}")))
+        let histogram = Histogram::new_with_max(MAX_LATENCY, DIGITS);
+        histogram.map(Self).map_err(|error| WorkloadError::CannotRun(format!("no histogram: {error}")))
     }
 
     /// Adds one latency.
@@ -71,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_it_is_not_lost() {
+    fn a_latency_above_the_maximum_is_kept() {
         let mut latencies = Latencies::new().unwrap();
         latencies.add(Nanos(u64::MAX));
-        assert!(latencies.figures()[4].value >= LONGEST as f64 / 1e6);
+        assert!(latencies.figures()[4].value >= MAX_LATENCY as f64 / 1e6);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! All files that they write are below the run's directory. They run in the foreground. They leave
 //! no shared memory and no semaphores, because the locks that Apache needs are in anonymous memory.
-//! The exception is the last resort, a SIGKILL by the guard.
+//! The exception is the last resort, a SIGKILL by the clean-up process.
 
 use std::env;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use rustix::process::geteuid;
 
-use super::content::NAME;
+use super::content::FILE_NAME;
 use crate::WorkloadError;
 
 /// Debian's directory of daemons, which is not on every user's PATH.
@@ -23,11 +23,11 @@ const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
 /// Spare threads in each process of Apache's event MPM, besides the threads for the connections
 /// (`ThreadsPerChild` of Debian's mpm_event.conf).
-const SPARE: usize = 25;
+const SPARE_THREADS: usize = 25;
 
 /// User and group without any files (Debian policy, section 9.2.2). Apache serves as this user when
 /// root starts it, since Apache refuses to serve as root.
-const NOBODY: u32 = 65_534;
+const NOBODY_ID: u32 = 65_534;
 
 /// A kind of program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) enum Program {
 
 /// Settings of a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting<'a> {
+pub(super) struct Settings<'a> {
     /// Directory of this run. The file is in `files` below it.
     pub(super) directory: &'a Path,
     pub(super) port: u16,
@@ -72,8 +72,8 @@ impl Program {
             Self::ApacheEvent => Some("mod_mpm_event.so"),
             Self::Nginx => None,
         };
-        let whole = module.is_none_or(|module| Path::new(APACHE_MODULES).join(module).is_file());
-        found.filter(|_| whole).ok_or_else(|| WorkloadError::Missing {
+        let is_complete = module.is_none_or(|module| Path::new(APACHE_MODULES).join(module).is_file());
+        found.filter(|_| is_complete).ok_or_else(|| WorkloadError::NotInstalled {
             program: self.command_name().to_owned(),
             package: match self {
                 Self::ApachePrefork | Self::ApacheEvent => "apache2-bin",
@@ -99,24 +99,25 @@ impl Program {
     }
 
     /// Configuration of the program. All other settings keep the program's defaults.
-    pub(super) fn configuration(self, setting: &Setting) -> Result<String, WorkloadError> {
-        let directory = setting.directory.to_str().filter(|path| !path.contains(['"', '\\', '$', '\n', '%']));
+    pub(super) fn configuration(self, settings: &Settings) -> Result<String, WorkloadError> {
+        let directory =
+            settings.directory.to_str().filter(|path| !path.contains(['"', '\\', '$', '\n', '%']));
         let Some(directory) = directory else {
-            return Err(WorkloadError::Unfit(format!(
+            return Err(WorkloadError::CannotRun(format!(
                 "{} cannot stand in a configuration: set TMPDIR to a plainer path",
-                setting.directory.display()
+                settings.directory.display()
             )));
         };
         Ok(match self {
-            Self::ApachePrefork | Self::ApacheEvent => self.apache(setting, directory),
-            Self::Nginx => nginx(setting, directory),
+            Self::ApachePrefork | Self::ApacheEvent => self.apache_configuration(settings, directory),
+            Self::Nginx => nginx_configuration(settings, directory),
         })
     }
 
     /// Configuration of Apache. It loads only the MPM and the module that access control requires.
     /// The directory has Debian's settings, without a search for `.htaccess` at every request.
-    fn apache(self, setting: &Setting, directory: &str) -> String {
-        let Setting { port, workers, connections, .. } = *setting;
+    fn apache_configuration(self, settings: &Settings, directory: &str) -> String {
+        let Settings { port, workers, connections, .. } = *settings;
         let (mpm, sizes) = match self {
             // The number of processes is constant; no spare processes are made or ended.
             Self::ApachePrefork => (
@@ -131,7 +132,7 @@ impl Program {
             // connections would exclude the others. Every connection therefore has a thread, with
             // Debian's 25 spare threads per process.
             _ => {
-                let threads = connections.div_ceil(workers) + SPARE;
+                let threads = connections.div_ceil(workers) + SPARE_THREADS;
                 let all = threads * workers;
                 (
                     "event",
@@ -151,18 +152,18 @@ impl Program {
              DocumentRoot \"{directory}/files\"\n\
              <Directory \"/\">\nOptions FollowSymLinks\nAllowOverride None\n</Directory>\n\
              {sizes}MaxConnectionsPerChild 0\n\
-             KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout {IDLE}\n",
+             KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout {IDLE_SECONDS}\n",
             backlog(connections)
         );
         if geteuid().is_root() {
-            let _ = write!(text, "User #{NOBODY}\nGroup #{NOBODY}\n");
+            let _ = write!(text, "User #{NOBODY_ID}\nGroup #{NOBODY_ID}\n");
         }
         text
     }
 }
 
 /// Seconds for which a server lets a connection wait for its next request: longer than any stall.
-const IDLE: u32 = 60;
+const IDLE_SECONDS: u32 = 60;
 
 /// Length of the queue of connections to be accepted: all connections, and at least Apache's
 /// default.
@@ -170,8 +171,8 @@ pub(super) fn backlog(connections: usize) -> usize {
     connections.max(511)
 }
 
-fn nginx(setting: &Setting, directory: &str) -> String {
-    let Setting { port, workers, connections, .. } = *setting;
+fn nginx_configuration(settings: &Settings, directory: &str) -> String {
+    let Settings { port, workers, connections, .. } = *settings;
     // Unlike Apache, nginx does not refuse to serve as root, and then it needs no access permission
     // for the directory.
     let user = if geteuid().is_root() { "user root;\n" } else { "" };
@@ -191,9 +192,9 @@ fn nginx(setting: &Setting, directory: &str) -> String {
          worker_processes {workers};\n\
          events {{ worker_connections {room}; }}\n\
          http {{\n{places}  access_log off;\n  sendfile on;\n  tcp_nopush on;\n\
-         \x20 keepalive_timeout {IDLE}s;\n  keepalive_requests 1000000000;\n\
+         \x20 keepalive_timeout {IDLE_SECONDS}s;\n  keepalive_requests 1000000000;\n\
          \x20 server {{\n    listen 127.0.0.1:{port} backlog={}{reuseport};\n    \
-         location = /{NAME} {{ root \"{directory}/files\"; }}\n  }}\n}}\n",
+         location = /{FILE_NAME} {{ root \"{directory}/files\"; }}\n  }}\n}}\n",
         backlog(connections)
     )
 }
@@ -204,11 +205,11 @@ mod tests {
 
     #[test]
     fn a_path_that_would_end_a_configuration_is_refused() {
-        let setting = |directory| Setting { directory, port: 8080, workers: 2, connections: 64 };
+        let settings = |directory| Settings { directory, port: 8080, workers: 2, connections: 64 };
         for program in [Program::ApachePrefork, Program::ApacheEvent, Program::Nginx] {
-            let text = program.configuration(&setting(Path::new("/tmp/a b"))).unwrap();
+            let text = program.configuration(&settings(Path::new("/tmp/a b"))).unwrap();
             assert!(text.contains("127.0.0.1:8080") && text.contains("\"/tmp/a b/"), "{text}");
-            let error = program.configuration(&setting(Path::new("/tmp/a\"b"))).unwrap_err();
+            let error = program.configuration(&settings(Path::new("/tmp/a\"b"))).unwrap_err();
             assert!(error.to_string().contains("set TMPDIR"), "{error}");
         }
     }

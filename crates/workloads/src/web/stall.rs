@@ -13,27 +13,27 @@ use crate::clock::now;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stall {
     /// Time from the end of one stall to the end of the next.
-    every: Nanos,
-    /// Duration of each stall: less than `every`.
-    lasts: Nanos,
+    period: Nanos,
+    /// Duration of each stall: less than `period`.
+    duration: Nanos,
 }
 
 impl Stall {
     /// Sleeps until the end of the current stall, if there is one. All threads of a server stall
     /// together, as if one common cause held them up.
-    pub(super) fn pass(self, begun: Nanos) {
-        let left = self.left(now().since(begun));
-        if left > Nanos::ZERO {
-            thread::sleep(Duration::from_nanos(left.0));
+    pub(super) fn sleep_until_end(self, server_start: Nanos) {
+        let remaining = self.remaining(now().since(server_start));
+        if remaining > Nanos::ZERO {
+            thread::sleep(Duration::from_nanos(remaining.0));
         }
     }
 
     /// Remaining time of the stall at `time` after the start of the server. A period ends with its
     /// stall, so any interval of whole periods has an equal share of stalls, including the first
     /// one.
-    fn left(self, time: Nanos) -> Nanos {
-        let left = Nanos(self.every.0 - time.0 % self.every.0);
-        if left > self.lasts { Nanos::ZERO } else { left }
+    fn remaining(self, time: Nanos) -> Nanos {
+        let remaining = Nanos(self.period.0 - time.0 % self.period.0);
+        if remaining > self.duration { Nanos::ZERO } else { remaining }
     }
 }
 
@@ -43,21 +43,21 @@ impl FromStr for Stall {
     /// Parses two whole numbers of milliseconds, such as `1000,100`.
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once(',').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        let Some((every, lasts)) = numbers else {
+        let Some((period, duration)) = numbers else {
             return Err("two numbers of milliseconds are needed, like 1000,100".to_owned());
         };
         // An hour or more is not a stall. The limit also excludes overflow in these products.
-        if !(1..3_600_000).contains(&every) || !(1..every).contains(&lasts) {
+        if !(1..3_600_000).contains(&period) || !(1..period).contains(&duration) {
             return Err("a stall must be shorter than the time from one to the next, and that than an hour"
                 .to_owned());
         }
-        Ok(Self { every: Nanos::from_millis(every), lasts: Nanos::from_millis(lasts) })
+        Ok(Self { period: Nanos::from_millis(period), duration: Nanos::from_millis(duration) })
     }
 }
 
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ms in {}", self.lasts.0 / 1_000_000, self.every.0 / 1_000_000)
+        write!(f, "{} ms in {}", self.duration.0 / 1_000_000, self.period.0 / 1_000_000)
     }
 }
 
@@ -68,10 +68,14 @@ mod tests {
     #[test]
     fn a_stall_ends_when_it_is_over() {
         let stall: Stall = "1000,100".parse().unwrap();
-        for (time, left) in
+        for (time, remaining) in
             [(0, 0), (50, 0), (899, 0), (900, 100), (960, 40), (999, 1), (1000, 0), (1950, 50)]
         {
-            assert_eq!(stall.left(Nanos::from_millis(time)), Nanos::from_millis(left), "at {time} ms");
+            assert_eq!(
+                stall.remaining(Nanos::from_millis(time)),
+                Nanos::from_millis(remaining),
+                "at {time} ms"
+            );
         }
         assert_eq!(stall.to_string(), "100 ms in 1000");
         for text in ["", "1000", "1000,1000", "0,0", "10,0", "-5,1", "1000,100,1", "4000000,1"] {

@@ -5,7 +5,7 @@ use std::process::Command;
 use morecores_testkit::{Group, left_out, skipped, wait_until};
 
 use crate::scratch::{Scratch, walk};
-use crate::{after, output, refused, work};
+use crate::{assert_refused, output, word_after, work};
 
 /// Whether the build tools are installed; reports the reason if they are not.
 fn can_build(test: &str) -> bool {
@@ -18,24 +18,24 @@ fn can_build(test: &str) -> bool {
 }
 
 #[test]
-fn what_the_program_prints_depends_on_nothing_but_the_project() {
-    if !can_build("what_the_program_prints_depends_on_nothing_but_the_project") {
+fn the_output_of_the_program_depends_on_the_project_alone() {
+    if !can_build("the_output_of_the_program_depends_on_the_project_alone") {
         return;
     }
     let line = output("build --files 3 --threads 1");
     assert!(line.contains("generated project of 3 files, seed 1, warm cache, 1 job: "), "{line}");
     assert!(line.ends_with("(the program prints what its source means)\n"), "{line}");
     for name in ["serial", "parallel", "set-up", "link"] {
-        assert!(after(&line, name).parse::<f64>().unwrap() > 0.0, "{line}");
+        assert!(word_after(&line, name).parse::<f64>().unwrap() > 0.0, "{line}");
     }
-    let crc = |arguments| after(&output(arguments), "crc32").to_owned();
-    assert_eq!(crc("build --files 3 --threads 4"), after(&line, "crc32"));
-    assert_ne!(crc("build --files 3 --threads 4 --seed 2"), after(&line, "crc32"));
+    let crc = |arguments| word_after(&output(arguments), "crc32").to_owned();
+    assert_eq!(crc("build --files 3 --threads 4"), word_after(&line, "crc32"));
+    assert_ne!(crc("build --files 3 --threads 4 --seed 2"), word_after(&line, "crc32"));
 }
 
 #[test]
-fn a_compiler_that_compiles_wrongly_is_found_out() {
-    if !can_build("a_compiler_that_compiles_wrongly_is_found_out") {
+fn a_wrong_compiler_is_found() {
+    if !can_build("a_wrong_compiler_is_found") {
         return;
     }
     let scratch = Scratch::new("wrong-compiler");
@@ -122,8 +122,8 @@ fn a_build_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused_before_anything_runs() {
-    refused(&[
+fn an_impossible_build_is_refused_before_anything_runs() {
+    assert_refused(&[
         ("build --files 0", "is not in"),
         ("build --cache hot", "warm, cold"),
         ("build --target vmlinux", "--target is a kernel's"),

@@ -1,6 +1,6 @@
 //! `counter`.
 
-use crate::{after, output, refused};
+use crate::{assert_refused, output, word_after};
 
 /// Value of a figure.
 fn figure(line: &str, name: &str) -> f64 {
@@ -14,7 +14,7 @@ fn all_three_are_shown_in_one_line() {
     for threads in [1, 2, 7] {
         let line = output(&format!("counter --increments 1000003 --threads {threads}"));
         assert_eq!(line.lines().count(), 1);
-        assert_eq!(after(&line, "crc32"), "5f4a64bd", "{line}");
+        assert_eq!(word_after(&line, "crc32"), "5f4a64bd", "{line}");
         assert_eq!(figure(&line, "locked survived"), 100.0, "{line}");
         assert_eq!(figure(&line, "atomic survived"), 100.0, "{line}");
         let plain = figure(&line, "plain survived");
@@ -29,12 +29,12 @@ fn all_three_are_shown_in_one_line() {
 fn one_kind_alone_is_the_rate() {
     let line = output("counter --kind atomic --increments 100000 --threads 2");
     assert!(line.starts_with("counter: atomic, 100000 increments each, 2 threads: "), "{line}");
-    let rate: f64 = after(&line, "s,").parse().unwrap();
+    let rate: f64 = word_after(&line, "s,").parse().unwrap();
     assert!((rate / figure(&line, "atomic rate") - 1.0).abs() < 0.01, "{line}");
 }
 
 #[test]
-fn the_lock_of_the_locked_counter_is_the_one_that_was_asked_for() {
+fn the_locked_counter_has_the_requested_lock() {
     for lock in ["adaptive", "mcs", "pthread-spin"] {
         let line =
             output(&format!("counter --kind locked,atomic --lock {lock} --increments 1003 --threads 3"));
@@ -48,7 +48,7 @@ fn the_lock_of_the_locked_counter_is_the_one_that_was_asked_for() {
 
 #[test]
 fn bad_arguments_are_refused() {
-    refused(&[
+    assert_refused(&[
         ("counter --threads 0", "0 is not in 1..=8192"),
         ("counter --increments 0", "0 is not in"),
         ("counter --lock spine", "there is no lock `spine`; there are: spin, spin-backoff"),

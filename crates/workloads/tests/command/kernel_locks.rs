@@ -1,27 +1,27 @@
 //! `kernel-locks`.
 
 use crate::scratch::Scratch;
-use crate::{after, output, refused, work};
+use crate::{assert_refused, output, word_after, work};
 
 /// Number of operations that is small enough for all locks together to take no time.
 const OPERATIONS: &str = "--operations 600";
 
 /// Checksum of the count 600 and the sum of the scattered `0..600`, by CPython's `zlib.crc32`.
-const KNOWN: &str = "bc372acf";
+const KNOWN_CHECKSUM: &str = "bc372acf";
 
 #[test]
-fn whoever_meets_a_lock_every_operation_is_done_once() {
+fn every_operation_is_done_once_for_any_workers() {
     for lock in ["file-offset", "page-fault", "pipe", "fork", "socket", "dentry"] {
         for by in ["--threads 1", "--threads 7", "--threads 4 --by processes"] {
             let line = output(&format!("kernel-locks --lock {lock} {OPERATIONS} {by}"));
-            assert_eq!(after(&line, "crc32"), KNOWN, "{line}");
+            assert_eq!(word_after(&line, "crc32"), KNOWN_CHECKSUM, "{line}");
             assert!(line.ends_with("(every operation was done once)\n"), "{line}");
         }
     }
 }
 
 #[test]
-fn there_may_be_more_threads_than_operations() {
+fn more_threads_than_operations_are_allowed() {
     let line = output("kernel-locks --lock futex --operations 3 --threads 8");
     assert!(line.starts_with("kernel-locks: futex, 3 operations, 8 threads: "), "{line}");
 }
@@ -43,7 +43,7 @@ fn files_are_where_tmpdir_says_and_none_is_left() {
 
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
-    refused(&[
+    assert_refused(&[
         ("kernel-locks --lock inode", "dentry, file-offset, mmap, page-fault, futex, pipe, fork, socket"),
         ("kernel-locks --operations 0", "is not in"),
         ("kernel-locks --by machines", "threads, processes"),

@@ -1,6 +1,6 @@
 //! `keysearch`.
 
-use crate::{after, output, refused};
+use crate::{assert_refused, output, word_after};
 
 #[test]
 fn the_scalar_default_gives_the_known_result_on_any_core_and_threads() {
@@ -8,7 +8,7 @@ fn the_scalar_default_gives_the_known_result_on_any_core_and_threads() {
         ["--core scalar --threads 2", "--core simd --bits 24 --threads 3", "--bits 24 --threads 1"]
     {
         let line = output(&format!("keysearch {arguments}"));
-        assert_eq!(after(&line, "crc32"), "e8d88e21", "{arguments}");
+        assert_eq!(word_after(&line, "crc32"), "e8d88e21", "{arguments}");
         assert!(line.ends_with("(the key was found, known value)\n") && line.lines().count() == 1, "{line}");
     }
 }
@@ -18,7 +18,7 @@ fn any_number_of_threads_finds_the_key_of_any_seed() {
     let crc = |arguments: &str| {
         let line = output(&format!("keysearch --bits 20 {arguments}"));
         assert!(line.ends_with("(the key was found)\n"), "{line}");
-        after(&line, "crc32").to_owned()
+        word_after(&line, "crc32").to_owned()
     };
     let expected = crc("--seed 5");
     for arguments in ["--threads 2", "--threads 16", "--threads 2 --core scalar"] {
@@ -38,7 +38,7 @@ fn the_line_says_what_was_searched() {
 
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
-    refused(&[
+    assert_refused(&[
         ("keysearch --threads 0", "0 is not in 1..=8192"),
         ("keysearch --bits 15", "15 is not in 16..=40"),
         ("keysearch --bits 41", "41 is not in 16..=40"),

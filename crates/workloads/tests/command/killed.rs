@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use morecores_testkit::{skipped, wait_until};
 
 /// Child processes of `pid` and their descendants (Documentation/filesystems/proc.rst).
-fn made_by(pid: u32) -> Option<Vec<u32>> {
+fn descendants(pid: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     let mut next = vec![pid];
     while let Some(pid) = next.pop() {
@@ -19,7 +19,7 @@ fn made_by(pid: u32) -> Option<Vec<u32>> {
 }
 
 /// Whether a process runs. A zombie does not run any more.
-fn runs(pid: u32) -> bool {
+fn is_running(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
@@ -36,18 +36,18 @@ fn no_process_outlives_it() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let mut made = made_by(workload.id());
+        let mut children_seen = descendants(workload.id());
         wait_until("four processes are there", || {
             // One of them may end while `/proc` is read.
-            made = made_by(workload.id()).or(made.take());
-            made.as_ref().is_none_or(|made| made.len() == 4)
+            children_seen = descendants(workload.id()).or(children_seen.take());
+            children_seen.as_ref().is_none_or(|children_seen| children_seen.len() == 4)
         });
         workload.kill().unwrap();
         workload.wait().unwrap();
-        let Some(made) = made else {
+        let Some(children_seen) = children_seen else {
             return skipped("no_process_outlives_it", "the kernel lists no children (CONFIG_PROC_CHILDREN)");
         };
-        assert_eq!(made.len(), 4, "{arguments:?}");
-        wait_until("all of them are gone", || !made.iter().any(|pid| runs(*pid)));
+        assert_eq!(children_seen.len(), 4, "{arguments:?}");
+        wait_until("all of them are gone", || !children_seen.iter().any(|pid| is_running(*pid)));
     }
 }

@@ -6,25 +6,25 @@ use morecores_study::Nanos;
 use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, SpinTuning};
 use morecores_testkit::skipped;
 
-use crate::{cpus, work};
+use crate::{two_cpus, work};
 
 /// Whether there are two CPUs; reports it if there are not.
-fn two(name: &str) -> bool {
-    if cpus().len() < 2 {
+fn has_two_cpus(name: &str) -> bool {
+    if two_cpus().len() < 2 {
         skipped(name, "there is one CPU");
     }
-    cpus().len() >= 2
+    two_cpus().len() >= 2
 }
 
 /// Lock for one measurement at a time: concurrent measurements would take each other's CPUs.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Measures a cell for `ms` milliseconds.
-fn measured(cell: LockCell, ms: u64) -> LockSample {
+fn measure(cell: LockCell, ms: u64) -> LockSample {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = serde_json::to_string(&cell).expect("a cell");
     let assert = work("lock-cell")
-        .args([&cell, "--cpus", &cpus().to_string(), "--window-ns", &(ms * 1_000_000).to_string()])
+        .args([&cell, "--cpus", &two_cpus().to_string(), "--window-ns", &(ms * 1_000_000).to_string()])
         .assert();
     let assert = assert.success().stderr("");
     let line = String::from_utf8_lossy(&assert.get_output().stdout);
@@ -35,7 +35,7 @@ fn measured(cell: LockCell, ms: u64) -> LockSample {
 /// A time in nanoseconds; `make accuracy` checks its value on this machine.
 #[track_caller]
 fn time(cell: LockCell) -> f64 {
-    match measured(cell, 5) {
+    match measure(cell, 5) {
         LockSample::Time { ns } => {
             assert!(ns.is_finite() && ns >= 0.0, "{ns}");
             ns
@@ -44,9 +44,9 @@ fn time(cell: LockCell) -> f64 {
     }
 }
 
-fn contest(lock: LockName, threads: u32, hold: u64, watched: bool, ms: u64) -> ContestSample {
+fn measure_contention(lock: LockName, threads: u32, hold: u64, watched: bool, ms: u64) -> ContestSample {
     let [hold_ns, think_ns] = [Nanos(hold); 2];
-    match measured(LockCell::Contest { lock, threads, hold_ns, think_ns, watched }, ms) {
+    match measure(LockCell::Contest { lock, threads, hold_ns, think_ns, watched }, ms) {
         LockSample::Contest(sample) => sample,
         other => panic!("no contest: {other:?}"),
     }
@@ -55,7 +55,7 @@ fn contest(lock: LockName, threads: u32, hold: u64, watched: bool, ms: u64) -> C
 #[test]
 fn every_lock_is_measured_free_and_handed_over() {
     const NAME: &str = "every_lock_is_measured_free_and_handed_over";
-    let two = two(NAME);
+    let two = has_two_cpus(NAME);
     for lock in LockName::ALL {
         time(LockCell::Free { lock });
         if two {
@@ -65,11 +65,11 @@ fn every_lock_is_measured_free_and_handed_over() {
 }
 
 #[test]
-fn threads_take_turns_and_their_waits_are_told_where_they_can_be() {
+fn threads_take_turns_and_their_waits_are_reported_where_possible() {
     for lock in LockName::ALL {
         for (threads, hold, watched) in [(1, 10_000, false), (4, 0, false), (4, 0, true)] {
             // A turn without a trace under the lock is a wrong result, and the cell fails.
-            let sample = contest(lock, threads, hold, watched, 5);
+            let sample = measure_contention(lock, threads, hold, watched, 5);
             assert_eq!(sample.turns.len(), threads as usize, "{lock}");
             assert!(sample.user_ns + sample.system_ns > Nanos::ZERO, "{lock} {sample:?}");
             match &sample.longest_waits_ns {
@@ -84,12 +84,12 @@ fn threads_take_turns_and_their_waits_are_told_where_they_can_be() {
 }
 
 #[test]
-fn who_waits_for_an_owner_off_its_cpu_burns_no_more_than_it_waits() {
-    if !two("who_waits_for_an_owner_off_its_cpu_burns_no_more_than_it_waits") {
+fn a_waiter_for_a_preempted_owner_burns_no_more_than_its_wait() {
+    if !has_two_cpus("a_waiter_for_a_preempted_owner_burns_no_more_than_its_wait") {
         return;
     }
     for lock in [LockName::Spin, LockName::Block, LockName::Kernel] {
-        match measured(LockCell::Preempted { lock }, 1) {
+        match measure(LockCell::Preempted { lock }, 1) {
             // Only waits of at least 1 ms count. The two clocks differ by the correction of the
             // time, 500 in a million.
             LockSample::Preempted { waited_ns, burned_ns, waits } => {
@@ -107,30 +107,31 @@ fn who_waits_for_an_owner_off_its_cpu_burns_no_more_than_it_waits() {
 #[test]
 fn a_switch_and_a_line_are_measured() {
     time(LockCell::Switch);
-    if two("a_switch_and_a_line_are_measured") {
-        let [from, to] = [cpus().iter().next(), cpus().iter().nth(1)].map(|cpu| cpu.expect("two CPUs"));
+    if has_two_cpus("a_switch_and_a_line_are_measured") {
+        let [from, to] =
+            [two_cpus().iter().next(), two_cpus().iter().nth(1)].map(|cpu| cpu.expect("two CPUs"));
         time(LockCell::Line { from, to });
     }
 }
 
 #[test]
-fn the_bound_of_a_spin_comes_from_what_was_timed() {
+fn the_spin_limit_comes_from_the_timings() {
     let line = {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         crate::output("tune-spin")
     };
     let tuning: SpinTuning = serde_json::from_str(&line).expect("a tuning");
     assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
-    assert_eq!(tuning.cpus > 1, cpus().len() > 1, "{line}");
+    assert_eq!(tuning.cpus > 1, two_cpus().len() > 1, "{line}");
     assert_eq!(tuning.spins > 0, tuning.cpus > 1, "{line}");
     let mut sleeps = tuning.sleeps.clone();
     sleeps.sort_by(f64::total_cmp);
     // The cost is within the bounds of the locks, or a fixed one without two CPUs to time it.
-    let believed = match sleeps[sleeps.len() / 2] {
+    let expected = match sleeps[sleeps.len() / 2] {
         0.0 => 14_000.0,
         median => median.clamp(1_000.0, 50_000.0),
     };
-    assert_eq!(tuning.sleep_ns, believed, "{line}");
+    assert_eq!(tuning.sleep_ns, expected, "{line}");
     assert!(tuning.spin_ns > 0.0, "{line}");
     if tuning.cpus > 1 {
         // The spins are those that fit into a sleep: at least one, and at most those that 16 bits
@@ -141,15 +142,15 @@ fn the_bound_of_a_spin_comes_from_what_was_timed() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_one_clear_line() {
-    let first = cpus().first().expect("a CPU");
+fn an_impossible_measurement_is_one_clear_line() {
+    let first = two_cpus().first().expect("a CPU");
     let contest = |threads| {
         format!(
             r#"{{"what":"contest","lock":"spin","threads":{threads},"hold_ns":0,"think_ns":0,"watched":false}}"#
         )
     };
     let free = r#"{"what":"free","lock":"spin"}"#.to_owned();
-    for (cell, cpus, window, reason) in [
+    for (cell, cpu_list, window, reason) in [
         ("nothing", "0", "1000", "`nothing` is no cell of the laboratory"),
         (r#"{"what":"free","lock":"spine"}"#, "0", "1000", "unknown variant `spine`"),
         (&free, "8191", "1000", "CPU 8191 may not be used here: take some of "),
@@ -166,7 +167,7 @@ fn what_cannot_be_measured_is_one_clear_line() {
         (&contest(0), &first.to_string(), "1000", "0 threads cannot contend: 1 to 8192 can"),
         (&contest(10_000), &first.to_string(), "1000", "10000 threads cannot contend"),
     ] {
-        let assert = work("lock-cell").args([cell, "--cpus", cpus, "--window-ns", window]).assert();
+        let assert = work("lock-cell").args([cell, "--cpus", cpu_list, "--window-ns", window]).assert();
         let assert = assert.code(2).stdout("");
         let error = String::from_utf8_lossy(&assert.get_output().stderr);
         assert!(error.contains(reason) && error.lines().count() == 1, "{cell}: {error}");

@@ -38,20 +38,20 @@ fn output(arguments: &str) -> String {
 }
 
 /// The word after `word` in `text`.
-fn after<'a>(text: &'a str, word: &str) -> &'a str {
+fn word_after<'a>(text: &'a str, word: &str) -> &'a str {
     let mut words = text.split_whitespace();
     words.find(|w| *w == word).and_then(|_| words.next()).unwrap_or_else(|| panic!("no {word} in: {text}"))
 }
 
 /// Up to two usable CPUs.
-fn cpus() -> CpuSet {
+fn two_cpus() -> CpuSet {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc/self/status");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("CPUs");
     list.parse::<CpuSet>().expect("a list of CPUs").iter().take(2).collect()
 }
 
 /// Checks that each of these is refused with exit status 2 and with the reason on standard error.
-fn refused(cases: &[(&str, &str)]) {
+fn assert_refused(cases: &[(&str, &str)]) {
     for (arguments, reason) in cases {
         let assert = work(arguments).assert().code(2).stdout("");
         let error = String::from_utf8_lossy(&assert.get_output().stderr);
@@ -60,9 +60,9 @@ fn refused(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_is_no_workload_is_refused() {
-    refused(&[("", "Usage"), ("sofen", "similar")]);
-    refused(&[("", "`morecores work list`"), ("nosuch", "`morecores work list`")]);
+fn an_unknown_workload_is_refused() {
+    assert_refused(&[("", "Usage"), ("sofen", "similar")]);
+    assert_refused(&[("", "`morecores work list`"), ("nosuch", "`morecores work list`")]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_list_names_every_workload() {
 }
 
 /// Command that runs `morecores-work` under an address-space limit in KiB, set by a shell.
-fn limited(kib: u32, arguments: &str) -> Command {
+fn with_address_space_limit(kib: u32, arguments: &str) -> Command {
     let mut command = Command::new("sh");
     let binary = env!("CARGO_BIN_EXE_morecores-work");
     command.args(["-c", &format!("ulimit -v {kib} && exec '{binary}' {arguments}")]);
@@ -84,7 +84,8 @@ fn limited(kib: u32, arguments: &str) -> Command {
 
 #[test]
 fn too_little_address_space_is_one_clear_line() {
-    let assert = limited(1_000_000, "soften --threads 900 --passes 10").assert().code(2).stdout("");
+    let assert =
+        with_address_space_limit(1_000_000, "soften --threads 900 --passes 10").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&assert.get_output().stderr);
     assert!(error.contains("58 GiB of address space and the limit is 976.6 MiB"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -93,7 +94,7 @@ fn too_little_address_space_is_one_clear_line() {
 /// Output of a run under a limit of `count` processes; `None` if the limit cannot be set, which is
 /// reported under `test`. Root has no such limit, and the processes of a user count together. The
 /// run therefore gets a separate user: Debian assigns the numbers from 60000 to 64999 to no user.
-fn as_user_with_processes(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
+fn run_with_process_limit(count: u32, test: &str, arguments: &str) -> Option<std::process::Output> {
     static USERS: AtomicU32 = AtomicU32::new(0);
     let user = 60_000 + (16 * std::process::id() + USERS.fetch_add(1, Relaxed)) % 5_000;
     let output = std::process::Command::new("setpriv")
@@ -116,7 +117,7 @@ fn as_user_with_processes(count: u32, test: &str, arguments: &str) -> Option<std
 fn a_refused_thread_is_one_clear_line() {
     const NAME: &str = "a_refused_thread_is_one_clear_line";
     for arguments in ["soften --threads 64", "web --server embedded --threads 64"] {
-        let Some(output) = as_user_with_processes(5, NAME, arguments) else { return };
+        let Some(output) = run_with_process_limit(5, NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("of 64 could not be started") && error.contains("lower --threads"), "{error}");
@@ -127,7 +128,8 @@ fn a_refused_thread_is_one_clear_line() {
 
 #[test]
 fn refused_memory_is_one_clear_line() {
-    let assert = limited(100_000, "soften --width 8192 --height 8192").assert().code(2).stdout("");
+    let assert =
+        with_address_space_limit(100_000, "soften --width 8192 --height 8192").assert().code(2).stdout("");
     let error = String::from_utf8_lossy(&assert.get_output().stderr);
     assert!(error.contains("192 MiB of memory were refused"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -164,10 +166,10 @@ fn a_full_disk_is_one_clear_line() {
 }
 
 #[test]
-fn a_guard_that_cannot_be_started_is_no_matter_of_threads() {
-    const NAME: &str = "a_guard_that_cannot_be_started_is_no_matter_of_threads";
+fn a_cleanup_process_that_cannot_be_started_does_not_blame_the_threads() {
+    const NAME: &str = "a_cleanup_process_that_cannot_be_started_does_not_blame_the_threads";
     for arguments in ["multiuser --threads 1", "build"] {
-        let Some(output) = as_user_with_processes(1, NAME, arguments) else { return };
+        let Some(output) = run_with_process_limit(1, NAME, arguments) else { return };
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains("clears up could not be started") && error.contains("pids.max"), "{error}");

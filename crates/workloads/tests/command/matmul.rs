@@ -1,12 +1,12 @@
 //! `matmul`.
 
-use crate::{after, output, refused};
+use crate::{assert_refused, output, word_after};
 
 #[test]
 fn both_kernels_give_the_known_result() {
     for arguments in ["--threads 2", "--threads 2 --kernel tuned --repeat 3"] {
         let line = output(&format!("matmul {arguments}"));
-        assert_eq!(after(&line, "crc32"), "8f38e431");
+        assert_eq!(word_after(&line, "crc32"), "8f38e431");
         assert!(
             line.ends_with("(Freivalds' check and known value)\n") && line.lines().count() == 1,
             "{line}"
@@ -19,7 +19,7 @@ fn kernels_threads_and_processes_give_the_same_result() {
     let crc = |arguments: &str| {
         let line = output(&format!("matmul --size 101 --repeat 3 {arguments}"));
         assert!(line.ends_with("(Freivalds' check)\n"), "{line}");
-        after(&line, "crc32").to_owned()
+        word_after(&line, "crc32").to_owned()
     };
     let expected = crc("--seed 9");
     for threads in [2, 3, 12, 101] {
@@ -43,7 +43,7 @@ fn the_line_says_what_was_computed() {
 
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
-    refused(&[
+    assert_refused(&[
         ("matmul --threads 0", "0 is not in 1..=8192"),
         ("matmul --size 0", "0 is not in"),
         ("matmul --size 65537", "is not in"),

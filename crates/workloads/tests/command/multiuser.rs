@@ -6,27 +6,27 @@ use std::process::Command;
 use morecores_testkit::wait_until;
 
 use crate::scratch::Scratch;
-use crate::{after, output, refused, work};
+use crate::{assert_refused, output, word_after, work};
 
 #[test]
-fn what_users_do_depends_neither_on_how_many_work_at_a_time_nor_on_where() {
+fn the_work_of_users_depends_neither_on_their_number_nor_on_directories() {
     let line = output("multiuser --threads 3 --rounds 2");
     assert!(line.starts_with("multiuser: 3 users, 3 at a time, 2 rounds, 1 directory, seed 1: "), "{line}");
     assert!(line.ends_with("(everything that was done was looked at)\n"), "{line}");
-    let [mean, max] = ["mean", "max"].map(|name| after(&line, name).parse::<f64>().unwrap());
+    let [mean, max] = ["mean", "max"].map(|name| word_after(&line, name).parse::<f64>().unwrap());
     assert!(mean > 0.0 && mean <= max, "{line}");
 
     let (one, other) = (Scratch::new("users-here"), Scratch::new("users-there"));
     let directories = format!("--dir {} --dir {}", one.0.display(), other.0.display());
-    let crc = |arguments: &str| after(&output(arguments), "crc32").to_owned();
+    let crc = |arguments: &str| word_after(&output(arguments), "crc32").to_owned();
     let again = format!("multiuser --threads 1 --users 3 --rounds 2 {directories}");
-    assert_eq!(crc(&again), after(&line, "crc32"));
+    assert_eq!(crc(&again), word_after(&line, "crc32"));
     assert!(one.is_empty() && other.is_empty());
-    assert_ne!(crc("multiuser --threads 3 --rounds 2 --seed 2"), after(&line, "crc32"));
+    assert_ne!(crc("multiuser --threads 3 --rounds 2 --seed 2"), word_after(&line, "crc32"));
 }
 
 #[test]
-fn a_tool_that_is_wrong_is_found_out() {
+fn a_wrong_tool_is_found() {
     let scratch = Scratch::new("wrong-tool");
     let path = scratch.program("uniq", "#!/bin/sh\nexec cat\n");
     let run = work("multiuser --rounds 1").env("PATH", path).assert().code(1).stdout("");
@@ -36,7 +36,7 @@ fn a_tool_that_is_wrong_is_found_out() {
 }
 
 #[test]
-fn users_who_are_killed_leave_nothing() {
+fn killed_users_leave_nothing() {
     let scratch = Scratch::new("killed-users");
     let mut run = Command::new(env!("CARGO_BIN_EXE_morecores-work"))
         .args(["multiuser", "--threads", "3", "--rounds", "100000", "--dir"])
@@ -54,8 +54,8 @@ fn users_who_are_killed_leave_nothing() {
 }
 
 #[test]
-fn what_cannot_be_run_is_one_clear_line() {
-    refused(&[
+fn an_impossible_run_is_one_clear_line() {
+    assert_refused(&[
         ("multiuser --users 0", "is not in"),
         ("multiuser --rounds 0", "is not in"),
         ("multiuser --threads 4 --users 3", "4 threads cannot share 3 users: ask for at most --threads 3"),

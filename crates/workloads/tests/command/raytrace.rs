@@ -4,10 +4,10 @@ use std::process::Command;
 
 use morecores_testkit::{Group, left_out, skipped};
 
-use crate::{after, output, refused, work};
+use crate::{assert_refused, output, word_after, work};
 
 /// Whether POV-Ray is installed; reports it if it is not.
-fn there(test: &str) -> bool {
+fn has_povray(test: &str) -> bool {
     if left_out(test, Group::Raytrace) {
         return false;
     }
@@ -20,13 +20,13 @@ fn there(test: &str) -> bool {
 
 #[test]
 fn any_number_of_threads_gives_the_same_picture() {
-    if !there("any_number_of_threads_gives_the_same_picture") {
+    if !has_povray("any_number_of_threads_gives_the_same_picture") {
         return;
     }
     let crc = |threads| {
         let line = output(&format!("raytrace --width 120 --height 90 --threads {threads}"));
         assert!(line.ends_with("(a strip was traced again)\n") && line.contains(" pixels/s, "), "{line}");
-        after(&line, "crc32").to_owned()
+        word_after(&line, "crc32").to_owned()
     };
     let expected = crc(1);
     for threads in [2, 5] {
@@ -36,7 +36,7 @@ fn any_number_of_threads_gives_the_same_picture() {
 
 #[test]
 fn nothing_is_left_in_the_temporary_directory() {
-    if !there("nothing_is_left_in_the_temporary_directory") {
+    if !has_povray("nothing_is_left_in_the_temporary_directory") {
         return;
     }
     let parent = std::env::temp_dir().join(format!("raytrace-test-{}", std::process::id()));
@@ -64,7 +64,7 @@ fn a_povray_that_fails_is_one_clear_line() {
 
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
-    refused(&[
+    assert_refused(&[
         ("raytrace --threads 0", "0 is not in 1..=8192"),
         ("raytrace --height 15", "15 is not in 16..=32768"),
         ("raytrace --width 0", "0 is not in"),

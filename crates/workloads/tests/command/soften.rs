@@ -1,11 +1,11 @@
 //! `soften`.
 
-use crate::{after, output, refused};
+use crate::{assert_refused, output, word_after};
 
 #[test]
 fn the_default_run_gives_the_known_result() {
     let line = output("soften --threads 2");
-    assert_eq!(after(&line, "crc32"), "a287f25d");
+    assert_eq!(word_after(&line, "crc32"), "a287f25d");
     assert!(line.ends_with("(known value)\n") && line.lines().count() == 1, "{line}");
 }
 
@@ -13,7 +13,7 @@ fn the_default_run_gives_the_known_result() {
 fn any_number_of_threads_and_either_order_give_the_known_result() {
     for arguments in ["--threads 1", "--threads 3", "--threads 16", "--threads 2 --order column"] {
         let line = output(&format!("soften --passes 300 {arguments}"));
-        assert_eq!(after(&line, "crc32"), "0f5613e2", "{arguments}");
+        assert_eq!(word_after(&line, "crc32"), "0f5613e2", "{arguments}");
     }
 }
 
@@ -28,7 +28,7 @@ fn the_rate_stands_before_its_unit() {
 
 #[test]
 fn bad_arguments_are_refused_before_anything_runs() {
-    refused(&[
+    assert_refused(&[
         ("soften --threads 0", "0 is not in 1..=8192"),
         ("soften --threads two", "invalid"),
         ("soften --width 0", "0 is not in"),

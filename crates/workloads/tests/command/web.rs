@@ -12,7 +12,7 @@ use std::thread;
 use morecores_testkit::{Group, left_out, skipped, wait_until};
 use rustix::process::{Pid, Signal, geteuid};
 
-use crate::{after, output, refused, work};
+use crate::{assert_refused, output, word_after, work};
 
 /// Each server, its program, and the package of the program.
 const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
@@ -24,7 +24,7 @@ const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
 
 /// The installed servers. A missing server must report its package. morecores' own server is always
 /// present.
-fn installed(test: &str) -> Vec<&'static str> {
+fn installed_servers(test: &str) -> Vec<&'static str> {
     if left_out(test, Group::Servers) {
         return vec!["embedded"];
     }
@@ -34,7 +34,7 @@ fn installed(test: &str) -> Vec<&'static str> {
             && !Path::new(program).is_file()
         {
             let advice = format!("install it with: apt-get install {package}");
-            refused(&[(&format!("web --server {server}"), &advice)]);
+            assert_refused(&[(&format!("web --server {server}"), &advice)]);
             missing.push(server);
         }
     }
@@ -46,7 +46,7 @@ fn installed(test: &str) -> Vec<&'static str> {
 
 /// The number after `name` in a result.
 fn figure(line: &str, name: &str) -> f64 {
-    after(line, name).trim_end_matches(',').parse().unwrap()
+    word_after(line, name).trim_end_matches(',').parse().unwrap()
 }
 
 /// A port that was free a moment ago.
@@ -54,7 +54,7 @@ fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-fn answers(port: u16) -> bool {
+fn is_answering(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
@@ -84,20 +84,20 @@ impl Drop for Scratch {
 }
 
 /// A server for other clients, ended when the value is dropped.
-struct Serving(Child, u16);
+struct TestServer(Child, u16);
 
-impl Serving {
+impl TestServer {
     fn start(arguments: &str) -> Self {
         let port = free_port();
         let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
         command.args(["web", "--clients", "0", "--port", &port.to_string()]);
         let child = command.args(arguments.split_whitespace()).spawn().unwrap();
-        wait_until("a server for others answers", || answers(port));
+        wait_until("a server for others answers", || is_answering(port));
         Self(child, port)
     }
 }
 
-impl Drop for Serving {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -107,7 +107,7 @@ impl Drop for Serving {
 #[test]
 fn every_server_gives_the_same_file_for_every_number_of_threads() {
     let scratch = Scratch::new("servers");
-    let servers = installed("every_server_gives_the_same_file_for_every_number_of_threads");
+    let servers = installed_servers("every_server_gives_the_same_file_for_every_number_of_threads");
     let mut checksums = Vec::new();
     for server in servers {
         for more in [
@@ -122,7 +122,7 @@ fn every_server_gives_the_same_file_for_every_number_of_threads() {
             let assert = work(&arguments).env("TMPDIR", &scratch.0).assert().success().stderr("");
             let line = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
             assert!(line.starts_with(&format!("web: {server}, 15 KiB, 1000 requests")), "{line}");
-            checksums.push(after(&line, "crc32").to_owned());
+            checksums.push(word_after(&line, "crc32").to_owned());
             assert!(scratch.is_empty(), "{arguments}");
         }
     }
@@ -169,7 +169,7 @@ fn an_open_loop_sees_a_stall() {
 fn a_port_in_use_is_one_clear_line() {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
-    for server in installed("a_port_in_use_is_one_clear_line") {
+    for server in installed_servers("a_port_in_use_is_one_clear_line") {
         let assert = work(&format!("web --server {server} --port {port}")).assert().code(2).stdout("");
         let error = String::from_utf8_lossy(&assert.get_output().stderr);
         assert!(error.contains(&format!("port {port} on 127.0.0.1 cannot be had")), "{error}");
@@ -183,7 +183,7 @@ fn a_server_that_cannot_enter_tmpdir_is_one_clear_line() {
     if !geteuid().is_root() {
         return skipped(NAME, "needs root, whose Apache serves as another user");
     }
-    if !installed(NAME).contains(&"apache-event") {
+    if !installed_servers(NAME).contains(&"apache-event") {
         return;
     }
     let scratch = Scratch::new("closed");
@@ -195,36 +195,36 @@ fn a_server_that_cannot_enter_tmpdir_is_one_clear_line() {
 
 #[test]
 fn nothing_is_left_when_it_is_interrupted_or_killed() {
-    let servers = installed("nothing_is_left_when_it_is_interrupted_or_killed");
+    let servers = installed_servers("nothing_is_left_when_it_is_interrupted_or_killed");
     // The servers run concurrently, since orphans disappear only when the process that adopts them
     // checks.
     thread::scope(|scope| {
         for server in servers {
             for signal in [Signal::INT, Signal::KILL] {
-                scope.spawn(move || ended_by(server, signal));
+                scope.spawn(move || check_end_by(server, signal));
             }
         }
     });
 }
 
 /// Ends a run of this server by that signal, and waits until nothing of the run is left.
-fn ended_by(server: &str, signal: Signal) {
+fn check_end_by(server: &str, signal: Signal) {
     let scratch = Scratch::new(&format!("{server}-{}", signal.as_raw()));
     let port = free_port();
     let mut command = Command::new(env!("CARGO_BIN_EXE_morecores-work"));
     command.args(["web", "--server", server, "--requests", "4000000000", "--threads", "2"]);
     command.args(["--port", &port.to_string()]).env("TMPDIR", &scratch.0).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
-    wait_until("the server answers", || answers(port));
+    wait_until("the server answers", || is_answering(port));
     rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap();
-    wait_until("the server is gone", || !answers(port) && scratch.is_empty());
+    wait_until("the server is gone", || !is_answering(port) && scratch.is_empty());
 }
 
 /// Answers connections for ever. The first `right` of all requests get another server's answer, the
 /// others that answer with its last byte changed. Each connection is closed without notice after
 /// `each` answers.
-fn imitate(port: u16, each: usize, right: usize) -> u16 {
+fn start_imitation(port: u16, each: usize, right: usize) -> u16 {
     let ask = |request: &[u8]| {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         stream.write_all(request).unwrap();
@@ -257,9 +257,9 @@ fn imitate(port: u16, each: usize, right: usize) -> u16 {
 }
 
 #[test]
-fn a_wrong_body_is_found_and_said_loudly() {
-    let serving = Serving::start("--server embedded");
-    let port = imitate(serving.1, usize::MAX, 50);
+fn a_wrong_body_is_reported() {
+    let server = TestServer::start("--server embedded");
+    let port = start_imitation(server.1, usize::MAX, 50);
     let arguments = format!("web --server none --port {port} --requests 200 --connections 1 --compare 1");
     let assert = work(&arguments).assert().code(1).stdout("");
     let error = String::from_utf8_lossy(&assert.get_output().stderr);
@@ -267,9 +267,9 @@ fn a_wrong_body_is_found_and_said_loudly() {
 }
 
 #[test]
-fn a_request_that_met_a_closing_connection_is_made_again() {
-    let serving = Serving::start("--server embedded");
-    let port = imitate(serving.1, 3, usize::MAX);
+fn a_request_on_a_closing_connection_is_repeated() {
+    let server = TestServer::start("--server embedded");
+    let port = start_imitation(server.1, 3, usize::MAX);
     let arguments = format!("web --server none --port {port} --requests 100 --connections 1 --compare 1");
     // Every third response is followed by a request that the server does not read, unless the
     // client sees the close first. The test runs without and with time between requests.
@@ -280,17 +280,17 @@ fn a_request_that_met_a_closing_connection_is_made_again() {
 }
 
 #[test]
-fn another_file_is_no_wrong_result_but_another_server() {
-    let serving = Serving::start("--server embedded --seed 2");
-    refused(&[(
-        &format!("web --server none --port {}", serving.1),
+fn another_file_is_another_server_and_no_wrong_result() {
+    let server = TestServer::start("--server embedded --seed 2");
+    assert_refused(&[(
+        &format!("web --server none --port {}", server.1),
         "start it with the same --file and --seed",
     )]);
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_started() {
-    refused(&[
+fn unfitting_arguments_are_refused_before_anything_is_started() {
+    assert_refused(&[
         ("web --threads 0", "0 is not in 1..=8192"),
         ("web --file 0", "0 is not in"),
         ("web --connections 0", "0 is not in"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::super::RawAdaptive;
-use super::{AWAKE, STARVING, LOCKED, SpinResult, Relaxed, WAITER, Waiter};
+use super::{AWAKE, LOCKED, Relaxed, STARVING, SpinResult, WAITER, Waiter};
 use crate::models::{LockedNumber, check};
 
 /// A lock that the calling thread owns, with one counted waiter that has slept, was called, and may

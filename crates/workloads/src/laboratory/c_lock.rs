@@ -14,7 +14,7 @@ use super::lock::Lock;
 
 /// Functions of the C library for one kind of lock.
 #[allow(unsafe_code)]
-pub(crate) trait Calls: Default + Sync {
+pub(crate) trait LockFunctions: Default + Sync {
     /// C type of the lock variable.
     type Variable;
 
@@ -39,12 +39,12 @@ pub(crate) trait Calls: Default + Sync {
 
 /// A lock of the C library around a number.
 #[derive(Debug)]
-pub(crate) struct Foreign<C: Calls> {
+pub(crate) struct CLock<C: LockFunctions> {
     variable: UnsafeCell<MaybeUninit<C::Variable>>,
     number: UnsafeCell<u64>,
 }
 
-impl<C: Calls> Default for Foreign<C> {
+impl<C: LockFunctions> Default for CLock<C> {
     fn default() -> Self {
         Self { variable: UnsafeCell::new(MaybeUninit::uninit()), number: UnsafeCell::new(0) }
     }
@@ -53,10 +53,10 @@ impl<C: Calls> Default for Foreign<C> {
 // SAFETY: the variable is made for use by several threads, and the number is accessed only under
 // the lock.
 #[allow(unsafe_code)]
-unsafe impl<C: Calls> Sync for Foreign<C> {}
+unsafe impl<C: LockFunctions> Sync for CLock<C> {}
 
-impl<C: Calls> Lock for Foreign<C> {
-    fn settle(&mut self) {
+impl<C: LockFunctions> Lock for CLock<C> {
+    fn initialise(&mut self) {
         // SAFETY: the exclusive borrow excludes other users, and the trait guarantees that the lock
         // stays in place.
         #[allow(unsafe_code)]
@@ -68,8 +68,8 @@ impl<C: Calls> Lock for Foreign<C> {
     #[inline(always)]
     fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
         /// Releases the lock at the end of the work, also after a panic.
-        struct Held<C: Calls>(*mut C::Variable);
-        impl<C: Calls> Drop for Held<C> {
+        struct UnlockOnDrop<C: LockFunctions>(*mut C::Variable);
+        impl<C: LockFunctions> Drop for UnlockOnDrop<C> {
             #[inline(always)]
             fn drop(&mut self) {
                 // SAFETY: this thread acquired the lock when this value was made.
@@ -80,12 +80,12 @@ impl<C: Calls> Lock for Foreign<C> {
             }
         }
         let variable = self.variable.get().cast();
-        // SAFETY: the lock was settled before its use. The number belongs to this thread until the
-        // release, which comes after the work.
+        // SAFETY: the lock was initialised before its use. The number belongs to this thread until
+        // the release, which comes after the work.
         #[allow(unsafe_code)]
         unsafe {
             C::lock(variable);
-            let _held = Held::<C>(variable);
+            let _unlock_on_drop = UnlockOnDrop::<C>(variable);
             work(&mut *self.number.get())
         }
     }
@@ -94,15 +94,15 @@ impl<C: Calls> Lock for Foreign<C> {
 /// `pthread_mutex_t` of this kind. None of the calls can fail: the variables are valid, the kinds
 /// are known, and a thread that holds the lock does not acquire it again.
 macro_rules! pthread_mutex {
-    ($about:literal, $name:ident, $calls:ident, $kind:expr) => {
+    ($about:literal, $name:ident, $functions:ident, $kind:expr) => {
         #[derive(Debug, Default)]
-        pub(crate) struct $calls;
+        pub(crate) struct $functions;
 
         #[doc = $about]
-        pub(crate) type $name = Foreign<$calls>;
+        pub(crate) type $name = CLock<$functions>;
 
         #[allow(unsafe_code)]
-        impl Calls for $calls {
+        impl LockFunctions for $functions {
             type Variable = pthread_mutex_t;
 
             unsafe fn init(variable: *mut pthread_mutex_t) {
@@ -132,21 +132,21 @@ macro_rules! pthread_mutex {
     };
 }
 
-pthread_mutex!("Of the default kind.", PthreadNormal, NormalCalls, libc::PTHREAD_MUTEX_DEFAULT);
-pthread_mutex!("That spins before it blocks.", PthreadAdaptive, AdaptiveCalls, PTHREAD_MUTEX_ADAPTIVE_NP);
+pthread_mutex!("Of the default kind.", PthreadNormal, NormalFunctions, libc::PTHREAD_MUTEX_DEFAULT);
+pthread_mutex!("That spins before it blocks.", PthreadAdaptive, AdaptiveFunctions, PTHREAD_MUTEX_ADAPTIVE_NP);
 
 /// The kind, from glibc's pthread.h.
 const PTHREAD_MUTEX_ADAPTIVE_NP: libc::c_int = 3;
 
 /// The functions of `pthread_spinlock_t`.
 #[derive(Debug, Default)]
-pub(crate) struct SpinCalls;
+pub(crate) struct SpinFunctions;
 
 /// `pthread_spinlock_t`.
-pub(crate) type PthreadSpin = Foreign<SpinCalls>;
+pub(crate) type PthreadSpin = CLock<SpinFunctions>;
 
 #[allow(unsafe_code)]
-impl Calls for SpinCalls {
+impl LockFunctions for SpinFunctions {
     type Variable = pthread_spinlock_t;
 
     unsafe fn init(variable: *mut pthread_spinlock_t) {
@@ -171,13 +171,13 @@ impl Calls for SpinCalls {
 /// `atomic_flag_clear_explicit(&flag, memory_order_release)`, as books on C11 show them: nothing
 /// between two attempts. Test-and-set is an exchange of a byte, in C11 as here.
 #[derive(Debug, Default)]
-pub(crate) struct FlagCalls;
+pub(crate) struct FlagFunctions;
 
 /// C11 spin lock around a number.
-pub(crate) type C11Spin = Foreign<FlagCalls>;
+pub(crate) type C11Spin = CLock<FlagFunctions>;
 
 #[allow(unsafe_code)]
-impl Calls for FlagCalls {
+impl LockFunctions for FlagFunctions {
     type Variable = AtomicBool;
 
     unsafe fn init(variable: *mut AtomicBool) {

@@ -22,7 +22,7 @@ pub(super) enum Placement {
 /// CPUs that this process may use, in order.
 pub(super) fn cpus() -> Result<Vec<usize>, WorkloadError> {
     let mask = sched_getaffinity(None).map_err(|error| {
-        WorkloadError::Unfit(format!("the CPUs that may be used could not be read: {error}"))
+        WorkloadError::CannotRun(format!("the CPUs that may be used could not be read: {error}"))
     })?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
 }
@@ -33,57 +33,57 @@ pub(super) struct Route<'a> {
     placement: Placement,
     cpus: &'a [usize],
     /// Index in `cpus`.
-    at: usize,
+    position: usize,
     every: Nanos,
     /// Time of the next move.
-    due: Nanos,
+    next_move: Nanos,
     moves: u64,
     /// First refused CPU, and the reason.
-    refused: Option<(usize, rustix::io::Errno)>,
+    refusal: Option<(usize, rustix::io::Errno)>,
 }
 
 impl<'a> Route<'a> {
     /// Route of thread `index`.
     pub(super) fn new(placement: Placement, cpus: &'a [usize], index: usize, every: Duration) -> Self {
-        let (at, every) = (index % cpus.len().max(1), Nanos::from(every));
-        Self { placement, cpus, at, every, due: Nanos::ZERO, moves: 0, refused: None }
+        let (position, every) = (index % cpus.len().max(1), Nanos::from(every));
+        Self { placement, cpus, position, every, next_move: Nanos::ZERO, moves: 0, refusal: None }
     }
 
     /// Moves the calling thread to its first CPU.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn move_to_first(&mut self) {
         if self.placement != Placement::Free {
-            self.settle();
+            self.pin_to_current();
         }
-        self.due = Nanos(clock::now().0 + self.every.0);
+        self.next_move = Nanos(clock::now().0 + self.every.0);
     }
 
     /// Moves the calling thread if its move is due. The clock is read for all placements, so that
     /// its cost is equal for all of them.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn move_if_due(&mut self) {
         let now = clock::now();
-        if now < self.due || self.placement != Placement::Migrating || self.cpus.len() < 2 {
+        if now < self.next_move || self.placement != Placement::Migrating || self.cpus.len() < 2 {
             return;
         }
-        self.at = (self.at + 1) % self.cpus.len();
-        self.settle();
+        self.position = (self.position + 1) % self.cpus.len();
+        self.pin_to_current();
         self.moves += 1;
-        self.due = Nanos(now.0 + self.every.0);
+        self.next_move = Nanos(now.0 + self.every.0);
     }
 
-    fn settle(&mut self) {
-        let Some(&cpu) = self.cpus.get(self.at) else { return };
+    fn pin_to_current(&mut self) {
+        let Some(&cpu) = self.cpus.get(self.position) else { return };
         let mut mask = CpuSet::new();
         mask.set(cpu);
         if let Err(error) = sched_setaffinity(None, &mask) {
-            self.refused.get_or_insert((cpu, error));
+            self.refusal.get_or_insert((cpu, error));
         }
     }
 
     /// Number of moves.
     pub(super) fn moves(&self) -> Result<u64, WorkloadError> {
-        match self.refused {
+        match self.refusal {
             None => Ok(self.moves),
-            Some((cpu, error)) => Err(WorkloadError::Unfit(format!(
+            Some((cpu, error)) => Err(WorkloadError::CannotRun(format!(
                 "no thread may run on CPU {cpu} any more ({error}): the CPUs were changed meanwhile, run it again"
             ))),
         }
@@ -96,38 +96,38 @@ mod tests {
     use rustix::thread::sched_getcpu;
 
     /// CPUs on which a thread of this placement was found in the given number of checks.
-    fn met(placement: Placement, index: usize, looks: usize) -> (Vec<usize>, u64) {
+    fn observe_cpus(placement: Placement, index: usize, checks: usize) -> (Vec<usize>, u64) {
         let cpus = cpus().unwrap();
         let work = || {
             let mut route = Route::new(placement, &cpus, index, Duration::from_millis(1));
-            route.begin();
-            let looked = (0..looks).map(|_| {
+            route.move_to_first();
+            let observed = (0..checks).map(|_| {
                 std::thread::sleep(Duration::from_millis(2));
-                route.go_on();
+                route.move_if_due();
                 sched_getcpu()
             });
-            (looked.collect(), route.moves().unwrap())
+            (observed.collect(), route.moves().unwrap())
         };
         std::thread::scope(|scope| scope.spawn(work).join().unwrap())
     }
 
     #[test]
-    fn a_pinned_thread_stays_and_a_migrating_one_goes_round() {
+    fn a_pinned_thread_stays_and_a_migrating_one_visits_all_cpus() {
         let cpus = cpus().unwrap();
         for index in 0..cpus.len() + 1 {
-            assert_eq!(met(Placement::Pinned, index, 3), (vec![cpus[index % cpus.len()]; 3], 0));
+            assert_eq!(observe_cpus(Placement::Pinned, index, 3), (vec![cpus[index % cpus.len()]; 3], 0));
             let round: Vec<_> = (1..=4).map(|step| cpus[(index + step) % cpus.len()]).collect();
             let moves = if cpus.len() > 1 { 4 } else { 0 };
-            assert_eq!(met(Placement::Migrating, index, 4), (round, moves));
+            assert_eq!(observe_cpus(Placement::Migrating, index, 4), (round, moves));
         }
-        assert_eq!(met(Placement::Free, 0, 2).1, 0);
+        assert_eq!(observe_cpus(Placement::Free, 0, 2).1, 0);
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_told_of_in_the_end() {
+    fn a_missing_cpu_is_reported_at_the_end() {
         let nowhere = [CpuSet::MAX_CPU - 1];
         let mut route = Route::new(Placement::Pinned, &nowhere, 0, Duration::from_millis(1));
-        route.begin();
+        route.move_to_first();
         let error = route.moves().unwrap_err();
         assert!(error.exit_status() == 2 && error.to_string().contains("CPU 1023"), "{error}");
     }

@@ -14,9 +14,9 @@ use rand_chacha::rand_core::SeedableRng;
 
 use morecores_study::Bytes;
 
+use super::environment::Environment;
 use super::program::Unit;
-use super::site::Site;
-use super::{Built, Subject};
+use super::{BuildOutput, Project};
 use crate::outcome::TMPDIR;
 use crate::{Checksum, WorkloadError};
 
@@ -94,12 +94,12 @@ objects: $(OBJECTS)
 ";
 
 /// Files of a project, and their results.
-pub(super) struct Project {
+pub(super) struct GeneratedProject {
     seed: u64,
     units: Vec<Unit>,
 }
 
-impl Project {
+impl GeneratedProject {
     /// Project of `files` files for `seed`. The generator is ChaCha8, whose output is permanently
     /// defined. Each file draws from its own stream, so that more files leave the others unchanged.
     pub(super) fn new(files: u32, seed: u64) -> Self {
@@ -116,7 +116,7 @@ impl Project {
         let write = |name: &str, text: &str| {
             let path = directory.join(name);
             fs::write(&path, text).map_err(|source| WorkloadError::File {
-                doing: "write to",
+                operation: "write to",
                 path,
                 source,
                 option: TMPDIR,
@@ -125,8 +125,8 @@ impl Project {
         let (mut main, mut calls) = (String::from("#include \"units.h\"\n\n"), String::new());
         let mut objects = String::from("OBJECTS = main.o");
         for (number, unit) in self.units.iter().enumerate() {
-            let name = name(number);
-            write(&format!("{name}.c"), &unit.c(&name))?;
+            let name = unit_name(number);
+            write(&format!("{name}.c"), &unit.to_c(&name))?;
             // Writing to a string cannot fail.
             let _ = writeln!(main, "uint64_t {name}(uint64_t word);");
             let _ =
@@ -141,76 +141,77 @@ impl Project {
     }
 
     /// Expected output of the finished program.
-    fn prints(&self) -> String {
-        let line = |(number, unit): (usize, &Unit)| format!("{} {:016x}\n", name(number), unit.value(WORD));
+    fn expected_output(&self) -> String {
+        let line =
+            |(number, unit): (usize, &Unit)| format!("{} {:016x}\n", unit_name(number), unit.value(WORD));
         self.units.iter().enumerate().map(line).collect()
     }
 }
 
-impl Subject for Project {
+impl Project for GeneratedProject {
     fn name(&self) -> String {
         let files = self.units.len();
         format!("generated project of {files} file{}, seed {}", if files == 1 { "" } else { "s" }, self.seed)
     }
 
     /// One job per object.
-    fn most_jobs(&self) -> usize {
+    fn max_jobs(&self) -> usize {
         self.units.len() + 1
     }
 
     /// Size that --help states: 100 KB per file, mostly for headers and objects.
-    fn disk(&self) -> Bytes {
+    fn disk_space(&self) -> Bytes {
         Bytes::from_kib(100 * self.units.len() as u64)
     }
 
-    fn provide(&mut self, site: &Site) -> Result<(), WorkloadError> {
-        self.write(&site.source)
+    fn prepare_source(&mut self, environment: &Environment) -> Result<(), WorkloadError> {
+        self.write(&environment.source)
     }
 
-    fn set_up(&self, site: &Site) -> Vec<Command> {
+    fn setup_commands(&self, environment: &Environment) -> Vec<Command> {
         let mut configure = Command::new("sh");
-        configure.arg(site.source.join("configure"));
+        configure.arg(environment.source.join("configure"));
         vec![configure]
     }
 
-    fn share(&self, _: &Site, jobs: usize) -> Command {
+    fn parallel_command(&self, _: &Environment, jobs: usize) -> Command {
         let mut make = Command::new("make");
         make.arg("-s").arg(format!("-j{jobs}")).arg("objects");
         make
     }
 
-    fn link(&self, _: &Site) -> Vec<Command> {
+    fn link_commands(&self, _: &Environment) -> Vec<Command> {
         let mut make = Command::new("make");
         make.args(["-s", "program"]);
         vec![make]
     }
 
-    fn check(&self, site: &Site) -> Result<Built, WorkloadError> {
-        let printed = site.output(&mut Command::new(site.build.join("program")))?;
-        let printed = String::from_utf8_lossy(&printed);
-        let expected = self.prints();
-        if printed != expected {
-            let none = "nothing";
+    fn check_output(&self, environment: &Environment) -> Result<BuildOutput, WorkloadError> {
+        let program_output = environment.output(&mut Command::new(environment.build.join("program")))?;
+        let program_output = String::from_utf8_lossy(&program_output);
+        let expected = self.expected_output();
+        if program_output != expected {
+            let nothing = "nothing";
             let lines =
-                |text: &str| text.lines().map(str::to_owned).chain([none.to_owned()]).collect::<Vec<_>>();
-            let (expected, got) = (lines(&expected), lines(&printed));
+                |text: &str| text.lines().map(str::to_owned).chain([nothing.to_owned()]).collect::<Vec<_>>();
+            let (expected, got) = (lines(&expected), lines(&program_output));
             let (expected, got) =
                 expected.into_iter().zip(got).find(|(expected, got)| expected != got).unwrap_or_default();
-            return Err(WorkloadError::Wrong {
+            return Err(WorkloadError::WrongResult {
                 what: "build, a line of the program".to_owned(),
                 expected,
                 got,
             });
         }
-        Ok(Built {
-            objects: self.most_jobs(),
-            checksum: Checksum(crc32fast::hash(printed.as_bytes())),
-            checked: "the program prints what its source means",
+        Ok(BuildOutput {
+            objects: self.max_jobs(),
+            checksum: Checksum(crc32fast::hash(program_output.as_bytes())),
+            check_name: "the program prints what its source means",
         })
     }
 }
 
 /// Name of a file without its ending, and of its function.
-fn name(number: usize) -> String {
+fn unit_name(number: usize) -> String {
     format!("unit_{number:04}")
 }

@@ -4,59 +4,59 @@
 
 use morecores_study::{Bytes, Nanos};
 
-use super::lock::{Lock, Seat};
+use super::lock::{Lock, PaddedLock};
 use super::work::Work;
 use crate::{WorkloadError, clock};
 
 /// A lock from the view of the threads that take turns at it. In a turn a thread acquires the lock,
 /// holds it for a time and releases it.
-pub(super) trait Post: Sync {
+pub(super) trait LockUnderTest: Sync {
     /// Work that lasts for a hold time.
     type Hold: Copy + Send + Sync;
     /// Per-thread data for the hold.
-    type Hand;
+    type ThreadState;
 
     /// Calibrates a hold of the given CPU time, on the CPU of the caller.
-    fn hold(time: Nanos) -> Result<Self::Hold, WorkloadError>;
+    fn calibrate_hold(time: Nanos) -> Result<Self::Hold, WorkloadError>;
 
     /// Memory that each thread needs for the hold.
     fn memory(hold: Self::Hold) -> Bytes;
 
     /// Per-thread data of the calling thread.
-    fn hand(hold: Self::Hold) -> Self::Hand;
+    fn thread_state(hold: Self::Hold) -> Self::ThreadState;
 
     /// Takes one turn.
-    fn turn(&self, hand: &mut Self::Hand);
+    fn take_turn(&self, thread_state: &mut Self::ThreadState);
 
     /// Takes one turn and returns its wait; nothing if the wait cannot be separated from the turn.
-    fn watched(&self, hand: &mut Self::Hand) -> Option<Nanos>;
+    fn take_timed_turn(&self, thread_state: &mut Self::ThreadState) -> Option<Nanos>;
 
     /// Takes the shortest possible turn.
-    fn touch(&self, hand: &mut Self::Hand);
+    fn take_shortest_turn(&self, thread_state: &mut Self::ThreadState);
 
     /// Number of turns with this hold, derived from the data under the lock. [`touch`](Self::touch)
     /// may leave no trace there.
-    fn turns(&self, hold: Self::Hold) -> u64;
+    fn turn_count(&self, hold: Self::Hold) -> u64;
 }
 
-impl<L: Lock> Post for Seat<L> {
+impl<L: Lock> LockUnderTest for PaddedLock<L> {
     type Hold = Work;
-    type Hand = Work;
+    type ThreadState = Work;
 
-    fn hold(time: Nanos) -> Result<Work, WorkloadError> {
-        Ok(Work::lasting(time))
+    fn calibrate_hold(time: Nanos) -> Result<Work, WorkloadError> {
+        Ok(Work::calibrate(time))
     }
 
     fn memory(_: Work) -> Bytes {
         Bytes(0)
     }
 
-    fn hand(hold: Work) -> Work {
+    fn thread_state(hold: Work) -> Work {
         hold
     }
 
     #[inline(always)]
-    fn turn(&self, work: &mut Work) {
+    fn take_turn(&self, work: &mut Work) {
         self.with(|turns| {
             *turns += 1;
             work.run();
@@ -64,23 +64,23 @@ impl<L: Lock> Post for Seat<L> {
     }
 
     #[inline(always)]
-    fn watched(&self, work: &mut Work) -> Option<Nanos> {
-        let asked = clock::now();
-        let got = self.with(|turns| {
-            let got = clock::now();
+    fn take_timed_turn(&self, work: &mut Work) -> Option<Nanos> {
+        let wait_start = clock::now();
+        let wait_end = self.with(|turns| {
+            let wait_end = clock::now();
             *turns += 1;
             work.run();
-            got
+            wait_end
         });
-        Some(got.since(asked))
+        Some(wait_end.since(wait_start))
     }
 
     #[inline(always)]
-    fn touch(&self, _: &mut Work) {
+    fn take_shortest_turn(&self, _: &mut Work) {
         self.with(|_| ());
     }
 
-    fn turns(&self, _: Work) -> u64 {
+    fn turn_count(&self, _: Work) -> u64 {
         self.with(|turns| *turns)
     }
 }

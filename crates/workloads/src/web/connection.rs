@@ -1,4 +1,4 @@
-//! The embedded server's side of one connection: requests in, answers out. This module knows no
+//! The embedded server's side of one connection: requests in, responses out. This module knows no
 //! other connection and never waits.
 
 use std::io::IoSlice;
@@ -8,7 +8,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
-use super::content::{Content, NAME};
+use super::content::{Content, FILE_NAME};
 
 /// Maximum length of a request's head, in bytes: nginx's default (`large_client_header_buffers`).
 const MAX_REQUEST: usize = 8192;
@@ -16,19 +16,19 @@ const MAX_REQUEST: usize = 8192;
 /// Maximum number of header fields in a request: more than any browser sends.
 const MAX_FIELDS: usize = 64;
 
-/// All possible answers, made once. Most kinds have two forms: one keeps the connection open, one
+/// All possible responses, made once. Most kinds have two forms: one keeps the connection open, one
 /// closes it.
 #[derive(Debug)]
-pub(super) struct Answers<'a> {
-    found: [Vec<u8>; 2],
-    missing: [Vec<u8>; 2],
-    bad: Vec<u8>,
+pub(super) struct ResponseSet<'a> {
+    ok: [Vec<u8>; 2],
+    not_found: [Vec<u8>; 2],
+    bad_request: Vec<u8>,
     body: &'a [u8],
 }
 
-/// An answer that is being sent.
+/// A response that is being sent.
 #[derive(Clone, Copy, Debug)]
-struct Answer<'a> {
+struct Response<'a> {
     head: &'a [u8],
     body: &'a [u8],
     closes: bool,
@@ -40,59 +40,59 @@ pub(super) struct Connection<'a> {
     pub(super) socket: OwnedFd,
     /// Received requests that are not answered yet; the first of them may be incomplete.
     input: Vec<u8>,
-    /// Answer that is being sent, and the number of its bytes already sent.
-    output: Option<(Answer<'a>, usize)>,
+    /// Response that is being sent, and the number of its bytes already sent.
+    output: Option<(Response<'a>, usize)>,
 }
 
 /// Next state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ConnectionState {
     /// The connection waits for the other side.
-    Waits,
+    Waiting,
     /// The connection must be closed.
-    Ends,
+    Closed,
 }
 
-impl<'a> Answers<'a> {
+impl<'a> ResponseSet<'a> {
     pub(super) fn new(content: &'a Content) -> Self {
         let head = |status: &str, len: usize, closing: &str| {
             format!("HTTP/1.1 {status}\r\nServer: morecores-work\r\nContent-Length: {len}\r\n{closing}\r\n")
                 .into_bytes()
         };
         let both = |status, len| ["", "Connection: close\r\n"].map(|closing| head(status, len, closing));
-        let [_, bad] = both("400 Bad Request", 0);
+        let [_, bad_request] = both("400 Bad Request", 0);
         let body = content.bytes();
-        Self { found: both("200 OK", body.len()), missing: both("404 Not Found", 0), bad, body }
+        Self { ok: both("200 OK", body.len()), not_found: both("404 Not Found", 0), bad_request, body }
     }
 
-    /// Answer to the first request in `input`, and the length of that request; `None` if the
+    /// Response to the first request in `input`, and the length of that request; `None` if the
     /// request is incomplete.
-    fn to(&'a self, input: &[u8]) -> Option<(Answer<'a>, usize)> {
+    fn respond_to(&'a self, input: &[u8]) -> Option<(Response<'a>, usize)> {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
-        let bad = Answer { head: &self.bad, body: &[], closes: true };
+        let bad_request = Response { head: &self.bad_request, body: &[], closes: true };
         let len = match request.parse(input) {
             Ok(httparse::Status::Complete(len)) => len,
             Ok(httparse::Status::Partial) if input.len() <= MAX_REQUEST => return None,
-            Ok(httparse::Status::Partial) | Err(_) => return Some((bad, input.len())),
+            Ok(httparse::Status::Partial) | Err(_) => return Some((bad_request, input.len())),
         };
         let field = |name: &str| request.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
         if request.method != Some("GET") || field("content-length").or(field("transfer-encoding")).is_some() {
             // An unexpected body would be mistaken for the next request.
-            return Some((bad, len));
+            return Some((bad_request, len));
         }
-        let stays = match field("connection") {
+        let keeps_open = match field("connection") {
             Some(word) => word.value.eq_ignore_ascii_case(b"keep-alive"),
             None => request.version == Some(1),
         };
-        let form = usize::from(!stays);
-        let found = request.path.and_then(|path| path.strip_prefix('/')) == Some(NAME);
-        let answer = if found {
-            Answer { head: &self.found[form], body: self.body, closes: !stays }
+        let form = usize::from(!keeps_open);
+        let is_file = request.path.and_then(|path| path.strip_prefix('/')) == Some(FILE_NAME);
+        let response = if is_file {
+            Response { head: &self.ok[form], body: self.body, closes: !keeps_open }
         } else {
-            Answer { head: &self.missing[form], body: &[], closes: !stays }
+            Response { head: &self.not_found[form], body: &[], closes: !keeps_open }
         };
-        Some((answer, len))
+        Some((response, len))
     }
 }
 
@@ -103,53 +103,59 @@ impl<'a> Connection<'a> {
 
     /// Does all work that is possible without waiting. The caller calls it whenever the socket has
     /// become readable or writable.
-    pub(super) fn advance(&mut self, answers: &'a Answers<'a>, buffer: &mut Vec<u8>) -> Next {
-        let mut drained = false;
+    pub(super) fn advance(
+        &mut self,
+        responses: &'a ResponseSet<'a>,
+        buffer: &mut Vec<u8>,
+    ) -> ConnectionState {
+        let mut is_drained = false;
         loop {
-            if let Some((answer, sent)) = self.output {
-                match write(&self.socket, &answer, sent) {
-                    Ok(more) if sent + more < answer.len() => self.output = Some((answer, sent + more)),
-                    Ok(_) if answer.closes => return Next::Ends,
+            if let Some((response, sent)) = self.output {
+                match write(&self.socket, &response, sent) {
+                    Ok(written) if sent + written < response.len() => {
+                        self.output = Some((response, sent + written))
+                    }
+                    Ok(_) if response.closes => return ConnectionState::Closed,
                     Ok(_) => self.output = None,
                     Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => return Next::Waits,
+                    Err(Errno::AGAIN) => return ConnectionState::Waiting,
                     // A disconnected client is not an error of the server.
-                    Err(_) => return Next::Ends,
+                    Err(_) => return ConnectionState::Closed,
                 }
-            } else if let Some((answer, len)) = answers.to(&self.input) {
+            } else if let Some((response, len)) = responses.respond_to(&self.input) {
                 self.input.drain(..len);
-                self.output = Some((answer, 0));
-            } else if drained {
-                return Next::Waits;
+                self.output = Some((response, 0));
+            } else if is_drained {
+                return ConnectionState::Waiting;
             } else {
                 buffer.clear();
                 match rustix::net::recv(&self.socket, spare_capacity(buffer), RecvFlags::DONTWAIT) {
-                    Ok((0, _)) => return Next::Ends,
+                    Ok((0, _)) => return ConnectionState::Closed,
                     Ok((got, _)) => {
                         self.input.extend_from_slice(buffer);
                         // A partly filled buffer means that all available data was read. A new
                         // event reports more data.
-                        drained = got < buffer.capacity();
+                        is_drained = got < buffer.capacity();
                     }
                     Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => return Next::Waits,
-                    Err(_) => return Next::Ends,
+                    Err(Errno::AGAIN) => return ConnectionState::Waiting,
+                    Err(_) => return ConnectionState::Closed,
                 }
             }
         }
     }
 }
 
-impl Answer<'_> {
+impl Response<'_> {
     fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 }
 
-/// Sends the rest of an answer, head and body in one call.
-fn write(socket: &OwnedFd, answer: &Answer<'_>, sent: usize) -> Result<usize, Errno> {
-    let head = answer.head.get(sent..).unwrap_or_default();
-    let body = &answer.body[sent.saturating_sub(answer.head.len())..];
+/// Sends the rest of a response, head and body in one call.
+fn write(socket: &OwnedFd, response: &Response<'_>, sent: usize) -> Result<usize, Errno> {
+    let head = response.head.get(sent..).unwrap_or_default();
+    let body = &response.body[sent.saturating_sub(response.head.len())..];
     let mut ancillary = SendAncillaryBuffer::default();
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     rustix::net::sendmsg(socket, &[IoSlice::new(head), IoSlice::new(body)], &mut ancillary, flags)
@@ -161,38 +167,39 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// Answer to `requests`, sent in pieces of `size` bytes, and whether the connection was closed.
-    fn answered(content: &Content, requests: &str, size: usize) -> (Vec<u8>, bool) {
-        let answers = Answers::new(content);
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        let mut connection = Connection::new(theirs.into());
-        let (mut received, mut next) = (Vec::new(), Next::Waits);
-        let mut take = |ours: &mut UnixStream| {
+    /// Response to `requests`, sent in pieces of `size` bytes, and whether the connection was
+    /// closed.
+    fn exchange(content: &Content, requests: &str, size: usize) -> (Vec<u8>, bool) {
+        let responses = ResponseSet::new(content);
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let mut connection = Connection::new(server.into());
+        let (mut received, mut next) = (Vec::new(), ConnectionState::Waiting);
+        let mut receive = |client: &mut UnixStream| {
             let before = received.len();
-            let _ = ours.read_to_end(&mut received);
+            let _ = client.read_to_end(&mut received);
             received.len() > before
         };
         for piece in requests.replace('\n', "\r\n").as_bytes().chunks(size) {
-            ours.write_all(piece).unwrap();
-            next = connection.advance(&answers, &mut Vec::with_capacity(64));
-            while take(&mut ours) && next == Next::Waits {
-                next = connection.advance(&answers, &mut Vec::with_capacity(64));
+            client.write_all(piece).unwrap();
+            next = connection.advance(&responses, &mut Vec::with_capacity(64));
+            while receive(&mut client) && next == ConnectionState::Waiting {
+                next = connection.advance(&responses, &mut Vec::with_capacity(64));
             }
-            if next == Next::Ends {
+            if next == ConnectionState::Closed {
                 break;
             }
         }
-        (received, next == Next::Ends)
+        (received, next == ConnectionState::Closed)
     }
 
     #[test]
-    fn requests_are_answered_however_they_come() {
-        // The answers exceed the capacity of a socket's buffer.
+    fn requests_are_answered_in_pieces_of_any_size() {
+        // The responses exceed the capacity of a socket's buffer.
         let content = Content::random(1_000_000, 1).unwrap();
         let requests = "GET /file HTTP/1.1\nHost: x\n\n".repeat(3);
         for size in [1, 7, 1000] {
-            let (received, closed) = answered(&content, &requests, size);
+            let (received, closed) = exchange(&content, &requests, size);
             let whole = received.len() / 3;
             assert!(!closed && received.starts_with(b"HTTP/1.1 200 OK\r\n"));
             assert_eq!(received[whole - 1_000_000..whole], *content.bytes(), "pieces of {size}");
@@ -201,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_decides_status_and_closing() {
+    fn the_request_decides_status_and_closing() {
         let content = Content::random(10, 1).unwrap();
         for (request, status, closes) in [
             ("GET /file HTTP/1.1\n\n", "200 OK", false),
@@ -214,7 +221,7 @@ mod tests {
             ("no request at all\n\n", "400 Bad Request", true),
             (&"x".repeat(10_000), "400 Bad Request", true),
         ] {
-            let (received, closed) = answered(&content, request, 100_000);
+            let (received, closed) = exchange(&content, request, 100_000);
             let text = String::from_utf8_lossy(&received);
             assert!(text.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {text}");
             assert_eq!((closed, text.contains("Connection: close")), (closes, closes), "{request}: {text}");

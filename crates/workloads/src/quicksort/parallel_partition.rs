@@ -13,7 +13,7 @@ use super::partition::partition_both;
 use crate::{WorkloadError, team};
 
 /// A range and the number of threads that cut it.
-struct Shared<'a> {
+struct SharedRange<'a> {
     numbers: &'a mut [u64],
     threads: usize,
     /// Bound, and the expected count of numbers below it.
@@ -29,35 +29,35 @@ struct Part {
 }
 
 /// Cuts `numbers` into about `threads` ranges of about equal length, each below the next.
-pub(super) fn cut(numbers: &mut [u64], threads: usize) -> Result<Vec<&mut [u64]>, WorkloadError> {
+pub(super) fn split(numbers: &mut [u64], threads: usize) -> Result<Vec<&mut [u64]>, WorkloadError> {
     let mut done = Vec::new();
-    let mut open = vec![(numbers, threads)];
-    while !open.is_empty() {
+    let mut pending = vec![(numbers, threads)];
+    while !pending.is_empty() {
         let mut shared = Vec::new();
-        for (numbers, threads) in mem::take(&mut open) {
-            match Shared::new(numbers, threads) {
+        for (numbers, threads) in mem::take(&mut pending) {
+            match SharedRange::new(numbers, threads) {
                 Ok(range) => shared.push(range),
                 Err(numbers) => done.push(numbers),
             }
         }
-        let pieces = shared.iter_mut().flat_map(Shared::pieces).collect();
+        let pieces = shared.iter_mut().flat_map(SharedRange::pieces).collect();
         let mut parts = team::run("quicksort", pieces)?.into_iter();
         for range in shared {
             let parts: Vec<_> = parts.by_ref().take(range.threads).collect();
-            open.extend(range.halves(&parts));
+            pending.extend(range.halves(&parts));
         }
     }
     Ok(done)
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedRange<'a> {
     /// A range to be cut; returns the numbers unchanged if the cut is not worth several threads.
     fn new(numbers: &'a mut [u64], threads: usize) -> Result<Self, &'a mut [u64]> {
         if threads < 2 || numbers.len() < threads * MIN_RANGE {
             return Err(numbers);
         }
-        match bound::cut(numbers, (threads / 2) as f64 / threads as f64) {
-            Cut::At { bound, share } => {
+        match bound::choose_cut(numbers, (threads / 2) as f64 / threads as f64) {
+            Cut::Bound { bound, share } => {
                 let before = (share * numbers.len() as f64) as usize;
                 Ok(Self { numbers, threads, bound, before })
             }
@@ -70,14 +70,14 @@ impl<'a> Shared<'a> {
         let (threads, bound) = (self.threads, self.bound);
         let (left, right) = self.numbers.split_at_mut(self.before);
         let pairs = parts(left, threads).zip(parts(right, threads));
-        let piece = |(left, right)| move || Part::both(left, right, bound);
+        let piece = |(left, right)| move || Part::partition_pair(left, right, bound);
         pairs.map(piece).collect()
     }
 
     /// Result of the cut: two halves, with the threads for each half.
     fn halves(self, parts: &[[Part; 2]]) -> [(&'a mut [u64], usize); 2] {
         let [left, right] = [0, 1].map(|side| parts.iter().map(move |both| both[side]));
-        let below = settle(self.numbers, left.chain(right));
+        let below = exchange_misplaced(self.numbers, left.chain(right));
         let share = below as f64 / self.numbers.len() as f64 * self.threads as f64;
         let threads = (share.round() as usize).clamp(1, self.threads - 1);
         let (left, right) = self.numbers.split_at_mut(below);
@@ -87,7 +87,7 @@ impl<'a> Shared<'a> {
 
 impl Part {
     /// Partitions two parts against each other.
-    fn both(left: &mut [u64], right: &mut [u64], bound: u64) -> [Self; 2] {
+    fn partition_pair(left: &mut [u64], right: &mut [u64], bound: u64) -> [Self; 2] {
         let (l, r) = partition_both(left, right, bound);
         [Self { len: left.len(), below: l }, Self { len: right.len(), below: r }]
     }
@@ -106,7 +106,7 @@ fn parts(mut numbers: &mut [u64], count: usize) -> impl Iterator<Item = &mut [u6
 
 /// Exchanges the numbers on the wrong side after each part of `numbers` has been partitioned.
 /// Returns the count of numbers below the bound.
-fn settle(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usize {
+fn exchange_misplaced(numbers: &mut [u64], parts: impl Iterator<Item = Part> + Clone) -> usize {
     let below = parts.clone().map(|part| part.below).sum();
     // Ranges of the numbers below the bound, and of the others.
     let (mut lows, mut highs, mut start) = (Vec::new(), Vec::new(), 0);
@@ -154,7 +154,7 @@ mod tests {
             }
             let (before, expected) = (numbers.len(), numbers.iter().filter(|number| **number == 0).count());
             let parts = parts.iter().map(|&(low, high)| Part { len: low + high, below: low });
-            prop_assert_eq!(settle(&mut numbers, parts), expected);
+            prop_assert_eq!(exchange_misplaced(&mut numbers, parts), expected);
             prop_assert!(numbers.is_sorted() && numbers.len() == before);
         }
     }
@@ -169,11 +169,11 @@ mod tests {
             |n| n ^ 1,
             |n| u64::MAX - u64::from(n % 1000 == 0),
         ];
-        for (index, kind) in kinds.iter().enumerate() {
+        for (index, value) in kinds.iter().enumerate() {
             for threads in [2, 3, 8] {
-                let mut numbers: Vec<u64> = (0..len).map(kind).collect();
+                let mut numbers: Vec<u64> = (0..len).map(value).collect();
                 let sum = numbers.iter().fold(0u64, |sum, number| sum.wrapping_add(*number));
-                let ranges = cut(&mut numbers, threads).unwrap();
+                let ranges = split(&mut numbers, threads).unwrap();
                 let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
                 // The ranges may be finished in any order.
                 ranges.sort_by_key(|range| range.as_ptr());

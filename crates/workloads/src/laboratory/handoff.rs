@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Rela
 
 use morecores_study::{CpuId, Nanos};
 
-use super::alone::median;
 use super::cpu;
-use super::kernel::Offset;
-use super::lock::{Lock, Seat};
-use super::post::Post;
+use super::lock::{Lock, PaddedLock};
+use super::lock_under_test::LockUnderTest;
+use super::offset_lock::OffsetLock;
+use super::single_operations::median;
 use super::work::Work;
 use crate::{WorkloadError, clock, team};
 
@@ -18,28 +18,28 @@ use crate::{WorkloadError, clock, team};
 const HOLD: Nanos = Nanos::from_micros(3);
 
 /// Maximum number of measured hand-overs: the median of more is no better.
-const MOST: u64 = 20_000;
+const MAX_ROUNDS: u64 = 20_000;
 
 /// Minimum number of measured hand-overs, for any window.
-const LEAST: u64 = 20;
+const MIN_ROUNDS: u64 = 20;
 
 /// Progress of the two threads, each word in its own cache line.
 #[derive(Debug, Default)]
-struct Between {
+struct Progress {
     /// Last round with an owner of the lock, from 1.
-    held: Line<AtomicU64>,
+    held_round: CacheLine<AtomicU64>,
     /// Last round in which the other thread announced its arrival.
-    coming: Line<AtomicU64>,
+    announced_round: CacheLine<AtomicU64>,
     /// Whether the round is the last.
-    end: Line<AtomicBool>,
+    is_last_round: CacheLine<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Line<T>(T);
+struct CacheLine<T>(T);
 
 /// Polls a word until it has reached `round`.
-fn until(word: &Line<AtomicU64>, round: u64) {
+fn spin_until(word: &CacheLine<AtomicU64>, round: u64) {
     while word.0.load(Acquire) < round {
         std::hint::spin_loop();
     }
@@ -48,123 +48,124 @@ fn until(word: &Line<AtomicU64>, round: u64) {
 /// Times at which one of the two threads released or acquired the lock, by round. Each thread keeps
 /// its own: a cache line that both write would have to travel before the lock does.
 #[derive(Debug, Default)]
-struct Stamps {
-    gave: Vec<(u64, Nanos)>,
-    got: Vec<(u64, Nanos)>,
+struct Timestamps {
+    released: Vec<(u64, Nanos)>,
+    acquired: Vec<(u64, Nanos)>,
 }
 
-impl Stamps {
+impl Timestamps {
     fn new() -> Self {
-        let room = || Vec::with_capacity(MOST as usize / 2 + 2);
-        Self { gave: room(), got: room() }
+        let room = || Vec::with_capacity(MAX_ROUNDS as usize / 2 + 2);
+        Self { released: room(), acquired: room() }
     }
 }
 
 /// Median hand-over time in nanoseconds, between two threads that pass the lock to each other.
 /// Neither thread reacquires the lock before the other has held it.
-pub(super) fn measured<L: Lock>(
-    seat: &Seat<L>,
+pub(super) fn measure<L: Lock>(
+    lock: &PaddedLock<L>,
     cpus: [CpuId; 2],
     window: Nanos,
 ) -> Result<f64, WorkloadError> {
-    let between = &Between::default();
-    two(cpus, |index| {
-        let mut stamps = Stamps::new();
-        let begun = clock::now();
+    let progress = &Progress::default();
+    run_both(cpus, |index| {
+        let mut timestamps = Timestamps::new();
+        let start = clock::now();
         // This thread takes every other round, from 1.
         for round in (1 + index..).step_by(2) {
             // The wait ensures that the other thread holds the lock: the thread that released it
             // cannot reacquire it first.
-            until(&between.held, round - 1);
-            between.coming.0.store(round - 1, Release);
-            let ended = seat.with(|_| {
+            spin_until(&progress.held_round, round - 1);
+            progress.announced_round.0.store(round - 1, Release);
+            let ended = lock.with(|_| {
                 let now = clock::now();
-                stamps.got.push((round, now));
-                if between.end.0.load(Relaxed) {
+                timestamps.acquired.push((round, now));
+                if progress.is_last_round.0.load(Relaxed) {
                     return true;
                 }
-                between.held.0.store(round, Release);
-                until(&between.coming, round);
-                let there = clock::now();
-                while clock::now().since(there) < HOLD {}
-                let end = round >= MOST || (round >= LEAST && there.since(begun) >= window);
+                progress.held_round.0.store(round, Release);
+                spin_until(&progress.announced_round, round);
+                let arrival = clock::now();
+                while clock::now().since(arrival) < HOLD {}
+                let end = round >= MAX_ROUNDS || (round >= MIN_ROUNDS && arrival.since(start) >= window);
                 if end {
-                    between.end.0.store(true, Relaxed);
+                    progress.is_last_round.0.store(true, Relaxed);
                 }
-                stamps.gave.push((round, clock::now()));
+                timestamps.released.push((round, clock::now()));
                 end
             });
             if ended {
                 break;
             }
         }
-        stamps
+        timestamps
     })
 }
 
 /// Hand-over time of a kernel lock, which is held during a system call. The time runs from the
 /// return of the call that held the lock to the return of the shortest call that waited for it.
-pub(super) fn of_the_kernel(cpus: [CpuId; 2], window: Nanos) -> Result<f64, WorkloadError> {
-    let file = &Offset::new()?;
+pub(super) fn measure_kernel_lock(cpus: [CpuId; 2], window: Nanos) -> Result<f64, WorkloadError> {
+    let file = &OffsetLock::new()?;
     // The hold is three times the other thread's delay before its call, so that the other thread
     // certainly waits.
-    let (hold, third) =
-        super::contest::on(cpus[0], || Ok((Offset::hold(Nanos(3 * HOLD.0))?, Work::lasting(HOLD))))?;
-    let between = &Between::default();
-    two(cpus, |index| {
-        let mut stamps = Stamps::new();
-        let begun = clock::now();
-        let (mut long, mut short) = (Offset::hand(hold), Offset::hand(1));
+    let (hold, delay) = super::contention::run_on_cpu(cpus[0], || {
+        Ok((OffsetLock::calibrate_hold(Nanos(3 * HOLD.0))?, Work::calibrate(HOLD)))
+    })?;
+    let progress = &Progress::default();
+    run_both(cpus, |index| {
+        let mut timestamps = Timestamps::new();
+        let start = clock::now();
+        let (mut long, mut short) = (OffsetLock::thread_state(hold), OffsetLock::thread_state(1));
         for round in 1.. {
-            let mine = round % 2 == 1 - index;
-            if mine {
-                until(&between.coming, round - 1);
+            let releases = round % 2 == 1 - index;
+            if releases {
+                spin_until(&progress.announced_round, round - 1);
                 let now = clock::now();
-                let end = round >= MOST || (round >= LEAST && now.since(begun) >= window);
+                let end = round >= MAX_ROUNDS || (round >= MIN_ROUNDS && now.since(start) >= window);
                 if end {
-                    between.end.0.store(true, Relaxed);
+                    progress.is_last_round.0.store(true, Relaxed);
                 }
-                between.held.0.store(round, Release);
-                file.turn(&mut long);
-                stamps.gave.push((round, clock::now()));
+                progress.held_round.0.store(round, Release);
+                file.take_turn(&mut long);
+                timestamps.released.push((round, clock::now()));
                 if end {
                     break;
                 }
             } else {
-                until(&between.held, round);
-                third.run();
-                file.touch(&mut short);
-                stamps.got.push((round + 1, clock::now()));
-                let end = between.end.0.load(Relaxed);
-                between.coming.0.store(round, Release);
+                spin_until(&progress.held_round, round);
+                delay.run();
+                file.take_shortest_turn(&mut short);
+                timestamps.acquired.push((round + 1, clock::now()));
+                let end = progress.is_last_round.0.load(Relaxed);
+                progress.announced_round.0.store(round, Release);
                 if end {
                     break;
                 }
             }
         }
-        stamps
+        timestamps
     })
 }
 
 /// Runs both sides and compares their timestamps.
-fn two(cpus: [CpuId; 2], side: impl Fn(u64) -> Stamps + Sync) -> Result<f64, WorkloadError> {
+fn run_both(cpus: [CpuId; 2], side: impl Fn(u64) -> Timestamps + Sync) -> Result<f64, WorkloadError> {
     let side = &side;
     let piece = |index: usize| {
         move || {
-            let pinned = cpu::pin(cpus[index]);
-            let stamps = side(index as u64);
-            pinned.map(|()| stamps)
+            let pin_result = cpu::pin(cpus[index]);
+            let timestamps = side(index as u64);
+            pin_result.map(|()| timestamps)
         }
     };
-    let mut stamps = team::run("lock", (0..2).map(piece).collect())?.into_iter();
-    let (Some(one), Some(other)) = (stamps.next(), stamps.next()) else {
-        return Err(WorkloadError::Unfit("two threads are needed".to_owned()));
+    let mut timestamps = team::run("lock", (0..2).map(piece).collect())?.into_iter();
+    let (Some(first), Some(second)) = (timestamps.next(), timestamps.next()) else {
+        return Err(WorkloadError::CannotRun("two threads are needed".to_owned()));
     };
-    let (one, other) = (one?, other?);
-    let mut times = between(&one.gave, &other.got);
-    times.extend(between(&other.gave, &one.got));
+    let (first, second) = (first?, second?);
+    let mut times = handoff_times(&first.released, &second.acquired);
+    times.extend(handoff_times(&second.released, &first.acquired));
     if times.is_empty() {
-        return Err(WorkloadError::Unfit(
+        return Err(WorkloadError::CannotRun(
             "no hand-over could be timed: the machine is too busy, run it again".to_owned(),
         ));
     }
@@ -186,19 +187,19 @@ fn median_of_ticks(mut times: Vec<f64>) -> f64 {
     let upper = times.get(above).map(|time| time - middle);
     let (Some(lower), Some(upper)) = (lower, upper) else { return middle };
     // The step is the smaller distance: the other one may span a gap.
-    let (alike, step) = ((above - below).max(1) as f64, lower.min(upper));
-    let rank = if above == below { 0.5 } else { (times.len() as f64 / 2.0 - below as f64) / alike };
+    let (equal_count, step) = ((above - below).max(1) as f64, lower.min(upper));
+    let rank = if above == below { 0.5 } else { (times.len() as f64 / 2.0 - below as f64) / equal_count };
     middle + (rank - 0.5) * step
 }
 
 /// Times from each round's end to the start of the next round. A round that seems to start before
 /// the previous end is left out, since its thread did not wait.
-fn between(gave: &[(u64, Nanos)], got: &[(u64, Nanos)]) -> Vec<f64> {
-    let mut got = got.iter().peekable();
+fn handoff_times(released: &[(u64, Nanos)], acquired: &[(u64, Nanos)]) -> Vec<f64> {
+    let mut acquired = acquired.iter().peekable();
     let mut times = Vec::new();
-    for (round, from) in gave {
-        while got.next_if(|(next, _)| next <= round).is_some() {}
-        if let Some((_, to)) = got.next_if(|(next, to)| *next == round + 1 && to > from) {
+    for (round, from) in released {
+        while acquired.next_if(|(next, _)| next <= round).is_some() {}
+        if let Some((_, to)) = acquired.next_if(|(next, to)| *next == round + 1 && to > from) {
             times.push(to.since(*from).0 as f64);
         }
     }
@@ -227,10 +228,10 @@ mod tests {
 
     #[test]
     fn a_hand_over_is_from_one_round_to_the_next() {
-        let stamps = |all: &[(u64, u64)]| all.iter().map(|&(r, t)| (r, Nanos(t))).collect::<Vec<_>>();
-        let gave = stamps(&[(1, 100), (3, 300), (5, 500), (7, 700)]);
+        let timestamps = |all: &[(u64, u64)]| all.iter().map(|&(r, t)| (r, Nanos(t))).collect::<Vec<_>>();
+        let released = timestamps(&[(1, 100), (3, 300), (5, 500), (7, 700)]);
         // Round 4 starts before the end of round 3, and round 6 is missing.
-        let got = stamps(&[(2, 110), (4, 290), (8, 730)]);
-        assert_eq!(between(&gave, &got), [10.0, 30.0]);
+        let acquired = timestamps(&[(2, 110), (4, 290), (8, 730)]);
+        assert_eq!(handoff_times(&released, &acquired), [10.0, 30.0]);
     }
 }

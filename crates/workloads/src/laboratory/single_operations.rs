@@ -8,41 +8,45 @@ use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
 use morecores_study::{CpuId, Nanos};
 use rustix::thread::futex;
 
-use super::contest::on;
+use super::contention::run_on_cpu;
 use super::cpu;
-use super::post::Post;
+use super::lock_under_test::LockUnderTest;
 use crate::{WorkloadError, clock, team};
 
 /// Pairs of lock and unlock in a batch. A batch takes some microseconds, so the clock reading is
 /// negligible.
-const PAIRS: u32 = 1000;
+const PAIRS_PER_BATCH: u32 = 1000;
 
 /// Round trips in a batch: tens of microseconds.
-const TRIPS: u32 = 100;
+const TRIPS_PER_BATCH: u32 = 100;
 
 /// Minimum number of batches for the median, for any window.
-const LEAST: usize = 5;
+const MIN_BATCHES: usize = 5;
 
 /// Duration of an uncontended lock and unlock, in nanoseconds.
-pub(super) fn free<P: Post>(post: &P, cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
-    on(cpu, || {
-        let mut hand = P::hand(P::hold(Nanos::ZERO)?);
+pub(super) fn measure_free<U: LockUnderTest>(
+    lock: &U,
+    cpu: CpuId,
+    window: Nanos,
+) -> Result<f64, WorkloadError> {
+    run_on_cpu(cpu, || {
+        let mut thread_state = U::thread_state(U::calibrate_hold(Nanos::ZERO)?);
         Ok(median_batch(window, || {
-            for _ in 0..PAIRS {
+            for _ in 0..PAIRS_PER_BATCH {
                 // The compiler must not know which lock it is, nor that all iterations use the same
                 // lock.
-                black_box(post).touch(&mut hand);
+                black_box(lock).take_shortest_turn(&mut thread_state);
             }
-        }) / f64::from(PAIRS))
+        }) / f64::from(PAIRS_PER_BATCH))
     })
 }
 
 /// Median duration of a batch, in nanoseconds.
 fn median_batch(window: Nanos, mut batch: impl FnMut()) -> f64 {
-    let begun = clock::now();
+    let start = clock::now();
     let mut times = Vec::new();
-    let mut before = begun;
-    while times.len() < LEAST || before.since(begun) < window {
+    let mut before = start;
+    while times.len() < MIN_BATCHES || before.since(start) < window {
         batch();
         let now = clock::now();
         times.push(now.since(before).0 as f64);
@@ -62,42 +66,43 @@ pub(super) fn median(mut times: Vec<f64>) -> f64 {
 /// Owner of the turn, in its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Whose(AtomicU32);
+struct TurnWord(AtomicU32);
 
 /// Turn of the first thread.
-const MINE: u32 = 0;
+const FIRST: u32 = 0;
 /// Turn of the second thread.
-const YOURS: u32 = 1;
+const SECOND: u32 = 1;
 /// Last turn of the second thread.
 const END: u32 = 2;
 
 /// One-way time between two threads, in nanoseconds. The first thread measures round trips in
 /// batches.
-fn ways(
+fn measure_one_way(
     cpus: [CpuId; 2],
     window: Nanos,
-    tell: impl Fn(&AtomicU32, u32) + Sync,
-    hear: impl Fn(&AtomicU32, u32) -> u32 + Sync,
+    set_turn: impl Fn(&AtomicU32, u32) + Sync,
+    wait_for_turn_change: impl Fn(&AtomicU32, u32) -> u32 + Sync,
 ) -> Result<f64, WorkloadError> {
-    let whose = &Whose::default();
-    let (tell, hear) = (&|word| tell(&whose.0, word), &|than| hear(&whose.0, than));
+    let turn = &TurnWord::default();
+    let (set_turn, wait_for_turn_change) =
+        (&|word| set_turn(&turn.0, word), &|previous| wait_for_turn_change(&turn.0, previous));
     let piece = |index: usize| {
         move || {
-            let pinned = cpu::pin(cpus[index]);
+            let pin_result = cpu::pin(cpus[index]);
             if index == 1 {
-                while hear(MINE) == YOURS {
-                    tell(MINE);
+                while wait_for_turn_change(FIRST) == SECOND {
+                    set_turn(FIRST);
                 }
-                return pinned.map(|()| None);
+                return pin_result.map(|()| None);
             }
             let batch = median_batch(window, || {
-                for _ in 0..TRIPS {
-                    tell(YOURS);
-                    hear(YOURS);
+                for _ in 0..TRIPS_PER_BATCH {
+                    set_turn(SECOND);
+                    wait_for_turn_change(SECOND);
                 }
             });
-            tell(END);
-            pinned.map(|()| Some(batch / f64::from(2 * TRIPS)))
+            set_turn(END);
+            pin_result.map(|()| Some(batch / f64::from(2 * TRIPS_PER_BATCH)))
         }
     };
     let times = team::run("lock", (0..2).map(piece).collect())?;
@@ -107,40 +112,42 @@ fn ways(
 
 /// Time of a switch between two threads on one CPU, in nanoseconds. Each thread wakes the other and
 /// sleeps until it is woken. The time includes the two system calls.
-pub(super) fn switch(cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
-    let tell = |word: &AtomicU32, whose| {
-        word.store(whose, Release);
+pub(super) fn measure_switch(cpu: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
+    let set_turn = |word: &AtomicU32, turn| {
+        word.store(turn, Release);
         let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
     };
-    let hear = |word: &AtomicU32, than| {
+    let wait_for_turn_change = |word: &AtomicU32, previous| {
         loop {
-            let whose = word.load(Acquire);
-            if whose != than {
-                return whose;
+            let turn = word.load(Acquire);
+            if turn != previous {
+                return turn;
             }
             // The wait returns at once if the turn has already changed. The loop rechecks the word
             // after every return.
-            let _ = futex::wait(word, futex::Flags::PRIVATE, than, None);
+            let _ = futex::wait(word, futex::Flags::PRIVATE, previous, None);
         }
     };
-    ways([cpu; 2], window, tell, hear)
+    measure_one_way([cpu; 2], window, set_turn, wait_for_turn_change)
 }
 
 /// One-way time of a cache line from one CPU to another that polls a word, in nanoseconds. The loop
 /// has no pause instruction between two polls, since the pause would be added to the time.
-pub(super) fn line(from: CpuId, to: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
+pub(super) fn measure_line(from: CpuId, to: CpuId, window: Nanos) -> Result<f64, WorkloadError> {
     if from == to {
-        return Err(WorkloadError::Unfit(format!("a cache line does not travel from CPU {from} to itself")));
+        return Err(WorkloadError::CannotRun(format!(
+            "a cache line does not travel from CPU {from} to itself"
+        )));
     }
-    let hear = |word: &AtomicU32, than| {
+    let wait_for_turn_change = |word: &AtomicU32, previous| {
         loop {
-            let whose = word.load(Acquire);
-            if whose != than {
-                return whose;
+            let turn = word.load(Acquire);
+            if turn != previous {
+                return turn;
             }
         }
     };
-    ways([from, to], window, |word, whose| word.store(whose, Release), hear)
+    measure_one_way([from, to], window, |word, turn| word.store(turn, Release), wait_for_turn_change)
 }
 
 #[cfg(test)]
