@@ -10,7 +10,7 @@ use std::process::Command;
 
 use morecores_accuracy::Truth;
 use morecores_accuracy::program::write_file;
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 
 /// The kernel's account of a program, in seconds.
 struct Account {
@@ -115,7 +115,7 @@ fn a_disk_is_waited_for() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = dir.path().join("file");
     if let Err(error) = write_file(&file) {
-        return skipped("a_disk_is_waited_for", &error.to_string());
+        return report_skip("a_disk_is_waited_for", &error.to_string());
     }
     let path = file.to_string_lossy().into_owned();
     let (truth, account) = holds(&["disk", "--file", &path, "--elapsed-s", "0.5"], 0.0);
@@ -127,7 +127,7 @@ fn a_disk_is_waited_for() {
 #[test]
 fn memory_is_no_disk() {
     if !Path::new("/dev/shm").is_dir() {
-        return skipped("memory_is_no_disk", "there is no /dev/shm");
+        return report_skip("memory_is_no_disk", "there is no /dev/shm");
     }
     let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
     let error = write_file(file.path()).unwrap_err().to_string();

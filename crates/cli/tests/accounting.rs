@@ -5,7 +5,7 @@ mod harness;
 
 use std::fs;
 
-use harness::{Ran, World, is_root, skipped, usable_cpus};
+use harness::{Ran, World, is_root, report_skip, usable_cpus};
 use morecores_study::{CpuEstimator, Phase, Run};
 
 /// Shell line that keeps one CPU busy until the shell has used `hundredths` of a second of CPU
@@ -116,7 +116,7 @@ const WIDEN: &str = "grep Cpus_allowed_list /proc/self/status; taskset -pc 0-1 $
 fn affinity_holds_a_run_to_its_cpus_until_it_says_otherwise() {
     const NAME: &str = "affinity_holds_a_run_to_its_cpus_until_it_says_otherwise";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let world = World::new();
     assert_eq!(world.output_of("--cpus 1", &["nproc"]), "1\n");
@@ -133,7 +133,7 @@ fn affinity_holds_a_run_to_its_cpus_until_it_says_otherwise() {
 fn a_cpuset_cannot_be_widened() {
     const NAME: &str = "a_cpuset_cannot_be_widened";
     if !is_root() || usable_cpus() < 2 {
-        return skipped(NAME, "needs root and two CPUs");
+        return report_skip(NAME, "needs root and two CPUs");
     }
     let world = World::new();
     let line = "Cpus_allowed_list:\t0\n";
@@ -204,7 +204,7 @@ fn the_last_figure_counts_and_speedup_is_its_ratio() {
 fn a_cost_that_falls_is_a_speedup() {
     const NAME: &str = "a_cost_that_falls_is_a_speedup";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let world = World::new();
     let options = "-q --cpus 1,2 --runs 2 --precision 0 --metric ^[0-9]+$ --lower-is-better";
@@ -257,7 +257,7 @@ fn the_command_inherits_none_of_our_descriptors() {
 fn rounds_hold_every_count_once_in_an_order_that_the_seed_repeats() {
     const NAME: &str = "rounds_hold_every_count_once_in_an_order_that_the_seed_repeats";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let orders: Vec<Vec<(Phase, u32, u32)>> = ["7", "7", "8"]
         .iter()

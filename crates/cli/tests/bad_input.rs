@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use harness::{Ran, World, is_root, skipped, start, usable_cpus, wait_until};
+use harness::{Ran, World, is_root, report_skip, start, usable_cpus, wait_until};
 use morecores_study::Exit;
 
 /// Command that would leave a file behind if it ran.
@@ -363,7 +363,7 @@ impl<'a> SmallDisk<'a> {
             .output()
             .is_ok_and(|output| output.status.success());
         if !mounted {
-            skipped(name, "mounting a small file system needs root");
+            report_skip(name, "mounting a small file system needs root");
         }
         mounted.then_some(Self { world })
     }
@@ -444,7 +444,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     let world = World::new();
     let user = match world.ordinary_user() {
         Ok(user) => user,
-        Err(reason) => return skipped(NAME, &reason),
+        Err(reason) => return report_skip(NAME, &reason),
     };
     let closed = world.path("closed");
     fs::create_dir(&closed).expect("mkdir");

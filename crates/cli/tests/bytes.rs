@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
-use harness::{Ran, World, skipped};
+use harness::{Ran, World, report_skip};
 use morecores_study::Study;
 
 /// Latin-1 for `é`, which is not UTF-8.
@@ -135,7 +135,7 @@ fn a_traced_command_may_have_any_arguments_and_name() {
         words("trace --json -o t.study --", &[program.as_os_str(), OsStr::new("-c"), &line, &odd()]),
     );
     if ran.status.code() == Some(2) {
-        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+        return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }
     ran.success();
     assert_eq!(fs::read(world.path("seen")).expect("seen"), ODD);

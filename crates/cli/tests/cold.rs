@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use harness::{World, skipped};
+use harness::{World, report_skip};
 
 /// Runs a program and returns whether it succeeded.
 fn done(program: &str, arguments: &[&str]) -> bool {
@@ -32,7 +32,7 @@ fn every_cold_run_reads_the_device_and_a_remounted_file_system_stays() {
     fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
     let (image, at) = (image.to_str().unwrap(), mount.to_str().unwrap());
     if !done("mkfs.ext4", &["-q", image]) || !done("mount", &["-o", "loop,noatime", image, at]) {
-        return skipped(
+        return report_skip(
             name,
             "no file system can be made and mounted here: it needs root, mkfs.ext4 and loop devices",
         );

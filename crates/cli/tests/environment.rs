@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use harness::{Ran, World, skipped};
+use harness::{Ran, World, report_skip};
 use morecores_study::Variable;
 
 /// Options of a study on 1 CPU, where `{n}` is 1. Its command prints a variable in each run.
@@ -190,7 +190,7 @@ fn a_traced_command_gets_the_same_environment() {
     command.arg("echo \"$V $W ${MAKELEVEL-none}\" >seen").env("V", "{n}").env("MAKELEVEL", "1");
     let ran = Ran::of(command);
     if ran.status.code() == Some(2) {
-        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+        return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }
     ran.success().says(&["{n} becomes the CPU count in V of", "does not get MAKELEVEL"]);
     assert_eq!(seen(&world), "3 3 none\n");

@@ -4,7 +4,7 @@ mod harness;
 
 use std::fs;
 
-use harness::{Ran, World, skipped};
+use harness::{Ran, World, report_skip};
 use morecores_study::{Bytes, InputContent};
 
 /// Arguments of a study of `wc -c` on one CPU, with its output as the metric.
@@ -138,7 +138,7 @@ fn a_single_traced_run_reads_the_pipe_itself() {
     let world = World::new();
     let ran = bash(&world, "seq 20000 | morecores trace --json --input - -- sh -c 'wc -c >seen'");
     if ran.status.code() == Some(2) {
-        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+        return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }
     ran.success();
     assert_eq!(fs::read_to_string(world.path("seen")).expect("seen"), "108894\n");

@@ -5,7 +5,7 @@ mod harness;
 
 use std::path::Path;
 
-use harness::{World, skipped, usable_cpus};
+use harness::{World, report_skip, usable_cpus};
 use serde_json::Value;
 
 /// Largest number of attempts to see two threads meet. One attempt is enough if both threads have a
@@ -30,16 +30,16 @@ const PROMISED: [(&str, &str, &str, &[&str]); 8] = [
 fn can_see(world: &World, test: &str) -> bool {
     let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
     if usable_cpus() < 2 {
-        skipped(test, "one CPU: nobody waits for a lock whose holder runs");
+        report_skip(test, "one CPU: nobody waits for a lock whose holder runs");
     } else if !work.exists() {
-        skipped(test, "morecores-work is not built; `cargo test --workspace` builds it");
+        report_skip(test, "morecores-work is not built; `cargo test --workspace` builds it");
     } else {
         let ran = world.morecores(&["trace", "--json", "--", "true"]);
         let source = serde_json::from_str::<Value>(&ran.stdout).map(|trace| trace["source"] == "bpf");
         if source.unwrap_or(false) {
             return true;
         }
-        skipped(test, ran.stderr.lines().next().unwrap_or("no full trace here"));
+        report_skip(test, ran.stderr.lines().next().unwrap_or("no full trace here"));
     }
     false
 }
@@ -88,7 +88,7 @@ fn the_lock_table_names_each_promised_lock_by_its_caller() {
         }
     }
     if !unseen.is_empty() {
-        skipped(NAME, &format!("in part: {}", unseen.join(", ")));
+        report_skip(NAME, &format!("in part: {}", unseen.join(", ")));
     }
 }
 
@@ -109,5 +109,5 @@ fn waits_for_a_lock_are_a_part_of_the_time() {
             return;
         }
     }
-    skipped(NAME, "the threads never met: the machine is busy with something else");
+    report_skip(NAME, "the threads never met: the machine is busy with something else");
 }

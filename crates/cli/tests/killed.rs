@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use harness::{World, is_root, left_by, skipped, start, wait_until};
+use harness::{World, is_root, left_by, report_skip, start, wait_until};
 use morecores_study::Study;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -157,7 +157,7 @@ fn the_command_dies_with_morecores_and_the_next_start_ends_the_rest() {
     study.wait();
     wait_until("the main process has ended", || !has("63"));
     if !is_root() || left_by(pid).is_empty() {
-        return skipped(NAME, "no cgroup to hold the command's tree (root has one)");
+        return report_skip(NAME, "no cgroup to hold the command's tree (root has one)");
     }
     assert!(has("61") && has("62"), "the kernel ends only the main process: {:?}", world.processes());
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use harness::locks::{LABORATORY, TINY};
-use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
+use harness::{Ran, World, report_skip, start, usable_cpus, wait_until};
 use morecores_study::StopReason;
 use morecores_study::lock::{LockCell, LockStudy};
 
@@ -274,7 +274,7 @@ fn the_laboratory_measures_what_is_asked_for() {
     const NAME: &str = "the_laboratory_measures_what_is_asked_for";
     let work = Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work");
     if !work.exists() {
-        return skipped(NAME, "morecores-work is not built: cargo build -p morecores-workloads");
+        return report_skip(NAME, "morecores-work is not built: cargo build -p morecores-workloads");
     }
     let world = World::new();
     world.morecores(&TINY).success().prints(&["study: study"]);

@@ -6,7 +6,7 @@ mod harness;
 use std::fs;
 use std::path::PathBuf;
 
-use harness::{Ran, World, skipped, usable_cpus};
+use harness::{Ran, World, report_skip, usable_cpus};
 use morecores_study::Run;
 
 /// Memory cgroup of 300 MB, in the available version. It is removed on drop.
@@ -51,7 +51,7 @@ const JOBS: &str =
 fn what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was() {
     let name = "what_was_killed_for_memory_is_said_with_what_it_needs_and_what_there_was";
     let Some(limited) = Limited::new("morecores-test-oom").filter(|_| usable_cpus() > 1) else {
-        return skipped(
+        return report_skip(
             name,
             "needs two CPUs, and a memory cgroup (root can make one where there is the controller)",
         );
@@ -83,7 +83,7 @@ fn what_a_command_prints_is_none_of_its_memory() {
     let run = world.one_run("--metric rate.([0-9]+)", &["sh", "-c", line]);
     assert_eq!(run.metric, Some(7.0), "the end of it is kept");
     let Some(peak) = run.tree.peak_memory_bytes else {
-        return skipped(name, "no cgroup counts memory (root has one)");
+        return report_skip(name, "no cgroup counts memory (root has one)");
     };
     assert!(peak.0 < 100_000_000, "{peak}");
 }
@@ -98,7 +98,7 @@ fn memory_is_the_first_limit_of_a_machine_that_has_too_little() {
     world.run("-q --warmup 0 --runs 1 --precision 0 --shell", &[jobs]).success();
     let runs = world.study().runs;
     if usable_cpus() < 2 || runs.iter().any(|run| run.tree.needed_memory_bytes.is_none()) {
-        return skipped(name, "needs two CPUs and a cgroup that counts memory (root has one)");
+        return report_skip(name, "needs two CPUs and a cgroup that counts memory (root has one)");
     }
     let predict = |memory: &str| world.morecores(&["predict", "study", "--cpus", "64", "--memory", memory]);
     predict("256M").success().prints(&["The first limit is memory: 64 CPUs need about", "there are 256 MiB"]);

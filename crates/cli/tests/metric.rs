@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{World, skipped, usable_cpus};
+use harness::{World, report_skip, usable_cpus};
 
 /// Options for two timed runs on one CPU.
 const ONE: &str = "--cpus 1 --runs 2 --warmup 0 --precision 0";
@@ -17,7 +17,7 @@ fn sh(line: &str) -> [&str; 3] {
 fn a_decimal_comma_is_read_and_no_thousands_separator() {
     const NAME: &str = "a_decimal_comma_is_read_and_no_thousands_separator";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let world = World::new();
     let line = "case {n} in 1) echo 'throughput: 9,9 MB/s';; *) echo 'throughput: 10,15 MB/s';; esac";
@@ -74,7 +74,7 @@ fn a_unit_that_changes_between_runs_is_converted_or_refused() {
 fn all_metrics_are_kept_and_shown_and_the_first_decides() {
     const NAME: &str = "all_metrics_are_kept_and_shown_and_the_first_decides";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let world = World::new();
     let options = "--cpus 1,2 --runs 6 --warmup 0 --precision 0 --metric rate=rate:.([0-9]+) \
@@ -101,7 +101,7 @@ fn all_metrics_are_kept_and_shown_and_the_first_decides() {
 fn a_cost_of_zero_is_a_figure_and_has_no_ratio() {
     const NAME: &str = "a_cost_of_zero_is_a_figure_and_has_no_ratio";
     if usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let options = "--cpus 1,2 --runs 6 --warmup 0 --precision 0 --lower-is-better --metric misses:.([0-9]+)";
     let zero = World::new();

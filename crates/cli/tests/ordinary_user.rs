@@ -5,12 +5,12 @@ mod harness;
 use std::fs;
 use std::os::unix::fs::chown;
 
-use harness::{NOBODY, OrdinaryUser, World, is_root, skipped, usable_cpus};
+use harness::{NOBODY, OrdinaryUser, World, is_root, report_skip, usable_cpus};
 use morecores_study::{CpuEstimator, Study};
 
 /// User without privilege. The reason is noted if there can be none.
 fn user<'a>(world: &'a World, name: &str) -> Option<OrdinaryUser<'a>> {
-    world.ordinary_user().map_err(|reason| skipped(name, &reason)).ok()
+    world.ordinary_user().map_err(|reason| report_skip(name, &reason)).ok()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_study_by_affinity_needs_no_privilege_and_names_its_estimator() {
     let study = Study::read(&user.home.join("study")).expect("a study");
     assert!(study.runs.iter().all(|run| run.limit == morecores_study::Limit::Affinity));
     if study.runs[0].cpu.estimator != CpuEstimator::Getrusage {
-        return skipped(NAME, "a cgroup was delegated to this user; the part with getrusage did not run");
+        return report_skip(NAME, "a cgroup was delegated to this user; the part with getrusage did not run");
     }
     let shown = user.morecores(&["show", "study", "--json"]);
     let view: serde_json::Value = serde_json::from_str(&shown.success().stdout).expect("JSON");
@@ -70,7 +70,7 @@ fn what_needs_root_is_refused_in_one_line_that_says_what_to_do() {
     ] {
         let ran = user.morecores(&[&["run", "-o", "study"], options, &["--", "touch", "trace"]].concat());
         if options == ["--limit", "cpuset"] && ran.status.success() {
-            skipped(NAME, "a cpuset was delegated to this user; that part did not run");
+            report_skip(NAME, "a cpuset was delegated to this user; that part did not run");
             continue;
         }
         ran.refused(2, parts);
@@ -117,7 +117,7 @@ fn a_journal_that_another_user_made_is_not_believed() {
     let world = World::new();
     let Some(user) = user(&world, NAME) else { return };
     if !is_root() {
-        return skipped(NAME, "only root can be another user");
+        return report_skip(NAME, "only root can be another user");
     }
     let (shared, precious) = (world.path("shared"), user.home.join("precious"));
     let theirs = shared.join(format!("morecores-{NOBODY}"));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use harness::{Ran, World, skipped, usable_cpus};
+use harness::{Ran, World, report_skip, usable_cpus};
 use serde_json::Value;
 
 /// Finished study on every CPU count up to two.
@@ -72,7 +72,7 @@ fn a_terminal_gets_colour_and_its_own_width_unless_no_color_is_set() {
     let (Some(coloured), Some(plain)) =
         (on_a_terminal(&world, "show study", false), on_a_terminal(&world, "show study", true))
     else {
-        return skipped(NAME, "there is no `script` (Debian package bsdutils)");
+        return report_skip(NAME, "there is no `script` (Debian package bsdutils)");
     };
     assert!(coloured.contains("\u{1b}["), "{coloured}");
     assert!(!plain.contains('\u{1b}'), "{plain}");
@@ -89,7 +89,7 @@ fn a_terminal_sees_progress_and_quiet_does_not() {
     let world = World::new();
     let options = "--cpus 1 --runs 1 --warmup 0 -- sleep 1.2";
     let Some(loud) = on_a_terminal(&world, &format!("run -o loud {options}"), false) else {
-        return skipped(NAME, "there is no `script` (Debian package bsdutils)");
+        return report_skip(NAME, "there is no `script` (Debian package bsdutils)");
     };
     assert!(loud.contains("so far"), "{loud}");
     let quiet = on_a_terminal(&world, &format!("run -q -o quiet {options}"), false);

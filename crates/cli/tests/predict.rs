@@ -4,7 +4,7 @@ mod harness;
 
 use std::path::{Path, PathBuf};
 
-use harness::{Ran, World, skipped, usable_cpus};
+use harness::{Ran, World, report_skip, usable_cpus};
 use serde_json::Value;
 
 /// Path of a committed study of a part of a kernel build on 1 and 2 CPUs, traced.
@@ -88,7 +88,7 @@ fn one_count_without_a_trace_bears_nothing() {
 #[test]
 fn an_untraced_study_is_predicted_by_closed_forms_and_says_so() {
     if usable_cpus() < 2 {
-        return skipped("predicted by closed forms", "there is one CPU");
+        return report_skip("predicted by closed forms", "there is one CPU");
     }
     let world = World::new();
     world.run("-q --cpus 1,2 --runs 6 --precision 0 --trace off", &["sleep", "0.01"]).success();

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use harness::{Ran, World, is_root, left_by, skipped, start, wait_until};
+use harness::{Ran, World, is_root, left_by, report_skip, start, wait_until};
 
 const NAME: &str = "whatever_was_changed_is_put_back";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
@@ -109,16 +109,16 @@ fn interrupted(limit: &str, signal: &str, witnesses: &Witnesses) -> Ran {
 #[test]
 fn whatever_was_changed_is_put_back() {
     if !is_root() {
-        return skipped(NAME, "cpusets and hotplug need root");
+        return report_skip(NAME, "cpusets and hotplug need root");
     }
     if harness::usable_cpus() < 2 {
-        return skipped(NAME, "there is one CPU");
+        return report_skip(NAME, "there is one CPU");
     }
     let mut limits = vec!["cpuset"];
     if fs::exists(CPU_1).unwrap_or(false) {
         limits.push("hotplug");
     } else {
-        skipped(NAME, "CPU 1 cannot be taken offline; the part with cpusets ran");
+        report_skip(NAME, "CPU 1 cannot be taken offline; the part with cpusets ran");
     }
     let witnesses = Witnesses::new();
     let before = witnesses.state();

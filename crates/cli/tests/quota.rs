@@ -6,7 +6,7 @@ mod harness;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use harness::{Ran, World, is_root, skipped, usable_cpus};
+use harness::{Ran, World, is_root, report_skip, usable_cpus};
 
 /// Cgroup whose processes together may use one and a half CPUs. It is removed on drop, after the
 /// processes have ended.
@@ -51,11 +51,11 @@ fn a_count_above_a_fractional_quota_is_measured_with_a_warning() {
     const NAME: &str = "a_count_above_a_fractional_quota_is_measured_with_a_warning";
     let world = World::new();
     if usable_cpus() < 2 {
-        return skipped(NAME, "it takes two CPUs");
+        return report_skip(NAME, "it takes two CPUs");
     }
     let group = match OneAndAHalf::new(&world) {
         Ok(group) => group,
-        Err(reason) => return skipped(NAME, &reason),
+        Err(reason) => return report_skip(NAME, &reason),
     };
     let run = "run -o study --wide --trace off --runs 1 --warmup 0 -- sleep 0.1";
     let options: Vec<&str> = run.split_whitespace().collect();

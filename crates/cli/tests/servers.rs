@@ -5,7 +5,7 @@ mod harness;
 
 use std::fs;
 
-use harness::{Ran, World, skipped, wait_until};
+use harness::{Ran, World, report_skip, wait_until};
 
 /// Script of a server. For each line read it starts a helper that stays, and a second one as a
 /// daemon, whose parent ends at once.
@@ -89,7 +89,7 @@ fn a_hook_is_in_no_cgroup_of_ours() {
     run(&world, "1", &options, &["sh", "-c", "cat /proc/self/cgroup >command"]).success();
     let text = |name| fs::read_to_string(world.path(name)).expect("what was written");
     if !text("command").contains("/morecores-") {
-        return skipped(
+        return report_skip(
             "a_hook_is_in_no_cgroup_of_ours",
             "no cgroup to hold the command's tree (root has one)",
         );

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use harness::locks::{LABORATORY, TINY};
 use harness::studies::build;
-use harness::{Ran, Started, World, left_by, signal, skipped, start, start_with, wait_until};
+use harness::{Ran, Started, World, left_by, report_skip, signal, start, start_with, wait_until};
 use morecores_study::lock::LockStudy;
 use morecores_study::{StopReason, Study};
 use rustix::io::ioctl_fionbio;
@@ -156,7 +156,7 @@ fn an_interrupt_during_the_report_of_a_trace_leaves_nothing_behind() {
     if started.has_ended() {
         let ran = started.wait();
         ran.code(2);
-        return skipped(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
+        return report_skip(NAME, ran.stderr.lines().next().unwrap_or("nothing can be traced here"));
     }
     interrupted(started)
         .code(130)

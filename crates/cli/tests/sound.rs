@@ -6,7 +6,7 @@ mod harness;
 use harness::World;
 use harness::studies::with_runs;
 #[cfg(feature = "trace")]
-use harness::{skipped, usable_cpus};
+use harness::{report_skip, usable_cpus};
 
 #[test]
 fn a_command_that_left_its_cpus_gets_no_verdict() {
@@ -34,11 +34,11 @@ fn a_command_that_counts_the_machines_cpus_has_no_baseline() {
     const NAME: &str = "a_command_that_counts_the_machines_cpus_has_no_baseline";
     let world = World::new();
     if usable_cpus() < 2 {
-        return skipped(NAME, "it takes two CPUs");
+        return report_skip(NAME, "it takes two CPUs");
     }
     let traced = world.morecores(&["trace", "--json", "--", "true"]);
     if !traced.stdout.contains("\"source\": \"bpf\"") {
-        return skipped(NAME, "no full trace here");
+        return report_skip(NAME, "no full trace here");
     }
     let line = "for i in $(seq $(getconf _NPROCESSORS_ONLN)); do \
                 (j=0; while [ $j -lt 100000 ]; do j=$((j+1)); done) & done; wait";

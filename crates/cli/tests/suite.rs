@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{World, skipped, start, wait_until};
+use harness::{World, report_skip, start, wait_until};
 use morecores_study::Study;
 
 /// Whether the program with the workloads was built beside this one. `cargo test -p` builds only
@@ -12,7 +12,7 @@ fn has_workloads(test: &str) -> bool {
     let there =
         std::path::Path::new(env!("CARGO_BIN_EXE_morecores")).with_file_name("morecores-work").exists();
     if !there {
-        skipped(test, "morecores-work is not built: cargo build --workspace");
+        report_skip(test, "morecores-work is not built: cargo build --workspace");
     }
     there
 }

@@ -7,7 +7,7 @@ mod harness;
 
 use std::process::Command;
 
-use harness::{Ran, World, skipped};
+use harness::{Ran, World, report_skip};
 use morecores_study::Exit;
 
 /// Runs a shell line in a separate terminal, with the output of `typed` as its keyboard input. None
@@ -36,7 +36,7 @@ fn a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back() {
     let name = "a_command_that_sets_the_terminal_gets_it_in_every_run_and_gives_it_back";
     let world = World::new();
     let line = format!("{RUN} --runs 3 -- sh -c 'stty sane </dev/tty; echo done' && {USE_TERMINAL}");
-    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    let Some(ran) = in_terminal(&world, &line, "true") else { return report_skip(name, "no `script`") };
     ran.success().prints(&["it is back"]);
     assert_eq!(world.timed_runs().len(), 3);
 }
@@ -46,7 +46,7 @@ fn a_command_reads_what_is_typed() {
     let world = World::new();
     let line = format!("{RUN} --runs 2 --output inherit -- sh -c 'read -r x </dev/tty; echo \"read $x\"'");
     let Some(ran) = in_terminal(&world, &line, "printf 'one\\ntwo\\n'") else {
-        return skipped("a_command_reads_what_is_typed", "no `script`");
+        return report_skip("a_command_reads_what_is_typed", "no `script`");
     };
     ran.success().prints(&["read one", "read two"]);
 }
@@ -60,7 +60,7 @@ fn the_terminal_is_taken_back_from_a_command_that_is_killed() {
         "{RUN} --runs 1 --timeout 300ms -- sh -c '{command}'; echo \"status $?\"; \
          stty -a </dev/tty | grep -- ' icanon'; {USE_TERMINAL}"
     );
-    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    let Some(ran) = in_terminal(&world, &line, "true") else { return report_skip(name, "no `script`") };
     ran.success().prints(&["status 1", "icanon", "it is back"]);
     assert_eq!(world.timed_runs()[0].exit, Exit::TimedOut, "{ran}");
 }
@@ -73,7 +73,7 @@ fn ctrl_c_stops_the_study_whoever_has_the_terminal() {
         let command = format!("{before}>ready; sleep 60");
         let line = format!("{RUN} --runs 2 -- sh -c '{command}'");
         let typed = "while [ ! -e ready ]; do sleep 0.01; done; printf '\\003'";
-        let Some(ran) = in_terminal(&world, &line, typed) else { return skipped(name, "no `script`") };
+        let Some(ran) = in_terminal(&world, &line, typed) else { return report_skip(name, "no `script`") };
         ran.code(130).prints(&["stopped; go on with: morecores run --resume"]);
         assert_eq!(world.study().runs.len(), 0, "{ran}");
     }
@@ -102,6 +102,6 @@ fn a_study_in_the_background_says_what_its_command_wants_of_the_terminal() {
     let world = World::new();
     // With job control, a background job has its own process group.
     let line = format!("set -m; {RUN} --runs 1 -- sh -c 'read -r x </dev/tty' & wait $!; echo \"status $?\"");
-    let Some(ran) = in_terminal(&world, &line, "true") else { return skipped(name, "no `script`") };
+    let Some(ran) = in_terminal(&world, &line, "true") else { return report_skip(name, "no `script`") };
     ran.prints(&["was stopped by SIGTTIN and ended after 2 s at 1 CPU (run 1)", "--input", "status 1"]);
 }

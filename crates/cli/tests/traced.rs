@@ -9,7 +9,7 @@ mod harness;
 use std::collections::BTreeSet;
 use std::fs;
 
-use harness::{Ran, World, skipped, start, usable_cpus, wait_until};
+use harness::{Ran, World, report_skip, start, usable_cpus, wait_until};
 use morecores_study::{Exit, Phase, StopReason, Study, TraceMode};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn can_trace(world: &World, test: &str) -> bool {
     if ran.status.success() && json(&ran)["source"] == "bpf" {
         return true;
     }
-    skipped(test, ran.stderr.lines().next().unwrap_or("no full trace here"));
+    report_skip(test, ran.stderr.lines().next().unwrap_or("no full trace here"));
     false
 }
 
@@ -288,7 +288,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
     let world = World::new();
     let user = match world.ordinary_user() {
         Ok(user) => user,
-        Err(reason) => return skipped(NAME, &reason),
+        Err(reason) => return report_skip(NAME, &reason),
     };
     let run = ["run", "-o", "study", "--max-time", "0", "--cpus", "1", "--runs", "1", "--warmup", "0"];
     // `--trace on` demands a full trace or none.
@@ -303,7 +303,7 @@ fn an_ordinary_user_gets_what_perf_events_tell_and_the_command_that_enables_more
     let view = json(user.morecores(&["show", "study", "--json"]).success());
     let Some(trace) = view["traces"].get(0) else {
         ran.says(&["not traced: "]);
-        return skipped(NAME, &ran.stderr);
+        return report_skip(NAME, &ran.stderr);
     };
     assert_eq!(trace["source"], "perf");
     assert!(!trace["untraced"].as_array().expect("what is missing").is_empty(), "{trace}");
@@ -341,7 +341,7 @@ fn a_single_trace_is_prepared_and_the_preparation_is_not_in_it() {
         ["trace", "--json", "--cpus", "1", "-n", "3", "--prepare", "seq {n} >ready", "--", "cat", "ready"];
     let ran = world.morecores(&arguments);
     if ran.status.code() == Some(2) {
-        skipped("a_single_trace_is_prepared_and_the_preparation_is_not_in_it", ran.stderr.trim());
+        report_skip("a_single_trace_is_prepared_and_the_preparation_is_not_in_it", ran.stderr.trim());
         return;
     }
     ran.success();

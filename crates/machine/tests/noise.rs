@@ -6,7 +6,7 @@ use morecores_machine::noise::{self, NoiseError};
 use morecores_machine::topology;
 use morecores_study::noise::Company;
 use morecores_study::{CpuId, CpuSet, Nanos};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 
 #[test]
 fn every_cpu_alone_and_all_at_once() {
@@ -17,7 +17,7 @@ fn every_cpu_alone_and_all_at_once() {
         assert!(of(Company::Alone).any(|s| s.cpus() == CpuSet::from_iter([cpu])), "{noise:?}");
     }
     if cpus.len() < 2 {
-        skipped("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
+        report_skip("every_cpu_alone_and_all_at_once", "in part: only one CPU may be used");
     } else {
         assert!(of(Company::All).all(|s| s.cpus() == cpus) && of(Company::All).count() > 0, "{noise:?}");
     }

@@ -12,7 +12,7 @@ use morecores_measure::control::Control;
 use morecores_measure::executor::{Accounting, Executor, ProcessExecutor, Trial};
 use morecores_measure::input::Input;
 use morecores_study::*;
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 
 /// Lock for one test at a time, because a child of this process belongs to whatever run is in
 /// progress.
@@ -24,7 +24,7 @@ fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
     match TaskstatsAccount::open() {
         Ok(_) => Some(turn),
         Err(error) => {
-            skipped(test, &error.to_string());
+            report_skip(test, &error.to_string());
             None
         }
     }
@@ -130,7 +130,7 @@ fn children_that_nobody_waits_for_are_counted() {
     let line =
         format!("perl -e '$SIG{{CHLD}} = q(IGNORE); if (!fork) {{ exec q(sh), q(-c), q|{BURN}| }} wait'");
     if std::process::Command::new("perl").arg("-e1").status().is_err() {
-        return skipped(test, "there is no perl");
+        return report_skip(test, "there is no perl");
     }
     let run = is_counted_once("dropped at once", &line);
     // The records exceed getrusage by the child's time; only getrusage counts the end of perl

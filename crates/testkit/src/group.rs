@@ -1,15 +1,15 @@
 //! Groups of tests that need more programs than the build of morecores does. `make test` installs
 //! their packages if it can, and `make test SKIP=NAME` leaves a group out.
 
-use crate::skipped;
+use crate::report_skip;
 
 /// Variable in which `tools/test.sh` lists the skipped groups, separated by commas.
-const LEFT_OUT: &str = "MORECORES_LEFT_OUT";
+const SKIPPED_GROUPS: &str = "MORECORES_LEFT_OUT";
 
 /// Group of tests that need the same programs. The group of the same name in `tools/packages` lists
 /// their packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum TestGroup {
     /// Opens the report page in a browser.
     Browser,
     /// Asks real web servers.
@@ -22,7 +22,7 @@ pub enum Group {
     CLibrary,
 }
 
-impl Group {
+impl TestGroup {
     /// All groups, in the order of `tools/test.sh`.
     pub const ALL: [Self; 5] =
         [Self::Browser, Self::Servers, Self::Raytrace, Self::KernelBuild, Self::CLibrary];
@@ -39,23 +39,23 @@ impl Group {
     }
 
     /// Returns the message of a test that lacks a program of the group.
-    pub fn missing(self, program: &str) -> String {
+    pub fn missing_program(self, program: &str) -> String {
         format!("there is no {program}; install it with: tools/install-deps.sh {}", self.name())
     }
 }
 
 /// Returns whether this group was left out of the tests; notes it under `test` if so.
-pub fn left_out(test: &str, group: Group) -> bool {
-    let left = std::env::var(LEFT_OUT).unwrap_or_default();
-    let is = is_among(&left, group);
-    if is {
-        skipped(test, &format!("left out by SKIP={}", group.name()));
+pub fn skips_group(test: &str, group: TestGroup) -> bool {
+    let skipped_groups = std::env::var(SKIPPED_GROUPS).unwrap_or_default();
+    let is_skipped = is_among(&skipped_groups, group);
+    if is_skipped {
+        report_skip(test, &format!("left out by SKIP={}", group.name()));
     }
-    is
+    is_skipped
 }
 
-fn is_among(left_out: &str, group: Group) -> bool {
-    left_out.split(',').any(|name| name == group.name())
+fn is_among(skipped_groups: &str, group: TestGroup) -> bool {
+    skipped_groups.split(',').any(|name| name == group.name())
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn groups_are_those_that_are_installed() {
-        let names = Group::ALL.map(Group::name);
+        let names = TestGroup::ALL.map(TestGroup::name);
         let script = include_str!("../../../tools/test.sh");
         assert!(script.contains(&format!("groups=({})", names.join(" "))), "{names:?}");
         let packages = include_str!("../../../tools/packages");
@@ -82,7 +82,7 @@ mod tests {
             String::from_utf8_lossy(&ran.stderr),
             format!(
                 "test: SKIP=brows: there is no such group of tests; there are: {}\n",
-                Group::ALL.map(Group::name).join(" ")
+                TestGroup::ALL.map(TestGroup::name).join(" ")
             )
         );
         assert!(ran.stdout.is_empty(), "{ran:?}");
@@ -90,9 +90,10 @@ mod tests {
 
     #[test]
     fn a_group_is_left_out_by_its_whole_name() {
-        let left = |list| Group::ALL.into_iter().filter(|group| is_among(list, *group)).collect::<Vec<_>>();
-        assert_eq!(left("browser,c-library"), [Group::Browser, Group::CLibrary]);
-        assert_eq!(left(""), []);
-        assert_eq!(left("build,kernel,brows"), []);
+        let named =
+            |list| TestGroup::ALL.into_iter().filter(|group| is_among(list, *group)).collect::<Vec<_>>();
+        assert_eq!(named("browser,c-library"), [TestGroup::Browser, TestGroup::CLibrary]);
+        assert_eq!(named(""), []);
+        assert_eq!(named("build,kernel,brows"), []);
     }
 }

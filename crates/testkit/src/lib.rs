@@ -13,7 +13,7 @@ mod wait;
 use std::fs::OpenOptions;
 use std::io::Write;
 
-pub use group::{Group, left_out};
+pub use group::{TestGroup, skips_group};
 pub use locks::{lock_header, lock_plan, lock_time};
 pub use program::CProgram;
 pub use script::write_script;
@@ -27,7 +27,7 @@ pub use wait::wait_until;
 /// Panics if the file named by `MORECORES_SKIPPED` cannot be written: a test must not pass
 /// silently.
 #[allow(clippy::print_stdout)]
-pub fn skipped(name: &str, reason: &str) {
+pub fn report_skip(name: &str, reason: &str) {
     let line = format!("skipped: {name}: {reason}");
     match std::env::var_os("MORECORES_SKIPPED") {
         Some(path) => {

@@ -394,7 +394,7 @@ mod tests {
         const NAME: &str = "nothing_counts_as_confined_while_costs_are_measured";
         let tracer = match BpfTracer::open(&Options::new("0-1".parse().expect("CPUs"))) {
             Ok(tracer) => tracer,
-            Err(error) => return morecores_testkit::skipped(NAME, &error.to_string()),
+            Err(error) => return morecores_testkit::report_skip(NAME, &error.to_string()),
         };
         let bss = tracer.skel.maps.bss_data.as_deref().expect("mapped");
         assert_eq!((bss.confined_any, bss.allotted_count), (0, 2));

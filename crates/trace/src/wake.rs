@@ -89,7 +89,7 @@ mod tests {
     fn a_wake_up_ends_after_it_began() {
         match wake_latency() {
             Some(time) => assert!(time > Nanos::ZERO),
-            None => morecores_testkit::skipped("wake_latency", "one CPU, or threads may not be placed"),
+            None => morecores_testkit::report_skip("wake_latency", "one CPU, or threads may not be placed"),
         }
     }
 }

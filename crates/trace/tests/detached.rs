@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use libbpf_rs::query::ProgInfoIter;
-use morecores_testkit::{skipped, wait_until};
+use morecores_testkit::{report_skip, wait_until};
 use morecores_trace::{Options, Tracer};
 
 fn programs() -> Vec<u32> {
@@ -19,8 +19,8 @@ fn nothing_stays_attached() {
     let before = programs();
     let mut tracer = match Tracer::open(&Options::new("0".parse().unwrap())) {
         Ok(tracer) if tracer.without_bpf().is_none() => tracer,
-        Ok(tracer) => return skipped(NAME, &tracer.without_bpf().unwrap().to_string()),
-        Err(error) => return skipped(NAME, &error.to_string()),
+        Ok(tracer) => return report_skip(NAME, &tracer.without_bpf().unwrap().to_string()),
+        Err(error) => return report_skip(NAME, &error.to_string()),
     };
     tracer.begin(Box::new(|_, _| Ok(()))).unwrap();
     assert!(Command::new("true").status().unwrap().success());

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use morecores_study::CpuSet;
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 use morecores_trace::{Options, Tracer};
 
 /// A CPU that is offline until this value is dropped.
@@ -37,12 +37,12 @@ fn a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it()
     let cpu = online.iter().next_back().unwrap();
     let switch = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/online"));
     if online.len() < 2 || !switch.exists() {
-        return skipped(NAME, "no CPU here can be taken offline");
+        return report_skip(NAME, "no CPU here can be taken offline");
     }
     let mut tracer = match Tracer::open(&Options::new(online)) {
         Ok(tracer) if tracer.without_bpf().is_none() => tracer,
-        Ok(tracer) => return skipped(NAME, &tracer.without_bpf().unwrap().to_string()),
-        Err(error) => return skipped(NAME, &error.to_string()),
+        Ok(tracer) => return report_skip(NAME, &tracer.without_bpf().unwrap().to_string()),
+        Err(error) => return report_skip(NAME, &error.to_string()),
     };
     let mut traced = |hotplug: bool| {
         tracer.begin(Box::new(|_, _| Ok(()))).unwrap();
@@ -55,7 +55,7 @@ fn a_cpu_that_is_taken_offline_is_named_and_the_next_trace_knows_nothing_of_it()
     };
     let (refused, recorded) = traced(true);
     if refused {
-        return skipped(NAME, "taking a CPU offline is refused: it needs root");
+        return report_skip(NAME, "taking a CPU offline is refused: it needs root");
     }
     let told: Vec<_> = recorded.untraced.iter().filter(|untraced| untraced.why.contains("offline")).collect();
     assert_eq!(told.len(), 1, "{:?}", recorded.untraced);

@@ -187,7 +187,7 @@ impl CounterResult {
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use morecores_testkit::skipped;
+    use morecores_testkit::report_skip;
     use std::thread::available_parallelism;
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_plain_counter_loses_updates_on_two_cpus() {
         if available_parallelism().map_or(1, usize::from) < 2 {
-            return skipped("a_plain_counter_loses_updates_on_two_cpus", "there is one CPU");
+            return report_skip("a_plain_counter_loses_updates_on_two_cpus", "there is one CPU");
         }
         // On a busy machine the two threads may not overlap in the first tenths of a second.
         let lost = (0..500).any(|_| {

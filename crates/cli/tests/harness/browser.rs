@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use morecores_testkit::{Group, left_out};
+use morecores_testkit::{TestGroup, skips_group};
 
-use super::skipped;
+use super::report_skip;
 
 /// Exit status of `viewer/tests/run.mjs` without a browser. automake uses it for tests that could
 /// not run.
@@ -19,12 +19,12 @@ pub(crate) fn root() -> PathBuf {
 /// Directory of the viewer with its test packages. None if they are missing, with a note under
 /// `test`.
 pub(crate) fn viewer(test: &str) -> Option<PathBuf> {
-    if left_out(test, Group::Browser) {
+    if skips_group(test, TestGroup::Browser) {
         return None;
     }
     let viewer = root().join("viewer");
     if !viewer.join("node_modules").exists() {
-        skipped(test, "the viewer's packages are not there; install them with: tools/viewer.sh install");
+        report_skip(test, "the viewer's packages are not there; install them with: tools/viewer.sh install");
         return None;
     }
     Some(viewer)
@@ -37,7 +37,7 @@ pub(crate) fn play(test: &str, scenario: &str, page: &str) {
     let ran = ran.expect("node, by which its packages were installed");
     let said = String::from_utf8_lossy(&ran.stdout);
     if ran.status.code() == Some(NO_BROWSER) {
-        return skipped(test, &Group::Browser.missing("chromium"));
+        return report_skip(test, &TestGroup::Browser.missing_program("chromium"));
     }
     assert!(ran.status.success(), "{scenario}: {said}{}", String::from_utf8_lossy(&ran.stderr));
 }

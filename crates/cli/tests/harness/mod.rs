@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use morecores_study::{Phase, Run, Study};
 
 #[allow(unused_imports)]
-pub(crate) use morecores_testkit::{skipped, wait_until};
+pub(crate) use morecores_testkit::{report_skip, wait_until};
 
 /// Environment variable of every process below a [`World`], set to the world's directory. It
 /// identifies the processes even after their parent has changed.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use morecores_testkit::{Group, left_out, skipped};
+use morecores_testkit::{TestGroup, report_skip, skips_group};
 use tempfile::TempDir;
 
 use crate::build::{all_output, build, build_shared, compiler, crate_file, is_installed, run};
@@ -38,15 +38,15 @@ fn assert_found(output: &Output, status: i32, function: &str) {
 
 /// Checks both programs with a tool of valgrind, which prints `race` for a finding.
 fn check_with_valgrind(name: &str, tool: &str, race: &str) {
-    if left_out(name, Group::CLibrary) {
+    if skips_group(name, TestGroup::CLibrary) {
         return;
     }
     if !is_installed("valgrind") {
-        return skipped(name, &Group::CLibrary.missing("valgrind"));
+        return report_skip(name, &TestGroup::CLibrary.missing_program("valgrind"));
     }
     let header = "#include <valgrind/drd.h>\n";
     if !can_compile(header) {
-        return skipped(name, "there is no valgrind/drd.h; it comes with valgrind");
+        return report_skip(name, "there is no valgrind/drd.h; it comes with valgrind");
     }
     let (_folder, counter, faults) = programs(&[]);
     let check = |program: &Path, arguments: &[&str]| {
@@ -83,11 +83,11 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
         .expect("a file");
     let build = run(compiler("cc", "c11").arg("-fsanitize=thread").arg(&source).arg("-o").arg(&probe));
     if !build.status.success() {
-        return skipped(name, "the C compiler has no -fsanitize=thread");
+        return report_skip(name, "the C compiler has no -fsanitize=thread");
     }
     // ThreadSanitizer needs address ranges that some kernels' random layouts occupy.
     if !run(&mut Command::new(&probe)).status.success() {
-        return skipped(name, "a program with -fsanitize=thread does not start here");
+        return report_skip(name, "a program with -fsanitize=thread does not start here");
     }
     let (_folder, counter, faults) = programs(&["-fsanitize=thread"]);
     assert_clean(&run(Command::new(&counter).args(["4", "5000"])));
@@ -103,11 +103,11 @@ fn the_thread_sanitizer_finds_the_faults_and_no_others() {
 #[test]
 fn the_memory_of_a_lock_may_go_with_its_last_owner() {
     let name = "the_memory_of_a_lock_may_go_with_its_last_owner";
-    if left_out(name, Group::CLibrary) {
+    if skips_group(name, TestGroup::CLibrary) {
         return;
     }
     if !is_installed("valgrind") {
-        return skipped(name, &Group::CLibrary.missing("valgrind"));
+        return report_skip(name, &TestGroup::CLibrary.missing_program("valgrind"));
     }
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("last");

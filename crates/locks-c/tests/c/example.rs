@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use morecores_testkit::{Group, left_out, skipped};
+use morecores_testkit::{TestGroup, report_skip, skips_group};
 
 use crate::build::{build, compiler, crate_file, is_installed, libraries, run, succeed};
 
@@ -79,11 +79,11 @@ fn install(root: &Path, prefix: &str) {
 #[test]
 fn the_example_is_right_with_an_installed_library() {
     let name = "the_example_is_right_with_an_installed_library";
-    if left_out(name, Group::CLibrary) {
+    if skips_group(name, TestGroup::CLibrary) {
         return;
     }
     if !is_installed("pkg-config") {
-        return skipped(name, &Group::CLibrary.missing("pkg-config"));
+        return report_skip(name, &TestGroup::CLibrary.missing_program("pkg-config"));
     }
     let root = tempfile::tempdir().expect("a folder");
     install(root.path(), "/opt/locks");
@@ -137,7 +137,7 @@ fn what_was_not_built_is_not_installed() {
 #[test]
 fn clang_takes_it_as_gcc_does() {
     if !is_installed("clang") {
-        return skipped("clang_takes_it_as_gcc_does", "there is no clang");
+        return report_skip("clang_takes_it_as_gcc_does", "there is no clang");
     }
     for source in ["examples/counter.c", "tests/c/faults.c"] {
         succeed(compiler("clang", "c11").arg("-fsyntax-only").arg(crate_file(source)));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use morecores_locks_c::*;
-use morecores_testkit::{Group, left_out, skipped};
+use morecores_testkit::{TestGroup, report_skip, skips_group};
 
 use crate::build::{all_output, build, compiler, crate_file, is_installed, libraries, run, succeed};
 
@@ -50,7 +50,7 @@ fn a_lock_of_the_header_is_one_of_the_library() {
 #[test]
 fn the_library_has_what_the_header_declares_and_nothing_else() {
     if !is_installed("nm") {
-        return skipped("the_library_has_what_the_header_declares_and_nothing_else", "there is no nm");
+        return report_skip("the_library_has_what_the_header_declares_and_nothing_else", "there is no nm");
     }
     let mut nm = std::process::Command::new("nm");
     nm.args(["-D", "--defined-only"]).arg(libraries().join("libmorecores_locks_c.so"));
@@ -82,7 +82,7 @@ fn every_call_that_takes_or_frees_has_its_checked_form() {
 #[test]
 fn the_header_is_cpp_too() {
     const NAME: &str = "the_header_is_cpp_too";
-    if left_out(NAME, Group::CLibrary) {
+    if skips_group(NAME, TestGroup::CLibrary) {
         return;
     }
     let source = "#include \"morecores_locks.h\"\n\
@@ -94,7 +94,7 @@ fn the_header_is_cpp_too() {
     fs::write(&path, source).expect("a file");
     let compilers = ["g++", "clang++"].into_iter().filter(|name| is_installed(name)).collect::<Vec<_>>();
     if compilers.is_empty() {
-        return skipped(NAME, &Group::CLibrary.missing("g++"));
+        return report_skip(NAME, &TestGroup::CLibrary.missing_program("g++"));
     }
     for name in compilers {
         let mut syntax = compiler(name, "c++11");

@@ -127,7 +127,7 @@ impl JournalDirectory {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use morecores_testkit::skipped;
+    use morecores_testkit::report_skip;
 
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
         let path = dir.path().join("journals");
         JournalDirectory::create(&path).unwrap();
         if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
-            return skipped("another_user_s_is_refused", "only root can give a directory away");
+            return report_skip("another_user_s_is_refused", "only root can give a directory away");
         }
         assert!(JournalDirectory::create(&path).unwrap_err().to_string().contains("belongs to user 12345"));
     }

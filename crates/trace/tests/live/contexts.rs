@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::{all_cpus, trace, trace_with};
 use morecores_study::trace::{EventKind, Interrupt, Waker};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 use morecores_trace::Options;
 
 #[test]
@@ -49,7 +49,7 @@ fn a_device_wakes_who_waits_for_a_disk() {
     let synced =
         Command::new("sh").args(["-c", &format!("sync; {}", direct("iflag=direct"))]).status().unwrap();
     if !synced.success() {
-        return skipped(NAME, "the file system reads nothing past the page cache");
+        return report_skip(NAME, "the file system reads nothing past the page cache");
     }
     // A disk that finishes a read before the reader is asleep wakes no thread: of 64 reads on a
     // fast disk, none, some or all wait.
@@ -64,7 +64,7 @@ fn a_device_wakes_who_waits_for_a_disk() {
         }
     }
     if waits.is_empty() {
-        return skipped(NAME, "the disk was done each time before its reader slept");
+        return report_skip(NAME, "the disk was done each time before its reader slept");
     }
     let by_device = |by: &Waker| {
         let interrupt = match by {
@@ -147,7 +147,7 @@ fn preempt_count_tells_the_context() {
     let Some(traced) = trace_with(NAME, &options, Command::new("sh").args(["-c", script])) else { return };
     let checks = traced.tracer.context_checks();
     if checks.thread == [0, 0] {
-        return skipped(NAME, "the kernel does not describe where its preempt_count is");
+        return report_skip(NAME, "the kernel does not describe where its preempt_count is");
     }
     // Timers end the sleeps, in an interrupt. Whether a soft interrupt wakes a thread in between
     // depends on the machine.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::{Traced, trace};
 use morecores_study::trace::{EventKind, HeldBy, Tid};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 
 /// Spends 50 ms of CPU time: five budgets of 10 ms.
 const SPEND: &str = "used=0; until [ $used -gt 50000000 ]; do read -r used rest </proc/$$/schedstat; done";
@@ -62,7 +62,7 @@ fn a_quota_holds_threads_back() {
         Some(group) => (group, "echo 10000 >$g/cpu.cfs_quota_us"),
         None => match Group::make(&["/sys/fs/cgroup"], "quota", "cpu.max") {
             Some(group) => (group, "echo 10000 100000 >$g/cpu.max"),
-            None => return skipped(NAME, "no group with a quota can be made here"),
+            None => return report_skip(NAME, "no group with a quota can be made here"),
         },
     };
     // The kernel's own counter shows that the group has been held back.
@@ -103,7 +103,7 @@ fn only_the_spinner_was_held(traced: &Traced) {
 fn a_group_of_version_1_that_is_frozen_holds_threads_back() {
     const NAME: &str = "a_group_of_version_1_that_is_frozen_holds_threads_back";
     let Some(group) = Group::make(&["/sys/fs/cgroup/freezer"], "freezer", "freezer.state") else {
-        return skipped(NAME, "no group of version 1 that can be frozen can be made here");
+        return report_skip(NAME, "no group of version 1 that can be frozen can be made here");
     };
     let (freeze_it, thaw) = ("echo FROZEN >$g/freezer.state", "echo THAWED >$g/freezer.state");
     let Some(traced) = freeze(NAME, &group, freeze_it, "grep -q FROZEN $g/freezer.state", thaw) else {
@@ -117,7 +117,7 @@ fn a_group_of_version_2_that_is_frozen_holds_threads_back() {
     const NAME: &str = "a_group_of_version_2_that_is_frozen_holds_threads_back";
     let Some(group) = Group::make(&["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], "freeze", "cgroup.freeze")
     else {
-        return skipped(NAME, "no group of version 2 can be made here");
+        return report_skip(NAME, "no group of version 2 can be made here");
     };
     let (freeze_it, thaw) = ("echo 1 >$g/cgroup.freeze", "echo 0 >$g/cgroup.freeze");
     let Some(traced) = freeze(NAME, &group, freeze_it, "grep -q 'frozen 1' $g/cgroup.events", thaw) else {
@@ -130,11 +130,11 @@ fn a_group_of_version_2_that_is_frozen_holds_threads_back() {
 fn the_real_time_budget_of_a_group_holds_a_thread_back() {
     const NAME: &str = "the_real_time_budget_of_a_group_holds_a_thread_back";
     let Some(group) = Group::make(&["/sys/fs/cgroup/cpu"], "rt", "cpu.rt_runtime_us") else {
-        return skipped(NAME, "no group with a real-time budget can be made here");
+        return report_skip(NAME, "no group with a real-time budget can be made here");
     };
     let budget = [("cpu.rt_period_us", "100000"), ("cpu.rt_runtime_us", "10000")];
     if budget.iter().any(|(file, value)| fs::write(group.0.join(file), value).is_err()) {
-        return skipped(NAME, "the group is given no real-time budget");
+        return report_skip(NAME, "the group is given no real-time budget");
     }
     let script = format!("echo $$ >{}/cgroup.procs; exec chrt -f 1 sh -c '{SPEND}'", group.path());
     let Some(traced) = trace(NAME, &script) else { return };
@@ -148,7 +148,7 @@ fn a_real_time_budget_holds_a_thread_back() {
     let deadline = ["-d", "--sched-runtime", "10000000", "--sched-period", "100000000", "0"];
     let may = Command::new("chrt").args(deadline).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
-        return skipped(NAME, "chrt cannot run a command under SCHED_DEADLINE here");
+        return report_skip(NAME, "chrt cannot run a command under SCHED_DEADLINE here");
     }
     let script = format!("exec chrt {} sh -c '{SPEND}'", deadline.join(" "));
     let Some(traced) = trace(NAME, &script) else { return };

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{Traced, all_cpus, trace_with};
 use morecores_study::Nanos;
 use morecores_study::trace::{EventKind, SampleMode};
-use morecores_testkit::{CProgram, skipped};
+use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::Options;
 
 /// Loops for 0.3 s of CPU time. `loops yield` calls `sched_yield`. `loops timed` loops around the
@@ -67,7 +67,7 @@ fn samples(traced: &Traced, mode: SampleMode) -> (usize, usize) {
 fn looping(test: &str, program: &Path, how: &str) -> Option<Traced> {
     let traced = trace_with(test, &Options::new(all_cpus()), Command::new(program).arg(how))?;
     if traced.recorded.sample_period.is_none() {
-        skipped(test, "no sampling clock could be started");
+        report_skip(test, "no sampling clock could be started");
         return None;
     }
     Some(traced)
@@ -159,9 +159,9 @@ fn stacks_of_short_waits_are_drawn_by_chance() {
             break;
         }
     }
-    let Some(share) = share else { return skipped(NAME, "the kernel has no tracepoints for its locks") };
+    let Some(share) = share else { return report_skip(NAME, "the kernel has no tracepoints for its locks") };
     if found.len() < ENOUGH {
-        return skipped(NAME, "too few waits for a lock of the kernel");
+        return report_skip(NAME, "too few waits for a lock of the kernel");
     }
     // A regular choice would make all gaps equal.
     assert!(found.iter().any(|gap| gap % share as usize != 0), "{found:?}");

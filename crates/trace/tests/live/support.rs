@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use morecores_study::CpuSet;
 use morecores_study::trace::{Event, EventKind, Tid, Waker, Waking};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 use morecores_trace::{Options, Recorded, TraceError, Tracer};
 
 /// Result of a traced command.
@@ -32,7 +32,7 @@ pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -
     let mut tracer = match Tracer::open(options) {
         Ok(tracer) if tracer.without_bpf().is_none() => tracer,
         Ok(tracer) => {
-            skipped(test, &tracer.without_bpf().map(ToString::to_string).unwrap_or_default());
+            report_skip(test, &tracer.without_bpf().map(ToString::to_string).unwrap_or_default());
             return None;
         }
         Err(
@@ -41,7 +41,7 @@ pub(crate) fn trace_with(test: &str, options: &Options, command: &mut Command) -
             | TraceError::NoTracepoint(_)
             | TraceError::TooOld),
         ) => {
-            skipped(test, &error.to_string());
+            report_skip(test, &error.to_string());
             return None;
         }
         Err(error) => panic!("{error}"),

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{Traced, all_cpus, trace, trace_with};
 use morecores_study::trace::{EventKind, Interrupt, Left, Object, Tid, Waker};
 use morecores_study::{Bytes, CpuId, Nanos};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 use morecores_trace::Options;
 
 /// Asserts that each thread of the tree was seen to end, and was on a CPU only between its birth
@@ -225,7 +225,7 @@ fn in_a_pid_namespace_the_tracer_knows_its_number_and_admits_what_it_does_not_kn
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     if text.contains("unshare failed") {
-        return skipped(NAME, text.trim());
+        return report_skip(NAME, text.trim());
     }
     assert!(output.status.success(), "{text}");
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{Traced, all_cpus, trace_with};
 use morecores_study::Nanos;
 use morecores_study::trace::{EventKind, Tid};
-use morecores_testkit::{CProgram, skipped};
+use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::Options;
 
 /// Traces the program `uring`; none if this is impossible, which is noted under `test`. Also
@@ -18,7 +18,7 @@ fn trace_uring(test: &str) -> Option<(Traced, Nanos)> {
     // succeeds.
     let status = Command::new(program.path()).arg("1").arg(told.path()).status().unwrap();
     if status.code() == Some(77) {
-        skipped(test, "io_uring is switched off or not there");
+        report_skip(test, "io_uring is switched off or not there");
         return None;
     }
     let mut command = Command::new(program.path());

@@ -12,13 +12,13 @@ use std::sync::mpsc;
 
 use morecores_study::CpuSet;
 use morecores_study::trace::{Event, EventKind, Left, Tid};
-use morecores_testkit::{CProgram, skipped};
+use morecores_testkit::{CProgram, report_skip};
 use morecores_trace::perf::{PerfError, PerfTracer};
 use support::{Account, Traced, program, trace, trace_then};
 
 /// The tracer; none if it cannot be opened, with a note of the reason.
 fn tracer(name: &str) -> Option<PerfTracer> {
-    support::tracer().map_err(|reason| skipped(name, &reason)).ok()
+    support::tracer().map_err(|reason| report_skip(name, &reason)).ok()
 }
 
 fn shell(line: &str) -> Command {
@@ -63,7 +63,7 @@ fn workers_of_io_uring_are_threads_of_their_process() {
     let program = CProgram::compile("uring", include_str!("../uring.c"));
     let allowed = Command::new(program.path()).arg("1").stdout(Stdio::null()).status().unwrap();
     if allowed.code() == Some(77) {
-        return skipped(NAME, "io_uring is switched off or not there");
+        return report_skip(NAME, "io_uring is switched off or not there");
     }
     let traced = trace(&mut tracer, Command::new(program.path()).arg("20"));
     traced.whole();
@@ -134,7 +134,7 @@ fn many_switches_are_told_without_loss() {
     // too long.
     let traces = (0..3).map(|_| trace(&mut tracer, Command::new(program()).args(["pipe", "200000"])));
     let Some(traced) = traces.into_iter().find(|traced| traced.recorded.lost.is_empty()) else {
-        return skipped(
+        return report_skip(
             "many_switches_are_told_without_loss",
             "the reader had no CPU for too long, three times",
         );
@@ -234,7 +234,7 @@ fn memory_for_buffers_runs_out_with_a_clear_message() {
         let opened = begun.and_then(|()| PerfTracer::open(&CpuSet::new()));
         match opened {
             Ok(next) if tracers.len() < 500 => tracers.push(next),
-            Ok(_) => return skipped(NAME, "this user may lock memory for 500 tracers"),
+            Ok(_) => return report_skip(NAME, "this user may lock memory for 500 tracers"),
             Err(refused) => break refused.to_string(),
         }
     };
@@ -268,15 +268,15 @@ fn an_ordinary_user_is_told_the_same() {
         .output();
     let output = match output {
         Ok(output) if output.stderr.starts_with(b"setpriv:") => {
-            return skipped(NAME, "becoming `nobody` needs root");
+            return report_skip(NAME, "becoming `nobody` needs root");
         }
         Ok(output) => output,
-        Err(_) => return skipped(NAME, "there is no setpriv (Debian package util-linux)"),
+        Err(_) => return report_skip(NAME, "there is no setpriv (Debian package util-linux)"),
     };
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     if let Some(reason) = said.lines().find_map(|line| line.strip_prefix("skipped: ")) {
-        skipped(NAME, reason);
+        report_skip(NAME, reason);
     }
 }

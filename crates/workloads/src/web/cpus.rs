@@ -117,14 +117,14 @@ fn first_sibling(cpu: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use morecores_testkit::skipped;
+    use morecores_testkit::report_skip;
 
     #[test]
     fn the_sides_share_no_cpu_and_leave_none_out() {
         const NAME: &str = "the_sides_share_no_cpu_and_leave_none_out";
         let all = sched_getaffinity(None).unwrap();
         if all.count() < 2 {
-            return skipped(NAME, "needs two CPUs");
+            return report_skip(NAME, "needs two CPUs");
         }
         let cpus = CpuSplit::divide(Some(1), 1, 1).unwrap();
         let both =

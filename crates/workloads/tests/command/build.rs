@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use morecores_testkit::{Group, left_out, skipped, wait_until};
+use morecores_testkit::{TestGroup, report_skip, skips_group, wait_until};
 
 use crate::scratch::{Scratch, walk};
 use crate::{assert_refused, output, word_after, work};
@@ -12,7 +12,7 @@ fn can_build(test: &str) -> bool {
     let there = |program| Command::new(program).arg("--version").output().is_ok();
     let can = ["make", "cc"].into_iter().all(there);
     if !can {
-        skipped(test, "there is no make or no cc (Debian packages make and gcc)");
+        report_skip(test, "there is no make or no cc (Debian packages make and gcc)");
     }
     can
 }
@@ -72,12 +72,12 @@ failure:
 #[test]
 fn a_kernel_is_configured_prepared_and_built_beside_its_source() {
     const NAME: &str = "a_kernel_is_configured_prepared_and_built_beside_its_source";
-    if left_out(NAME, Group::KernelBuild) || !can_build(NAME) {
+    if skips_group(NAME, TestGroup::KernelBuild) || !can_build(NAME) {
         return;
     }
     let is_missing = |name: &&&str| Command::new(name).arg("--version").output().is_err();
     if let Some(missing) = ["flex", "bison", "bc"].iter().find(is_missing) {
-        return skipped(NAME, &Group::KernelBuild.missing(missing));
+        return report_skip(NAME, &TestGroup::KernelBuild.missing_program(missing));
     }
     let scratch = Scratch::new("kernel");
     scratch.write("kernel/Kbuild", "");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use morecores_testkit::{skipped, wait_until};
+use morecores_testkit::{report_skip, wait_until};
 
 /// Child processes of `pid` and their descendants (Documentation/filesystems/proc.rst).
 fn descendants(pid: u32) -> Option<Vec<u32>> {
@@ -45,7 +45,10 @@ fn no_process_outlives_it() {
         workload.kill().unwrap();
         workload.wait().unwrap();
         let Some(children_seen) = children_seen else {
-            return skipped("no_process_outlives_it", "the kernel lists no children (CONFIG_PROC_CHILDREN)");
+            return report_skip(
+                "no_process_outlives_it",
+                "the kernel lists no children (CONFIG_PROC_CHILDREN)",
+            );
         };
         assert_eq!(children_seen.len(), 4, "{arguments:?}");
         wait_until("all of them are gone", || !children_seen.iter().any(|pid| is_running(*pid)));

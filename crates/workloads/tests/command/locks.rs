@@ -4,14 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use morecores_study::Nanos;
 use morecores_study::lock::{ContestSample, LockCell, LockName, LockSample, SpinTuning};
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 
 use crate::{two_cpus, work};
 
 /// Whether there are two CPUs; reports it if there are not.
 fn has_two_cpus(name: &str) -> bool {
     if two_cpus().len() < 2 {
-        skipped(name, "there is one CPU");
+        report_skip(name, "there is one CPU");
     }
     two_cpus().len() >= 2
 }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use assert_cmd::Command;
 use morecores_study::CpuSet;
-use morecores_testkit::skipped;
+use morecores_testkit::report_skip;
 use scratch::Scratch;
 
 fn work(arguments: &str) -> Command {
@@ -109,7 +109,7 @@ fn run_with_process_limit(count: u32, test: &str, arguments: &str) -> Option<std
         Ok(output) => return Some(output),
         Err(_) => "there is no setpriv (Debian package util-linux)",
     };
-    skipped(test, missing);
+    report_skip(test, missing);
     None
 }
 
@@ -148,7 +148,7 @@ fn a_full_disk_is_one_clear_line() {
     };
     match on_small_disk("list") {
         Ok(output) if output.status.success() => {}
-        _ => return skipped(NAME, "mounting a small file system needs root, unshare and mount"),
+        _ => return report_skip(NAME, "mounting a small file system needs root, unshare and mount"),
     }
     for arguments in ["kernel-locks --lock file-offset", "build --files 200", "multiuser --threads 2"] {
         let output = on_small_disk(arguments).expect("unshare");

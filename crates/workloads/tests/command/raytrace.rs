@@ -2,18 +2,18 @@
 
 use std::process::Command;
 
-use morecores_testkit::{Group, left_out, skipped};
+use morecores_testkit::{TestGroup, report_skip, skips_group};
 
 use crate::{assert_refused, output, word_after, work};
 
 /// Whether POV-Ray is installed; reports it if it is not.
 fn has_povray(test: &str) -> bool {
-    if left_out(test, Group::Raytrace) {
+    if skips_group(test, TestGroup::Raytrace) {
         return false;
     }
     let there = Command::new("povray").arg("--version").output().is_ok();
     if !there {
-        skipped(test, &Group::Raytrace.missing("povray"));
+        report_skip(test, &TestGroup::Raytrace.missing_program("povray"));
     }
     there
 }

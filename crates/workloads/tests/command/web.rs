@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use morecores_testkit::{Group, left_out, skipped, wait_until};
+use morecores_testkit::{TestGroup, report_skip, skips_group, wait_until};
 use rustix::process::{Pid, Signal, geteuid};
 
 use crate::{assert_refused, output, word_after, work};
@@ -25,7 +25,7 @@ const SERVERS: [(&str, Option<(&str, &str)>); 4] = [
 /// The installed servers. A missing server must report its package. morecores' own server is always
 /// present.
 fn installed_servers(test: &str) -> Vec<&'static str> {
-    if left_out(test, Group::Servers) {
+    if skips_group(test, TestGroup::Servers) {
         return vec!["embedded"];
     }
     let mut missing = Vec::new();
@@ -39,7 +39,7 @@ fn installed_servers(test: &str) -> Vec<&'static str> {
         }
     }
     if !missing.is_empty() {
-        skipped(test, &format!("in part: not installed: {}", missing.join(", ")));
+        report_skip(test, &format!("in part: not installed: {}", missing.join(", ")));
     }
     SERVERS.iter().map(|(server, _)| *server).filter(|server| !missing.contains(server)).collect()
 }
@@ -181,7 +181,7 @@ fn a_port_in_use_is_one_clear_line() {
 fn a_server_that_cannot_enter_tmpdir_is_one_clear_line() {
     const NAME: &str = "a_server_that_cannot_enter_tmpdir_is_one_clear_line";
     if !geteuid().is_root() {
-        return skipped(NAME, "needs root, whose Apache serves as another user");
+        return report_skip(NAME, "needs root, whose Apache serves as another user");
     }
     if !installed_servers(NAME).contains(&"apache-event") {
         return;
